@@ -163,7 +163,10 @@ def _note_backup(wallet: Wallet, at: int) -> None:
 @main.command(cls=OfflineCommand, params=[_deed])
 @click.option("--number", type=int, help="The link of this number.")
 def show(wallet: Wallet, item_id: str, number: int | None) -> Record:
-    """Show the code of what is held of a DEED, for the door. Works offline."""
+    """Show the code of what is held of a DEED, for the door. Works offline.
+
+    Of several parts each has its turn, the lowest number first.
+    """
     with wallet.store.transaction():
         parts = [
             part
@@ -177,14 +180,19 @@ def show(wallet: Wallet, item_id: str, number: int | None) -> Record:
         if not parts:
             said = f"No number {number}" if number else "Nothing"
             raise WalletError("nothing_here", f"{said} of this deed is here.")
-        part = min(held, key=lambda part: _number(part) or inf)
+        held.sort(key=lambda part: _number(part) or inf)
+        part = min(held, key=lambda part: part.get("shownAt", 0))
         wallet.store.change(part["key"], shownAt=now_ms())
     unit = wallet.store.get("items", item_id).get("unit", "")
+    words = []
+    if _number(part):
+        words.append(f"{unit} {part['number']} of {part.get('of', '?')}".strip())
+    if len(held) > 1:
+        words.append(f"{held.index(part) + 1} of {len(held)} here")
     return {
         "itemId": item_id,
         "amount": part["amount"],
-        "said": _number(part)
-        and f"{unit} {part['number']} of {part.get('of', '?')}".strip(),
+        "said": ", ".join(words),
         "link": wallet.link(part),
     }
 

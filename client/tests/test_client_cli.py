@@ -254,12 +254,22 @@ def test_what_is_held_is_shown_without_a_network_and_stays_held(monkeypatch):
     late = [run("show", "night", *number).stderr for number in ((), ("--number", 9))]
 
     assert (lowest.exit_code, lowest.stderr) == (0, "")
-    assert "ticket 4 of 200" in lowest.stdout
+    assert "ticket 4 of 200, 1 of 2 here" in lowest.stdout
     assert chosen["said"] == "ticket 9 of 200"
     assert kept == {"“Night Choir": 2}
     assert told.endswith("Used at the door.\n")
     assert late[0] == "Its link was handed out.\n"
     assert late[1] == "No number 9 of this deed is here.\n"
+
+
+def test_of_several_parts_each_is_shown_in_its_turn():
+    ask("mint", "Cider", 1, 2)
+
+    shown = [ask("show", "Cider")[0] for _ in range(3)]
+
+    said = ["1 of 2 here", "2 of 2 here", "1 of 2 here"]
+    assert [part["said"] for part in shown] == said
+    assert shown[0]["link"] == shown[2]["link"] != shown[1]["link"]
 
 
 def test_the_balance_ends_with_what_no_backup_has():

@@ -7,7 +7,7 @@ import { createHmac } from "node:crypto";
 import "../../../../deeds/page/static/js/wallet/merging.js";
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
-import { keysOf } from "../../../../deeds/page/static/js/wallet/checking.js";
+import { keysOf } from "../../../../deeds/page/static/js/wallet/records.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
 import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
 import { now } from "./clock.js";

@@ -167,6 +167,10 @@ export async function copyText(text) {
   }
 }
 
+/** Wait for so long; return the value. */
+export const pause = (milliseconds, value) =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds, value));
+
 export function download(text, type, name) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   make("a", { href: url, download: name }).click();

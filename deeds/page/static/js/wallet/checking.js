@@ -4,7 +4,7 @@
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, NoAnswerError, ProblemError } from "./api.js";
 import { addFound, askForLook, FindingError, LOOK } from "./finding.js";
-import { existing, itemIdOf } from "./records.js";
+import { existing, itemIdOf, keysOf } from "./records.js";
 import { AT_REST, DOUBTS, settleChecked, settleDone, settleLate } from "./settling.js";
 import { settleOpen, settleRefused, settlingWanted } from "./settling.js";
 
@@ -474,9 +474,6 @@ export function readOutputs(store, keys) {
     keys.map((key) => existing(outputs.get(key))),
   );
 }
-
-/** Return the keys of records, in their order. */
-export const keysOf = (records) => records.map(({ key }) => key);
 
 /**
  * Return the keys of those that the service calls spent. @param {Map<string, string>}

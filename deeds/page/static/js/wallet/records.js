@@ -101,6 +101,9 @@ export class WalletError extends Error {
   }
 }
 
+/** Return the keys of records, in their order. */
+export const keysOf = (records) => records.map(({ key }) => key);
+
 /** Return how many units records are together. */
 export const unitsOf = (records) =>
   records.reduce((sum, { amount }) => sum + amount, 0);

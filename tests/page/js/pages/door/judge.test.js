@@ -6,6 +6,7 @@ import {
   endVerdict,
   makeJudge,
   otherVerdict,
+  scanText,
   usedVerdict,
 } from "../../../../../deeds/page/static/js/pages/door/judge.js";
 import {
@@ -288,4 +289,14 @@ test("tickets are counted, with their units where these are more", () => {
   assert.equal(countText([]), "0");
   assert.equal(countText([{ amount: 1 }]), "1");
   assert.equal(countText([{ amount: 1 }, { amount: 2 }], "seat"), "2 (3 × seat)");
+});
+
+test("a scan that waits is told by its time, and its number or its units", () => {
+  const begunAt = Date.now();
+  const time = new Date(begunAt).toLocaleTimeString();
+  for (const [ticket, said] of [
+    [{ amount: 5 }, "5 × seat"],
+    [{ amount: 1, number: 17, of: 200 }, "Seat 17 of 200"],
+  ])
+    assert.equal(scanText({ begunAt, ticket }, "seat"), `${time} · ${said}`);
 });

@@ -78,9 +78,14 @@ test("a look tells how far it is, and what it found, by value", async () => {
   });
 
   const found = await look();
+  const restored = await look({ word: "Found since the backup" });
 
-  assert.equal(found, "Found since the backup: 98 × ticket of “Concert”.");
-  assert.deepEqual(shown, ["Looking for what moved since: 12 of 340 deeds", found]);
+  assert.equal(found, "Found: 98 × ticket of “Concert”.");
+  assert.equal(restored, "Found since the backup: 98 × ticket of “Concert”.");
+  assert.deepEqual(shown.slice(0, 2), [
+    "Looking for what moved since: 12 of 340 deeds",
+    found,
+  ]);
 });
 
 test("a look that was broken off goes on once, after the one that is under way", async () => {

@@ -10,7 +10,10 @@ import {
   noteOf,
 } from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
 import { heldText } from "../../../../../deeds/page/static/js/texts.js";
-import { goneText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
+import {
+  goneText,
+  overviewOf,
+} from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
 import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/deed_forms.js";
 
 const nothing = {
@@ -59,7 +62,13 @@ test("a row tells what was shown, and what a door has used, without alarm", () =
     kind: "",
     text: `shown ${clock}`,
   });
+  const waiting = row({ sum: 1, shownAt, waiting: 1 });
+  assert.deepEqual(waiting, { kind: "wait", text: `1 waiting · shown ${clock}` });
   const lastUsed = { shownAt, changedAt: shownAt };
+  assert.equal(
+    row({ sum: 1, used: 2, lastUsed, waiting: 1 }).text,
+    `1 waiting · 2 used at the door ${clock}`,
+  );
   assert.deepEqual(used({ lastUsed }), [`Used at the door ${clock}`]);
   assert.deepEqual(used({ lastUsed, sum: 1, shownAt }), [
     `2 used at the door ${clock}`,
@@ -84,14 +93,43 @@ test("a part is told by its number, or else its units", () => {
 test("what is lost is said in its number", () => {
   const text = (lost, unknownSum = 0) => goneText({ lost, unknownSum });
   assert.equal(text(0), "");
-  assert.equal(text(1), "1 unit is gone: used elsewhere, or moved by another copy of this wallet.");
-  assert.equal(text(2), "2 units are gone: used elsewhere, or moved by another copy of this wallet.");
+  assert.equal(
+    text(1),
+    "1 unit is gone: used elsewhere, or moved by another copy of this wallet.",
+  );
+  assert.equal(
+    text(2),
+    "2 units are gone: used elsewhere, or moved by another copy of this wallet.",
+  );
   assert.equal(text(0, 3), "Not known to the service: 3 units.");
   const moved = goneText({ lost: 0, unknownSum: 0, moved: 5, unit: "ticket" });
   assert.equal(
     moved,
     "5 × ticket used elsewhere, or moved by another copy of this wallet.",
   );
+});
+
+test("the units of an overview add up to those that were made", () => {
+  const sums = { ...nothing, given: 0, sum: 0, used: 0, collected: 0 };
+  const overview = (given) => overviewOf({ ...sums, item: { total: 100 }, ...given });
+  const none = { given: 0, claimed: 0, counted: 0, away: 0, here: 0, collected: 0 };
+
+  assert.deepEqual(overview({ given: 98, mayBeGiven: 98, moved: 2 }), {
+    ...none,
+    made: 100,
+    counted: 98,
+    away: 2,
+  });
+  const some = { given: 7, mayBeGiven: 3, claimed: 1, used: 1, lost: 1, sum: 91 };
+  assert.deepEqual(overview({ ...some, collected: 1 }), {
+    made: 100,
+    given: 4,
+    claimed: 1,
+    counted: 3,
+    away: 2,
+    here: 91,
+    collected: 1,
+  });
 });
 
 test("before a split it is said what becomes of the units", () => {

@@ -3,8 +3,16 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
-import { quoted, refusalText, textFor, timeText, waitText } from "../../texts.js";
+import {
+  heldText,
+  quoted,
+  refusalText,
+  textFor,
+  timeText,
+  waitText,
+} from "../../texts.js";
 import { metadataOf } from "../../ui/card.js";
+import { pause } from "../../ui/dom.js";
 import { nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf, unitsOf } from "../../wallet/records.js";
@@ -64,8 +72,12 @@ export function makeJudge({ item, host, wallet, claim, readRecords, onLate }) {
 
   /** Return what to say of a claim that was answered, or is still waiting. */
   async function verdictOf({ operation, problem = new NoAnswerError() }) {
-    const { state, code, inputs, isCancelled } = operation;
-    const [key] = inputs;
+    const {
+      state,
+      code,
+      inputs: [key],
+      isCancelled,
+    } = operation;
     if (state === "begun") return waiting(waitText(problem, ""), WAITING);
     if (code === "spent_input") return usedVerdict(await readRecords(key));
     if (state === "done" && !isCancelled) letIn.set(key, performance.now());
@@ -74,12 +86,11 @@ export function makeJudge({ item, host, wallet, claim, readRecords, onLate }) {
 
   async function problemVerdict(output, error) {
     const key = keyOf(output);
-    const nothing = { record: undefined, operation: undefined };
-    const records = await readRecords(key).catch(() => nothing);
-    const { record, operation } = records;
+    const nothing = /** @type {any} */ ({});
+    const { record, operation } = await readRecords(key).catch(() => nothing);
     const seconds = Math.ceil((performance.now() - letIn.get(key)) / 1000);
     if (seconds <= JUST_NOW_S) return waiting(`Let in ${seconds} s ago, at this door`);
-    if (record?.state === "spent") return usedVerdict(records);
+    if (record?.state === "spent") return usedVerdict({ record, operation });
     if (error.code !== "busy" || !operation?.atDoor) return waiting(textFor(error));
     return waiting(scannedText(operation), operation.isCancelled ? CANCELLED : WAITING);
   }
@@ -108,14 +119,14 @@ export function makeJudge({ item, host, wallet, claim, readRecords, onLate }) {
   return { judge, judgeLate };
 }
 
-/** Wait for so long; return the value. */
-export const pause = (milliseconds, value) =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds, value));
-
 const scannedText = ({ begunAt }) => `Scanned at ${clockText(begunAt)}`;
 
+/** Return what a scan that waits is told from others by. */
+export const scanText = ({ begunAt, ticket }, unit) =>
+  `${clockText(begunAt)} · ${heldText(ticket, unit)}`;
+
 /** Return a time of day. */
-export const clockText = (milliseconds) => new Date(milliseconds).toLocaleTimeString();
+const clockText = (milliseconds) => new Date(milliseconds).toLocaleTimeString();
 
 export function endVerdict({ state, code = "", amount, key, isCancelled }, unit) {
   if (state === "done") {
@@ -125,10 +136,11 @@ export function endVerdict({ state, code = "", amount, key, isCancelled }, unit)
   }
   // Another copy of this wallet was faster with a number, not with the ticket.
   if (code === "used_secret") return waiting("Scan it again");
-  const isUnknown = code === "unknown_input";
   return refused(
     "Not valid",
-    isUnknown ? "The service has no such ticket." : refusalText({ code }),
+    code === "unknown_input"
+      ? "The service has no such ticket."
+      : refusalText({ code }),
   );
 }
 

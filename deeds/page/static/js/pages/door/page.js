@@ -4,13 +4,20 @@
 
 import { waitText } from "../../texts.js";
 import { makeMark, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
-import { makeButton } from "../../ui/dom.js";
+import {
+  byId,
+  copyTemplate,
+  find,
+  listInPieces,
+  make,
+  makeButton,
+  pause,
+} from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 import { openDialog, say, sayError, showMissing } from "../../ui/forms.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
-import { CANCELLED, clockText, countText, makeJudge, pause } from "./judge.js";
+import { CANCELLED, countText, makeJudge, scanText } from "./judge.js";
 import { makeQueue } from "./queue.js";
 
 /** So long a ticket has the screen at least, when the next one is there already. */
@@ -37,7 +44,7 @@ const SIGNALS = {
     lengthS: 0.5,
     pattern: [250, 100, 250],
   },
-  waiting: { stayMs: 4000, type: "sine", notes: [], lengthS: 0, pattern: [] },
+  waiting: { stayMs: 4000 },
 };
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
@@ -84,14 +91,17 @@ async function work(item, { wallet, store }) {
     readRecords: async (key) => (await recordsOf(store, [key]))[0],
     onLate: tell,
   });
-  const cancel = async ({ key }) => {
+  const cancel = async ({ key, ticket }) => {
     await wallet.cancel(key);
+    door.clear(ticket.key);
     queue.wake();
     return redraw();
   };
   const draw = listInPieces(byId("queue-list"), null, {
     keyOf: ({ key, isCancelled }) => `${key} ${isCancelled}`,
-    make: (scan) => ({ element: scanRow(scan, () => cancel(scan).catch(sayError)) }),
+    make: (scan) => ({
+      element: scanRow(scan, item.unit, () => cancel(scan).catch(sayError)),
+    }),
   });
   const door = makeDoor({
     onText: (text) => inTurn(() => answer(text)),
@@ -150,12 +160,11 @@ async function work(item, { wallet, store }) {
   await redraw();
 }
 
-function scanRow({ begunAt, isCancelled, ticket: { number, of } }, cancel) {
-  const time = clockText(begunAt);
-  const place = number ? ` · ${number} of ${of}` : "";
-  if (isCancelled) return make("li", {}, `${time}${place}. ${CANCELLED}`);
-  const button = makeButton("Cancel", cancel, { about: `: ${time}` });
-  return make("li", {}, make("span", {}, `${time}${place}`), button);
+function scanRow(scan, unit, cancel) {
+  const text = scanText(scan, unit);
+  if (scan.isCancelled) return make("li", {}, `${text}. ${CANCELLED}`);
+  const button = makeButton("Cancel", cancel, { about: `: ${text}` });
+  return make("li", {}, make("span", {}, text), button);
 }
 
 /**
@@ -270,6 +279,9 @@ function makeDoor({ onText, ask, onClose }) {
   return {
     show,
 
+    /** Take away what is said of a ticket. */
+    clear: (key) => key === shownKey && show(),
+
     /** Wait until what is shown was seen; what is of the same ticket may be replaced. */
     untilSeen: (key) => pause(key === shownKey ? 0 : seenAt - performance.now()),
 
@@ -320,7 +332,7 @@ function rowOf({ kind, title, detail }) {
   return make("li", { "data-kind": kind }, time, make("span", { dir: "auto" }, said));
 }
 
-function signal(audio, { type, notes, lengthS, pattern }) {
+function signal(audio, { type, notes = [], lengthS, pattern = [] }) {
   navigator.vibrate?.(pattern);
   // A phone call in between puts it to sleep.
   audio.resume();

@@ -27,6 +27,9 @@ const ORIGIN_TEXTS = {
     "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
 };
 
+/** What the overview leaves out where it is 0. */
+const MAY_BE_NONE = ["counted", "away", "collected"];
+
 /** @typedef {import("../../wallet/holdings.js").Holding} Holding */
 
 /** Return the page of a deed, which can be drawn again. */
@@ -53,20 +56,17 @@ export function deedPage(
     trade: askToTrade,
     "take-them-back": askToTakeThemBack,
   };
-  for (const [name, act] of Object.entries(acts)) {
+  for (const [name, act] of Object.entries(acts))
     part(name).addEventListener("click", () => act(holding, part(name), tools));
-  }
 
   function draw(now) {
     holding = now;
     const { item, sum, unit, mayBeGiven } = holding;
     const here = hereOf(holding);
-    const name = nameOf(item);
     fillCard(part("card"), item, { itemId });
     if (!item) find(part("card"), "[data-card=description]").textContent = itemId;
-    for (const place of view.querySelectorAll("[data-name]")) {
-      place.textContent = ` ${quoted(name)}`;
-    }
+    for (const place of view.querySelectorAll("[data-name]"))
+      place.textContent = ` ${quoted(nameOf(item))}`;
     const doors = doorTexts(holding);
     part("sum").textContent = here
       ? unitsText(here, unit)
@@ -110,8 +110,9 @@ function goneNotice(place, { store }) {
   let isNews = false;
   return (holding) => {
     const { itemId, lost, unknownSum, goneSeen } = holding;
-    const notes = [{ key: itemId, goneSum: lost + unknownSum }];
-    const isNew = notes[0].goneSum > goneSeen;
+    const goneSum = lost + unknownSum;
+    const notes = [{ key: itemId, goneSum }];
+    const isNew = goneSum > goneSeen;
     isNews ||= isNew;
     tell(place, goneText(holding), isNews ? "notice bad" : "faint");
     if (isNew) store.update({}, () => ({ notes, result: undefined })).catch(() => {});
@@ -132,13 +133,28 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
 }
 
 function drawOverview(part, holding) {
-  const { isMinted, item, given, mayBeGiven, claimed, collected } = holding;
-  part("overview").hidden = !isMinted || !item;
-  const [made, here] = [item?.total ?? 0, hereOf(holding)];
-  const counts = { made, given: given - mayBeGiven, claimed, here, collected };
-  for (const [name, count] of Object.entries(counts))
+  part("overview").hidden = !holding.isMinted || !holding.item;
+  for (const [name, count] of Object.entries(overviewOf(holding))) {
     part(name).textContent = formatAmount(count);
-  part("collected").parentElement.hidden = !collected;
+    part(name).parentElement.hidden = !count && MAY_BE_NONE.includes(name);
+  }
+}
+
+/**
+ * Return where the units are that were made: the sum of those given, counted as such,
+ * away and here. Claimed are some of the given ones, and collected came back.
+ */
+export function overviewOf(holding) {
+  const { item, sum: here, given, mayBeGiven: counted, claimed, collected } = holding;
+  return {
+    made: item?.total ?? 0,
+    given: given - counted,
+    claimed,
+    counted,
+    away: holding.used + holding.lost + holding.moved,
+    here,
+    collected,
+  };
 }
 
 /**
@@ -194,7 +210,6 @@ function partsList(details, holdingNow, tools) {
 
 function partRow(output, holdingNow, tools) {
   const { item, unit } = holdingNow();
-  const units = unitsText(output.amount, unit);
   const open = ({ currentTarget: opener }) =>
     openLinkDialog(output, { ...tools, ...holdingNow(), opener });
   const button = makeButton("Show link", open, {
@@ -203,7 +218,7 @@ function partRow(output, holdingNow, tools) {
   return make(
     "li",
     { class: "part" },
-    make("p", { class: "part-units" }, units),
+    make("p", { class: "part-units" }, unitsText(output.amount, unit)),
     button,
   );
 }

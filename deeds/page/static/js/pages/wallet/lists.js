@@ -75,7 +75,7 @@ function deedRow({ itemId }, tools) {
   picture.before(...makeMark(itemId).querySelectorAll("svg"));
   note.before(makeMark(itemId));
   const update = (summary) => {
-    const { item } = summary;
+    const { item, preparing, lastUsed, shownAt } = summary;
     showPicture(picture, item);
     name.textContent = nameOf(item);
     // Makers have many and show few: theirs is on the page of the deed.
@@ -84,7 +84,6 @@ function deedRow({ itemId }, tools) {
     sum.textContent = `You have ${formatAmount(hereOf(summary))}`;
     total.textContent = item ? `of ${formatAmount(item.total)}` : "";
     const { kind, text } = noteOf(summary);
-    const { preparing, lastUsed, shownAt } = summary;
     total.hidden = kind === "bad" || Boolean(preparing || lastUsed || shownAt);
     note.className = `row-note ${kind}`;
     note.textContent = text;
@@ -121,14 +120,15 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
     const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);
     return { kind: "wait", text: `preparing ${ready} of ${count}` };
   }
+  const doors = doorTexts(summary).slice(0, 1);
   const [wait] = waitTexts(summary);
-  if (wait) return { kind: "wait", text: wait };
+  if (wait) return { kind: "wait", text: [wait, ...doors].join(" · ") };
   const rest = {
     "counted as handed out": mayBeGiven,
     claimed,
     "used or moved elsewhere": moved,
   };
-  const [text = ""] = [...doorTexts(summary), ...textsOf(rest)];
+  const [text = ""] = [...doors, ...textsOf(rest)];
   return { kind: "", text };
 }
 
@@ -217,6 +217,10 @@ function historyRow(group, itemOf) {
     count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
   const hints = state === "refused" ? [offerStateText(group), when] : [when];
   const lines = hints.map((text) => make("p", { class: "hint" }, text));
-  const text = make("p", {}, historyText(group, itemOf), " ", tag);
-  return make("li", { tabindex: "-1" }, text, ...lines);
+  return make(
+    "li",
+    { tabindex: "-1" },
+    make("p", {}, historyText(group, itemOf), " ", tag),
+    ...lines,
+  );
 }

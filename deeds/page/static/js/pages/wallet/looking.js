@@ -20,13 +20,13 @@ const progressText = (done, of) =>
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">
  *   & {itemOf: import("../../texts.js").ItemOf}} tools
  * @param {(text: string) => void} show is told how far it is, and in the end the same
- * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown}) => Promise<string>}
- *   with `isDueOnly` it looks only if a look was broken off
+ * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown, word?: string}) => Promise<string>}
+ *   with `isDueOnly` it looks only if a look was broken off; `word` begins what was found
  */
 export function makeLooker({ wallet, store, itemOf }, show) {
   let last = Promise.resolve("");
 
-  async function look(onWait, isWhole) {
+  async function look(onWait, isWhole, word) {
     const since = Date.now();
     const onProgress = (done, of) => onWait(progressText(done, of));
     await wallet.look({ isWhole, onProgress });
@@ -35,13 +35,12 @@ export function makeLooker({ wallet, store, itemOf }, show) {
       outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
     );
     const value = valueText(found.filter(isLive), itemOf);
-    return value && `Found since the backup: ${value}.`;
+    return value && `${word}: ${value}.`;
   }
 
-  async function lookOnce({ isDueOnly = false, onWait = show } = {}) {
-    const isDue = !isDueOnly || (await wallet.isLookDue().catch(() => false));
-    if (!isDue) return "";
-    const text = await look(onWait, !isDueOnly).catch(problemText);
+  async function lookOnce({ isDueOnly = false, onWait = show, word = "Found" } = {}) {
+    if (isDueOnly && !(await wallet.isLookDue().catch(() => false))) return "";
+    const text = await look(onWait, !isDueOnly, word).catch(problemText);
     show(text);
     return text;
   }

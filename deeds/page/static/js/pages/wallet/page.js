@@ -8,6 +8,7 @@ import { findOrigins, wasHere } from "../../ui/origin.js";
 import { byId, copyTemplate, put } from "../../ui/dom.js";
 import { onceAtATime, say, showMissing } from "../../ui/forms.js";
 import * as holdings from "../../wallet/holdings.js";
+import { keysOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
 import { backups, backupWriter, drawBackup, loadFile } from "./backup_forms.js";
@@ -37,9 +38,8 @@ function onOutcomes(outcomes) {
   problems.clear();
   for (const { operation, problem } of outcomes) {
     if (problem) problems.set(operation.key, problem);
-    if (operation.state === "done" && operation.begunAt < openedAt) {
+    if (operation.state === "done" && operation.begunAt < openedAt)
       say(`Finished: ${operationText(operation, itemOf)}.`);
-    }
   }
   redraw();
 }
@@ -91,7 +91,7 @@ function read(store, { name, itemId }) {
       goneSeen: seen.get(each.itemId) ?? 0,
     }));
     const taken = openKeys.flatMap((key) => operations.get(key) ?? []).filter(isTaken);
-    openKeys = operations.list(open).map(({ key }) => key);
+    openKeys = keysOf(operations.list(open));
     const past = wanted.operations === "all" ? holdings.historyOf(slices) : [];
     return { past, taken, begun: operations.list(begun) };
   });
@@ -114,6 +114,7 @@ function drawer(opened) {
 
   return async () => {
     const view = viewNow();
+    const { name, itemId } = view;
     const { begun, past, taken } = await readOrAsk(tools, view);
     const news = [
       ...taken.map((operation) => `${operationText(operation, itemOf)}.`),
@@ -123,16 +124,15 @@ function drawer(opened) {
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, itemOf);
-    if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
-    if (view.name === "list") drawDeeds(summaries);
-    const isEntering = view.name !== shown.name || view.itemId !== shown.itemId;
-    if (view.name === "list")
-      await drawBackup(tools.wallet, !summaries.length, isEntering);
-    if (view.name === "offers") drawOffers ??= (await loadOffers()).offersView(tools);
-    if (view.name === "offers") drawOffers(past);
-    if (view.name === "history") drawHistory(past);
+    if (name === "deed") await deed.draw(itemId, summaries[0]);
+    if (name === "list") drawDeeds(summaries);
+    const isEntering = name !== shown.name || itemId !== shown.itemId;
+    if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
+    if (name === "offers") drawOffers ??= (await loadOffers()).offersView(tools);
+    if (name === "offers") drawOffers(past);
+    if (name === "history") drawHistory(past);
     if (isEntering) enter(view, shown);
-    if (view.name !== "deed") deed.close();
+    if (name !== "deed") deed.close();
     shown = view;
   };
 }
@@ -175,9 +175,8 @@ function enter({ name, itemId }, before) {
     const isShown = each.getAttribute("data-view")?.split(" ").includes(name);
     each.toggleAttribute("hidden", !isShown);
   }
-  for (const tab of document.querySelectorAll("[data-tab]")) {
+  for (const tab of document.querySelectorAll("[data-tab]"))
     tab.ariaCurrent = tab.getAttribute("data-tab") === name ? "page" : null;
-  }
   const titles = { list: "My deeds", offers: "Offers", history: "History" };
   document.title = `${titles[name] ?? shortName(nameOf(itemOf(itemId)))} · Deeds`;
   if (before.name) moveTo(name, before.itemId);
@@ -213,7 +212,7 @@ async function start(opened) {
   });
   const onRestored = async (onWait) => {
     wake();
-    const found = await look({ onWait });
+    const found = await look({ onWait, word: "Found since the backup" });
     await redraw();
     return found;
   };
@@ -222,9 +221,10 @@ async function start(opened) {
   listen(opened, look);
   // All of it is here before it is asked for, so that it works without a network.
   const whenIdle = window.requestIdleCallback ?? setTimeout;
-  const load = () =>
-    Promise.allSettled([loadDeedView(), loadCodes(), loadOffers(), askToKeep()]);
-  if (summaries.length || openKeys.length) whenIdle(load);
+  if (summaries.length || openKeys.length)
+    whenIdle(() =>
+      Promise.allSettled([loadDeedView(), loadCodes(), loadOffers(), askToKeep()]),
+    );
   whenIdle(() => loadFile().catch(() => {}));
 }
 
