@@ -171,6 +171,8 @@ test("what a copy has spent at once is called lost, claimed or used by none of t
   assert.deepEqual(liveIn(one), { given: [2] });
   const holding = holdingOf(slicesOf(one.store.kept), itemId);
   assert.deepEqual([holding.used, holding.lost, holding.claimed], [0, 0, 0]);
+  // The copy may have gone on meanwhile.
+  assert.ok(await one.wallet.isLookDue());
 });
 
 test("links that a copy has taken back were not claimed", async () => {
@@ -194,16 +196,18 @@ test("links that a copy has taken back were not claimed", async () => {
   assert.deepEqual(liveIn(maker), liveIn(other));
 });
 
-test("what a door has taken since a backup was not lost on the next phone", async () => {
-  const { service, one, other } = await twoPhones(false);
-  const [ticket] = heldIn(one.store);
-  service.take(ticket, "a door's");
+for (const isShown of [false, true]) {
+  test(`what a door has taken since a backup was not lost on the next phone: shown ${isShown}`, async () => {
+    const { service, one, other } = await twoPhones(isShown);
+    const [ticket] = heldIn(one.store);
+    service.take(ticket, "a door's");
 
-  await other.wallet.look();
+    await other.wallet.look();
 
-  assert.deepEqual(lostIn(other), []);
-  assert.deepEqual(liveIn(other), { held: [1] });
-});
+    assert.deepEqual(lostIn(other), []);
+    assert.deepEqual(liveIn(other), { held: [1] });
+  });
+}
 
 test("a copy that used a number of ours for a link that it took back has not claimed it", async () => {
   const maker = await walletHolding(9);
