@@ -140,7 +140,7 @@ def test_an_offer_is_made_and_completed_or_withdrawn():
 
 
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
-    command = ["mint", "Night Choir", "--count", "40", "--csv", "new"]
+    command = ["mint", "Night Choir", "--count", "200", "--csv", "new"]
     with (
         subprocess.Popen([*COMMAND, *command], stderr=subprocess.DEVNULL) as process,
         closing(Store("anna")) as store,
@@ -153,8 +153,8 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
 
     file = Path("new")
     rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
-    assert [row["number"] for row in rows] == [str(number) for number in range(1, 41)]
-    assert (made["amount"], again.exit_code) == (40, 2)
+    assert [row["number"] for row in rows] == [str(number) for number in range(1, 201)]
+    assert (made["amount"], again.exit_code) == (200, 2)
     assert file.stat().st_mode & 0o777 == 0o600
     assert [row["kind"] for row in ask("history")].count("mint") == 1
     assert ask("claim", wallet="bob", stdin=rows[0]["link"])[0]["said"] == "Claimed."
