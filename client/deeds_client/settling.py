@@ -36,12 +36,12 @@ def note(
     ]
     # What was found before the last check explains nothing that is missed since.
     checked_at = records.get("notes", "check").get("at", 0)
-    telling = {each["key"] for each in found}
+    news = {each["key"]: each["state"] for each in found}
     last_found = cache(partial(_last_found, records))
-    for key in states.keys() - telling:
+    for key in states.keys() - news.keys():
         output, state = records.output(key), states[key]
         if is_lost(output, state):
-            telling.add(key)
+            news[key] = state
         # What is under way may be spent by its own operation.
         if output["state"] not in ("seen", *AT_REST):
             continue
@@ -56,7 +56,7 @@ def note(
             isUnclear=(is_gone and is_moved) or None,
             unknown=state == "unknown" or None,
         )
-    _begin_again(records, telling, refused)
+    _begin_again(records, news, refused)
     return found
 
 
@@ -71,16 +71,17 @@ def _last_found(records: Store, item_id: str) -> int:
     return max(int(each.get("foundAt", 0)) for each in records.outputs(item_id))
 
 
-def _begin_again(records: Store, telling: set[str], refused: str) -> None:
+def _begin_again(records: Store, news: dict[str, str], refused: str) -> None:
     """Begin operations again of which an input is spent, or something made is there.
 
     That is never carried out now: the answer is that of the time when it was, or a
     refusal for good.
     """
-    for operation in records.all("operations", "refused") if telling else ():
-        named = {*operation["inputs"], *made_by(operation)}
+    for operation in records.all("operations", "refused") if news else ():
         is_sure = operation["code"] in SURE or operation["key"] == refused
-        if not is_sure and not telling.isdisjoint(named):
+        is_spent = "spent" in map(news.get, operation["inputs"])
+        is_there = not news.keys().isdisjoint(made_by(operation))
+        if not is_sure and (is_spent or is_there):
             begin_again(records, operation)
 
 

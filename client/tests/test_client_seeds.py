@@ -133,6 +133,22 @@ def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(anna):
         assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
 
 
+def test_a_claim_that_was_refused_is_not_made_by_a_look_that_finds_its_link(anna):
+    item_id = minted(anna, 1, 5)
+    with (
+        copy_of(anna) as copy,
+        copy_of(anna, "third", fates=swaps("refused")) as refusing,
+        copy_of(anna, "third") as third,
+    ):
+        link = sent(copy, item_id, 5)
+        with pytest.raises(ProblemError):
+            refusing.claim(output_of(link))
+        third.look()
+        assert units(third, item_id) == {"held": 1, "given": 5}
+        copy.check()
+        assert units(copy, item_id) == {"held": 1, "given": 5}
+
+
 def test_a_link_that_a_copy_has_made_is_not_called_sent_here(anna):
     item_id = minted(anna, 1, 5)
     fates = iter(["refused"])
