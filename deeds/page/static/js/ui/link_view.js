@@ -13,7 +13,7 @@ import { partText } from "../texts.js";
 import { batchesOf } from "../wallet/api.js";
 import { isFree } from "../wallet/links.js";
 import { makeCard } from "./card.js";
-import { copyText, download, make, makeButton } from "./dom.js";
+import { copyText, download, make, makeButton, pause } from "./dom.js";
 import { makeField, openDialog, say, sayError } from "./forms.js";
 
 // What the service draws in one request: deeds/page/qr_codes.py. A link has no other
@@ -179,8 +179,7 @@ export function textField([label, value]) {
 /** Return the link that hands over an output, as it is copied, drawn and printed. */
 export const linkOf = (output, unit) => claimLink(location.origin, output, { unit });
 
-const sleep = (seconds) =>
-  new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+const sleep = (seconds) => pause(1000 * seconds);
 
 /**
  * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came

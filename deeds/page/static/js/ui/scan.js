@@ -1,6 +1,8 @@
 // Reads QR codes with the camera: by the browser's own detector, or else by the npm
 // package `qr`, which comes from our own address once a person has asked for it.
 
+import { pause } from "./dom.js";
+
 const FORMAT = "qr_code";
 const READER = "../../vendor/qr/decode.js";
 
@@ -73,7 +75,7 @@ async function watch(video, onTexts, stop, signal) {
   while (!signal.aborted) {
     const texts = await read(video).catch(() => []);
     if (!signal.aborted) onTexts(texts);
-    await new Promise((resolve) => setTimeout(resolve, REST_MS));
+    await pause(REST_MS);
   }
 }
 

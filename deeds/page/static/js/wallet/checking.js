@@ -4,7 +4,7 @@
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, NoAnswerError, ProblemError } from "./api.js";
 import { addFound, askForLook, FindingError, LOOK } from "./finding.js";
-import { existing, itemIdOf, keysOf } from "./records.js";
+import { existing, itemIdOf, keysOf, recordsWith } from "./records.js";
 import { AT_REST, DOUBTS, settleChecked, settleDone, settleLate } from "./settling.js";
 import { settleOpen, settleRefused, settlingWanted } from "./settling.js";
 
@@ -81,14 +81,14 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
       const operation = existing(draft.operations.get(key));
       if (operation.state !== "begun") return;
       draft.put("operations", { ...operation, isCancelled: true });
-      const found = {
+      if (!operation.isUnsent) return;
+      settleRefused(draft, key, {
+        code: "cancelled",
         from: "begun",
         states: new Map(),
         isUnclear: () => false,
         now: now(),
-      };
-      if (operation.isUnsent)
-        settleRefused(draft, key, { code: "cancelled", ...found });
+      });
     });
 
   function send({ kind, key, state, body, offerId }) {
@@ -264,9 +264,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
   }
 
   const recordsIn = (kind, ...states) =>
-    store.read({ [kind]: states.map((state) => ({ state })) }, (slices) =>
-      states.flatMap((state) => slices[kind].list({ state })),
-    );
+    recordsWith(store, kind, ...states.map((state) => ({ state })));
 
   /** Return the first outputs of offers of ours that may be completed by now. */
   async function awaited(...states) {
@@ -338,9 +336,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
   async function keepGathered(gathered) {
     const { itemId } = gathered;
     const states = AT_REST.map((state) => ({ itemId, state }));
-    const asked = await store.read({ outputs: states }, ({ outputs }) =>
-      states.flatMap((each) => outputs.list(each)),
-    );
+    const asked = await recordsWith(store, "outputs", ...states);
     const [first, ...others] = batchesOf(asked, checkedMax);
     await checkSome(first ?? [], [gathered]);
     for (const batch of others) await checkSome(batch, [gathered]);

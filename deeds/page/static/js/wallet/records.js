@@ -234,6 +234,18 @@ export async function load(wanted, find) {
   return slices;
 }
 
+/**
+ * Return the records of a kind with these fields, or with those of one more.
+ * @param {Pick<import("./store.js").Store, "read">} store
+ * @param {"outputs" | "operations"} kind
+ * @param {Fields[]} queries
+ * @returns {Promise<any[]>}
+ */
+export const recordsWith = (store, kind, ...queries) =>
+  store.read({ [kind]: queries }, (/** @type {any} */ slices) =>
+    queries.flatMap((fields) => slices[kind].list(fields)),
+  );
+
 const GONE_STATES = new Set(["spent", "void", "seen"]);
 
 /** Return whether an output is neither spent nor void, by what is known now. */

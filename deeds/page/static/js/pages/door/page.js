@@ -16,6 +16,7 @@ import {
 import { codeImage } from "../../ui/link_view.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 import { openDialog, say, sayError, showMissing } from "../../ui/forms.js";
+import { recordsWith } from "../../wallet/records.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { CANCELLED, countText, makeJudge, scanText } from "./judge.js";
 import { makeQueue } from "./queue.js";
@@ -171,8 +172,7 @@ function scanRow(scan, unit, cancel) {
  * Return what counts a ticket by its claim, once, beside those that were let in before.
  */
 async function makeCount(store, unit) {
-  const held = { itemId, state: "held" };
-  const all = await store.read({ outputs: held }, ({ outputs }) => outputs.list(held));
+  const all = await recordsWith(store, "outputs", { itemId, state: "held" });
   const before = all.filter(({ collectedAt }) => collectedAt);
   const tickets = new Map(before.map((ticket) => [ticket.operation, ticket]));
   const count = (operation, ticket) => {

@@ -4,6 +4,7 @@
 import { textFor } from "../../texts.js";
 import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
+import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
@@ -87,10 +88,7 @@ function refuse(error) {
  * Show what earlier visits began to create, so that a person does not create it twice.
  */
 async function drawEarlier(store) {
-  const begun = { state: "begun" };
-  const all = await store.read({ operations: begun }, ({ operations }) =>
-    operations.list(begun),
-  );
+  const all = await recordsWith(store, "operations", { state: "begun" });
   const mints = all.filter(
     ({ kind, begunAt }) => kind === "mint" && begunAt < openedAt,
   );

@@ -6,7 +6,7 @@
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { waitText } from "../../texts.js";
 import { isShown, metadataOf, nameOf } from "../../ui/card.js";
-import { copyText, download, freshId, make, makeButton } from "../../ui/dom.js";
+import { copyText, download, freshId, make, makeButton, pause } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
 import { ask, makeField, say } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
@@ -272,6 +272,5 @@ function pictureOf(src) {
 /** Wait until all pictures are there, or will not come. */
 function picturesOf(sheets) {
   const all = [...sheets.querySelectorAll("img")].map((image) => image.decode());
-  const late = new Promise((resolve) => setTimeout(resolve, PICTURE_MS_MAX));
-  return Promise.race([Promise.allSettled(all), late]);
+  return Promise.race([Promise.allSettled(all), pause(PICTURE_MS_MAX)]);
 }
