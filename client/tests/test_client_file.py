@@ -406,10 +406,10 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     [link] = steps.raws(page, "given")
     offer_id = page.evaluate(ASK, item_id)
     steps.send_offline(visitor, "2")
-    page.get_by_role("link", name="All deeds").click()
+    steps.follow(page, "All deeds")
     backup = steps.back_up(page).read_text()
     visitor.forget()
-    visitor.context.set_offline(False)
+    visitor.go_online()
 
     text = used_by_the_client(backup, visitor.origin, link, offer_id, tmp_path)
     (tmp_path / "wallet.json").write_text(text)
@@ -421,7 +421,7 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     expect(page.locator("#notices")).to_contain_text(restored)
     steps.open_deed(page, item_id)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
-    expect(page.locator(".holding-sum")).to_have_text("6 units of 10 · 3 waiting")
+    steps.expect_sum(page, "6 units of 10 · 3 waiting")
     outputs = [Output.parse(raw) for raw in steps.raws(page, "held", "given")]
     with Deeds(visitor.origin) as deeds:
         assert deeds.check(outputs) == ["unspent"] * 4

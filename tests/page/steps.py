@@ -53,6 +53,11 @@ def press(place, name):
     place.get_by_role("button", name=name).click()
 
 
+def follow(page, name):
+    """Click the link of this name."""
+    page.get_by_role("link", name=name).click()
+
+
 def paste(page, text):
     page.get_by_label(PASTE).fill(text)
     press(page, "Continue")
@@ -62,7 +67,7 @@ def claim(visitor, raw):
     """Claim an output by its link, in a tab of its own; return its page."""
     page = visitor.open_tab(claim_link("", raw))
     press(page, "Claim")
-    page.get_by_text("Yours now").wait_for()
+    expect_shown(page, "Yours now")
     return page
 
 
@@ -102,7 +107,7 @@ def send(page, amount):
 
 def send_offline(visitor, amount):
     """Ask for a link without a network, and see that it has to wait."""
-    visitor.context.set_offline(offline=True)
+    visitor.go_offline()
     send(visitor.page, amount)
     expect(visitor.page.locator("[data-wait]")).not_to_be_empty()
     expect(visitor.page.locator("[data-holding] .error:visible")).to_have_count(0)
@@ -152,9 +157,24 @@ def take_in(page, path):
     expect(page.locator("#notices")).to_contain_text("Restored")
 
 
+def expect_shown(place, said):
+    """Expect this text to be seen there, alone or within another."""
+    expect(place.get_by_text(said)).to_be_visible()
+
+
+def expect_text(place, selector, said):
+    """Expect this to be the whole text of what the selector finds there."""
+    expect(place.locator(selector)).to_have_text(said)
+
+
+def expect_heading(page, name):
+    """Expect a heading of this name that has the focus, as a new step of a page has."""
+    expect(page.get_by_role("heading", name=name)).to_be_focused()
+
+
 def expect_sum(page, said):
     """Expect this of the units on the page of a deed."""
-    expect(page.locator(".holding-sum")).to_have_text(said)
+    expect_text(page, ".holding-sum", said)
 
 
 def come_back_until(page, said):

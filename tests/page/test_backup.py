@@ -12,7 +12,10 @@ from tests.page.steps import (
     amounts,
     back_up,
     confirm_passphrase,
+    expect_shown,
     expect_sum,
+    expect_text,
+    follow,
     give,
     hold,
     live_amounts,
@@ -35,15 +38,15 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     page, item_id = hold(visitor, 10, metadata=TICKET)
     give(page, "3")
     send_offline(visitor, "2")
-    page.get_by_role("link", name="All deeds").click()
+    follow(page, "All deeds")
     path = back_up(page)
     outputs = records(page)
     visitor.forget()
-    visitor.context.set_offline(False)
+    visitor.go_online()
     page = visitor.go("/wallet")
     # The page has asked for it, or does now.
     page.evaluate("inBrowser.load('wallet/file.js').then(() => 0)")
-    visitor.context.set_offline(True)
+    visitor.go_offline()
     press(page, "Restore")
     restore(page, path, "another one")
     field = page.get_by_label("Its passphrase")
@@ -58,12 +61,11 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     expect(notices).to_contain_text("Restored: 10 units of “A ticket”.")
     expect(notices).to_contain_text("Looking goes on when it can.")
     open_deed(page, item_id)
-    sums = page.locator(".holding-sum")
-    expect(sums).to_have_text("Nothing here of 10 · 5 units on the way · 3 waiting")
+    expect_sum(page, "Nothing here of 10 · 5 units on the way · 3 waiting")
     assert records(page) == outputs
     # What was begun is finished.
-    visitor.context.set_offline(False)
-    expect(sums).to_have_text("5 units of 10 · 5 waiting")
+    visitor.go_online()
+    expect_sum(page, "5 units of 10 · 5 waiting")
     assert amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
     assert live_amounts(visitor.api, page) == [2, 3, 5]
     # So is the look.
@@ -88,7 +90,7 @@ def test_a_wrong_passphrase_is_told_at_its_field_alone(
 
     confirm_passphrase(dialog, passphrase, again)
 
-    expect(dialog.locator(".error:visible")).to_have_text(said)
+    expect_text(dialog, ".error:visible", said)
     field = dialog.get_by_label(at_fault, exact=True)
     expect(field).to_be_focused()
     expect(field).to_have_attribute("aria-invalid", "true")
@@ -142,11 +144,11 @@ def test_what_was_done_since_a_backup_is_found_and_told_by_value(visitor):
         "Restored. This backup is older than the last change here. "
         "Found since the backup: 98 units of “A ticket”."
     )
-    expect(page.locator("#notices")).to_have_text(said)
+    expect_text(page, "#notices", said)
     open_deed(page, item_id)
     expect_sum(page, "95 units of 100 · 3 waiting")
     moved = "2 units used elsewhere, or moved by another copy of this wallet."
-    expect(page.get_by_text(moved)).to_be_visible()
+    expect_shown(page, moved)
 
 
 def test_what_may_have_been_handed_out_is_here_and_can_be_taken_back(visitor):

@@ -13,6 +13,10 @@ from tests.page.steps import (
     PASTE,
     SHED,
     claim_link,
+    expect_heading,
+    expect_shown,
+    expect_text,
+    follow,
     hold,
     mint_outputs,
     operations,
@@ -43,9 +47,7 @@ def test_of_two_people_with_one_link_the_first_gets_the_deed(visitor, stranger):
 
     wait_for_rows(loser, "spent")
     expect(loser.locator("#claim-error")).to_be_focused()
-    expect(loser.locator("#claim-error")).to_have_text(
-        "This link was used already. Ask the sender."
-    )
+    expect_text(loser, "#claim-error", "This link was used already. Ask the sender.")
     expect(loser.locator("#claim-button")).to_be_hidden()
     assert operations(loser) == [("claim", "refused")]
     assert visitor.api.check(raw, *raws(winner, "held")) == ["spent", "unspent"]
@@ -63,16 +65,16 @@ def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
     wait_for_rows(page, "free")
     page.reload()
     wait_for_rows(page, "free")
-    expect(page.get_by_role("heading", name="Ready to claim")).to_be_focused()
+    expect_heading(page, "Ready to claim")
 
     press(page, "Claim")
-    expect(page.get_by_role("heading", name="Yours now")).to_be_focused()
+    expect_heading(page, "Yours now")
     expect(page).to_have_title("Claimed · Deeds")
     said = "Saved in this browser. The link no longer works."
-    expect(page.get_by_text(said)).to_be_visible()
+    expect_shown(page, said)
     assert page.evaluate("sessionStorage.length") == 0
     [held] = raws(page, "held")
-    page.get_by_role("link", name="Show in My deeds").click()
+    follow(page, "Show in My deeds")
     page.wait_for_url(f"**/wallet#{raw.split('.')[1]}")
 
     browser = visitor.context.new_cdp_session(page)
@@ -105,9 +107,9 @@ def test_a_browser_without_web_crypto_leaves_the_link_as_it_was(visitor):
 
     page.goto(link)
 
-    page.get_by_text("This page did not come by https").wait_for()
+    expect_shown(page, "This page did not come by https")
     said = "Your link stays good. Open it in another browser."
-    expect(page.locator("#lead")).to_have_text(said)
+    expect_text(page, "#lead", said)
     assert page.url == link
     expect(page.locator("#claim-button")).to_be_hidden()
     assert visitor.asked("/v1/check") == []
@@ -123,7 +125,7 @@ def test_the_link_just_opened_is_alone_on_top_and_earlier_ones_are_folded(visito
     # As a link that is followed while the page is open.
     page.goto(claim_link(visitor.origin, gone))
     wait_for_rows(page, "spent", *["free"] * 3)
-    expect(page.locator("#heading")).to_have_text("This link was used already")
+    expect_text(page, "#heading", "This link was used already")
     expect(page.locator("#claim-button")).to_be_hidden()
     page.reload()
     page.get_by_text("3 links opened before").click()
@@ -132,10 +134,10 @@ def test_the_link_just_opened_is_alone_on_top_and_earlier_ones_are_folded(visito
     press(rows.nth(0), "Remove")
     wait_for_rows(page, "spent", "free", "free")
     press(rows.nth(1), "Claim")
-    expect(page.get_by_role("heading", name="Yours now")).to_be_focused()
+    expect_heading(page, "Yours now")
 
     wait_for_rows(page, "taken", "free")
-    expect(page.locator("#older-count")).to_have_text("1 link opened before")
+    expect_text(page, "#older-count", "1 link opened before")
     assert raws(page, "spent") == [second]
     press(page, "Close")
     page.goto(f"{visitor.origin}/claim#5.deed_x.secret")
@@ -168,7 +170,7 @@ def test_a_text_without_a_link_of_this_service_is_told_and_not_sent(visitor):
     there = page.get_by_role("link", name="Open it there")
     expect(there).to_have_attribute("href", f"https://{link}")
     expect(there).to_have_attribute("rel", "noreferrer noopener")
-    expect(page.get_by_text("This link belongs to deeds.example.com")).to_be_visible()
+    expect_shown(page, "This link belongs to deeds.example.com")
     expect(page.get_by_role("heading", name="Another service")).to_be_visible()
     assert visitor.asked("/v1/") == []
     assert page.evaluate("sessionStorage.length") == 0

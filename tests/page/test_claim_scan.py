@@ -3,7 +3,12 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.steps import mint_outputs, press, wait_for_rows
+from tests.page.steps import (
+    expect_shown,
+    mint_outputs,
+    press,
+    wait_for_rows,
+)
 from tests.page.visitor import wait_for_true
 
 pytestmark = pytest.mark.slow
@@ -30,7 +35,7 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     page = visitor.open_tab("/claim", DETECTOR)
     scan = page.get_by_role("button", name="Scan a QR code")
     scan.click()
-    page.get_by_text("The browser was not allowed to use the camera.").wait_for()
+    expect_shown(page, "The browser was not allowed to use the camera.")
     expect(scan).to_be_focused()
 
     visitor.context.grant_permissions(["camera"])
@@ -45,7 +50,7 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     wait_for_true(page, IS_SEEN)
     visitor.assert_good()
     page.evaluate(SEE, "https://example.net/")
-    page.get_by_text("This is not a claim link.").wait_for()
+    expect_shown(page, "This is not a claim link.")
     assert page.evaluate(IS_ON)
     page.evaluate(SEE, f"{visitor.origin}/claim#{raw}")
     wait_for_rows(page, "free")

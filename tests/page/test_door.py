@@ -6,7 +6,15 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.camera import film
-from tests.page.steps import claim_link, hold, mint_outputs, press, spend
+from tests.page.steps import (
+    claim_link,
+    expect_shown,
+    expect_text,
+    hold,
+    mint_outputs,
+    press,
+    spend,
+)
 from tests.page.visitor import wait_for_true
 from tests.support.needs import require
 
@@ -59,7 +67,7 @@ def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(
     expect(page.locator(LAST).filter(has_text=let_in)).not_to_have_count(0)
     said = {"valid: Valid5 units", f"refused: {ALIKE}"}
     assert said < set(page.evaluate("window.said"))
-    expect(page.locator("#door-count")).to_have_text("1 (5 units)")
+    expect_text(page, "#door-count", "1 (5 units)")
     assert visitor.api.check(ticket, forged) == ["spent", "unspent"]
     assert len(visitor.asked("/v1/swap")) == 1
     press(page, "Stop")
@@ -74,21 +82,21 @@ def test_without_a_reader_of_codes_links_are_typed(visitor, tickets):
     spend(visitor.api, spent)
     press(page, "Start")
     said = "This browser cannot read QR codes. Type or paste"
-    expect(page.get_by_text(said)).to_be_visible()
+    expect_shown(page, said)
     camera = page.get_by_role("button", name="Turn on the camera")
     expect(camera).to_be_hidden()
 
     type_link(page, "not a link")
-    expect(page.locator(LAST)).to_have_text(["Not a ticket"])
+    expect_text(page, LAST, ["Not a ticket"])
     expect(page.get_by_label("Ticket link")).to_have_value("not a link")
     type_link(page, spent)
-    expect(page.locator(LAST)).to_have_text([TAKEN, "Not a ticket"])
+    expect_text(page, LAST, [TAKEN, "Not a ticket"])
     type_link(page, claim_link(visitor.origin, raw))
     valid = "Valid, 5 units"
-    expect(page.locator(LAST)).to_have_text([valid, TAKEN, "Not a ticket"])
+    expect_text(page, LAST, [valid, TAKEN, "Not a ticket"])
 
     page.reload()
-    expect(page.locator("#ready-count")).to_have_text("1 (5 units)")
+    expect_text(page, "#ready-count", "1 (5 units)")
 
 
 @slow
@@ -126,7 +134,7 @@ def test_of_two_doors_without_a_network_one_lets_a_ticket_in(
         wait_for_true(door.page, SEES)
         press(door.page, "Stop")
         door.page.evaluate(RECORD)
-        door.context.set_offline(offline=True)
+        door.go_offline()
     film(film_path, [(claim_link(visitor.origin, tickets[0]), 0.7), ("", 2.3)])
     for door in (visitor, stranger):
         press(door.page, "Start")
@@ -137,7 +145,7 @@ def test_of_two_doors_without_a_network_one_lets_a_ticket_in(
         (visitor, "valid: Valid5 units Scanned at "),
         (stranger, f"refused: {TAKEN}Scanned at "),
     ):
-        door.context.set_offline(offline=False)
+        door.go_online()
         wait_for_true(door.page, f"said.some((each) => each.startsWith('{said}'))")
         expect(door.page.locator(WAITING)).to_have_count(0)
         assert len(door.asked("/v1/swap")) == 1
@@ -152,8 +160,8 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     waiting = page.locator(WAITING)
     press(page, "Start")
     # What reads codes has come by then.
-    expect(page.get_by_text("not allowed to use the camera")).to_be_visible()
-    visitor.context.set_offline(offline=True)
+    expect_shown(page, "not allowed to use the camera")
+    visitor.go_offline()
     for raw in tickets:
         type_link(page, claim_link(visitor.origin, raw))
     expect(waiting).to_have_count(2)
@@ -165,9 +173,9 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     press(page, "Stop")
     press(page, "Keep them waiting")
     expect(page.locator("#door")).to_be_hidden()
-    visitor.context.set_offline(offline=False)
+    visitor.go_online()
     page.reload()
-    expect(page.locator("#ready-waiting")).to_have_text("1 waiting")
+    expect_text(page, "#ready-waiting", "1 waiting")
     press(page, "Start")
     visitor.assert_good()
     assert not visitor.asked("/v1/swap")
@@ -178,7 +186,7 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     press(page, "Cancel")
     expect(waiting).to_contain_text("May have been admitted already.")
     page.unroute_all(behavior="ignoreErrors")
-    expect(page.locator("#verdict-title")).to_have_text("Cancelled too late")
+    expect_text(page, "#verdict-title", "Cancelled too late")
     assert visitor.api.check(*tickets) == ["spent", "unspent"]
 
 

@@ -8,7 +8,13 @@ from functools import partial
 import pytest
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
-from tests.page.steps import mint_outputs, operations, press, raws
+from tests.page.steps import (
+    expect_shown,
+    mint_outputs,
+    operations,
+    press,
+    raws,
+)
 from tests.page.visitor import visiting
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.proxies import free_port
@@ -65,7 +71,7 @@ def test_a_claim_whose_tab_is_closed_is_finished_by_the_next_visit(
 
     with life():
         page = visitor.open_tab("/mint")
-        page.get_by_text("is finished").wait_for()
+        expect_shown(page, "is finished")
         assert operations(page) == [("claim", "done")]
         [held] = raws(page, "held")
         assert is_strong_secret(parse_raw_output(held).secret)

@@ -12,6 +12,7 @@ from tests.page.steps import (
     back_up,
     claim,
     expect_sum,
+    follow,
     give,
     hold,
     live_amounts,
@@ -75,7 +76,7 @@ def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(
         theirs = sorted(each["amount"] for each in terminal.outputs("", "given"))
 
     for phone in (page, other):
-        phone.get_by_role("link", name="All deeds").click()
+        follow(phone, "All deeds")
         look_again(phone)
     take_in(other, path)
 

@@ -11,7 +11,16 @@ import pytest
 from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
-from tests.page.steps import amounts, press, raws, wait_for_amounts
+from tests.page.steps import (
+    amounts,
+    expect_heading,
+    expect_shown,
+    expect_text,
+    follow,
+    press,
+    raws,
+    wait_for_amounts,
+)
 from tests.page.visitor import answer, cut_off, first_held, hold_back
 from tests.support.waiting import wait_until
 
@@ -58,14 +67,14 @@ def test_by_the_keyboard_alone_only_create_mints(form, visitor):
     tab_to(form, "Name")
     form.keyboard.type("A ticket")
     form.keyboard.press("Enter")
-    expect(form.get_by_role("heading", name="Review")).to_be_focused()
+    expect_heading(form, "Review")
     form.keyboard.press("Enter")
     tab_to(form, "Back")
     form.keyboard.press("Enter")
     tab_to(form, "How many links?")
     form.keyboard.type("3")
     form.keyboard.press("Enter")
-    expect(form.locator("#review-total")).to_have_text("3 links, 1 unit each: 3 in all")
+    expect_text(form, "#review-total", "3 links, 1 unit each: 3 in all")
     assert visitor.asked("/v1/mint") == []
     expect(form.get_by_role("button", name="Create")).to_be_enabled()
     tab_to(form, "Create")
@@ -85,9 +94,9 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
     form.get_by_label("Description").fill("One seat,\non the lawn")
     typed = "https://pictures.example/ä b.png#top"
     form.get_by_label("Image link").press_sequentially(typed)
-    form.get_by_text("There is no picture at this address.").wait_for()
+    expect_shown(form, "There is no picture at this address.")
     assert visitor.foreign_requests() == [address]
-    expect(form.locator("#preview [data-card=name]")).to_have_text("A <b>ticket</b>")
+    expect_text(form, "#preview [data-card=name]", "A <b>ticket</b>")
     form.get_by_label("What is one unit called?").fill("seat")
     fill_amounts(form, "1 000", "2")
     form.get_by_label("Choose the secret myself").first.check()
@@ -112,8 +121,8 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
         "image": address,
     }
     expect(form.locator("#public-page")).to_have_attribute("href", f"/item/{item_id}")
-    form.get_by_role("link", name="Open the links").click()
-    expect(form.locator("[data-part=links] .tag")).to_have_text("waiting")
+    follow(form, "Open the links")
+    expect_text(form, "[data-part=links] .tag", "waiting")
 
 
 # What a photo holds besides its picture: how it was held, here on its side, and where
@@ -138,9 +147,9 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
     photo = jpeg[:2] + b"\xff\xe1" + (len(PHOTO) + 2).to_bytes(2) + PHOTO + jpeg[2:]
     upload = form.locator("#upload")
     upload.set_input_files({"name": "a.jpg", "mimeType": "image/jpeg", "buffer": photo})
-    form.get_by_text("Your picture").wait_for()
+    expect_shown(form, "Your picture")
     form.reload()
-    form.get_by_text("Your picture").wait_for()
+    expect_shown(form, "Your picture")
 
     create(form)
 
@@ -213,7 +222,7 @@ def test_two_links_of_a_deed_cannot_have_one_secret(form, visitor):
     # What is out of play is not wrong.
     form.get_by_text("Different amounts").click()
     press(form, "Review")
-    expect(form.get_by_role("heading", name="Review")).to_be_focused()
+    expect_heading(form, "Review")
 
 
 @slow
@@ -255,7 +264,7 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
     form.wait_for_url("**/wallet")
     form.go_back()
     expect(form.get_by_label("Name")).to_have_value("A ticket")
-    expect(form.locator("#total")).to_have_text("2 links, together 42 units")
+    expect_text(form, "#total", "2 links, together 42 units")
     assert asked == []
 
     form.get_by_label("Choose the secret myself").last.check()
@@ -273,7 +282,7 @@ def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
     form.get_by_label("How many links?").fill("130")
     with form.expect_request("**/v1/swap"):
         create(form)
-    form.get_by_text("31 of 130 links are ready").wait_for()
+    expect_shown(form, "31 of 130 links are ready")
     visitor.assert_good()
     copy = form.get_by_role("button", name="Copy all links")
     expect(copy).to_be_hidden()
@@ -281,13 +290,13 @@ def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
 
     form.unroute("**/v1/swap")
 
-    form.get_by_text("130 links are ready in My deeds.").wait_for()
+    expect_shown(form, "130 links are ready in My deeds.")
     assert amounts(form) == {"held": [1] * 130, "spent": [6, 37, 68, 99]}
     copy.click()
     press(form.get_by_role("dialog"), "Copy all links")
-    form.get_by_text("All are copied.").wait_for()
+    expect_shown(form, "All are copied.")
     form.keyboard.press("Escape")
-    form.get_by_role("link", name="Open the links").click()
+    follow(form, "Open the links")
     rows = form.locator("[data-part=links] li")
     expect(rows).to_have_count(100)
     press(form, "Show more")

@@ -10,6 +10,8 @@ from tests.page.html import preview, read_page
 from tests.page.steps import (
     SHED,
     TICKET,
+    expect_shown,
+    expect_text,
     hold,
     live_amounts,
     mint_outputs,
@@ -111,7 +113,7 @@ def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
     expect(page.locator(".good:visible, .bad:visible, #pay:visible")).to_have_count(0)
     assert live_amounts(visitor.api, page) == [3]
     paste(visitor.go("/claim"), f"Pay ({visitor.origin}/offer/{offer_id}).")
-    expect(page.locator("#wants h2")).to_have_text("You gave")
+    expect_text(page, "#wants h2", "You gave")
 
 
 @slow
@@ -130,7 +132,7 @@ def test_a_trade_for_a_look_alike_is_warned_of_before_it_is_shown(visitor):
     anyway = page.get_by_role("button", name="Trade anyway")
     expect(anyway).to_have_class("button wide quiet")
     anyway.click()
-    expect(page.get_by_text("Yours now.")).to_be_visible()
+    expect_shown(page, "Yours now.")
     assert live_amounts(visitor.api, page) == [2, 5]
 
 

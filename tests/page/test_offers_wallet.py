@@ -12,7 +12,10 @@ from tests.page.steps import (
     amounts,
     claim_link,
     come_back_until,
+    expect_shown,
     expect_sum,
+    expect_text,
+    follow,
     hold,
     live_amounts,
     mint_outputs,
@@ -32,7 +35,7 @@ def shown_id(dialog):
     """Return the id of the offer whose code a dialog shows."""
     expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
     press(dialog, "Copy link")
-    expect(dialog.get_by_text("The link is copied.")).to_be_visible()
+    expect_shown(dialog, "The link is copied.")
     copied = dialog.page.evaluate(COPIED)
     return copied.rpartition("/offer/")[2]
 
@@ -40,15 +43,14 @@ def shown_id(dialog):
 def test_a_shop_asks_for_what_it_does_not_hold_and_is_told_when_it_is_paid(visitor):
     item_id = visitor.api.mint("+5.a", "+95.b", metadata=DRINK)
     page = visitor.go(f"/item/{item_id}")
-    page.get_by_role("link", name="Ask for it").click()
+    follow(page, "Ask for it")
     press(page, "Ask for")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("How many?").fill("5")
     page.keyboard.press("Enter")
     offer_id = shown_id(dialog)
     visitor.assert_good()
-    asked = "Nothing here of 100 · 5 asked for"
-    expect_sum(page, asked)
+    expect_sum(page, "Nothing here of 100 · 5 asked for")
     # The page may be closed meanwhile.
     page = visitor.open_tab("/wallet#offers", HURRY)
     row = page.locator("#offers li")
@@ -59,10 +61,10 @@ def test_a_shop_asks_for_what_it_does_not_hold_and_is_told_when_it_is_paid(visit
 
     good(visitor.api.complete(offer_id, [f"+5.{item_id}.a"], []))
 
-    expect(dialog.locator(".notice.good")).to_have_text("Paid.")
+    expect_text(dialog, ".notice.good", "Paid.")
     expect(page.get_by_role("img", name="QR code")).to_be_hidden()
     press(page, "Done")
-    expect(row.locator(".tag.good")).to_have_text("Paid.")
+    expect_text(row, ".tag.good", "Paid.")
     assert amounts(page)["held"] == [5]
 
 
@@ -87,9 +89,9 @@ def test_a_trade_is_reviewed_before_it_is_offered(trade, visitor):
     review, drink = trade
 
     said = "You give 2 units of “A ticket” and get 3 units of “A drink”."
-    expect(review.get_by_text(said)).to_be_visible()
+    expect_shown(review, said)
     expect(review.locator(".mark")).to_have_count(2)
-    expect(review.get_by_text("You have not seen this deed before.")).to_be_visible()
+    expect_shown(review, "You have not seen this deed before.")
     visitor.assert_good()
     sent = [each.url + (each.post_data or "") for each in visitor.requests]
     assert [each for each in sent if "hush" in each] == []
@@ -102,8 +104,7 @@ def test_two_people_trade(trade, stranger, visitor):
     review, drink = trade
     press(review, "Make offer")
     offer_id = shown_id(visitor.page.get_by_role("dialog", name="Your offer"))
-    sums = visitor.page.locator(".holding-sum")
-    expect(sums).to_have_text("8 units of 10 · 2 offered")
+    expect_sum(visitor.page, "8 units of 10 · 2 offered")
     page = visitor.go(f"/offer/{offer_id}")
     theirs = stranger.go(f"/offer/{offer_id}")
     expect(theirs.locator("#pay")).to_be_hidden()
@@ -111,7 +112,7 @@ def test_two_people_trade(trade, stranger, visitor):
 
     press(theirs, "Trade")
 
-    expect(theirs.get_by_text("Yours now.")).to_be_visible()
+    expect_shown(theirs, "Yours now.")
     assert live_amounts(visitor.api, theirs) == [2, 2]
     come_back_until(page, "Yours now.")
     assert amounts(page) == {"held": [3, 8], "spent": [2, 10]}

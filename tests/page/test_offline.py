@@ -68,7 +68,7 @@ def test_without_a_network_what_is_held_is_shown_and_no_secret_was_kept(holder):
         page.goto(holder.origin + path)
     page.evaluate("text => fetch('/web/qr', {method: 'POST', body: text})", secret)
 
-    holder.context.set_offline(offline=True)
+    holder.go_offline()
 
     pages = {"/": "landing", "/mint": "mint", link: "claim", "/door": "door"}
     for path, name in (pages | {"/wallet": "wallet"}).items():
@@ -141,31 +141,30 @@ def front(app):
 @slow
 def test_a_release_changes_pages_and_files_together_or_not_at_all(browser, front):
     with visiting(browser, front.origin, service_workers="allow") as visitor:
-        context = visitor.context
         page, _ = hold(visitor, 1, metadata=TICKET)
         assert page.evaluate(READY)
         # One machine is at the next release, the other not yet.
         front.worker = NEXT
         assert page.evaluate(UPDATE) == "redundant"
         assert len(page.evaluate("caches.keys()")) == 1
-        context.set_offline(offline=True)
+        visitor.go_offline()
         page.reload()
         expect(page.get_by_text("A ticket").first).to_be_visible()
         assert page.evaluate(LOADED) == [OURS]
 
-        context.set_offline(offline=False)
+        visitor.go_online()
         front.pages = NEXT
         assert page.evaluate(UPDATE) == "installed"
         # The open page still gets its own modules, which the service has no more.
         name = f"/web/{OURS}/js/pages/item/page.js"
         assert page.evaluate("name => fetch(name).then(({ ok }) => ok)", name)
-        context.set_offline(offline=True)
+        visitor.go_offline()
         page.reload()
         expect(page.get_by_text("A ticket").first).to_be_visible()
         assert page.evaluate(LOADED) == [NEXT]
 
         # Nothing uses the earlier release once its pages are left.
-        context.set_offline(offline=False)
+        visitor.go_online()
 
         def is_forgotten():
             page.goto("about:blank")

@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from tests.page.steps import (
     SHED,
     TICKET,
+    expect_text,
+    follow,
     hold,
     mint_outputs,
     paste,
@@ -136,14 +138,14 @@ def test_the_page_of_a_deed_and_its_dialogs_are_accessible_and_still(visitor):
 
 def test_the_list_of_deeds_its_dialogs_and_the_history_are_accessible(visitor):
     page, _ = hold(visitor, 4, metadata=SHED)
-    page.get_by_role("link", name="All deeds").click()
+    follow(page, "All deeds")
     page.locator("[data-row]").wait_for()
     assert_good_in_all_looks(visitor)
     for name in ["Back up", "Restore"]:
         press(page, name)
         assert_good_in_all_looks(visitor)
         page.keyboard.press("Escape")
-    page.get_by_role("link", name="History").click()
+    follow(page, "History")
     page.locator("#history > li").first.wait_for()
     assert_good_in_all_looks(visitor)
 
@@ -213,7 +215,7 @@ def test_the_first_tab_leads_past_the_head_which_is_no_claim(visitor):
     page.locator("main[data-ready]").wait_for()
 
     page.keyboard.press("Tab")
-    expect(page.locator(":focus")).to_have_text("Skip to the content")
+    expect_text(page, ":focus", "Skip to the content")
     page.keyboard.press("Enter")
     page.wait_for_url("**/claim#main")
     page.keyboard.press("Tab")

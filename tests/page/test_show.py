@@ -9,6 +9,7 @@ from tests.page.steps import (
     claim,
     claim_link,
     come_back_until,
+    expect_shown,
     mint_outputs,
     press,
     raws,
@@ -53,7 +54,7 @@ def guest(browser, web_service):
         # They are fetched before anybody asks for one.
         wait_until(lambda: len(records(page, "codes")) == 2)
         page.evaluate(READY)
-        visitor.context.set_offline(offline=True)
+        visitor.go_offline()
         visitor.requests.clear()
         visitor.open_tab("/wallet")
         yield visitor
@@ -78,7 +79,7 @@ def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     guest.assert_good()
 
     press(page, "Next")
-    expect(page.get_by_text("2 of 2")).to_be_visible()
+    expect_shown(page, "2 of 2")
     held = {claim_link(guest.origin, raw) for raw in raws(page, "held")}
     assert {ticket, code_in(page)} == held
     page.evaluate(SHOWN_AGAIN)
@@ -91,7 +92,7 @@ def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     door.get_by_label("Ticket link").fill(ticket)
     door.keyboard.press("Enter")
     expect(door.locator("#door-last")).to_contain_text("Valid")
-    guest.context.set_offline(offline=False)
+    guest.go_online()
     come_back_until(page, "5 used at the door ")
     page.locator("[data-row] a").click()
     expect(page.locator(".holding-sum")).to_contain_text("5 units of 10 · 5 used")

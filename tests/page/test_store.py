@@ -6,7 +6,15 @@ One update is one transaction, between two tabs too.
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.steps import hold, mint_outputs, press, send, wait_for_rows
+from tests.page.steps import (
+    expect_shown,
+    expect_text,
+    hold,
+    mint_outputs,
+    press,
+    send,
+    wait_for_rows,
+)
 from tests.page.visitor import wait_for_true
 
 pytestmark = pytest.mark.slow
@@ -173,7 +181,7 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(stranger
 
     press(page, "Claim")
 
-    page.get_by_text("This device has no room left").wait_for()
+    expect_shown(page, "This device has no room left")
     assert stranger.asked("/v1/swap") == []
     assert stranger.api.check(raw) == ["unspent"]
     # There is room again.
@@ -191,6 +199,6 @@ def test_what_is_typed_stays_and_the_focus_near_when_another_tab_sends(visitor):
 
     send(other, "1").wait_for()
 
-    expect(one.locator("[data-part=sum]")).to_have_text("10 units")
+    expect_text(one, "[data-part=sum]", "10 units")
     expect(one.get_by_label("How many?")).to_have_value("4")
     expect(one.locator("[data-focus]")).to_be_focused()

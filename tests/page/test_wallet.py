@@ -13,7 +13,9 @@ from tests.page.steps import (
     TICKET,
     amounts,
     come_back_until,
+    expect_shown,
     expect_sum,
+    follow,
     give,
     hold,
     live_amounts,
@@ -63,7 +65,7 @@ def test_more_than_is_held_is_not_sent(page):
 @slow
 def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
     page, item_id = hold(visitor, links=20, unit="ticket", metadata=TICKET)
-    expect(page.get_by_text("You made this.")).to_be_visible()
+    expect_shown(page, "You made this.")
     door = page.get_by_role("link", name="Door mode")
     expect(door).to_have_attribute("href", f"/door#{item_id}")
     give(page, "2")
@@ -86,7 +88,7 @@ def test_each_deed_and_the_history_have_an_address_and_focus_follows(visitor):
     page.go_back()
     expect(page.locator(f"a[href='#{item_id}']")).to_be_focused()
     expect(page).to_have_title("My deeds · Deeds")
-    page.get_by_role("link", name="History").click()
+    follow(page, "History")
     made = page.get_by_text("Created 3 units of “A ticket”")
     expect(made).to_be_visible()
     page.reload()
@@ -119,7 +121,7 @@ def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
     search.fill("5000·abcz")
     expect(rows).to_contain_text("Seat 5")
     search.fill("nothing")
-    expect(page.get_by_text("No deed has this name or mark.")).to_be_visible()
+    expect_shown(page, "No deed has this name or mark.")
 
 
 @slow
@@ -133,7 +135,7 @@ def test_units_are_split_into_links_that_are_all_alike(page, visitor):
     split.press("Enter")
     count.fill("2")
     dialog.get_by_label("How many each?").fill("3")
-    expect(dialog.get_by_text("2 links of 3 units each, 4 units left.")).to_be_visible()
+    expect_shown(dialog, "2 links of 3 units each, 4 units left.")
 
     page.keyboard.press("Enter")
 
@@ -173,9 +175,9 @@ def test_an_answer_that_comes_late_opens_nothing_over_another_dialog(page, visit
     send_offline(visitor, "1")
     press(page, "Take back 3 units")
 
-    visitor.context.set_offline(False)
+    visitor.go_online()
 
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("Your link is ready under Links.")).to_be_visible()
+    expect_shown(dialog, "Your link is ready under Links.")
     press(dialog, "Cancel")
     expect_sum(page, "6 units of 10 · 4 waiting")

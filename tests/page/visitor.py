@@ -58,6 +58,12 @@ class Visitor:
         self.page.add_init_script(script)
         return self.go(path)
 
+    def go_offline(self):
+        self.context.set_offline(offline=True)
+
+    def go_online(self):
+        self.context.set_offline(offline=False)
+
     def forget(self):
         """Close all tabs but one; keep nothing but the files of the pages.
 
@@ -66,7 +72,7 @@ class Visitor:
         self.page, *others = self.context.pages or [self.context.new_page()]
         for other in others:
             other.close()
-        self.context.set_offline(offline=False)
+        self.go_online()
         self.context.clear_permissions()
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page.unroute_all(behavior="ignoreErrors")
