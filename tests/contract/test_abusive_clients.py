@@ -8,10 +8,9 @@ answered while every one of the others is still waited for, or was ended to make
 from contextlib import ExitStack
 from select import select
 
-import psutil
 import pytest
 
-from tests.support.abusers import ABUSES, GET, POST, Abuse, abusing, connected
+from tests.support.abusers import ABUSES, GET, STUCK, abusing, connected
 from tests.support.api import good
 
 # Of each kind more than a process has threads (32), and of all kinds more than it takes
@@ -99,7 +98,7 @@ def test_of_as_many_addresses_who_has_waited_longest_makes_room(service):
 
 def test_connections_that_come_at_once_are_accepted_together(service):
     """While another client gets answers, each of them in a turn of its own."""
-    [worker] = psutil.Process(service.process.pid).children()
+    [worker] = service.workers
     with service.open_api() as api, ExitStack() as stack:
         api.get("/v1/info")
         worker.suspend()
@@ -117,13 +116,9 @@ def test_connections_that_come_at_once_are_accepted_together(service):
 
 def test_a_large_body_is_received_while_others_fill_the_room_for_them(service):
     """64 bodies of a megabyte without their last bytes: there is room for half."""
-    stuck = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
     image = "data:image/png;base64," + "A" * 400_000
 
-    with (
-        abusing(service.port, [stuck], 64),
-        service.open_api() as api,
-    ):
+    with abusing(service.port, [STUCK], 64), service.open_api() as api:
         assert api.mint("+5.a", metadata={"image": image})
         serve_good_clients(service)
 

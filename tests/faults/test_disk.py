@@ -3,8 +3,6 @@
 import resource
 from pathlib import Path
 
-from psutil import Process
-
 from storage.engine import parse_database_url
 from tests.faults.load import CLIENTS_COUNT, Load, line_of
 
@@ -16,8 +14,7 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
     gunicorn_service, sqlite_url, seed, report
 ):
     service = gunicorn_service(DATABASE_URL=sqlite_url, WEB_CONCURRENCY="2")
-    master = Process(service.process.pid)
-    workers = master.children()
+    workers = service.workers
     _, hard = workers[0].rlimit(resource.RLIMIT_FSIZE)
     log = Path(f"{parse_database_url(sqlite_url).database}-wal")
     load = Load([lambda: service.port], seed)
@@ -37,5 +34,5 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
 
     counts = load.assert_nothing_lost(sqlite_url)
     assert (counts["found done"], read.status_code) == (0, 200)
-    assert master.children() == workers
+    assert service.workers == workers
     report(line_of(counts))

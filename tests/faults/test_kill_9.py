@@ -1,8 +1,6 @@
 """The service or its workers are killed, at random under load and at a commit."""
 
 import json
-import os
-import signal
 import time
 from contextlib import closing
 from uuid import uuid4
@@ -63,7 +61,7 @@ def test_killed_workers_lose_and_double_nothing(
         for _ in range(3):
             load.wait_for_answers(50)
             for worker in children(service.process.pid):
-                os.kill(worker, signal.SIGKILL)
+                worker.kill()
 
     report(line_of(load.assert_nothing_lost(database_url)))
 

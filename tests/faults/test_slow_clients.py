@@ -7,12 +7,12 @@ from pathlib import Path
 from select import select
 
 import pytest
-from psutil import Process
 
 from tests.support.abusers import (
     ABUSES,
     GET,
     POST,
+    STUCK,
     UNREAD,
     abusing,
     connected,
@@ -60,7 +60,7 @@ def test_a_client_that_expects_a_word_and_sends_nothing_is_closed(service):
 
 
 def test_a_client_that_does_not_read_its_answers_is_cut_off(service):
-    [worker] = Process(service.process.pid).children()
+    [worker] = service.workers
     with closing(slow_reader(service.port)) as client:
         own = client.getsockname()
         client.sendall(UNREAD)
@@ -111,11 +111,8 @@ def test_monitors_are_answered_while_all_other_threads_wait(lasting):
 @pytest.mark.slow
 def test_what_is_received_or_not_yet_read_is_on_no_disk(service):
     """A body holds secrets, and waitress would write large ones to temporary files."""
-    [worker] = Process(service.process.pid).children()
-    stuck = POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000
-    with ExitStack() as stack:
-        for _ in range(4):
-            stack.enter_context(connected(service, stuck))
+    [worker] = service.workers
+    with abusing(service.port, [STUCK], 4):
         assert service.get("/v1/info").status_code == 200
 
         # realpath, because the one that reads the directory is closed meanwhile.

@@ -109,7 +109,7 @@ def test_waiting_clients_do_not_delay_a_stop(gunicorn_service, number):
 def test_workers_end_with_their_master(gunicorn_service):
     service = gunicorn_service(WEB_CONCURRENCY="2")
     with kept(service):
-        workers = psutil.Process(service.process.pid).children()
+        workers = service.workers
 
         service.process.kill()
 

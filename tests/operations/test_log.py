@@ -17,7 +17,7 @@ from tests.support.api import good
 from tests.support.applications import BREAKING
 from tests.support.commanding import replace_workers
 from tests.support.marker import KEY, MARK, NOWHERE, assert_no_trace
-from tests.support.serving import children, start_gunicorn
+from tests.support.serving import start_gunicorn
 from tests.support.waiting import wait_until
 from tests.support.watched import events
 
@@ -195,16 +195,15 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens(
         WEB_CONCURRENCY="2",
         **JSON,
     )
-    master = service.process.pid
 
     answers = [service.send_bytes(each.encode()).decode() for each in MALFORMED]
-    replace_workers(service, min(children(master)), signal.SIGKILL)
-    replace_workers(service, master, signal.SIGHUP)
+    replace_workers(service, service.workers[0], signal.SIGKILL)
+    replace_workers(service, service.process, signal.SIGHUP)
     with service.open_api() as api:
         api.mint(f"+5.{MARK}", key=MARK)
         api.check(f"+5.{NOWHERE}.{MARK}", f"+4.{NOWHERE}.{MARK}")
         good(api.get("/healthz"))
-    os.kill(master, signal.SIGTERM)
+    service.process.terminate()
     assert service.process.wait(timeout=30) == 0
 
     log = service.log_text()

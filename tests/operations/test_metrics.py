@@ -3,11 +3,9 @@
 Of one process, and of a gunicorn whose processes come and go.
 """
 
-import os
 import signal
 from pathlib import Path
 
-import psutil
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
@@ -18,7 +16,6 @@ from deeds.settings import Settings, parse_rate_limits
 from storage.repository import Repository
 from tests.support.commanding import replace_workers
 from tests.support.marker import KEY, MARK, NOWHERE, assert_no_trace
-from tests.support.serving import children
 from tests.support.waiting import wait_until
 from tests.support.watched import moved, read_metrics
 
@@ -193,11 +190,11 @@ def test_every_process_tells_the_sum_of_all(service):
 @pytest.mark.slow
 def test_counts_outlive_the_processes_that_counted(service):
     mint_some(service)
-    for victim in children(service.process.pid):
+    for victim in service.workers:
         replace_workers(service, victim, signal.SIGKILL)
         wait_until_all_serve(service)
     mint_some(service)
-    replace_workers(service, service.process.pid, signal.SIGHUP)
+    replace_workers(service, service.process, signal.SIGHUP)
     wait_until_all_serve(service)
     mint_some(service)
 
@@ -206,8 +203,8 @@ def test_counts_outlive_the_processes_that_counted(service):
 
 @pytest.mark.slow
 def test_there_are_never_more_files_than_workers_and_none_after_the_end(service):
-    [victim, *_] = children(service.process.pid)
-    opened = {Path(file.path).parent for file in psutil.Process(victim).open_files()}
+    [victim, *_] = service.workers
+    opened = {Path(file.path).parent for file in victim.open_files()}
     [directory] = [path for path in opened if path.name.startswith("deeds-metrics-")]
 
     replace_workers(service, victim, signal.SIGKILL)
@@ -216,6 +213,6 @@ def test_there_are_never_more_files_than_workers_and_none_after_the_end(service)
     numbers = {path.stem.rpartition("_")[2] for path in directory.iterdir()}
     assert numbers == {str(number) for number in range(WORKERS)}
     assert directory.stat().st_mode & 0o077 == 0
-    os.kill(service.process.pid, signal.SIGTERM)
+    service.process.terminate()
     service.process.wait(timeout=30)
     assert not directory.exists()

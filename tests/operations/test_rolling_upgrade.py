@@ -4,7 +4,6 @@ A migration under load, old and new code beside each other.
 """
 
 import json
-import os
 import random
 import signal
 import time
@@ -23,7 +22,7 @@ from tests.support.migrating import (
     set_revision,
     write_newer_code,
 )
-from tests.support.serving import children, running_service
+from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -85,11 +84,11 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
         with running_service(tmp_path, sources=newer, **settings) as new:
             ports.append(new.port)
             load.wait_for_answers(ANSWERS_COUNT)
-            for pid in children(old.process.pid):
-                replace_workers(old, pid, signal.SIGTERM)
+            for worker in old.workers:
+                replace_workers(old, worker, signal.SIGTERM)
                 load.wait_for_answers(ANSWERS_COUNT)
             fates_before_the_kill = set(load.fates)
-            replace_workers(old, children(old.process.pid)[0], signal.SIGKILL)
+            replace_workers(old, old.workers[0], signal.SIGKILL)
             load.wait_for_answers(ANSWERS_COUNT)
             ready = [each.get("/readyz").status_code for each in (old, new)]
             ports.remove(new.port)
@@ -119,7 +118,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     load = load_on([service.port])
 
     migrate_by(write_newer_code(tmp_path / "newer", REFUSING), database_url)
-    first, second = children(service.process.pid)
+    first, second = service.workers
     with load.running():
         replace_workers(service, first, signal.SIGTERM)
         wait_until(lambda: len(lines_of(service, event="cannot_start")) == 2)
@@ -147,10 +146,10 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
 ):
     service = gunicorn_service(DATABASE_URL=sqlite_url, **PATIENT, **SETTINGS)
     migrate_by(write_newer_code(tmp_path / "newer", REFUSING), sqlite_url)
-    replace_workers(service, children(service.process.pid)[0], signal.SIGTERM)
+    replace_workers(service, service.workers[0], signal.SIGTERM)
     wait_until(lambda: lines_of(service, event="cannot_start"))
 
-    os.kill(service.process.pid, signal.SIGTERM)
+    service.process.terminate()
 
     # gunicorn would kill it after 10 s.
     assert service.process.wait(timeout=8) == 0
@@ -167,12 +166,12 @@ def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(
     wait_until(lambda: len(list(tmp_path.glob("unbroken-*"))) == 2)
 
     trigger.touch()
-    replace_workers(service, children(service.process.pid)[0], signal.SIGTERM)
+    replace_workers(service, service.workers[0], signal.SIGTERM)
     wait_until(lambda: lines_of(service, level="error"))
     trigger.unlink()
-    before = children(service.process.pid)
+    before = service.workers
     answers = [service.get("/readyz").status_code for _ in range(10)]
-    wait_until(lambda: children(service.process.pid) != before)
+    wait_until(lambda: service.workers != before)
 
     assert answers == [200] * 10
     [broken] = lines_of(service, level="error")

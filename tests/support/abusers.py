@@ -45,6 +45,9 @@ ABUSES = {
     "pipelined requests, answers unread": Abuse(UNREAD, answer=b"HTTP/1.1 200 "),
 }
 
+# A megabyte without its last bytes.
+STUCK = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
+
 
 @contextmanager
 def abusing(

@@ -3,7 +3,6 @@
 Commands run in this process, which is faster, or in one of their own.
 """
 
-import os
 import subprocess
 import sys
 
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 from deeds.cli import deeds_commands
 from deeds.domain.errors import StartError
 from storage.engine import make_engine, parse_database_url
-from tests.support.serving import REPOSITORY, children, clean_environment
+from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
 
@@ -69,14 +68,14 @@ def run_python(*arguments, cwd=REPOSITORY, **settings):
     )
 
 
-def replace_workers(service, pid, how):
+def replace_workers(service, process, how):
     """Signal a worker, or the master for all, and wait for those that follow."""
-    before = set(children(service.process.pid))
-    ended = before & {pid} or before
-    os.kill(pid, how)
+    before = set(service.workers)
+    ended = before & {process} or before
+    process.send_signal(how)
 
     def are_replaced():
-        now = set(children(service.process.pid))
+        now = set(service.workers)
         return len(now) == len(before) and not now & ended
 
     wait_until(are_replaced)

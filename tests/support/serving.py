@@ -43,6 +43,10 @@ class Service:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def workers(self) -> list[psutil.Process]:
+        return children(self.process.pid)
+
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
@@ -165,15 +169,12 @@ def clean_environment(settings: dict[str, str]) -> dict[str, str]:
     return inherited | defaults | settings
 
 
-def children(pid: int) -> list[int]:
+def children(pid: int) -> list[psutil.Process]:
     """Return the processes that a process has started.
 
     Those of gunicorn are its workers.
     """
-    return [
-        int(each)
-        for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    ]
+    return psutil.Process(pid).children()
 
 
 def wait_until_it_answers(
@@ -199,4 +200,4 @@ def wait_until_it_answers(
 
 def children_rss_mb(pid: int) -> list[float]:
     """Return the resident memory of each child of a process, in MB of 10**6 bytes."""
-    return [child.memory_info().rss / 1e6 for child in psutil.Process(pid).children()]
+    return [child.memory_info().rss / 1e6 for child in children(pid)]
