@@ -40,19 +40,26 @@ from deeds_client.values import Output
 from deeds_client.wallet import Wallet
 from tests.support.ledger_view import ledger_view
 
+
+def problem(status, code, retry_after="0", **rest):
+    """Return an answer of the service that says what is wrong."""
+    told = {"code": code, "title": "T", "detail": "D.", **rest}
+    media_type = "application/problem+json"
+    headers = {"Content-Type": media_type, "Retry-After": retry_after}
+    return httpx.Response(status, headers=headers, json=told)
+
+
 SETTINGS = {"DEEDS_MAX_ARRAY": "26", "DEEDS_RATE_LIMITS": "failures=off"}
 LIVES_COUNT = 10
 LINKS_COUNT = 28  # In two batches.
 GAP = 52  # More numbers than a walk leaves unused.
 LIVE = ("held", "given", "offered")
 OFFERS = ("ask", "trade")
-PROBLEM = {"Content-Type": "application/problem+json"}
-TOLD = b'{"code": "busy", "title": "Busy"}'
-TOO_LARGE = b'{"code": "body_too_large", "title": "Too large", "isFinal": true}'
-BUSY = httpx.Response(503, headers=PROBLEM | {"Retry-After": "1"}, content=TOLD)
+TOO_LARGE = problem(413, "body_too_large", isFinal=True)
 # What may happen to a request; what is late arrives after the walk has gone on.
 FATES = ["answered"] * 12
-FATES += ["lost", "answer lost", "answer lost", "late", "refused", BUSY]
+FATES += ["lost", "answer lost", "answer lost", "late", "refused"]
+FATES += [problem(503, "busy", "1")]
 OWNERS = {"anna": "anna", "ben": "ben", "phone": "ben"}
 LIVES = [["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]]
 COPIES = {"anna": "anna", "twin": "anna", "third": "anna", "ben": "ben"}
@@ -124,7 +131,7 @@ class Lines(httpx.BaseTransport):
             return copy(fate)
         key = request.headers.get("Idempotency-Key")
         if fate == "refused" and key:
-            return httpx.Response(413, headers=PROBLEM, content=TOO_LARGE)
+            return copy(TOO_LARGE)
         if fate == "late" and key:
             sent = json.dumps([request.url.path, json.loads(request.content), key])
             (self._late / str(uuid4())).write_text(sent)

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
-from client_walk import PROBLEM, live_at_once, wallet_at
+from client_walk import live_at_once, problem, wallet_at
 
 from deeds_client import records as records_module
 from deeds_client.errors import CallError, InvalidInputError, WalletFileError
@@ -62,11 +62,10 @@ def test_what_no_backup_could_hold_is_not_written_down(alone, verb):
 
 
 FORBIDDEN = httpx.Response(403, html="<h1>Forbidden</h1>")
-TOO_LARGE = {"code": "total_too_large", "title": "Too large", "isFinal": True}
 REFUSALS = {
     "no route": httpx.Response(404, json={"code": "rest_no_route", "title": "No"}),
-    "not found": httpx.Response(404, headers=PROBLEM, json={"code": "not_found"}),
-    "too large": httpx.Response(400, headers=PROBLEM, json=TOO_LARGE),
+    "not found": problem(404, "not_found"),
+    "too large": problem(400, "total_too_large", isFinal=True),
     "forbidden": FORBIDDEN,
     "a new limit": "refused",
 }
@@ -118,7 +117,7 @@ def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):
 
 def test_limits_are_asked_for_again_after_a_refusal():
     asked = []
-    refusal = httpx.Response(400, headers=PROBLEM, json={"code": "invalid_request"})
+    refusal = problem(400, "invalid_request")
 
     def answer(request):
         asked.append(request.url.path)

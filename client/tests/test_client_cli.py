@@ -45,6 +45,12 @@ def ask(*words, **options):
     return json.loads(result.stdout)
 
 
+@pytest.fixture
+def cider(here):
+    """Anna holds five units of it."""
+    ask("mint", "Cider", 5)
+
+
 def held(wallet="anna"):
     rows = ask("balance", wallet=wallet)
     return {row["deed"].split("”")[0]: row["held"] for row in rows if "held" in row}
@@ -73,8 +79,7 @@ def test_links_go_from_one_wallet_to_another_once():
     [[], ["claim"], ["send", 1], ["balance"], ["take-back"]],
     ids=["none", "claim", "send", "balance", "take-back"],
 )
-def test_a_link_is_never_taken_from_arguments(command):
-    ask("mint", "Cider", 5)
+def test_a_link_is_never_taken_from_arguments(cider, command):
     [sent] = ask("send", 1, "Cider")
 
     refused = run(*command, sent["link"], stdin=sent["link"])
@@ -116,8 +121,7 @@ def test_parts_are_split_and_merged_into_one():
     assert [part["amount"] for part in ask("balance", "cider")] == [30]
 
 
-def test_an_offer_is_made_and_completed_or_withdrawn():
-    ask("mint", "Cider", 5)
+def test_an_offer_is_made_and_completed_or_withdrawn(cider):
     [bread] = ask("mint", "Bread", 5, wallet="bob")
     [asked] = ask("ask", 2, bread["itemId"])
 
@@ -170,13 +174,12 @@ BROKEN_OFF = pytest.mark.parametrize(
 
 
 @BROKEN_OFF
-def test_a_look_for_what_moved_since_a_backup_goes_on(monkeypatch, error, code):
+def test_a_look_for_what_moved_since_a_backup_goes_on(cider, monkeypatch, error, code):
     def lose(deeds, path, *about, ask=Deeds._ask):
         if path == "/v1/find":
             raise error
         return ask(deeds, path, *about)
 
-    ask("mint", "Cider", 5)
     ask("export", "backup", stdin=PASSPHRASE)
     assert Path("backup").stat().st_mode & 0o777 == 0o600
     ask("send", 2, "Cider")
@@ -201,8 +204,7 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(monkeypatch, error, code):
     assert held("bob") == held("eve") == {"“Cider": 2}
 
 
-def test_what_another_copy_moved_is_not_called_claimed():
-    ask("mint", "Cider", 5)
+def test_what_another_copy_moved_is_not_called_claimed(cider):
     ask("export", "backup", stdin=PASSPHRASE)
     ask("import", "backup", wallet="twin", stdin=PASSPHRASE)
     ask("send", 2, "Cider", wallet="twin")
@@ -213,12 +215,12 @@ def test_what_another_copy_moved_is_not_called_claimed():
 
 
 @BROKEN_OFF
-def test_what_was_broken_off_is_finished_by_the_next_command(monkeypatch, error, code):
+def test_what_was_broken_off_is_finished_by_the_next_command(
+    cider, monkeypatch, error, code
+):
     def lose(*arguments, send=Deeds.send):
         send(*arguments)
         raise error
-
-    ask("mint", "Cider", 5)
 
     with monkeypatch.context() as patched:
         patched.setattr(Deeds, "send", lose)
@@ -272,9 +274,7 @@ def test_of_several_parts_each_is_shown_in_its_turn():
     assert shown[0]["link"] == shown[2]["link"] != shown[1]["link"]
 
 
-def test_the_balance_ends_with_what_no_backup_has():
-    ask("mint", "Cider", 5)
-
+def test_the_balance_ends_with_what_no_backup_has(cider):
     told = [run("balance").stderr]
     ask("export", "backup", stdin=PASSPHRASE)
     ask("send", 1, "Cider")
@@ -314,8 +314,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("code", "words", "stdin"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_in_a_sentence(code, words, stdin):
-    ask("mint", "Cider", 5)
+def test_what_is_wrong_is_told_in_a_sentence(cider, code, words, stdin):
     Path("damaged").write_bytes(b"not a database" * 100)
 
     refused = run(*words, stdin=stdin)
@@ -338,8 +337,6 @@ def test_names_are_completed_from_the_file():
 
 
 @pytest.mark.parametrize("command", [["send", "1"], ["show"]], ids=["send", "show"])
-def test_a_link_has_a_code_at_a_terminal(capfd, command):
-    ask("mint", "Cider", 5)
-
+def test_a_link_has_a_code_at_a_terminal(cider, capfd, command):
     assert pty.spawn([*COMMAND, *command, "Cider"]) == 0
     assert "██" in capfd.readouterr().out

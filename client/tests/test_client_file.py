@@ -239,8 +239,7 @@ def test_no_two_files_of_a_wallet_are_encrypted_alike(backup, records):
 
 @pytest.mark.parametrize("passphrase", ["", f"{PASSPHRASE} ", "\udcff"])
 def test_another_passphrase_opens_no_file(backup, passphrase):
-    with pytest.raises(WalletFileError, match="passphrase does not open"):
-        import_wallet(backup, passphrase)
+    assert_refused(backup, passphrase, "passphrase does not open")
 
 
 def test_the_document_shows_what_is_authenticated_of_a_head():
@@ -252,6 +251,11 @@ def test_the_document_shows_what_is_authenticated_of_a_head():
     head.pop("checksum", None)
 
     assert file._compact(head).decode() == shown.replace("\n", "")
+
+
+def assert_refused(text, passphrase, said):
+    with pytest.raises(WalletFileError, match=said):
+        import_wallet(text, passphrase)
 
 
 ITEM = {"key": "deed_a", "id": "deed_a", "total": 1}
@@ -285,15 +289,13 @@ def test_a_forged_file_is_refused_in_a_sentence(backup, member, value, said):
     with suppress(ValueError):
         forged["checksum"] = file._checksum(forged)
 
-    with pytest.raises(WalletFileError, match=said):
-        import_wallet(json.dumps(forged), PASSPHRASE)
+    assert_refused(json.dumps(forged), PASSPHRASE, said)
 
 
 def test_damage_is_told_apart_from_a_wrong_passphrase(backup):
     damaged = backup.replace('"data": "', '"data": "AAAA')
 
-    with pytest.raises(WalletFileError, match="damaged: a part of it"):
-        import_wallet(damaged, PASSPHRASE)
+    assert_refused(damaged, PASSPHRASE, "damaged: a part of it")
 
 
 def test_a_file_of_the_version_without_seeds_is_read(records, monkeypatch):
@@ -304,8 +306,7 @@ def test_a_file_of_the_version_without_seeds_is_read(records, monkeypatch):
 
     read = import_wallet(json.dumps(older), PASSPHRASE)
     assert read == records | {"seeds": [], "numbers": []}
-    with pytest.raises(WalletFileError, match="wrong, or the file was changed"):
-        import_wallet(json.dumps(older), "")
+    assert_refused(json.dumps(older), "", "wrong, or the file was changed")
 
 
 SEED = {"key": "0f" * 32, "isOwn": True, "createdAt": 1}
@@ -337,20 +338,17 @@ def test_a_wrong_seed_or_number_is_refused(seeds, numbers):
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{}", "[" * 100_000, "9" * 5000])
 def test_what_is_no_file_of_a_wallet_is_refused(text):
-    with pytest.raises(WalletFileError, match="not a backup"):
-        import_wallet(text, "")
+    assert_refused(text, "", "not a backup")
 
 
 def test_a_file_without_a_wallet_is_refused():
-    with pytest.raises(WalletFileError, match="not a backup"):
-        import_wallet(export_wallet({"outputs": []}, ""), "")
+    assert_refused(export_wallet({"outputs": []}, ""), "", "not a backup")
 
 
 def test_a_file_that_is_too_long_is_refused(backup, monkeypatch):
     monkeypatch.setattr(file, "LENGTH_MAX", len(backup) - 1)
 
-    with pytest.raises(WalletFileError, match="not a backup"):
-        import_wallet(backup, PASSPHRASE)
+    assert_refused(backup, PASSPHRASE, "not a backup")
 
 
 def test_an_unknown_field_is_taken_in():
@@ -418,7 +416,7 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     steps.restore(page, tmp_path / "wallet.json", steps.PASSPHRASE)
 
     restored = "Restored: 9 units of “A ticket”."
-    expect(page.locator("#notices")).to_contain_text(restored)
+    steps.expect_notice(page, restored)
     steps.open_deed(page, item_id)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
     steps.expect_sum(page, "6 units of 10 · 3 waiting")

@@ -133,7 +133,7 @@ def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(anna):
         assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
 
 
-def test_a_claim_that_was_refused_is_not_made_by_a_look_that_finds_its_link(anna):
+def test_a_look_that_finds_a_link_makes_no_claim_that_was_refused(anna):
     item_id = minted(anna, 1, 5)
     with (
         copy_of(anna) as copy,

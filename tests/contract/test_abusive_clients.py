@@ -6,11 +6,10 @@ answered while every one of the others is still waited for, or was ended to make
 """
 
 from contextlib import ExitStack
-from select import select
 
 import pytest
 
-from tests.support.abusers import ABUSES, GET, STUCK, abusing, connected
+from tests.support.abusers import ABUSES, GET, STUCK, abusing, connected, readable
 from tests.support.api import good
 
 # Of each kind more than a process has threads (32), and of all kinds more than it takes
@@ -60,7 +59,7 @@ def test_good_clients_are_served_during_an_abuse_that_is_waited_for(service, abu
         serve_good_clients(service)
 
         # Neither answered nor ended.
-        assert select(abusers, [], [], 0)[0] == []
+        assert readable(abusers) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_who_has_waited_longest_makes_room_for_others(service, name):
         serve_good_clients(service)
 
         first, last = abusers[0], abusers[-1]
-        assert select([first, last], [], [], 0)[0] == [first]
+        assert readable([first, last]) == [first]
 
 
 def test_the_address_with_most_connections_makes_room_first(service):
@@ -81,7 +80,7 @@ def test_the_address_with_most_connections_makes_room_first(service):
     ):
         serve_good_clients(service)
 
-        assert select([other, abusers[0]], [], [], 0)[0] == [abusers[0]]
+        assert readable([other, abusers[0]]) == [abusers[0]]
 
 
 def test_of_as_many_addresses_who_has_waited_longest_makes_room(service):
@@ -93,7 +92,7 @@ def test_of_as_many_addresses_who_has_waited_longest_makes_room(service):
         assert service.get("/v1/info").status_code == 200
 
         first, last = clients[0], clients[-1]
-        assert select([first, last], [], [], 0)[0] == [first]
+        assert readable([first, last]) == [first]
 
 
 def test_connections_that_come_at_once_are_accepted_together(service):
@@ -107,7 +106,7 @@ def test_connections_that_come_at_once_are_accepted_together(service):
         last.sendall(GET + b"\r\n")
         worker.resume()
         answers_count = 0
-        while not select([last], [], [], 0)[0]:
+        while not readable([last]):
             api.get("/v1/info")
             answers_count += 1
 

@@ -31,6 +31,6 @@ def test_states_come_in_the_order_of_the_request_and_nothing_changes(api, ledger
     }
 
     with ledger.unchanged():
-        answer = api.post("/v1/check", {"outputs": [*states, f"+5.{one}.a"]})
+        answer = api.send_check(*states, f"+5.{one}.a")
 
     assert good(answer) == {"states": [*states.values(), "spent"]}

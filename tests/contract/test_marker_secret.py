@@ -45,7 +45,7 @@ def _log_everything(caplog):
 def test_no_answer_log_or_database_holds_a_secret(
     api, ledger, tmp_path, caplog, capfd, send
 ):
-    minted = api.post("/v1/mint", {"outputs": [f"+1.{MARK}"]})
+    minted = api.send_mint(f"+1.{MARK}")
 
     answers = send(api)
 

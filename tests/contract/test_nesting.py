@@ -19,24 +19,19 @@ TOO_DEEP = "the body is nested too deeply"
 
 
 @pytest.mark.parametrize(("opening", "closing"), LEVELS.values(), ids=LEVELS)
-def test_json_of_the_greatest_depth_is_judged_by_its_shape(
-    shared_api, opening, closing
+@pytest.mark.parametrize(
+    ("depth", "code"),
+    [(DEPTH_MAX, "invalid_request"), (DEPTH_MAX + 1, "invalid_json")],
+)
+def test_json_is_judged_by_its_shape_up_to_the_greatest_depth(
+    shared_api, opening, closing, depth, code
 ):
-    body = opening * (DEPTH_MAX - 1) + "{}" + closing * (DEPTH_MAX - 1)
+    body = opening * (depth - 1) + "{}" + closing * (depth - 1)
 
     answer = shared_api.post("/v1/mint", body)
 
-    assert refusal(answer) == (400, "invalid_request", None)
-
-
-@pytest.mark.parametrize(("opening", "closing"), LEVELS.values(), ids=LEVELS)
-def test_json_that_is_one_level_deeper_is_refused(shared_api, opening, closing):
-    body = opening * DEPTH_MAX + "{}" + closing * DEPTH_MAX
-
-    answer = shared_api.post("/v1/mint", body)
-
-    assert refusal(answer) == (400, "invalid_json", None)
-    assert answer.json()["detail"] == TOO_DEEP
+    assert refusal(answer) == (400, code, None)
+    assert (answer.json()["detail"] == TOO_DEEP) == (depth > DEPTH_MAX)
 
 
 @pytest.mark.parametrize("name", ["arrays", "objects"])

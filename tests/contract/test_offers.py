@@ -10,9 +10,8 @@ from unittest.mock import Mock
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.support.api import fresh, good, refusal
+from tests.support.api import SUCCESS, fresh, good, refusal
 
-SUCCESS = {"success": True}
 NO_OFFER = "offer_00000000000000000000000000"
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 DAY_NS = 24 * 60 * 60 * 10**9

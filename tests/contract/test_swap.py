@@ -5,9 +5,7 @@ What its body may hold is in test_request_schemas.py.
 
 import pytest
 
-from tests.support.api import good, refusal
-
-SUCCESS = {"success": True}
+from tests.support.api import SUCCESS, good, refusal
 
 # Inputs and outputs in the words of `items`, the code, and the element at fault.
 REFUSED = [

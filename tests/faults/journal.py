@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.support.api import Api, fresh, good
+from tests.support.api import SUCCESS, Api, fresh, good
 from tests.support.waiting import WAIT_SECONDS_MAX
 
 # What a client meets whose service is gone, or cannot reach its database.
@@ -170,7 +170,7 @@ class JournalClient:
             assert said["state"] == "open"
             self._completion.path = f"/v1/offers/{said['offerId']}/complete"
         else:
-            assert said == {"success": True}
+            assert said == SUCCESS
         self.wallet = [raw for raw in self.wallet if raw not in entry.inputs]
         self.wallet += entry.outputs
         entry.is_acknowledged = True

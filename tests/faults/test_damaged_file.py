@@ -13,10 +13,9 @@ from deeds.domain.errors import StartError
 from storage import sqlite_file
 from storage.engine import make_engine, parse_database_url
 from storage.sqlite_file import check_file
-from tests.support.api import good, refusal, served
+from tests.support.api import UNAVAILABLE, good, refusal, served
 from tests.support.databases import on_sqlite
 
-UNAVAILABLE = (503, "ledger_unavailable", None)
 # SQLite's default.
 PAGE_BYTES = 4096
 
@@ -68,7 +67,7 @@ def test_a_lock_of_another_program_is_a_503_for_writers_alone(
         ledger.unchanged(),
     ):
         other.execute("BEGIN IMMEDIATE")
-        minted = api.post("/v1/mint", {"outputs": ["+5.a"]})
+        minted = api.send_mint("+5.a")
         swapped = api.swap(f"+5.{item_id}.a", f"+5.{item_id}.b")
         states = api.check(f"+5.{item_id}.a")
         read = api.get(f"/v1/item/{item_id}")
@@ -81,7 +80,7 @@ def test_a_lock_of_another_program_is_a_503_for_writers_alone(
 def test_a_damaged_page_is_a_503_for_what_needs_it(open_api, item_id):
     api = open_api()
 
-    checked = api.post("/v1/check", {"outputs": [f"+5.{item_id}.a"]})
+    checked = api.send_check(f"+5.{item_id}.a")
     swapped = api.swap(f"+5.{item_id}.a", f"+5.{item_id}.b")
     read = api.get(f"/v1/item/{item_id}")
 

@@ -75,22 +75,26 @@ REFUSED = {
     "target endless": (431, b"GET /" + MARK * 20_000),
     "chunk size huge": (413, CHUNKED + b"f" * 4000 + b"\r\nmark-7c1f9e"),
     "body too large": (413, MINT + b"Content-Length: 9999999999999\r\n\r\nmark-7c1f9e"),
-    "path with NUL": (404, b"GET /\0mark-7c1f9e HTTP/1.1\r\n" + END),
-    "path with an encoded NUL": (404, b"GET /%00mark-7c1f9e HTTP/1.1\r\n" + END),
-    "path of no UTF-8": (404, b"GET /v1/item/%ff%femark-7c1f9e HTTP/1.1\r\n" + END),
-    "path of two slashes": (404, b"GET //mark-7c1f9e//x HTTP/1.1\r\n" + END),
-    "path of dots": (404, b"GET /../../etc/mark-7c1f9e HTTP/1.1\r\n" + END),
-    "path with a parameter": (404, b"GET /v1/info;mark-7c1f9e HTTP/1.1\r\n" + END),
-    "path in capitals": (404, b"GET /V1/INFO?mark-7c1f9e HTTP/1.1\r\n" + END),
-    "path of a surrogate": (404, b"GET /v1/%ed%a0%80mark-7c1f9e HTTP/1.1\r\n" + END),
     "method unknown": (405, b"BREW /v1/mint?mark-7c1f9e HTTP/1.1\r\n" + END),
-    "target of another host": (404, b"GET http://mark-7c1f9e/x HTTP/1.1\r\n" + END),
     "header SCRIPT_NAME": (
         404,
         b"GET /x HTTP/1.0\r\nSCRIPT_NAME: /mark-7c1f9e\r\n\r\n",
     ),
     "Host of no text": (404, b"GET /x HTTP/1.0\r\nHost: \xff:mark-7c1f9e\r\n\r\n"),
     "HTTP/1.0": (404, b"GET /mark-7c1f9e HTTP/1.0\r\n\r\n"),
+}
+
+# Of the service, but for what is there.
+NOT_FOUND = {
+    "path with NUL": b"/\0mark-7c1f9e",
+    "path with an encoded NUL": b"/%00mark-7c1f9e",
+    "path of no UTF-8": b"/v1/item/%ff%femark-7c1f9e",
+    "path of two slashes": b"//mark-7c1f9e//x",
+    "path of dots": b"/../../etc/mark-7c1f9e",
+    "path with a parameter": b"/v1/info;mark-7c1f9e",
+    "path in capitals": b"/V1/INFO?mark-7c1f9e",
+    "path of a surrogate": b"/v1/%ed%a0%80mark-7c1f9e",
+    "another host": b"http://mark-7c1f9e/x",
 }
 
 BROKEN_OFF = {
@@ -141,6 +145,13 @@ def test_what_is_not_http_is_refused_with_a_problem(service, data):
 @pytest.mark.parametrize(("status", "data"), REFUSED.values(), ids=REFUSED)
 def test_what_is_barely_http_is_refused_with_a_problem(service, status, data):
     assert problem_status(service.send_bytes(data)) == status
+
+
+@pytest.mark.parametrize("target", NOT_FOUND.values(), ids=NOT_FOUND)
+def test_what_is_not_there_is_not_found(service, target):
+    line = b"GET %s HTTP/1.1\r\n" % target
+
+    assert problem_status(service.send_bytes(line + END)) == 404
 
 
 @pytest.mark.parametrize("data", BROKEN_OFF.values(), ids=BROKEN_OFF)

@@ -9,11 +9,10 @@ from storage.engine import POOL_TIMEOUT_S
 from storage.repository import WATCH_SECONDS_MAX
 from storage.transactions import SECONDS_MAX
 from tests.faults.load import Load, line_of, rounds
-from tests.support.api import Api, good, refusal
+from tests.support.api import SUCCESS, UNAVAILABLE, Api, good, refusal
 from tests.support.hooks import hooked
 from tests.support.waiting import wait_until
 
-UNAVAILABLE = (503, "ledger_unavailable", None)
 IN_DOUBT = (503, "ledger_in_doubt", None)
 
 
@@ -113,13 +112,12 @@ def test_an_answer_waits_for_the_synchronous_standby_or_is_in_doubt(
     stoppable_postgres.set("synchronous_standby_names", "nobody")
     doubtful = [api.swap(*each) for each in (first, refused, second)]
     # Each of them keeps a connection of the server. No more are begun.
-    mint = {"outputs": ["+1.a"]}
-    wait_until(lambda: refusal(api.post("/v1/mint", mint)) == UNAVAILABLE)
+    wait_until(lambda: refusal(api.send_mint("+1.a")) == UNAVAILABLE)
     stoppable_postgres.set("synchronous_standby_names", "")
     answers = [api.swap(*each) for each in (first, second)]
 
     assert [refusal(each) for each in doubtful] == [IN_DOUBT] * 3
-    assert [good(each) for each in answers] == [{"success": True}] * 2
+    assert [good(each) for each in answers] == [SUCCESS] * 2
     replays = [each.headers.get("Idempotency-Replayed") for each in answers]
     assert replays == ["true"] * 2
     assert refusal(api.swap(*refused)) == (400, "spent_input", 0)

@@ -34,6 +34,7 @@ PAIRS = {
         {"pepper": OTHER, "peppers_old": (ONE,), "ordinary_cost": DEAR},
     ),
 }
+CHANGES = pytest.mark.parametrize("settings_changed", PAIRS.values(), ids=PAIRS)
 
 
 @pytest.fixture(params=["ordinary", "strong"])
@@ -43,7 +44,7 @@ def secrets(request):
     return [make_strong_secret() for _ in "abcd"]
 
 
-@pytest.mark.parametrize("settings_changed", PAIRS.values(), ids=PAIRS)
+@CHANGES
 @pytest.mark.parametrize("turn", [1, -1], ids=["minted before", "minted after"])
 def test_each_process_spends_what_another_one_minted_and_once(
     open_api, secrets, ledger, settings_changed, turn
@@ -67,7 +68,7 @@ def test_each_process_spends_what_another_one_minted_and_once(
     assert minter.check(*raws) == spender.check(*raws) == states
 
 
-@pytest.mark.parametrize("settings_changed", PAIRS.values(), ids=PAIRS)
+@CHANGES
 def test_a_secret_is_hashed_once_at_the_cost_and_pepper_of_the_mint(
     open_api, secrets, ledger, hash_costs, settings_changed
 ):
@@ -119,7 +120,7 @@ def test_a_process_that_lacks_a_pepper_says_503_and_logs_it_once(
     with ledger.unchanged():
         refused = [
             without.swap(raws, new),
-            without.post("/v1/check", {"outputs": raws}),
+            without.send_check(*raws),
             without.offer([], new),
             without.complete(offer_id, raws, f"+5.{own}.{secrets[1]}"),
         ]

@@ -4,12 +4,10 @@ import pytest
 
 from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
 from deeds.domain.model import Argon2Cost
-from tests.support.api import fresh, good, refusal, replayed
+from tests.support.api import REUSED, SUCCESS, fresh, good, refusal, replayed
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 MINT = {"outputs": ["+5.a", "+5.b", "+3.z"], "metadata": {"name": "N"}}
-SUCCESS = {"success": True}
-REUSED = (422, "idempotency_key_reused", None)
 
 KEYS = pytest.mark.parametrize("key", ["order 17", KEY], ids=["guessable", "random"])
 TURNS = pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import RateLimits
-from tests.support.api import fresh, good, refusal, replayed
+from tests.support.api import SUCCESS, fresh, good, refusal, replayed
 
 AMOUNTS = st.lists(st.integers(1, 12), min_size=1, max_size=4)
 NUMBERS = count()
@@ -123,7 +123,7 @@ class LedgerMachine(RuleBasedStateMachine):
         inputs = self.some_live(data)
         outputs = self.balanced(data, inputs)
         body = {"inputs": inputs, "outputs": outputs}
-        assert self.accepted("/v1/swap", body, key) == {"success": True}
+        assert self.accepted("/v1/swap", body, key) == SUCCESS
         self.states |= dict.fromkeys(inputs, "spent")
         self.states |= dict.fromkeys(outputs, "unspent")
 

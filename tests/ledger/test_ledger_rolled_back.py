@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import pytest
 
 from storage.checkpoint import Checkpoint, read_newest
-from tests.support.api import good, refusal, served
+from tests.support.api import UNAVAILABLE, good, refusal, served
 from tests.support.commanding import invoke
 from tests.support.databases import on_postgresql, on_sqlite
 from tests.support.hooks import hooked
 from tests.support.waiting import wait_until
+from tests.support.ways_to_fail import wait_for_verdict
 
 ROLLED_BACK = (503, "ledger_rolled_back", None)
-UNAVAILABLE = (503, "ledger_unavailable", None)
 
 
 @pytest.fixture(autouse=True)
@@ -55,12 +55,6 @@ def lose(ledger, checkpoint):
     return lose_swap
 
 
-def wait_for_verdict(api):
-    """A server that lacks operations is away at first: it may be the wrong one."""
-    code = "ledger_rolled_back"
-    wait_until(lambda: api.get("/readyz").json().get("code") == code)
-
-
 def errors_of(caplog):
     return [each for each in caplog.records if each.levelname == "ERROR"]
 
@@ -79,8 +73,8 @@ def test_on_postgres_nothing_is_answered_after_a_loss(
             wait_for_verdict(api)
             refused = [
                 api.swap(loss.a, loss.c),
-                api.post("/v1/mint", {"outputs": ["+1.x"]}),
-                api.post("/v1/check", {"outputs": [loss.a]}),
+                api.send_mint("+1.x"),
+                api.send_check(loss.a),
             ]
 
         assert refusal(first)[0] == 503

@@ -6,11 +6,9 @@ import pytest
 
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
-from tests.support.api import fresh, good, refusal, replayed, served
+from tests.support.api import REUSED, SUCCESS, fresh, good, refusal, replayed, served
 from tests.support.hooks import hooked
 
-REUSED = (422, "idempotency_key_reused", None)
-SUCCESS = {"success": True}
 WEEK_S = 604_800
 DEARER = Argon2Cost(16, 1, 1)
 PEPPER = b"some" * 8

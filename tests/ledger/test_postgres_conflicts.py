@@ -4,13 +4,14 @@ Who waits for whom, what is tried again, what is a 503.
 """
 
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
 import storage.transactions
 from storage.driver import CONFLICT
 from storage.transactions import TRIES_MAX
-from tests.support.api import good, refusal, replayed
+from tests.support.api import SUCCESS, UNAVAILABLE, good, refusal, replayed
 from tests.support.databases import on_postgresql
 from tests.support.hooks import AtWrite, hooked
 from tests.support.racing import said
@@ -19,8 +20,6 @@ from tests.support.watched import retries
 
 pytestmark = on_postgresql
 
-SUCCESS = {"success": True}
-UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
 
@@ -102,10 +101,9 @@ def test_a_swap_of_an_output_created_meanwhile_is_tried_again(
 
 def test_a_key_that_is_being_recorded_is_waited_for(apis, ledger, meanwhile):
     api, twin = apis
-    request = ("/v1/mint", {"outputs": ["+5.a"]}, "order 17")
 
-    with meanwhile(AT_ITEM, api.post, *request) as sent:
-        first = twin.post(*request)
+    with meanwhile(AT_ITEM, partial(api.send_mint, "+5.a", key="order 17")) as sent:
+        first = twin.send_mint("+5.a", key="order 17")
 
     second, has_waited = sent
     assert has_waited
@@ -200,9 +198,9 @@ def test_what_stays_locked_is_a_503_for_every_request_that_needs_it(
     other.execute("BEGIN")
     other.execute(lock)
     answers = [
-        api.post("/v1/mint", {"outputs": ["+5.a"]}),
+        api.send_mint("+5.a"),
         api.swap(f"+5.{item}.a", f"+5.{item}.b"),
-        api.post("/v1/check", {"outputs": [f"+5.{item}.a"]}),
+        api.send_check(f"+5.{item}.a"),
         api.get(f"/v1/item/{item}"),
     ]
     other.execute("ROLLBACK")

@@ -14,7 +14,7 @@ from deeds.domain.errors import LedgerUnavailableError, OverloadedError
 from storage.engine import POOL_SIZE, POSTGRESQL_OPTIONS
 from storage.last_operations import LastOperations
 from storage.transactions import SECONDS_MAX, STATEMENT_TIMEOUT, Transactions, snapshot
-from tests.support.api import good, refusal
+from tests.support.api import SUCCESS, good, refusal
 from tests.support.databases import on_postgresql
 from tests.support.hooks import AtWrite, hooked, is_writer
 
@@ -30,6 +30,9 @@ BOUNDS = {
     "idle_in_transaction_session_timeout": "30s",
 }
 PREPARED_AFTER = psycopg.Connection.connect.__kwdefaults__["prepare_threshold"]
+READS_AND_WRITES = pytest.mark.parametrize(
+    "ask", [Transactions.read, Transactions.write]
+)
 
 
 @pytest.fixture
@@ -52,14 +55,6 @@ def transactions(engine, monkeypatch):
     last = LastOperations(engine)
     yield Transactions(engine, last, None, SECONDS_MAX)
     last.close()
-
-
-@pytest.fixture
-def set_default(other):
-    """A function that sets what sessions of the database begin with."""
-    alter = f'ALTER DATABASE "{other.info.dbname}"'
-    yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
-    other.execute(f"{alter} RESET ALL")
 
 
 @pytest.fixture
@@ -105,7 +100,7 @@ def little_time(monkeypatch):
 
 @pytest.mark.usefixtures("little_time")
 @pytest.mark.parametrize("pool_size", [1])
-@pytest.mark.parametrize("ask", [Transactions.read, Transactions.write])
+@READS_AND_WRITES
 def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(
     engine, transactions, ask
 ):
@@ -201,11 +196,11 @@ def test_a_swap_cut_off_before_a_statement_is_made_once_all_the_same(
     # Those of the first try, up to the cut, and all of the second one, on a connection
     # on which the last operations are looked for.
     assert cut.statements_count == number + 1 + LOOK_COUNT + STATEMENTS_COUNT
-    assert good(answer) == {"success": True}
+    assert good(answer) == SUCCESS
     assert ledger.live(item) == [4, 4, 4]
 
 
-@pytest.mark.parametrize("ask", [Transactions.read, Transactions.write])
+@READS_AND_WRITES
 def test_a_connection_is_replaced_once_and_then_the_database_is_away(
     transactions, cut_off, monkeypatch, ask
 ):
@@ -222,7 +217,7 @@ def test_a_connection_is_replaced_once_and_then_the_database_is_away(
     assert reasons == ["disconnect"]
 
 
-@pytest.mark.parametrize("ask", [Transactions.read, Transactions.write])
+@READS_AND_WRITES
 def test_a_server_that_does_not_answer_is_left_at_the_deadline(
     transactions, monkeypatch, ask
 ):
@@ -266,6 +261,6 @@ def test_a_commit_that_breaks_off_is_in_doubt_and_the_key_brings_certainty(
 
     assert refusal(doubtful) == (503, "ledger_in_doubt", None)
     assert found == states
-    assert good(again) == {"success": True}
+    assert good(again) == SUCCESS
     assert again.headers.get("Idempotency-Replayed") == replayed
     assert ledger.live(item) == [5]

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.support.api import fresh
+from tests.support.api import REUSED, fresh
 from tests.support.racing import at_once, mint_strong, race, said
 
 SWAPS_COUNT = 32
@@ -25,7 +25,6 @@ WON = (200, None, None)
 SPENT = (400, "spent_input", 0)
 USED = (400, "used_secret", 0)
 NOT_OPEN = (400, "offer_not_open", None)
-REUSED = (422, "idempotency_key_reused", None)
 
 MINTED = f"+5.{make_strong_secret()}"
 # What each kind of request leaves: kind, number of inputs and of outputs.
@@ -126,7 +125,7 @@ class Trade:
         """Return a request of a kind, to be sent under a key."""
         api = next(self.racers)
         return {
-            "mint": partial(api.post, "/v1/mint", {"outputs": [MINTED]}),
+            "mint": partial(api.send_mint, MINTED),
             "swap": partial(api.swap, self.third, self.new),
             "offer": partial(api.offer, self.hers, self.new),
             "completion": partial(api.complete, self.offer_id, self.his, self.for_him),
@@ -217,8 +216,7 @@ def test_a_request_sent_at_once_under_one_key_is_one_operation(
         told = {(each.status_code, each.text) for each in answers}
         assert told == {(200, answers[0].text)}
         assert shared_ledger.operations() == [*before, OPERATIONS[kind]]
-        winner = 0 if kind == "completion" else None
-        trade.assert_won(winner)
+        trade.assert_won(0 if kind == "completion" else None)
 
 
 def test_of_different_requests_under_one_key_one_wins(racers, shared_ledger):
@@ -231,5 +229,4 @@ def test_of_different_requests_under_one_key_one_wins(racers, shared_ledger):
         assert Counter(answers) == {WON: 1, REUSED: 3}
         kind = list(OPERATIONS)[answers.index(WON)]
         assert shared_ledger.operations() == [*before, OPERATIONS[kind]]
-        winner = 0 if kind == "completion" else None
-        trade.assert_won(winner)
+        trade.assert_won(0 if kind == "completion" else None)

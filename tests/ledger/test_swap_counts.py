@@ -11,7 +11,7 @@ import pytest
 
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
-from tests.support.api import refusal, replayed
+from tests.support.api import SUCCESS, refusal, replayed
 from tests.support.hooks import logged_statements
 
 ORDINARY, STRONG = "m=16,t=1,p=1", "m=8,t=1,p=1"
@@ -116,7 +116,7 @@ def test_a_replay_is_known_before_anything_is_written(api):
         swapped = api.swap(f"+5.{item}.a", f"+5.{item}.b", keys[1])
 
     assert again == item
-    assert replayed(swapped) == {"success": True}
+    assert replayed(swapped) == SUCCESS
     assert {name.partition(" ")[0] for name in log.names} == {"SELECT"}
 
 
@@ -169,7 +169,7 @@ def test_a_swap_that_can_be_refused_without_hashing_is(
     ],
 )
 def test_a_mint_that_can_be_refused_without_hashing_is(api, hash_costs, code, outputs):
-    refused = api.post("/v1/mint", {"outputs": outputs}, WORDS)
+    refused = api.send_mint(*outputs, key=WORDS)
 
     assert refusal(refused)[:2] == (400, code)
     assert hash_costs == []

@@ -8,13 +8,12 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
 import storage.driver
-from tests.support.api import refusal
+from tests.support.api import UNAVAILABLE, refusal
 from tests.support.hooks import hooked
 from tests.support.ledger_view import ledger_view
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.watched import events
 
-AWAY = (503, "ledger_unavailable", None)
 DEFECT = (500, "internal", None)
 
 on_postgresql = pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
@@ -54,7 +53,7 @@ def test_a_role_that_may_not_log_in_is_named_as_the_cause(
     answers = [api.swap(f"+5.{item}.a", f"+5.{item}.b") for _ in range(3)]
 
     other.execute(f"DROP ROLE {role}")
-    assert [refusal(answer) for answer in answers] == [AWAY] * 3
+    assert [refusal(answer) for answer in answers] == [UNAVAILABLE] * 3
     [(name, code, message)] = causes(caplog)
     assert (name, code) == ("OperationalError", None)
     assert "not permitted to log in" in message
@@ -100,12 +99,12 @@ def test_a_refusal_of_the_disk_is_logged_at_most_once_a_second(
 ):
     clock = [1_000.0, 1_000.9, 1_001.0, 1_001.5]
     monkeypatch.setattr(storage.driver, "monotonic", lambda: clock.pop(0))
-    body = {"outputs": [f"+1.{number}" for number in range(256)]}
+    many = [f"+1.{number}" for number in range(256)]
     counts, full = [], "PRAGMA max_page_count = 1"
 
     with hooked("begin", lambda connection: connection.exec_driver_sql(full)):
         while clock:
-            assert refusal(api.post("/v1/mint", body)) == AWAY
+            assert refusal(api.send_mint(*many)) == UNAVAILABLE
             counts.append(len(causes(caplog)))
 
     assert counts == [1, 1, 2, 2]
@@ -120,9 +119,8 @@ def test_what_postgresql_says_in_detail_stays_out_of_the_log(api, other, caplog,
     caplog.set_level(logging.DEBUG)
     condition = f"CHECK (metadata NOT LIKE '%{MARK}%')"
     other.execute(f"ALTER TABLE items ADD CONSTRAINT no_mark {condition}")
-    body = {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}}
 
-    answer = api.post("/v1/mint", body, MARK)
+    answer = api.send_mint(f"+5.{MARK}", key=MARK, metadata={"name": MARK})
 
     assert refusal(answer) == DEFECT
     said = 'new row for relation "items" violates check constraint "no_mark"'

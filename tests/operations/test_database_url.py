@@ -132,15 +132,13 @@ def test_a_postgresql_that_cannot_hold_all_text_is_refused(
 
 @on_postgresql
 def test_a_read_only_postgresql_stops_the_start_with_its_cause(
-    settings, other, open_app, caplog
+    settings, set_default, open_app, caplog
 ):
-    alter = f'ALTER DATABASE "{other.info.dbname}"'
-    other.execute(f"{alter} SET default_transaction_read_only = on")
+    set_default("default_transaction_read_only", "on")
 
     with pytest.raises(StartError, match="DATABASE_URL: the database does not answer"):
         open_app(settings)
 
-    other.execute(f"{alter} RESET ALL")
     assert "cannot execute INSERT in a read-only transaction" in caplog.text
 
 

@@ -40,6 +40,12 @@ def database_url(sqlite_url):
     return sqlite_url
 
 
+@pytest.fixture
+def read_log(capfd):
+    """A function that returns the events that were logged since it was last called."""
+    return lambda: events(capfd.readouterr().err)
+
+
 @pytest.mark.parametrize(
     "request_id",
     ["1", KEY, "00-4bf92f3577b34da6a3ce929d0e0e4736-00", "a_b.c-d", "x" * 64],
@@ -75,13 +81,13 @@ def test_another_id_takes_the_place_of_a_harmful_one(client, request_id):
     assert first != second
 
 
-def test_writes_log_their_operation_and_whether_they_were_replayed(api, capfd):
+def test_writes_log_their_operation_and_whether_they_were_replayed(api, read_log):
     for _ in range(2):
         item = api.mint("+5.a", key=KEY)
     for _ in range(2):
         api.swap(f"+5.{item}.a", f"+5.{item}.b", f"swap-{KEY}")
 
-    lines = events(capfd.readouterr().err)
+    lines = read_log()
     assert [
         (each["route"], each["operation_id"], each["replayed"]) for each in lines
     ] == [
@@ -92,10 +98,10 @@ def test_writes_log_their_operation_and_whether_they_were_replayed(api, capfd):
     ]
 
 
-def test_a_request_is_one_line(api, capfd):
+def test_a_request_is_one_line(api, read_log):
     api.get("/v1/item/deed_nobody?q=1", **{"X-Request-ID": "id-1"})
 
-    assert events(capfd.readouterr().err) == [
+    assert read_log() == [
         {
             "event": "request",
             "level": "info",
@@ -116,19 +122,19 @@ def test_a_request_is_one_line(api, capfd):
         ("MADEUP", "/v1/mint", ("other", "unmatched")),
     ],
 )
-def test_a_line_quotes_no_path_and_no_method(api, capfd, method, path, logged):
+def test_a_line_quotes_no_path_and_no_method(api, read_log, method, path, logged):
     api.http.request(method, path)
 
-    [line] = events(capfd.readouterr().err)
+    [line] = read_log()
     assert (line["method"], line["route"]) == logged
 
 
-def test_a_defect_has_its_places_and_the_id_of_its_request(api, monkeypatch, capfd):
+def test_a_defect_has_its_places_and_the_id_of_its_request(api, monkeypatch, read_log):
     monkeypatch.delattr(Repository, "read_item")
 
     api.get(f"/v1/item/{NOWHERE}")
 
-    defect, request = events(capfd.readouterr().err)
+    defect, request = read_log()
     assert (defect["level"], defect["error"]) == ("error", "AttributeError")
     assert "deeds/domain/service.py:" in defect["places"]
     assert (request["level"], request["problem"]) == ("error", "internal")
@@ -136,7 +142,7 @@ def test_a_defect_has_its_places_and_the_id_of_its_request(api, monkeypatch, cap
 
 
 @pytest.mark.parametrize("level", sorted(set(LEVELS)))
-def test_what_is_below_the_level_is_left_out(open_api, monkeypatch, capfd, level):
+def test_what_is_below_the_level_is_left_out(open_api, monkeypatch, read_log, level):
     api = open_api(log_level=level)
     monkeypatch.setattr(storage.schema, "HEAD_REVISION", "9999")
     monkeypatch.delattr(Repository, "read_item")
@@ -144,7 +150,7 @@ def test_what_is_below_the_level_is_left_out(open_api, monkeypatch, capfd, level
     for path in ("/healthz", "/v1/info", "/readyz", f"/v1/item/{NOWHERE}"):
         api.get(path)
 
-    lines = events(capfd.readouterr().err)
+    lines = read_log()
     assert [each["level"] for each in lines] == LEVELS[LEVELS.index(level) :]
 
 
@@ -169,14 +175,14 @@ def test_no_request_fails_because_its_line_cannot_be_written(api):
         ("sqlalchemy.pool", {"event": "library", "logger": "sqlalchemy.pool"}),
     ],
 )
-def test_a_line_of_others_quotes_no_exception(app, capfd, name, said):
+def test_a_line_of_others_quotes_no_exception(app, read_log, name, said):
     with pytest.raises(ValueError, match="deed") as caught:
         int(f"deed {MARK}")
 
     logger = logging.getLogger(name)
     logger.warning("%s is %s", "worker", 5, exc_info=caught.value)
 
-    [told] = events(capfd.readouterr().err)
+    [told] = read_log()
     assert re.fullmatch(r"\S*tests/operations/test_log\.py:\d+", told.pop("places"))
     assert told == said | {
         "level": "warning",

@@ -154,7 +154,7 @@ def take_in(page, path):
     """Restore from a file into the wallet whose list is shown."""
     press(page, "Restore")
     restore(page, path, PASSPHRASE)
-    expect(page.locator("#notices")).to_contain_text("Restored")
+    expect_notice(page, "Restored")
 
 
 def expect_shown(place, said):
@@ -165,6 +165,11 @@ def expect_shown(place, said):
 def expect_text(place, selector, said):
     """Expect this to be the whole text of what the selector finds there."""
     expect(place.locator(selector)).to_have_text(said)
+
+
+def expect_notice(page, said):
+    """Expect this within what the page tells above all else."""
+    expect(page.locator("#notices")).to_contain_text(said)
 
 
 def expect_heading(page, name):

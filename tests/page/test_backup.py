@@ -12,6 +12,7 @@ from tests.page.steps import (
     amounts,
     back_up,
     confirm_passphrase,
+    expect_notice,
     expect_shown,
     expect_sum,
     expect_text,
@@ -57,9 +58,8 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     restore(page, path, PASSPHRASE)
 
     # The part that was spent counts for nothing.
-    notices = page.locator("#notices")
-    expect(notices).to_contain_text("Restored: 10 units of “A ticket”.")
-    expect(notices).to_contain_text("Looking goes on when it can.")
+    expect_notice(page, "Restored: 10 units of “A ticket”.")
+    expect_notice(page, "Looking goes on when it can.")
     open_deed(page, item_id)
     expect_sum(page, "Nothing here of 10 · 5 units on the way · 3 waiting")
     assert records(page) == outputs

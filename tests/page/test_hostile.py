@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
+    expect_notice,
     mint_outputs,
     open_deed,
     paste,
@@ -116,7 +117,7 @@ def test_pictures_that_no_mint_takes_are_not_asked_for(visitor):
     assert sources_of(page) == []
     press(page, "Refresh")
     said = "Not known to the service: 1 unit of “A deed"
-    expect(page.locator("#notices")).to_contain_text(said)
+    expect_notice(page, said)
     assert_unharmed(visitor, "/wallet")
     open_deed(page, "deed_0")
     note = f"Browsers cannot show its picture: {IMAGES['javascript']}"

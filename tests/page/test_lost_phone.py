@@ -11,6 +11,7 @@ from tests.page.steps import (
     amounts,
     back_up,
     claim,
+    expect_notice,
     expect_sum,
     follow,
     give,
@@ -43,7 +44,7 @@ def test_a_ticket_that_was_sent_after_the_backup_is_not_gone(visitor):
 
     page = restore_elsewhere(visitor, path)
 
-    expect(page.locator("#notices")).to_contain_text("Found since the backup: 5 units")
+    expect_notice(page, "Found since the backup: 5 units")
     open_deed(page, item_id)
     expect_sum(page, "Nothing here of 5 · 5 waiting")
     press(page.locator(".link-row"), "Take back")

@@ -50,6 +50,7 @@ LOADING = ("link", "script", "img")
 # Read once the page is there, or by those who install it.
 LATER = ("manifest", "apple-touch-icon")
 SQUEEZED = {"Accept-Encoding": "gzip"}
+OF_TEXT = pytest.mark.parametrize("path", ["/", "/problems", "/sw.js"])
 
 
 @pytest.fixture(params=PAGES)
@@ -89,7 +90,7 @@ def test_a_page_loads_few_bytes_all_of_this_service(api, page):
         assert sum(sizes.values()) < FIRST_LOAD_BYTES_MAX
 
 
-@pytest.mark.parametrize("path", ["/", "/problems", "/sw.js"])
+@OF_TEXT
 @pytest.mark.parametrize(
     ("accepted", "encoding"),
     [("br, gzip;q=0.5", "gzip"), ("*", "gzip"), ("gzip;q=0", None)],
@@ -106,7 +107,7 @@ def test_text_is_compressed_on_request(api, path, accepted, encoding):
     assert is_same == (encoding is None)
 
 
-@pytest.mark.parametrize("path", ["/", "/problems", "/sw.js"])
+@OF_TEXT
 def test_text_is_sent_again_only_when_it_has_changed(api, path):
     plain = api.get(path)
     tag = plain.headers["ETag"]

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from select import select
 
 from tests.support.serving import Service
 
@@ -74,6 +75,11 @@ def abusing(
         finally:
             stop.set()
             thread.join()
+
+
+def readable(clients: list[socket.socket]) -> list[socket.socket]:
+    """Return those that were answered or closed by now."""
+    return select(clients, [], [], 0)[0]
 
 
 def slow_reader(port: int) -> socket.socket:

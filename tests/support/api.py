@@ -13,6 +13,11 @@ from app import create_app
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 
+# What a swap or a completion is answered with, and two refusals.
+SUCCESS = {"success": True}
+REUSED = (422, "idempotency_key_reused", None)
+UNAVAILABLE = (503, "ledger_unavailable", None)
+
 # A commit may wait for a lock or a checkpoint, and the machine may be busy.
 ANSWER_SECONDS_MAX = 30.0
 
@@ -24,8 +29,8 @@ _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 class Api:
     """The requests of the contract.
 
-    `post`, `swap`, `find`, `offer` and `complete` return any answer; `mint`, `check`
-    and `offer_id` fail the test unless it is a good one, and return what it says.
+    `mint`, `check` and `offer_id` fail the test unless the answer is a good one, and
+    return what it says. All others return any answer.
     """
 
     def __init__(self, http: httpx.Client) -> None:
@@ -64,22 +69,30 @@ class Api:
         content = body if isinstance(body, str | bytes) else json.dumps(body)
         return self.http.post(path, content=content, headers=headers)
 
-    def mint(self, *outputs: str, key: str | None = None, metadata: Any = None) -> str:
-        """Mint an item with outputs in the form `+5.secret`; return its id."""
+    def send_mint(
+        self, *outputs: str, key: str | None = None, metadata: Any = None
+    ) -> httpx.Response:
+        """Ask for an item with outputs in the form `+5.secret`."""
         body: dict[str, Any] = {"outputs": outputs}
         if metadata is not None:
             body["metadata"] = metadata
-        answer = self.post("/v1/mint", body, key)
-        return str(good(answer)["itemId"])
+        return self.post("/v1/mint", body, key)
+
+    def mint(self, *outputs: str, **rest: Any) -> str:
+        """Mint an item and return its id."""
+        return str(good(self.send_mint(*outputs, **rest))["itemId"])
 
     def swap(
         self, inputs: Sequence[str], outputs: Sequence[str], key: str | None = None
     ) -> httpx.Response:
         return self.post("/v1/swap", _half(inputs, outputs), key)
 
+    def send_check(self, *outputs: str) -> httpx.Response:
+        return self.post("/v1/check", {"outputs": outputs})
+
     def check(self, *outputs: str) -> list[str]:
         """Return the state of each output."""
-        states: list[str] = good(self.post("/v1/check", {"outputs": outputs}))["states"]
+        states: list[str] = good(self.send_check(*outputs))["states"]
         return states
 
     def find(self, item_id: str, *secrets: str) -> httpx.Response:

@@ -153,6 +153,14 @@ def other(database_url):
 
 
 @pytest.fixture
+def set_default(other):
+    """A function that sets what sessions of the database begin with."""
+    alter = f'ALTER DATABASE "{other.info.dbname}"'
+    yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
+    other.execute(f"{alter} RESET ALL")
+
+
+@pytest.fixture
 def thread():
     """A thread to send a request in while another one is under way."""
     with ThreadPoolExecutor(max_workers=1) as pool:

@@ -71,7 +71,7 @@ def send_good_requests(api):
     return [
         api.swap(spent, live, MARK),
         api.swap(spent, live, MARK),
-        api.post("/v1/check", {"outputs": spent + live}),
+        api.send_check(*spent, *live),
         api.http.get(f"/v1/item/{item_id}", headers={"If-None-Match": f'"{MARK}"'}),
         api.get(f"/v1/info?secret={MARK}"),
     ]

@@ -174,7 +174,8 @@ def children(pid: int) -> list[psutil.Process]:
 
     Those of gunicorn are its workers.
     """
-    return psutil.Process(pid).children()
+    started: list[psutil.Process] = psutil.Process(pid).children()
+    return started
 
 
 def wait_until_it_answers(
