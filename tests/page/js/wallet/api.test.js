@@ -39,6 +39,12 @@ function problemAnswer(problem, status, headers = {}) {
   return json(problem, { status, headers: { ...type, ...headers } });
 }
 
+/** Return what a swap fails with where the service answers this. */
+function errorAfter(answer) {
+  const { api } = apiAnswering(answer);
+  return api.swap({}, KEY).catch((caught) => caught);
+}
+
 test("a mint is sent with its key and answered", async () => {
   const { api, asked } = apiAnswering(json(MINTED));
 
@@ -102,9 +108,8 @@ test("QR codes are asked by POST", async () => {
 
 test("a problem comes with its code and seconds to wait", async () => {
   const problem = { code: "overloaded", detail: "busy", status: 503 };
-  const { api } = apiAnswering(problemAnswer(problem, 503, { "Retry-After": "7" }));
 
-  const error = await api.swap({}, KEY).catch((caught) => caught);
+  const error = await errorAfter(problemAnswer(problem, 503, { "Retry-After": "7" }));
 
   assert.ok(error instanceof ProblemError);
   assert.deepEqual(
@@ -122,9 +127,9 @@ test("a problem comes with its code and seconds to wait", async () => {
 
 test("a problem is final only where the service says so", async () => {
   for (const isFinal of [true, false, undefined, null, 1, "true"]) {
-    const { api } = apiAnswering(problemAnswer({ code: "spent_input", isFinal }, 400));
+    const answer = problemAnswer({ code: "spent_input", isFinal }, 400);
 
-    const error = await api.swap({}, KEY).catch((caught) => caught);
+    const error = await errorAfter(answer);
 
     assert.equal(error.isFinal, isFinal === true);
   }

@@ -7,9 +7,10 @@ import { test } from "node:test";
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import {
   amountsByState,
-  linkFrom,
+  giverOf,
+  operationIn,
+  outputIn,
   scansIn,
-  walletHolding,
   walletMeeting,
   walletOn,
 } from "./parts.js";
@@ -23,14 +24,13 @@ const UNSENT = { atDoor: true, isUnsent: /** @type {const} */ (true) };
  * after the other; `swaps` are those that were sent.
  */
 async function doorWith(...fates) {
-  const guest = await walletHolding(5);
-  const ticket = await linkFrom(guest, 2);
+  const { given: ticket, ...guest } = await giverOf(5, 2);
   const { service } = guest;
   const store = memoryStore();
   const swaps = [];
   const door = walletMeeting({ service, store }, (verb) => {
     if (verb === "swap") swaps.push(verb);
-    return fates.shift() ?? "answered";
+    return fates.shift();
   });
   return { service, ticket, store, door, swaps, guest };
 }
@@ -44,7 +44,7 @@ async function cancelledAfter(...fates) {
 }
 
 const stateOf = (store, { operation: { key } }) => {
-  const { state, code, isCancelled } = store.kept.operations.get(key);
+  const { state, code, isCancelled } = operationIn(store, key);
   return { state, code, isCancelled };
 };
 const CANCELLED = { state: "refused", code: "cancelled", isCancelled: true };
@@ -107,12 +107,12 @@ test("a cancelled scan that had been carried out is done", async () => {
 
 test("a cancelled scan whose ticket somebody else has claimed is refused", async () => {
   const { door, ticket, store, service, scan } = await cancelledAfter("lost");
-  service.take(ticket, "somebody's");
+  service.take(ticket);
 
   await door.finishBegun();
 
   assert.deepEqual(stateOf(store, scan), CANCELLED);
-  assert.equal(store.kept.outputs.get(ticket.key).spentElsewhere, true);
+  assert.equal(outputIn(store, ticket.key).spentElsewhere, true);
 });
 
 test("a cancelled scan that was carried out late is found when the ticket is shown again", async () => {
@@ -124,7 +124,7 @@ test("a cancelled scan that was carried out late is found when the ticket is sho
 
   assert.equal(again.operation.code, "spent_input");
   assert.equal(stateOf(store, scan).state, "done");
-  const { operation, spentElsewhere } = store.kept.outputs.get(ticket.key);
+  const { operation, spentElsewhere } = outputIn(store, ticket.key);
   assert.deepEqual([operation, spentElsewhere], [scan.operation.key, undefined]);
 });
 
@@ -144,7 +144,7 @@ test("of two tabs that send and cancel at once, one does", async () => {
 
 test("what ended at a door is only asked about when an old file is read", async () => {
   const { door, ticket, store, service } = await doorWith();
-  service.take(ticket, "somebody's");
+  service.take(ticket);
   const scan = await door.claim(ticket, AT_DOOR);
   assert.equal(stateOf(store, scan).code, "spent_input");
   const records = readRecords(JSON.parse(JSON.stringify(await door.exportRecords())));

@@ -6,8 +6,12 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../deeds/page/static/js/wallet/api.js";
-import { parseRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
+import {
+  formatRawOutput,
+  parseRawOutput,
+} from "../../../../deeds/page/static/js/format/raw_output.js";
 import { AMOUNT_MAX } from "../../../../deeds/page/static/js/format/amounts.js";
+import { keyOf } from "../../../../deeds/page/static/js/wallet/records.js";
 import { now } from "./clock.js";
 
 export function fakeService() {
@@ -23,8 +27,7 @@ export function fakeService() {
     itemsCount += 1;
     const itemId = `deed_${itemsCount}`;
     const made = body.outputs.map((output) => ({ ...output, itemId }));
-    for (const { amount, secret } of made)
-      outputs.set(`${itemId}.${secret}`, { amount, spent: false });
+    record(made);
     return { itemId, outputs: made, rawOutputs: [] };
   }
 
@@ -35,10 +38,13 @@ export function fakeService() {
     checkFresh(made);
     if (sums(inputs.map(({ raw }) => raw)) !== sums(made)) throw problem("unbalanced");
     inputs.forEach(({ found }) => Object.assign(found, { spent: true }));
-    for (const { itemId, amount, secret } of made) {
-      outputs.set(`${itemId}.${secret}`, { amount, spent: false });
-    }
+    record(made);
     return { success: true };
+  }
+
+  function record(made) {
+    for (const { amount, ...place } of made)
+      outputs.set(keyOf(place), { amount, spent: false });
   }
 
   function makeOffer({ inputs, outputs: made, expiresIn }) {
@@ -96,7 +102,7 @@ export function fakeService() {
 
   function find(text) {
     const raw = parseRawOutput(text);
-    const known = outputs.get(`${raw.itemId}.${raw.secret}`);
+    const known = outputs.get(keyOf(raw));
     return { raw, found: known?.amount === raw.amount ? known : undefined };
   }
 
@@ -107,11 +113,10 @@ export function fakeService() {
     });
   }
 
-  const areFresh = (made) =>
-    !made.some(({ itemId, secret }) => outputs.has(`${itemId}.${secret}`));
+  const areFresh = (made) => !made.some((raw) => outputs.has(keyOf(raw)));
 
   function checkFresh(made) {
-    const keys = made.map(({ itemId, secret }) => `${itemId}.${secret}`);
+    const keys = made.map(keyOf);
     if (new Set(keys).size !== keys.length) throw problem("duplicate_secret");
     if (!areFresh(made)) throw problem("used_secret");
   }
@@ -129,8 +134,8 @@ export function fakeService() {
   /** Return what is recorded under each secret of an item. */
   function findSecrets(itemId, secrets) {
     return secrets.map((secret) => {
-      const { amount, spent } = outputs.get(`${itemId}.${secret}`) ?? {};
-      return amount ? { amount, state: spent ? "spent" : "unspent" } : null;
+      const found = outputs.get(keyOf({ itemId, secret }));
+      return found ? { amount: found.amount, state: spentOrNot(found) } : null;
     });
   }
 
@@ -151,8 +156,7 @@ export function fakeService() {
     check: (texts) =>
       texts.map((text) => {
         const { found } = find(text);
-        if (!found) return "unknown";
-        return found.spent ? "spent" : "unspent";
+        return found ? spentOrNot(found) : "unknown";
       }),
   };
 
@@ -205,26 +209,23 @@ export function fakeService() {
       }
     },
 
-    /**
-     * Take an output away, as somebody does who knows its secret; return where its
-     * units went.
-     */
-    take(raw, secret) {
-      const { itemId, amount } = raw;
+    /** Take an output away, as somebody does who knows its secret. */
+    take(raw, secret = "somebody's") {
       verbs.swap(
         {
-          inputs: [`+${amount}.${itemId}.${raw.secret}`],
-          outputs: [`+${amount}.${itemId}.${secret}`],
+          inputs: [formatRawOutput(raw)],
+          outputs: [formatRawOutput({ ...raw, secret })],
         },
         `somebody-${secret}`,
       );
-      return { itemId, amount, secret };
     },
 
     /** Return the keys of all unspent outputs. */
     live: () => [...outputs].filter(([, { spent }]) => !spent).map(([key]) => key),
   };
 }
+
+const spentOrNot = ({ spent }) => (spent ? "spent" : "unspent");
 
 function callQuietly(call) {
   try {

@@ -9,17 +9,21 @@ import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
+  copyOf,
   derive,
+  giverOf,
+  guestHolding,
   heldIn,
+  keysOf,
   linkFrom,
-  madeBy,
   makerOn,
+  mintAmounts,
+  outputIn,
   outputsIn,
   throughText,
   walletHolding,
   walletOf,
   walletOn,
-  keysOf,
 } from "./parts.js";
 
 /** Return a wallet that has read this backup and looked, and can be backed up itself. */
@@ -44,11 +48,8 @@ const lostIn = ({ store }) =>
   );
 
 test("a ticket that was backed up and then sent is handed out on the next phone, not gone", async () => {
-  const organiser = await walletHolding(1);
-  const { service, itemId } = organiser;
-  const guest = makerOn(service);
-  const { wallet } = guest;
-  await wallet.claim(await linkFrom(organiser, 1));
+  const guest = await guestHolding(1);
+  const { wallet, itemId } = guest;
   const backup = await wallet.exportRecords();
   await wallet.send(itemId, 1);
 
@@ -59,29 +60,15 @@ test("a ticket that was backed up and then sent is handed out on the next phone,
   assert.deepEqual(lostIn(phone), []);
 });
 
-test("of a hundred vouchers, of which two were sent since, all are found", async () => {
-  const maker = await walletHolding(100);
-  const backup = await maker.wallet.exportRecords();
-  await maker.wallet.send(maker.itemId, 1);
-  await maker.wallet.send(maker.itemId, 1);
-
-  const phone = await restored(maker, backup);
-
-  assert.deepEqual(liveIn(phone), { given: [1, 1], held: [98] });
-  assert.deepEqual(lostIn(phone), []);
-});
-
 test("what was split, merged, claimed, taken back and numbered since is found with its number", async () => {
   const maker = await walletHolding(20, 30);
   const { service, store, wallet, itemId } = maker;
   const other = makerOn(service);
   const backup = await wallet.exportRecords();
-  const [{ key }] = store.kept.outputs.values();
-  await wallet.split(key, [5, 5]);
-  const sent = madeBy(store, await wallet.send(itemId, 7));
-  await other.wallet.claim(sent);
-  await wallet.claim(madeBy(other.store, await other.wallet.send(itemId, 3)));
-  await wallet.takeBack(madeBy(store, await wallet.send(itemId, 4)).key);
+  await wallet.split(outputsIn(store)[0].key, [5, 5]);
+  await other.wallet.claim(await linkFrom(maker, 7));
+  await wallet.claim(await linkFrom({ ...other, itemId }, 3));
+  await wallet.takeBack((await linkFrom(maker, 4)).key);
   await wallet.makeLinks(itemId, { count: 3, each: 2 });
   await wallet.merge(itemId);
   await wallet.checkStates();
@@ -105,11 +92,11 @@ test("what the file says of a link stays: its note, its number and that it was h
   const [first] = keysOf(operation.outputs);
   await wallet.giveOut([first]);
   await wallet.setNote(first, "Anna");
-  const { givenAt } = store.kept.outputs.get(first);
+  const { givenAt } = outputIn(store, first);
 
   const phone = await restored(maker, await wallet.exportRecords());
 
-  const { note, number, of, state, ...link } = phone.store.kept.outputs.get(first);
+  const { note, number, of, state, ...link } = outputIn(phone.store, first);
   assert.deepEqual([note, number, of, state], ["Anna", 1, 3, "given"]);
   assert.equal(link.givenAt, givenAt);
 });
@@ -135,30 +122,25 @@ test("links that may have been handed out since count so until they are taken ba
 });
 
 test("what somebody claimed is claimed, and what a copy may have moved is not called so", async () => {
-  const maker = await walletHolding(6);
-  const { service, store, wallet, itemId } = maker;
-  const link = madeBy(store, await wallet.send(itemId, 2));
+  const { given, ...maker } = await giverOf(6, 2);
+  const { service, wallet, itemId } = maker;
   const backup = await wallet.exportRecords();
-  service.take(link, "somebody's");
+  service.take(given);
   const taken = await restored(maker, backup);
   await wallet.send(itemId, 1);
 
   const moved = await restored(maker, backup);
 
-  assert.deepEqual(keysOf(lostIn(taken)), [link.key]);
+  assert.deepEqual(keysOf(lostIn(taken)), [given.key]);
   assert.deepEqual(lostIn(moved), []);
 });
 
 /** Two phones with one wallet that has claimed two tickets, maybe shown at a door. */
 async function twoPhones(isShown) {
-  const organiser = await walletHolding(9);
-  const { service, itemId } = organiser;
-  const one = makerOn(service);
-  for (const amount of [1, 1])
-    await one.wallet.claim(await linkFrom(organiser, amount));
+  const one = await guestHolding(1, 1);
+  const { service, itemId } = one;
   if (isShown) for (const { key } of heldIn(one.store)) await one.wallet.shown(key);
-  const other = await walletOf(service, await one.wallet.exportRecords());
-  return { service, itemId, one, other };
+  return { service, itemId, one, other: await copyOf(one) };
 }
 
 test("what a copy has spent at once is called lost, claimed or used by none of them", async () => {
@@ -177,9 +159,8 @@ test("what a copy has spent at once is called lost, claimed or used by none of t
 
 test("links that a copy has taken back were not claimed", async () => {
   const maker = await walletHolding(20);
-  const { service, itemId } = maker;
-  await maker.wallet.makeLinks(itemId, { count: 3, each: 2 });
-  const other = await walletOf(service, await maker.wallet.exportRecords());
+  await maker.wallet.makeLinks(maker.itemId, { count: 3, each: 2 });
+  const other = await copyOf(maker);
   await maker.wallet.giveOut(
     keysOf(heldIn(maker.store).filter(({ number }) => number)),
   );
@@ -210,13 +191,10 @@ for (const isShown of [false, true]) {
 }
 
 test("a copy that used a number of ours for a link that it took back has not claimed it", async () => {
-  const maker = await walletHolding(9);
-  const { itemId, service, store } = maker;
-  const link = madeBy(store, await maker.wallet.send(itemId, 5));
-  const other = await walletOf(service, await maker.wallet.exportRecords());
-  const { offers } = makerOn(service, store);
-  await offers.ask({ itemId, amount: 1 });
-  await other.wallet.takeBack(link.key);
+  const { given, ...maker } = await giverOf(9, 5);
+  const other = await copyOf(maker);
+  await maker.offers.ask({ itemId: maker.itemId, amount: 1 });
+  await other.wallet.takeBack(given.key);
 
   await maker.wallet.checkRound();
 
@@ -226,7 +204,7 @@ test("a copy that used a number of ours for a link that it took back has not cla
 test("a link that may not have been handed out is not called claimed when a copy sends it", async () => {
   const maker = await walletHolding();
   const { operation } = await maker.wallet.mint({ links: { count: 3, each: 1 } });
-  const other = await walletOf(maker.service, await maker.wallet.exportRecords());
+  const other = await copyOf(maker);
   await maker.wallet.send(operation.itemId, 1);
 
   await other.wallet.checkStates();
@@ -236,8 +214,8 @@ test("a link that may not have been handed out is not called claimed when a copy
 
 test("a copy may move units while they are looked for", async () => {
   const maker = await walletHolding(20);
-  const { service, store, wallet, itemId } = maker;
-  const other = await walletOf(service, await wallet.exportRecords());
+  const { service, store, itemId } = maker;
+  const other = await copyOf(maker);
   await other.wallet.send(itemId, 1);
   const api = service.api();
   let findsCount = 0;
@@ -254,11 +232,12 @@ test("a copy may move units while they are looked for", async () => {
 
   assert.ok(findsCount > 2);
   assert.deepEqual(liveIn(maker), { given: [1, 2], held: [17] });
+  assert.deepEqual(lostIn(maker), []);
 });
 
 test("a refused number tells that a copy was faster: the wallet looks, and tries again", async () => {
   const maker = await walletHolding(9);
-  const copy = await walletOf(maker.service, await maker.wallet.exportRecords());
+  const copy = await copyOf(maker);
   await maker.wallet.send(maker.itemId, 3);
 
   const { operation } = await copy.wallet.send(maker.itemId, 4);
@@ -274,7 +253,7 @@ test("the outputs of another seed are found, and move to the own one when they a
   const backup = await wallet.exportRecords();
   await wallet.send(itemId, 3);
   const other = makerOn(service);
-  const own = (await other.wallet.mint({ outputs: [{ amount: 1 }] })).operation;
+  const own = (await mintAmounts(other.wallet, 1)).operation;
   await other.wallet.send(own.itemId, 1);
 
   await other.wallet.importRecords(backup);
@@ -294,7 +273,7 @@ test("a look that was broken off goes on where it was", async () => {
   const maker = await walletHolding();
   const { service, wallet } = maker;
   for (let count = 0; count < 5; count += 1) {
-    await wallet.mint({ outputs: [{ amount: 2 }] });
+    await mintAmounts(wallet, 2);
   }
   const backup = await wallet.exportRecords();
   for (const { itemId } of backup.outputs) await wallet.send(itemId, 1);
@@ -320,7 +299,7 @@ test("a look that was broken off goes on where it was", async () => {
 test("an answer that cannot be true is passed over, and the other items are looked at", async () => {
   const maker = await walletHolding(5);
   const { service, store, wallet, itemId } = maker;
-  const other = (await wallet.mint({ outputs: [{ amount: 5 }] })).operation.itemId;
+  const other = (await mintAmounts(wallet, 5)).operation.itemId;
   const backup = await wallet.exportRecords();
   await wallet.send(itemId, 2);
   await wallet.send(other, 2);

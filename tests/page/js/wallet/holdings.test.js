@@ -13,14 +13,18 @@ import {
 } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
 import {
+  copyOf,
+  endOf,
+  giverOf,
+  guestHolding,
   heldIn,
-  madeBy,
   linkFrom,
   makerOn,
+  mintAmounts,
   minted,
+  outputIn,
   walletHolding,
   walletMeeting,
-  walletOf,
   walletOn,
 } from "./parts.js";
 
@@ -30,6 +34,12 @@ async function told(store) {
   return summaries.map(({ itemId, item, ...more }) =>
     Object.fromEntries(Object.entries(more).filter(([, value]) => value)),
   );
+}
+
+/** Return the amounts of the parts of an item, in their order. */
+async function amountsOfParts(ground) {
+  const { parts } = await holding(ground, ground.itemId);
+  return parts.map(({ amount }) => amount);
 }
 
 const holding = ({ store }, itemId) =>
@@ -44,10 +54,11 @@ async function links(ground, itemId = ground.itemId) {
 const isMinted = true;
 
 test("what is here, waiting and coming is told by item, the latest item first", async () => {
-  const { service, store, wallet, itemId } = await walletHolding(5, 6);
-  await wallet.mint({ outputs: [{ amount: 9 }] });
+  const ground = await walletHolding(5, 6);
+  const { store, wallet, itemId } = ground;
+  await mintAmounts(wallet, 9);
   await wallet.send(itemId, 2);
-  await walletMeeting({ service, store }, () => "lost").send(itemId, 1);
+  await walletMeeting(ground, () => "lost").send(itemId, 1);
 
   assert.deepEqual(await told(store), [
     { sum: 9, isMinted },
@@ -56,9 +67,9 @@ test("what is here, waiting and coming is told by item, the latest item first", 
 });
 
 test("a link that somebody claimed is claimed, and what else was spent elsewhere is lost", async () => {
-  const { service, store, wallet, itemId } = await walletHolding(5, 7);
-  const given = madeBy(store, await wallet.send(itemId, 2));
-  service.take(given, "somebody's");
+  const ground = await walletHolding(5, 7);
+  const { service, store, wallet } = ground;
+  service.take(await linkFrom(ground, 2));
   service.take(heldIn(store)[0], "also somebody's");
 
   await wallet.checkStates();
@@ -66,17 +77,12 @@ test("a link that somebody claimed is claimed, and what else was spent elsewhere
   assert.deepEqual(await told(store), [
     { sum: 5, given: 2, claimed: 2, lost: 5, isMinted },
   ]);
-  const { parts } = await holding({ store }, itemId);
-  assert.deepEqual(
-    parts.map(({ amount }) => amount),
-    [5],
-  );
+  assert.deepEqual(await amountsOfParts(ground), [5]);
 });
 
 test("what was claimed too late was never here, and is not lost", async () => {
-  const giver = await walletHolding(5);
-  const given = await linkFrom(giver, 5);
-  giver.service.take(given, "somebody's");
+  const { given, ...giver } = await giverOf(5);
+  giver.service.take(given);
   const taker = makerOn(giver.service);
 
   await taker.wallet.claim(given);
@@ -84,13 +90,12 @@ test("what was claimed too late was never here, and is not lost", async () => {
   assert.deepEqual(await told(taker.store), []);
   // Who has handed it out knows better, in whatever order their records come together.
   await giver.wallet.checkStates();
-  const files = [
-    await giver.wallet.exportRecords(),
-    await taker.wallet.exportRecords(),
-  ];
-  for (const [first, second] of [files, [...files].reverse()]) {
-    const both = await walletOf(giver.service, first);
-    await both.wallet.importRecords(second);
+  for (const [first, second] of [
+    [giver, taker],
+    [taker, giver],
+  ]) {
+    const both = await copyOf(first);
+    await both.wallet.importRecords(await second.wallet.exportRecords());
     assert.deepEqual(await told(both.store), [
       { given: 5, claimed: 5, isMinted, isOver: true },
     ]);
@@ -114,19 +119,17 @@ test("a minted link that was handed out and claimed is claimed and never lost", 
 });
 
 test("a link that somebody claimed before it could be taken back is claimed too", async () => {
-  const { service, store, wallet, itemId } = await walletHolding(5);
-  const given = madeBy(store, await wallet.send(itemId, 2));
-  service.take(given, "somebody's");
+  const { service, store, wallet, given } = await giverOf(5, 2);
+  service.take(given);
 
-  const { operation } = await wallet.takeBack(given.key);
+  const outcome = await wallet.takeBack(given.key);
 
-  assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
+  assert.deepEqual(endOf(outcome), ["refused", "spent_input"]);
   assert.deepEqual(await told(store), [{ sum: 3, given: 2, claimed: 2, isMinted }]);
 });
 
 test("a link that was taken back is no longer handed out", async () => {
-  const ground = await walletHolding(5);
-  const given = await linkFrom(ground, 2);
+  const { given, ...ground } = await giverOf(5, 2);
 
   const { operation } = await ground.wallet.claim(given);
 
@@ -136,8 +139,7 @@ test("a link that was taken back is no longer handed out", async () => {
 });
 
 test("what came in at the door is collected, and where it was handed out its link too", async () => {
-  const ground = await walletHolding(5);
-  const given = await linkFrom(ground, 2);
+  const { given, ...ground } = await giverOf(5, 2);
 
   await ground.wallet.claim(given, { atDoor: true });
 
@@ -149,8 +151,8 @@ test("what came in at the door is collected, and where it was handed out its lin
 
 test("where nothing is left comes last, and the rest stays where it was", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5);
-  await wallet.mint({ outputs: [{ amount: 6 }] });
-  await wallet.mint({ outputs: [{ amount: 7 }] });
+  await mintAmounts(wallet, 6);
+  await mintAmounts(wallet, 7);
   await wallet.send(itemId, 1);
   service.take(
     heldIn(store).find(({ amount }) => amount === 7),
@@ -167,9 +169,9 @@ test("where nothing is left comes last, and the rest stays where it was", async 
 });
 
 test("what is all on its way is not over, and what is all spent is not shown", async () => {
-  const { service, store, wallet, itemId } = await walletHolding(5);
-  const lost = walletMeeting({ service, store }, () => "lost");
-  await lost.send(itemId, 5);
+  const ground = await walletHolding(5);
+  const { store, wallet, itemId } = ground;
+  await walletMeeting(ground, () => "lost").send(itemId, 5);
 
   assert.deepEqual(await told(store), [{ isMinted, isMoving: true }]);
   const [{ operation }] = await wallet.finishBegun();
@@ -186,11 +188,7 @@ test("links that are still to be made are counted, and can be told from parts", 
 
   const wanted = { preparing: { ready: 3, count: 9 }, sum: 45, isMinted };
   assert.deepEqual(await told(ground.store), [wanted]);
-  const { parts } = await holding(ground, itemId);
-  assert.deepEqual(
-    parts.map(({ amount }) => amount),
-    [5, 5, 5],
-  );
+  assert.deepEqual(await amountsOfParts(ground), [5, 5, 5]);
   while (await wallet.prepareNext(itemId));
   assert.deepEqual(await told(ground.store), [{ sum: 45, isMinted }]);
 });
@@ -307,22 +305,13 @@ test("what may have been handed out since a backup is told apart from what waits
   assert.deepEqual(await told(store), [sums]);
 });
 
-/** Return a wallet that holds what another has sent it, in these amounts. */
-async function guestHolding(...amounts) {
-  const maker = await walletHolding(9);
-  const guest = makerOn(maker.service);
-  for (const amount of amounts) await guest.wallet.claim(await linkFrom(maker, amount));
-  const [{ key }] = heldIn(guest.store);
-  return { ...guest, itemId: maker.itemId, key };
-}
-
 test("what was shown is still held, and needs no backup and no request", async () => {
   const { store, wallet, key, itemId } = await guestHolding(2, 1);
   const { changesCount } = await wallet.backup.status();
 
   await wallet.shown(key);
 
-  const { shownAt } = store.kept.outputs.get(key);
+  const { shownAt } = outputIn(store, key);
   assert.deepEqual(await told(store), [{ sum: 3, shownAt }]);
   assert.equal((await wallet.backup.status()).changesCount, changesCount);
   const outcome = await wallet.send(itemId, 2);
@@ -335,17 +324,17 @@ test("what a door has claimed after it was shown is used, noticed by itself, and
   await wallet.shown(key);
   assert.equal(await wallet.checkRound(), false);
 
-  const { shownAt } = store.kept.outputs.get(key);
-  service.take(store.kept.outputs.get(key), "the door's");
+  const { shownAt } = outputIn(store, key);
+  service.take(outputIn(store, key), "the door's");
   assert.equal(await wallet.checkRound(), true);
 
-  const lastUsed = store.kept.outputs.get(key);
+  const lastUsed = outputIn(store, key);
   assert.deepEqual(await told(store), [{ sum: 1, used: 2, lastUsed }]);
   assert.ok(lastUsed.changedAt > shownAt);
   assert.deepEqual(await links({ store }, itemId), []);
   // What is no longer held cannot be shown.
   await wallet.shown(key);
-  assert.deepEqual(store.kept.outputs.get(key), lastUsed);
+  assert.deepEqual(outputIn(store, key), lastUsed);
 });
 
 test("what was not shown, handed out, or moved by another copy, no door has used", async () => {
@@ -353,7 +342,7 @@ test("what was not shown, handed out, or moved by another copy, no door has used
   const used = async (fields) => {
     const { store, key } = await guestHolding(1);
     store.kept.outputs.set(key, {
-      ...store.kept.outputs.get(key),
+      ...outputIn(store, key),
       ...spent,
       ...fields,
     });
@@ -371,7 +360,7 @@ test("a numbered link that was used at a door says so among the links", async ()
   const ground = await minted({ count: 2, each: 1 });
   const [key] = ground.keys;
   await ground.wallet.shown(key);
-  ground.service.take(ground.store.kept.outputs.get(key), "the door's");
+  ground.service.take(outputIn(ground.store, key), "the door's");
 
   await ground.wallet.checkStates();
 

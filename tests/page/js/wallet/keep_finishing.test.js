@@ -8,7 +8,7 @@ import {
   keepFinishing,
   untilEnded,
 } from "../../../../deeds/page/static/js/pages/open_wallet.js";
-import { amountsByState, walletHolding, walletMeeting, walletOn } from "./parts.js";
+import { amountsByState, walletHolding, walletMeeting } from "./parts.js";
 
 /** Run `keepFinishing` with a clock that the test turns. */
 function keeping(wallet) {
@@ -36,10 +36,8 @@ function keeping(wallet) {
 /** A send that was lost, and a wallet whose next swaps have these fates. */
 async function lostSend(...fates) {
   const ground = await walletHolding(5);
-  const { service, store } = ground;
-  await walletMeeting({ service, store }, () => "lost").send(ground.itemId, 2);
-  const api = service.api(() => fates.shift() ?? "answered");
-  return { ...ground, wallet: walletOn(service, store, api) };
+  await walletMeeting(ground, () => "lost").send(ground.itemId, 2);
+  return { ...ground, wallet: walletMeeting(ground, () => fates.shift()) };
 }
 
 test("nothing that was begun is nothing to do", async () => {

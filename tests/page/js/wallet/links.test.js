@@ -13,25 +13,20 @@ import {
   amountsByState,
   hasCode,
   heldIn,
+  keysOf,
+  liveNumbers,
   madeBy,
   minted,
   operationsIn,
+  outputIn,
   outputsIn,
   smallWallet,
   swapsMeeting,
+  upTo,
   walletHolding,
   walletMeeting,
   walletOn,
-  keysOf,
 } from "./parts.js";
-
-/** Return the numbers of the links that are live, in order. */
-function liveNumbers({ service, store }) {
-  const live = service.live().map((key) => store.kept.outputs.get(key));
-  return live.map(({ number }) => number).sort((one, other) => one - other);
-}
-
-const upTo = (count) => Array.from({ length: count }, (_, place) => place + 1);
 
 test("of 200 minted links only one that was not handed out is sent", async () => {
   const { store, wallet, keys, itemId } = await minted({ count: 200, each: 1 });
@@ -42,7 +37,7 @@ test("of 200 minted links only one that was not handed out is sent", async () =>
 
   assert.equal(given.length, 199);
   assert.deepEqual(sent.operation.inputs, [left]);
-  assert.ok(keys.every((key) => store.kept.outputs.get(key).state === "given"));
+  assert.ok(keys.every((key) => outputIn(store, key).state === "given"));
   await assert.rejects(wallet.send(itemId, 1), hasCode("not_enough"));
 });
 
@@ -128,7 +123,7 @@ test("a series that is larger than one swap leaves its change", async () => {
 const SET_ASIDE = {
   given: async ({ wallet, keys }) => (await wallet.giveOut(keys))[0],
   collected: async ({ store, wallet, keys }) => {
-    const link = store.kept.outputs.get(keys[0]);
+    const link = outputIn(store, keys[0]);
     return madeBy(store, await wallet.claim(link, { atDoor: true }));
   },
   "still to be split": async ({ store, wallet, keys }) => {
@@ -202,7 +197,7 @@ test("several links are taken back at once, but those that somebody claimed", as
   const { service, store, wallet, keys, itemId } = ground;
   const [first, ...others] = keys;
   await wallet.giveOut(keys);
-  service.take(store.kept.outputs.get(first), "somebody's");
+  service.take(outputIn(store, first));
 
   const refused = await wallet.takeBack(...keys);
   const done = await wallet.takeBack(...keys);
@@ -213,7 +208,7 @@ test("several links are taken back at once, but those that somebody claimed", as
   );
   assert.deepEqual(done.operation.inputs, others);
   assert.deepEqual([done.operation.itemId, madeBy(store, done).amount], [itemId, 6]);
-  assert.ok(store.kept.outputs.get(first).spentElsewhere);
+  assert.ok(outputIn(store, first).spentElsewhere);
   const claimed = { code: "not_given", message: "Already claimed." };
   await assert.rejects(wallet.takeBack(...keys), claimed);
   const [other] = others;
@@ -226,7 +221,7 @@ test("several links are taken back at once, but those that somebody claimed", as
 test("what is handed out twice stays as it was, and what is gone is left out", async () => {
   const { service, store, wallet, keys } = await minted({ count: 3, each: 1 });
   const [first] = await wallet.giveOut([keys[0]]);
-  service.take(store.kept.outputs.get(keys[1]), "somebody's");
+  service.take(outputIn(store, keys[1]));
   await wallet.checkStates();
 
   const given = await wallet.giveOut(keys);
@@ -262,7 +257,7 @@ for (const [name, [links, expected]] of Object.entries(TOO_MUCH)) {
 test("a note is kept, shortened by nobody, and removed by an empty one", async () => {
   const { store, wallet, keys } = await minted({ count: 1, each: 1 });
   const [key] = keys;
-  const note = () => store.kept.outputs.get(key).note;
+  const note = () => outputIn(store, key).note;
 
   await wallet.setNote(key, "  Anna \n B. ");
   assert.equal(note(), "Anna B.");
@@ -279,8 +274,9 @@ test("a ticket comes in once, whoever shows it, and what came in is set aside", 
   for (const link of outputsIn(store)) {
     const { operation: claim } = await wallet.claim(link, { atDoor: true });
     assert.deepEqual([claim.kind, claim.state, claim.atDoor], ["claim", "done", true]);
-    await assert.rejects(wallet.claim(link, { atDoor: true }), (error) => {
-      return hasCode("already_spent")(error) && error.at === claim.endedAt;
+    await assert.rejects(wallet.claim(link, { atDoor: true }), {
+      code: "already_spent",
+      at: claim.endedAt,
     });
   }
 
@@ -299,8 +295,9 @@ test("a ticket whose claim has no answer yet does not come in a second time", as
   const lost = walletMeeting(ground, () => "answer lost");
   const { operation } = await lost.claim(link, { atDoor: true });
 
-  await assert.rejects(ground.wallet.claim(link, { atDoor: true }), (error) => {
-    return hasCode("busy")(error) && error.at === operation.begunAt;
+  await assert.rejects(ground.wallet.claim(link, { atDoor: true }), {
+    code: "busy",
+    at: operation.begunAt,
   });
   assert.deepEqual(await ground.wallet.finishBegun(), []);
   const finished = await ground.wallet.finish(operation.key);
@@ -311,7 +308,7 @@ test("a ticket whose claim has no answer yet does not come in a second time", as
 test("at the door a ticket that was spent elsewhere and one that never was are told apart", async () => {
   const giver = await minted({ count: 1, each: 1 });
   const link = madeBy(giver.store, giver);
-  giver.service.take(link, "somebody's");
+  giver.service.take(link);
   const door = walletOn(giver.service);
 
   const spent = await door.claim(link, { atDoor: true });
@@ -386,12 +383,12 @@ test("rounds of checks go from the newest link to the oldest, and begin again", 
 
 test("a round finds what was claimed, and goes on behind it", async () => {
   const { service, store, wallet, asked, keys } = await waiting(6);
-  service.take(store.kept.outputs.get(keys[2]), "somebody's");
+  service.take(outputIn(store, keys[2]));
 
   assert.equal(await wallet.checkRound(), true);
   assert.equal(await wallet.checkRound(), false);
 
-  assert.equal(store.kept.outputs.get(keys[2]).spentElsewhere, true);
+  assert.equal(outputIn(store, keys[2]).spentElsewhere, true);
   assert.deepEqual(asked, [
     [6, 5, 4, 3],
     [2, 1],

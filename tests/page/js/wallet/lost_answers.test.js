@@ -10,14 +10,18 @@ import {
 } from "../../../../deeds/page/static/js/wallet/api.js";
 import {
   amountsByState,
+  endOf,
+  fatesOf,
   madeBy,
+  operationIn,
   swapsMeeting,
   walletHolding,
   walletMeeting,
   walletOn,
 } from "./parts.js";
 
-/** What is there when a send of 2 units of 5 was carried out. */
+/** What is there when a send of 2 units of 5 is begun, and when it was carried out. */
+const BEGUN = { leaving: [5], coming: [2, 3] };
 const SENT = { spent: [5], given: [2], held: [3] };
 
 for (const fate of ["lost", "answer lost", "late"]) {
@@ -27,7 +31,7 @@ for (const fate of ["lost", "answer lost", "late"]) {
     const first = await swapsMeeting(ground, fate).send(ground.itemId, 2);
     assert.equal(first.operation.state, "begun");
     assert.ok(first.problem instanceof NoAnswerError);
-    assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
+    assert.deepEqual(amountsByState(ground.store), BEGUN);
     await assert.rejects(ground.wallet.send(ground.itemId, 1), {
       message: "These units are on their way, in this or another tab.",
     });
@@ -52,18 +56,18 @@ test("a busy service is asked again, after the seconds that it names", async () 
   assert.ok(problem instanceof ProblemError);
   assert.equal(problem.retryAfterS, 1);
   assert.deepEqual(await ground.wallet.finish(operation.key), {
-    operation: ground.store.kept.operations.get(operation.key),
+    operation: operationIn(ground.store, operation.key),
   });
-  assert.equal(ground.store.kept.operations.get(operation.key).state, "done");
+  assert.equal(operationIn(ground.store, operation.key).state, "done");
 });
 
 test("a refusal of what had been carried out is not believed", async () => {
   const ground = await walletHolding(5);
   await swapsMeeting(ground, "answer lost").send(ground.itemId, 2);
 
-  const [{ operation }] = await swapsMeeting(ground, "refused").finishBegun();
+  const [finished] = await swapsMeeting(ground, "refused").finishBegun();
 
-  assert.deepEqual([operation.state, operation.code], ["done", undefined]);
+  assert.deepEqual(endOf(finished), ["done", undefined]);
   assert.deepEqual(amountsByState(ground.store), SENT);
 });
 
@@ -74,7 +78,7 @@ for (const [place, states] of [
   test(`a refusal of what had been carried out, and taken since, is not believed: ${place}`, async () => {
     const ground = await walletHolding(5);
     const begun = await swapsMeeting(ground, "answer lost").send(ground.itemId, 2);
-    ground.service.take(madeBy(ground.store, begun, place), "somebody's");
+    ground.service.take(madeBy(ground.store, begun, place));
 
     const [{ operation }] = await swapsMeeting(ground, "refused").finishBegun();
 
@@ -94,7 +98,7 @@ test("a refusal is not believed until the service has been asked", async () => {
 
   assert.equal(operation.state, "begun");
   assert.ok(problem instanceof NoAnswerError);
-  assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
+  assert.deepEqual(amountsByState(ground.store), BEGUN);
 });
 
 /**
@@ -116,7 +120,7 @@ test("what was carried out after its refusal is found by a check", async () => {
   await wallet.checkStates();
 
   assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2] });
-  assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
+  assert.equal(operationIn(store, begun.operation.key).state, "done");
   assert.equal(service.live().length, 3);
 });
 
@@ -133,7 +137,7 @@ test("what was carried out after its refusal is found by the next refusal", asyn
     given: [2, 5],
     void: [5],
   });
-  assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
+  assert.equal(operationIn(store, begun.operation.key).state, "done");
 });
 
 test("what was carried out after its refusal is forgotten by no answer that is lost", async () => {
@@ -167,14 +171,14 @@ test("nothing is refused before what was carried out late has been looked for", 
     given: [2],
     void: [5],
   });
-  assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
+  assert.equal(operationIn(store, begun.operation.key).state, "done");
 });
 
 test("a refused operation costs no question for what the service does not know", async () => {
   const ground = await walletHolding(500);
   const [key] = ground.store.kept.outputs.keys();
   const asked = [];
-  const api = ground.service.api((verb) => (verb === "swap" ? "refused" : "answered"));
+  const api = ground.service.api(fatesOf("swap", "refused"));
   const counting = { ...api, check: (raws) => (asked.push(...raws), api.check(raws)) };
 
   await walletOn(ground.service, ground.store, counting).split(key, Array(200).fill(1));
@@ -187,13 +191,11 @@ test("a problem that is not said to be final ends nothing", async () => {
   const refused = new ProblemError({ code: "spent_input" }, 400, null);
   const swap = async () => Promise.reject(refused);
 
-  const { operation, problem } = await walletOn(service, store, { swap }).send(
-    itemId,
-    2,
-  );
+  const failing = walletOn(service, store, { swap });
+  const { operation, problem } = await failing.send(itemId, 2);
 
   assert.deepEqual([operation.state, problem], ["begun", refused]);
-  assert.deepEqual(amountsByState(store), { leaving: [5], coming: [2, 3] });
+  assert.deepEqual(amountsByState(store), BEGUN);
 });
 
 for (const [code, state] of [

@@ -5,17 +5,23 @@ import { test } from "node:test";
 
 import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
-import { memoryStore, slicesOf } from "./memory_store.js";
+import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
   assertAllIsHere,
   beginTrade,
-  linkFrom,
+  copyOf,
+  fatesOf,
+  giverOf,
+  keysOf,
   makerOn,
-  operationsIn,
-  outputsIn,
-  pass,
+  mintAmounts,
   minted,
+  NOTHING,
+  operationsIn,
+  outputIn,
+  outputsIn,
+  passWeek,
   swapsMeeting,
   throughText,
   traders,
@@ -23,10 +29,7 @@ import {
   walletMeeting,
   walletOf,
   walletOn,
-  keysOf,
 } from "./parts.js";
-
-const NONE = { outputs: [], operations: [], items: [], seeds: [], numbers: [] };
 
 /**
  * Return a wallet of 5 units that has begun to send 2 of them, without an answer, and
@@ -45,7 +48,7 @@ test("an empty wallet that takes in a copy is the same wallet", async () => {
   const ground = await walletHolding(5);
   await ground.wallet.send(ground.itemId, 2);
 
-  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  const copy = await copyOf(ground);
 
   assert.deepEqual(
     await copy.wallet.exportRecords(),
@@ -70,7 +73,7 @@ test("a wallet that was used in two places comes together", async () => {
   const ground = await walletHolding(11);
   const [{ key }] = ground.store.kept.outputs.values();
   await ground.wallet.split(key, [5]);
-  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  const copy = await copyOf(ground);
   await ground.wallet.send(ground.itemId, 5);
   await copy.wallet.send(ground.itemId, 1);
 
@@ -125,10 +128,10 @@ test("a swap that was refused is not begun again by an old copy", async () => {
 test("a mint that was refused in one wallet only is asked for again", async () => {
   const ground = await walletHolding(5);
   const lost = walletMeeting(ground, () => "lost");
-  const { operation } = await lost.mint({ outputs: [{ amount: 7 }] });
+  const { operation } = await mintAmounts(lost, 7);
   const refused = { ...operation, state: "refused", code: "invalid_request" };
 
-  await ground.wallet.importRecords({ ...NONE, operations: [refused] });
+  await ground.wallet.importRecords({ ...NOTHING, operations: [refused] });
   await ground.wallet.finishBegun();
 
   assert.deepEqual(amountsByState(ground.store), { held: [5, 7] });
@@ -137,15 +140,15 @@ test("a mint that was refused in one wallet only is asked for again", async () =
 test("a mint's outputs may be there before its answer", async () => {
   const ground = await walletHolding(5);
   const lost = walletMeeting(ground, () => "answer lost");
-  await lost.mint({ outputs: [{ amount: 7 }] });
-  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  await mintAmounts(lost, 7);
+  const copy = await copyOf(ground);
   await copy.wallet.finishBegun();
   const { outputs } = await copy.wallet.exportRecords();
   const given = outputs.map((output) =>
     output.amount === 7 ? { ...output, state: "given" } : output,
   );
 
-  await ground.wallet.importRecords({ ...NONE, outputs: given });
+  await ground.wallet.importRecords({ ...NOTHING, outputs: given });
   await ground.wallet.finishBegun();
 
   assert.deepEqual(amountsByState(ground.store), { held: [5], given: [7] });
@@ -154,7 +157,7 @@ test("a mint's outputs may be there before its answer", async () => {
 /** Return a wallet that has taken in a copy, both of which have begun the same send. */
 async function sentTwice() {
   const ground = await walletHolding(5);
-  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  const copy = await copyOf(ground);
   for (const each of [ground, copy])
     await walletMeeting(each, () => "lost").send(ground.itemId, 2);
   await ground.wallet.importRecords(await copy.wallet.exportRecords());
@@ -190,13 +193,13 @@ test("a link that was handed out in one wallet is handed out in both, if its tak
   for (const isMineGiven of [true, false]) {
     const { service, begun } = await begunSend();
     const { before: _, operation: __, ...held } = begun.outputs[0];
-    const other = { ...NONE, outputs: [{ ...held, state: "given" }] };
+    const other = { ...NOTHING, outputs: [{ ...held, state: "given" }] };
     const [first, second] = isMineGiven ? [other, begun] : [begun, other];
     const { store, wallet } = await walletOf(service, first);
 
     await wallet.importRecords(second);
 
-    const { state, before } = store.kept.outputs.get(held.key);
+    const { state, before } = outputIn(store, held.key);
     assert.deepEqual([state, before], ["leaving", "given"]);
   }
 });
@@ -205,7 +208,7 @@ test("an output under way whose operation is missing goes back", async () => {
   const ground = await begunSend();
 
   const copy = await walletOf(ground.service, {
-    ...NONE,
+    ...NOTHING,
     outputs: ground.begun.outputs,
   });
 
@@ -218,15 +221,14 @@ test("an item comes with its wallet, and one's own is kept", async () => {
   const item = { id: "deed_x", key: "deed_x", total: 5, metadata: null };
   const other = { ...item, metadata: "{}" };
 
-  await ground.wallet.importRecords({ ...NONE, items: [item] });
-  await ground.wallet.importRecords({ ...NONE, items: [other] });
+  await ground.wallet.importRecords({ ...NOTHING, items: [item] });
+  await ground.wallet.importRecords({ ...NOTHING, items: [other] });
 
   assert.deepEqual(ground.store.kept.items.get("deed_x"), item);
 });
 
 test("a given link claimed by its own copy is found in either", async () => {
-  const ground = await walletHolding(5);
-  const given = await linkFrom(ground, 5);
+  const { given, ...ground } = await giverOf(5);
   const taker = makerOn(ground.service);
   await taker.wallet.claim(given);
 
@@ -236,22 +238,26 @@ test("a given link claimed by its own copy is found in either", async () => {
 });
 
 test("a link that was claimed with a wrong amount first goes into a file and comes back", async () => {
-  const giver = await walletHolding(5);
-  const given = await linkFrom(giver, 5);
-  const wallet = walletOn(giver.service);
+  const { service, given } = await giverOf(5);
+  const wallet = walletOn(service);
   await wallet.claim({ ...given, amount: 7 });
   await wallet.claim(given);
 
-  const copy = await walletOf(giver.service, throughText(await wallet.exportRecords()));
+  const copy = await walletOf(service, throughText(await wallet.exportRecords()));
 
   assert.deepEqual(amountsByState(copy.store), { spent: [5], void: [7], held: [5] });
 });
 
+/** Return a wallet in which is void what another holds, and that output. */
+async function voidOfHeld() {
+  const { service, store } = await walletHolding(5);
+  const [held] = outputsIn(store);
+  const outputs = [{ ...held, state: "void" }];
+  return { ...(await walletOf(service, { ...NOTHING, outputs })), held };
+}
+
 test("of what this wallet made it knows the amount better than a link", async () => {
-  const ground = await walletHolding(5);
-  const [held] = (await ground.wallet.exportRecords()).outputs;
-  const records = { ...NONE, outputs: [{ ...held, state: "void" }] };
-  const { store, wallet } = await walletOf(ground.service, records);
+  const { store, wallet, held } = await voidOfHeld();
 
   await wallet.claim({ ...held, amount: 7 });
 
@@ -259,15 +265,13 @@ test("of what this wallet made it knows the amount better than a link", async ()
 });
 
 test("what was void here, and is claimed, goes back to void when two wallets meet", async () => {
-  const ground = await walletHolding(5);
-  const [held] = (await ground.wallet.exportRecords()).outputs;
-  const records = { ...NONE, outputs: [{ ...held, state: "void" }] };
-  const { store, wallet } = await walletOf(ground.service, records);
-  await walletMeeting({ ...ground, store }, () => "lost").claim(held);
+  const { held, ...ground } = await voidOfHeld();
+  const { store, wallet } = ground;
+  await walletMeeting(ground, () => "lost").claim(held);
 
-  await wallet.importRecords({ ...NONE, outputs: [{ ...held, state: "seen" }] });
+  await wallet.importRecords({ ...NOTHING, outputs: [{ ...held, state: "seen" }] });
 
-  assert.equal(store.kept.outputs.get(held.key).before, "void");
+  assert.equal(outputIn(store, held.key).before, "void");
 });
 
 const HEARSAY = [
@@ -278,8 +282,8 @@ const HEARSAY = [
 for (const heard of HEARSAY) {
   for (const isMineHearsay of [true, false]) {
     test(`who holds an output knows its amount better than a link: ${heard.state}, ${isMineHearsay}`, async () => {
-      const ground = await walletHolding(5);
-      const [held] = (await ground.wallet.exportRecords()).outputs;
+      const { service, store: kept } = await walletHolding(5);
+      const [held] = outputsIn(kept);
       const begun = {
         key: "x",
         kind: "claim",
@@ -289,15 +293,15 @@ for (const heard of HEARSAY) {
       };
       const operations = heard.operation ? [begun] : [];
       const copies = [
-        { ...NONE, outputs: [{ ...held, amount: 7, ...heard }], operations },
-        { ...NONE, outputs: [held] },
+        { ...NOTHING, outputs: [{ ...held, amount: 7, ...heard }], operations },
+        { ...NOTHING, outputs: [held] },
       ];
       if (!isMineHearsay) copies.reverse();
-      const { store, wallet } = await walletOf(ground.service, copies[0]);
+      const { store, wallet } = await walletOf(service, copies[0]);
 
       await wallet.importRecords(copies[1]);
 
-      const { amount, state, before } = store.kept.outputs.get(held.key);
+      const { amount, state, before } = outputIn(store, held.key);
       assert.deepEqual([amount, before ?? state], [5, "held"]);
     });
   }
@@ -305,20 +309,20 @@ for (const heard of HEARSAY) {
 
 test("what one wallet handed out, noted or collected is so in the other, whichever is read", async () => {
   const ground = await minted({ count: 3, each: 1 });
-  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  const copy = await copyOf(ground);
   const [first, second] = ground.keys;
   await copy.wallet.giveOut([first]);
   await ground.wallet.setNote(first, "Anna");
-  await copy.wallet.claim(copy.store.kept.outputs.get(second), { atDoor: true });
+  await copy.wallet.claim(outputIn(copy.store, second), { atDoor: true });
   const mine = await ground.wallet.exportRecords();
 
   await ground.wallet.importRecords(await copy.wallet.exportRecords());
   await copy.wallet.importRecords(mine);
 
   for (const { store } of [ground, copy]) {
-    const { state, givenAt, note } = store.kept.outputs.get(first);
+    const { state, givenAt, note } = outputIn(store, first);
     assert.deepEqual([state, typeof givenAt, note], ["given", "number", "Anna"]);
-    assert.ok(store.kept.outputs.get(second).collectedAt);
+    assert.ok(outputIn(store, second).collectedAt);
   }
 });
 
@@ -350,10 +354,9 @@ for (const [name, wanted] of Object.entries(LINKS)) {
     const backup = throughText(await ground.wallet.exportRecords());
     const keys = keysOf(operation.outputs);
     await ground.wallet.giveOut(keys);
-    ground.service.take(ground.store.kept.outputs.get(keys[0]), "somebody's");
+    ground.service.take(outputIn(ground.store, keys[0]));
 
-    const store = memoryStore();
-    const wallet = walletOn(ground.service, store);
+    const { store, wallet } = makerOn(ground.service);
     const found = await wallet.importRecords(backup);
     await wallet.checkStates();
 
@@ -371,7 +374,7 @@ test("what cannot have been handed out as a link comes from a backup as it is", 
   const ground = await minted({ count: 5, each: 1 }, 3);
   const { wallet, keys } = ground;
   const [first, second] = keys;
-  await wallet.claim(ground.store.kept.outputs.get(first), { atDoor: true });
+  await wallet.claim(outputIn(ground.store, first), { atDoor: true });
   await wallet.giveOut([second]);
   await wallet.takeBack(second);
   const backup = await wallet.exportRecords();
@@ -402,7 +405,7 @@ test("what an older file calls lost is spent by one's own, as a newer one knows"
 });
 
 /** Somebody with 5 units in an open trade, and a copy of that wallet. */
-async function openTrade() {
+async function tradeOpened() {
   const { one, other, wanted } = await traders();
   const { operation } = await beginTrade(one, wanted);
   const before = await one.wallet.exportRecords();
@@ -425,11 +428,9 @@ async function inBothOrders(service, ...files) {
 }
 
 test("an offer that is open in one wallet is so in both, whatever the other was told", async () => {
-  const { service, before, open } = await openTrade();
+  const { service, before, open } = await tradeOpened();
   const copy = await walletOf(service, before);
-  const refusing = walletMeeting(copy, (verb) =>
-    verb === "makeOffer" ? "refused" : "answered",
-  );
+  const refusing = walletMeeting(copy, fatesOf("makeOffer", "refused"));
   await refusing.finishBegun();
   const refused = await copy.wallet.exportRecords();
 
@@ -439,8 +440,8 @@ test("an offer that is open in one wallet is so in both, whatever the other was 
 });
 
 test("an offer that has ended in one wallet has in both, and what was sent since stays sent", async () => {
-  const { service, wallet, open, key, store } = await openTrade();
-  pass(8 * 24 * 60 * 60);
+  const { service, wallet, open, key, store } = await tradeOpened();
+  passWeek();
   await wallet.finish(key);
   const ended = await wallet.exportRecords();
   await wallet.send(outputsIn(store)[0].itemId, 5);
@@ -453,7 +454,7 @@ test("an offer that has ended in one wallet has in both, and what was sent since
 });
 
 test("an offer that was completed or withdrawn is so in every wallet that had it open", async () => {
-  const [one, two] = [await openTrade(), await openTrade()];
+  const [one, two] = [await tradeOpened(), await tradeOpened()];
   const { offerId } = one.open.operations.at(-1);
   await one.other.offers.complete(await one.service.api().offer(offerId));
   await one.wallet.finish(one.key);
@@ -470,7 +471,7 @@ test("an offer that was completed or withdrawn is so in every wallet that had it
 });
 
 test("a withdraw that was refused in one wallet leaves the offer open, and one that is begun ends it", async () => {
-  const { service, store, key, wallet } = await openTrade();
+  const { service, store, key, wallet } = await tradeOpened();
   const unlucky = offersOf(swapsMeeting({ service, store }, "lost", "refused"));
   await unlucky.withdraw(key);
   const again = await unlucky.withdraw(key).catch(({ code }) => code);

@@ -7,7 +7,6 @@ import {
   SUMMARIES_WANTED,
   summariesOf,
 } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import { memoryStore } from "./memory_store.js";
 import { assertAllIsHere, makerOn, throughText, walletOn } from "./parts.js";
 import { finishAll, World } from "./world.js";
 
@@ -18,8 +17,7 @@ const STEPS_COUNT = 60;
  * Return a wallet with files of one person read in some order, with checks in between.
  */
 async function restored({ random, service, stores, exports }) {
-  const store = memoryStore();
-  const { wallet } = makerOn(service, store);
+  const { store, wallet } = makerOn(service);
   const files = [
     throughText(await walletOn(service, stores[0]).exportRecords()),
     ...exports,

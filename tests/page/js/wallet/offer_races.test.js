@@ -9,22 +9,20 @@ import {
   amountsByState,
   beginTrade,
   heldIn,
-  madeBy,
+  keysOf,
+  linkFrom,
   makerOn,
+  mintAmounts,
+  operationIn,
   outputsIn,
   pass,
+  tabOf,
   traders,
   walletHolding,
 } from "./parts.js";
 import { inSomeOrders, Turns } from "./turns.js";
 
 const WEEK_S = 7 * 24 * 60 * 60;
-
-/** Return a tab of a person that does one thing after another when it is its turn. */
-function tab(turns, who, { service, store }, fate) {
-  const gated = turns.gated(who, { read: store.read, update: store.update });
-  return makerOn(service, gated, turns.gated(who, service.api(fate)));
-}
 
 /**
  * Somebody who offers 5 units of a deed for 3 of another, and two people who hold 3 of
@@ -34,21 +32,13 @@ async function market() {
   const maker = await walletHolding(5);
   const { service } = maker;
   const buyer = makerOn(service);
-  const { itemId } = (await buyer.wallet.mint({ outputs: [{ amount: 7 }] })).operation;
+  const { itemId } = (await mintAmounts(buyer.wallet, 7)).operation;
   const rival = makerOn(service);
-  await rival.wallet.claim(madeBy(buyer.store, await buyer.wallet.send(itemId, 3)));
+  await rival.wallet.claim(await linkFrom({ ...buyer, itemId }, 3));
   const give = { itemId: maker.itemId, amount: 5 };
-  const { offers } = makerOn(service, maker.store);
-  const { operation } = await offers.trade({ give, want: { itemId, amount: 3 } });
+  const { operation } = await maker.offers.trade({ give, want: { itemId, amount: 3 } });
   const offer = await service.api().offer(operation.offerId);
-  return {
-    service,
-    maker: makerOn(service, maker.store),
-    buyer,
-    rival,
-    operation,
-    offer,
-  };
+  return { service, maker, buyer, rival, operation, offer };
 }
 
 /**
@@ -64,14 +54,18 @@ async function assertEndsWell({ service, maker, buyer, rival, operation }) {
   const live = here.filter(({ state }) =>
     /held|given|offered|leaving|coming/.test(state),
   );
-  assert.deepEqual(live.map(({ key }) => key).sort(), service.live().sort());
+  assert.deepEqual(keysOf(live).sort(), service.live().sort());
   assert.deepEqual(amountsByState(maker.store).offered, undefined);
-  const { state, code } = maker.store.kept.operations.get(operation.key);
+  const { state, code } = operationIn(maker.store, operation.key);
   return code ?? state;
 }
 
 const complete = (person, ground) => person.offers.complete(ground.offer);
 const withdraw = (person, ground) => person.offers.withdraw(ground.operation.key);
+const expire = async ({ wallet }) => {
+  pass(WEEK_S + 60);
+  await wallet.checkRound();
+};
 const refresh = (person, ground) => person.wallet.finish(ground.operation.key);
 
 /** What two tabs do, whose they are, and how the offer may end. */
@@ -103,12 +97,12 @@ const PAIRS = {
     ["done", "offer_withdrawn"],
   ],
   "it expires, and somebody completes it": [
-    ["maker", async (person) => (pass(WEEK_S + 60), person.wallet.checkRound())],
+    ["maker", expire],
     ["buyer", complete],
     ["done", "offer_expired"],
   ],
   "it expires while it is withdrawn": [
-    ["maker", async (person) => (pass(WEEK_S + 60), person.wallet.checkRound())],
+    ["maker", expire],
     ["maker", withdraw],
     ["offer_expired", "offer_withdrawn"],
   ],
@@ -123,9 +117,8 @@ for (const fates of [[], ["answer lost"], ["lost", "answer lost", "refused"]]) {
         const turns = new Turns();
         const act = ([name_, verb], who) => {
           const left = [...fates];
-          const fate = (request) =>
-            request === "check" ? "answered" : (left.shift() ?? "answered");
-          return verb(tab(turns, who, ground[name_], fate), ground);
+          const fate = (request) => (request === "check" ? "answered" : left.shift());
+          return verb(tabOf(ground[name_], turns, who, fate), ground);
         };
 
         const ended = await turns.run([act(one, "a"), act(other, "b")], choose);
@@ -146,7 +139,7 @@ test("two tabs that finish one making make one offer", async () => {
     await beginTrade(one, wanted);
     const turns = new Turns();
 
-    const all = ["a", "b"].map((who) => tab(turns, who, one).wallet.finishBegun());
+    const all = ["a", "b"].map((who) => tabOf(one, turns, who).wallet.finishBegun());
     const ended = await turns.run(all, choose);
 
     const ids = ended.flatMap(({ value }) =>

@@ -13,18 +13,22 @@ import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
   beginTrade,
+  endOf,
+  fatesOf,
   hasCode,
   makerOn,
   now,
+  openTrade,
+  operationIn,
   operationsIn,
+  outputIn,
   outputsIn,
   pass,
+  passWeek,
   people,
   swapsMeeting,
   traders,
 } from "./parts.js";
-
-const endOf = ({ operation: { state, code } }) => [state, code];
 
 /** Return what a person sees of an offer of somebody else. */
 const seen = ({ service }, { operation }) => service.api().offer(operation.offerId);
@@ -85,7 +89,7 @@ test("what is offered is left alone by every other verb", async () => {
   const want = { itemId: other.itemId, amount: 3 };
   const { operation } = await one.offers.trade({ give: { itemId, amount: 5 }, want });
   const [key] = operation.inputs;
-  const offered = one.store.kept.outputs.get(key);
+  const offered = outputIn(one.store, key);
   const { wallet, offers } = one;
 
   const attempts = [
@@ -102,7 +106,7 @@ test("what is offered is left alone by every other verb", async () => {
   ];
 
   for (const [attempt, code] of attempts) await assert.rejects(attempt, hasCode(code));
-  assert.deepEqual(one.store.kept.outputs.get(key), offered);
+  assert.deepEqual(outputIn(one.store, key), offered);
   await wallet.send(itemId, 6);
 });
 
@@ -118,31 +122,28 @@ test("a completion that has no room for its change is refused before anything is
 });
 
 test("a trade that is withdrawn gives back what it put in, under a secret that is new", async () => {
-  const { one, other, wanted } = await traders();
-  const trading = await one.offers.trade(wanted);
-  const offer = await seen(one, trading);
+  const { one, other, operation, offer } = await openTrade();
 
-  const { operation } = await one.offers.withdraw(trading.operation.key);
+  const { operation: withdrawn } = await one.offers.withdraw(operation.key);
 
-  assert.deepEqual([operation.kind, operation.state], ["withdraw", "done"]);
+  assert.deepEqual([withdrawn.kind, withdrawn.state], ["withdraw", "done"]);
   const [ended] = await offersOfPerson(one);
   assert.deepEqual([ended.state, ended.code], ["refused", "offer_withdrawn"]);
   assert.deepEqual(amountsByState(one.store), { spent: [5], held: [5], void: [3] });
   const late = await other.offers.complete(offer);
   assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
   assert.deepEqual(amountsByState(other.store), { held: [3], void: [5] });
-  await assert.rejects(one.offers.withdraw(trading.operation.key), hasCode("not_open"));
+  await assert.rejects(one.offers.withdraw(operation.key), hasCode("not_open"));
 });
 
 test("a withdraw that comes too late is refused, and the trade is done", async () => {
-  const { one, other, wanted } = await traders();
-  const trading = await one.offers.trade(wanted);
-  await other.offers.complete(await seen(one, trading));
+  const { one, other, operation, offer } = await openTrade();
+  await other.offers.complete(offer);
 
-  const late = await one.offers.withdraw(trading.operation.key);
+  const late = await one.offers.withdraw(operation.key);
 
   assert.deepEqual(endOf(late), ["refused", "spent_input"]);
-  assert.equal(one.store.kept.operations.get(trading.operation.key).state, "done");
+  assert.equal(operationIn(one.store, operation.key).state, "done");
   assert.deepEqual(amountsByState(one.store), { spent: [5], held: [3], void: [5] });
 });
 
@@ -152,7 +153,7 @@ for (const isTrade of [true, false]) {
     await (isTrade ? one.offers.trade(wanted) : one.offers.ask(wanted.want));
     const { wallet } = one;
     assert.equal(await wallet.checkRound(), false);
-    pass(8 * 24 * 60 * 60);
+    passWeek();
 
     assert.equal(await wallet.checkRound(), true);
 
@@ -179,11 +180,10 @@ const hearing = ({ service, store }, told) =>
 async function exact(...fates) {
   const { shop, customer, asked, offer } = await asking();
   const { service, store } = customer;
-  const fate = (verb) =>
-    verb === "complete" ? (fates.shift() ?? "answered") : "answered";
-  const unlucky = makerOn(service, store, service.api(fate));
+  const api = service.api(fatesOf("complete", ...fates));
+  const unlucky = makerOn(service, store, api);
   const paid = await unlucky.offers.complete(offer);
-  const state = () => store.kept.operations.get(paid.operation.key).state;
+  const state = () => operationIn(store, paid.operation.key).state;
   return { shop, customer: unlucky, asked, offer, paid, state };
 }
 
@@ -204,9 +204,7 @@ for (const fates of [
 
     assert.equal(state(), "done");
     assert.deepEqual(amountsByState(customer.store), { spent: [5] });
-    assert.ok(
-      !customer.store.kept.outputs.get(paid.operation.inputs[0]).spentElsewhere,
-    );
+    assert.ok(!outputIn(customer.store, paid.operation.inputs[0]).spentElsewhere);
   });
 }
 
@@ -228,12 +226,12 @@ test("a payment that makes nothing, refused and carried out after that, is found
 test("a payment of units that somebody else has taken is refused, and nothing is taken for paid", async () => {
   const { customer, offer } = await asking();
   const [held] = outputsIn(customer.store);
-  customer.service.take(held, "somebody's");
+  customer.service.take(held);
 
   const paid = await customer.offers.complete(offer);
 
   assert.deepEqual(endOf(paid), ["refused", "spent_input"]);
-  assert.ok(customer.store.kept.outputs.get(held.key).spentElsewhere);
+  assert.ok(outputIn(customer.store, held.key).spentElsewhere);
 });
 
 for (const [end, code] of [
@@ -248,8 +246,8 @@ for (const [end, code] of [
     const [offerId] = one.service.offers.keys();
     if (end === "completed")
       await other.offers.complete(await one.service.api().offer(offerId));
-    if (end === "expired") pass(8 * 24 * 60 * 60);
-    if (end === "void") one.service.take(heldOrLeaving(one), "somebody's");
+    if (end === "expired") passWeek();
+    if (end === "void") one.service.take(heldOrLeaving(one));
 
     await one.wallet.finishBegun();
 
@@ -305,8 +303,7 @@ test("after a weekend a shop asks for a few of its ended requests at a time", as
 });
 
 test("an offer that the service no longer knows has ended", async () => {
-  const { one, wanted } = await traders();
-  const { operation } = await one.offers.trade(wanted);
+  const { one, operation } = await openTrade();
   one.service.offers.clear();
 
   const ended = await one.wallet.finish(operation.key);
@@ -333,16 +330,15 @@ test("a withdraw of a request says that it only ends by its time", async () => {
 
   await assert.rejects(one.offers.withdraw(operation.key), hasCode("not_open"));
 
-  assert.equal(one.store.kept.operations.get(operation.key).state, "open");
+  assert.equal(operationIn(one.store, operation.key).state, "open");
 });
 
 test("an offer that expires while its withdraw is under way gives back what it put in", async () => {
-  const { one, wanted } = await traders();
-  const { operation } = await one.offers.trade(wanted);
+  const { one, operation } = await openTrade();
   const unlucky = swapsMeeting(one, "lost", "refused");
   const first = await offersOf(unlucky).withdraw(operation.key);
   assert.equal(first.operation.state, "begun");
-  pass(8 * 24 * 60 * 60);
+  passWeek();
   await one.wallet.checkRound();
 
   await unlucky.finishBegun();
@@ -365,14 +361,13 @@ test("an offer that is completed in the moment in which it expires is found", as
 });
 
 test("an offer that one tab has withdrawn has not expired for a tab that hears so later", async () => {
-  const { one, wanted } = await traders();
-  const { operation } = await one.offers.trade(wanted);
+  const { one, operation } = await openTrade();
   const api = one.service.api();
   let endedAt;
   const offer = async (id) => {
     const found = await api.offer(id);
     await one.offers.withdraw(operation.key);
-    ({ endedAt } = one.store.kept.operations.get(operation.key));
+    ({ endedAt } = operationIn(one.store, operation.key));
     return { ...found, state: "void" };
   };
 
@@ -380,15 +375,13 @@ test("an offer that one tab has withdrawn has not expired for a tab that hears s
   const found = await late.wallet.finish(operation.key);
 
   assert.equal(found.operation.code, "offer_withdrawn");
-  assert.equal(one.store.kept.operations.get(operation.key).endedAt, endedAt);
+  assert.equal(operationIn(one.store, operation.key).endedAt, endedAt);
 });
 
 test("a making that one tab is told is refused stays open where another was told so", async () => {
   const { one, wanted } = await traders();
   await beginTrade(one, wanted);
-  const api = one.service.api((verb) =>
-    verb === "makeOffer" ? "refused" : "answered",
-  );
+  const api = one.service.api(fatesOf("makeOffer", "refused"));
   const check = async (raws) => {
     await one.wallet.finishBegun();
     return api.check(raws);

@@ -9,8 +9,7 @@ import {
   nameKey,
   originOf,
 } from "../../../../deeds/page/static/js/ui/origin.js";
-import { memoryStore } from "./memory_store.js";
-import { linkFrom, walletHolding, walletOn } from "./parts.js";
+import { giverOf, makerOn, NOTHING } from "./parts.js";
 
 const NAME = "Hope Concert 10";
 const SAME = [
@@ -111,19 +110,11 @@ for (const [kind, item, known] of CASES) {
 }
 
 test("a deed of which only a claim was refused is as new as before", async () => {
-  const giver = await walletHolding(5);
-  const given = await linkFrom(giver, 5);
-  giver.service.take(given, "somebody's");
-  const store = memoryStore();
-  const taker = walletOn(giver.service, store);
-  const items = [giver.itemId, "deed_other"].map((id) => ({ id, key: id, total: 5 }));
-  await taker.importRecords({
-    outputs: [],
-    operations: [],
-    items: [items[0]],
-    seeds: [],
-    numbers: [],
-  });
+  const { service, itemId, given } = await giverOf(5);
+  service.take(given);
+  const { store, wallet: taker } = makerOn(service);
+  const items = [itemId, "deed_other"].map((id) => ({ id, key: id, total: 5 }));
+  await taker.importRecords({ ...NOTHING, items: [items[0]] });
 
   const { operation } = await taker.claim(given);
 

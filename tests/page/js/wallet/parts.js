@@ -6,18 +6,19 @@ import { createHmac } from "node:crypto";
 // Loaded when it is needed, which is to need no waiting here.
 import "../../../../deeds/page/static/js/wallet/merging.js";
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
-import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
-import { keysOf } from "../../../../deeds/page/static/js/wallet/records.js";
+import {
+  keysOf,
+  WalletError,
+} from "../../../../deeds/page/static/js/wallet/records.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
 import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
-import { now } from "./clock.js";
+import { now, pass } from "./clock.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 
 let secretsCount = 0;
 
-export { keysOf };
-export { now, pass } from "./clock.js";
+export { keysOf, now, pass };
 
 /** Secrets that need no waiting: what runs in turns must wait for nothing else. */
 export async function makeSecret() {
@@ -42,16 +43,6 @@ export const isStrong = async () => true;
 /** After so many unused numbers the walks of the tests look for no more. */
 export const gap = 12;
 
-export function walletOn(
-  service,
-  store = memoryStore(),
-  api = service.api(),
-  options = {},
-) {
-  const parts = { store, api, now, makeSecret, derive, gap, isStrong };
-  return makeWallet({ ...parts, ...options });
-}
-
 /** Return a wallet, and the verbs of its offers. */
 export function makerOn(
   service,
@@ -59,9 +50,13 @@ export function makerOn(
   api = service.api(),
   options = {},
 ) {
-  const wallet = walletOn(service, store, api, options);
+  const parts = { store, api, now, makeSecret, derive, gap, isStrong };
+  const wallet = makeWallet({ ...parts, ...options });
   return { service, store, wallet, offers: offersOf(wallet) };
 }
+
+/** Return the wallet alone. */
+export const walletOn = (...parts) => makerOn(...parts).wallet;
 
 /**
  * Return a wallet on this service and store whose requests meet the fate that it tells
@@ -76,22 +71,32 @@ export function smallWallet({ service, store }, arrayMax = 4) {
   return walletOn(service, store, service.api(), { arrayMax });
 }
 
+/** Return what lets requests of one verb meet these fates, one after the other. */
+export const fatesOf =
+  (verb, ...fates) =>
+  (asked) =>
+    asked === verb ? fates.shift() : "answered";
+
 /** Return a wallet whose swaps meet these fates, one after the other. */
 export function swapsMeeting(parts, ...fates) {
-  return walletMeeting(parts, (verb) => (verb === "swap" ? fates.shift() : "answered"));
+  return walletMeeting(parts, fatesOf("swap", ...fates));
 }
 
-/**
- * Return a service, a store and its wallet that holds one item in these amounts, if
- * any.
- */
+/** Let a wallet mint one item in these amounts. */
+export function mintAmounts(wallet, ...amounts) {
+  return wallet.mint({ outputs: amounts.map((amount) => ({ amount })) });
+}
+
+/** Return somebody on a new service who holds one item in these amounts, if any. */
 export async function walletHolding(...amounts) {
-  const service = fakeService();
-  const store = memoryStore();
-  const wallet = walletOn(service, store);
-  if (!amounts.length) return { service, store, wallet };
-  const outcome = await wallet.mint({ outputs: amounts.map((amount) => ({ amount })) });
-  return { service, store, wallet, itemId: outcome.operation.itemId };
+  const [person] = await people(amounts);
+  return person;
+}
+
+/** Return somebody who has handed out a link of so many of their units, or of all. */
+export async function giverOf(amount, givenAmount = amount) {
+  const giver = await walletHolding(amount);
+  return { ...giver, given: await linkFrom(giver, givenAmount) };
 }
 
 /** Return a wallet that has minted these links, all that one mint can make. */
@@ -109,8 +114,7 @@ export async function people(...holdings) {
   const all = holdings.map(() => makerOn(service));
   for (const [place, amounts] of holdings.entries()) {
     if (!amounts.length) continue;
-    const outputs = amounts.map((amount) => ({ amount }));
-    const { operation } = await all[place].wallet.mint({ outputs });
+    const { operation } = await mintAmounts(all[place].wallet, ...amounts);
     all[place].itemId = operation.itemId;
   }
   return all;
@@ -126,18 +130,42 @@ export async function traders() {
   return { one, other, wanted: { give, want: { itemId: other.itemId, amount: 3 } } };
 }
 
+/** Return these traders once the trade is open, with its operation and its offer. */
+export async function openTrade() {
+  const { one, other, wanted } = await traders();
+  const { operation } = await one.offers.trade(wanted);
+  const offer = await one.service.api().offer(operation.offerId);
+  return { one, other, operation, offer };
+}
+
 /** Let somebody make an offer whose answer is lost. */
 export function beginTrade({ service, store }, wanted) {
   const api = service.api(() => "answer lost");
   return makerOn(service, store, api).offers.trade(wanted);
 }
 
-/** Return a wallet on a store of its own that has taken in these records. */
+/** Let the time of every offer pass that was made for no time of its own. */
+export const passWeek = () => pass(8 * 24 * 60 * 60);
+
+/** The records of a wallet in which there is nothing. */
+export const NOTHING = {
+  outputs: [],
+  operations: [],
+  items: [],
+  seeds: [],
+  numbers: [],
+};
+
+/** Return somebody with a wallet of their own that has taken in these records. */
 export async function walletOf(service, records, api = service.api(), options = {}) {
-  const store = memoryStore();
-  const wallet = walletOn(service, store, api, options);
-  await wallet.importRecords(records);
-  return { service, store, wallet };
+  const person = makerOn(service, memoryStore(), api, options);
+  await person.wallet.importRecords(records);
+  return person;
+}
+
+/** Return a new wallet that has taken in all that this one has. */
+export async function copyOf({ service, wallet }) {
+  return walletOf(service, await wallet.exportRecords());
 }
 
 /** What is written into a file must always be what can be read from one. */
@@ -149,6 +177,11 @@ export function throughText(records) {
 export const hasCode = (code) => (error) =>
   error instanceof WalletError && error.code === code;
 
+/** Return how an operation has ended, and why. */
+export const endOf = ({ operation: { state, code } }) => [state, code];
+
+export const outputIn = ({ kept }, key) => kept.outputs.get(key);
+export const operationIn = ({ kept }, key) => kept.operations.get(key);
 export const outputsIn = ({ kept }) => [...kept.outputs.values()];
 export const operationsIn = ({ kept }) => [...kept.operations.values()];
 
@@ -162,12 +195,24 @@ export function assertAllIsHere(service, ...stores) {
 
 /** Return the record of an operation's output at a place. */
 export function madeBy(store, { operation }, place = 0) {
-  return store.kept.outputs.get(operation.outputs[place].key);
+  return outputIn(store, operation.outputs[place].key);
 }
 
 /** Return the link of so many units that somebody hands out. */
 export async function linkFrom({ store, wallet, itemId }, amount) {
   return madeBy(store, await wallet.send(itemId, amount));
+}
+
+/**
+ * Return somebody who holds what another has sent them, in these amounts, and the key
+ * of the first.
+ */
+export async function guestHolding(...amounts) {
+  const maker = await walletHolding(9);
+  const guest = makerOn(maker.service);
+  for (const amount of amounts) await guest.wallet.claim(await linkFrom(maker, amount));
+  const [{ key }] = heldIn(guest.store);
+  return { ...guest, itemId: maker.itemId, key };
 }
 
 /** What a tab throws that has died. */
@@ -193,6 +238,18 @@ export function mortal(deadAt, isDoneFirst) {
     );
 }
 
+/**
+ * Return a tab of a person that does one thing after another when it is its turn, with
+ * requests that meet the fate that it tells of each.
+ */
+export function tabOf({ service, store }, turns, who, fate, options) {
+  const gated = turns.gated(who, callsOf(store));
+  return makerOn(service, gated, turns.gated(who, service.api(fate)), options);
+}
+
+/** Return what a wallet calls of a store. */
+export const callsOf = ({ read, update }) => ({ read, update });
+
 /** Return the claims of a door that have no answer. */
 export function scansIn(store) {
   const isWaiting = ({ atDoor, state }) => atDoor && state === "begun";
@@ -203,6 +260,14 @@ export function scansIn(store) {
 export function heldIn(store) {
   return outputsIn(store).filter(({ state }) => state === "held");
 }
+
+/** Return the numbers of the links that are live, in order. */
+export function liveNumbers({ service, store }) {
+  const live = service.live().map((key) => outputIn(store, key));
+  return live.map(({ number }) => number).sort((one, other) => one - other);
+}
+
+export const upTo = (count) => Array.from({ length: count }, (_, place) => place + 1);
 
 /** Return the amounts in each state, in order. */
 export function amountsByState(store) {

@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Draft, WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
-import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
 import { slicesOf } from "./memory_store.js";
-import { now, walletHolding, walletOn } from "./parts.js";
+import { mintAmounts, walletHolding, walletOn } from "./parts.js";
 
 const SPENT = {
   key: "deed_x.a",
@@ -40,10 +39,10 @@ test("no output is written over another", () => {
 test("a source of secrets that repeats itself changes nothing", async () => {
   const { service, store } = await walletHolding(5);
   const makeSecret = async () => "again";
-  const wallet = makeWallet({ store, api: service.api(), now, makeSecret });
+  const wallet = walletOn(service, store, service.api(), { makeSecret });
   const before = structuredClone(store.kept.outputs);
 
-  await wallet.mint({ outputs: [{ amount: 1 }, { amount: 2 }] });
+  await mintAmounts(wallet, 1, 2);
 
   assert.deepEqual(store.kept.outputs, before);
 });
@@ -104,8 +103,9 @@ test("a claim in a wallet of 10,000 parts reads what it is about alone", async (
   service.take(first, link.secret);
   store.loaded.length = 0;
 
-  const { operation } = await walletOn(service, store).claim(link);
-  await walletOn(service, store).giveOut([`${itemId}.part-7`]);
+  const wallet = walletOn(service, store);
+  const { operation } = await wallet.claim(link);
+  await wallet.giveOut([`${itemId}.part-7`]);
 
   assert.equal(operation.state, "done");
   assert.ok(store.loaded.length < 20, `${store.loaded.length} records`);

@@ -13,7 +13,7 @@ import {
 } from "../../../../deeds/page/static/js/wallet/seeds.js";
 import { isStrongSecret } from "../../../../deeds/page/static/js/format/raw_output.js";
 import { keyOf } from "../../../../deeds/page/static/js/wallet/records.js";
-import { outputsIn, swapsMeeting, walletHolding, walletOn } from "./parts.js";
+import { keysOf, outputsIn, swapsMeeting, walletHolding, walletOn } from "./parts.js";
 
 const VECTORS = JSON.parse(
   readFileSync(
@@ -74,7 +74,7 @@ test("a link has the secret of its own number, and a second issue another one", 
   const wallet = walletOn(service, store, service.api(), { derive: deriveSecrets });
 
   const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 3 });
-  const keys = operation.outputs.map(({ key }) => key);
+  const keys = keysOf(operation.outputs);
   await wallet.giveOut([keys[1]]);
   await wallet.takeBack(keys[1]);
   const again = await wallet.send(itemId, 3);

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makerOn, outputsIn, pass, throughText } from "./parts.js";
+import { mintAmounts, outputsIn, pass, throughText } from "./parts.js";
 import { finishAll, OFFER_S_MAX, OURS, World } from "./world.js";
 
 const SEEDS = Array.from({ length: 40 }, (_, place) => 2000 + place);
@@ -18,10 +18,9 @@ class Twins extends World {
 
   /** Two stores with one wallet in them, which holds two items. */
   async begin() {
-    const [one, other] = this.stores.map((store) => makerOn(this.service, store));
+    const [one, other] = this.people();
     for (const amounts of [[40], [30, 20]]) {
-      const outputs = amounts.map((amount) => ({ amount }));
-      await one.wallet.mint({ outputs });
+      await mintAmounts(one.wallet, ...amounts);
     }
     const records = throughText(await one.wallet.exportRecords());
     await other.wallet.importRecords(records);
@@ -45,7 +44,7 @@ for (const seed of SEEDS) {
     await world.walk(STEPS_COUNT);
     world.service.deliverLate();
     pass(OFFER_S_MAX);
-    const people = world.stores.map((store) => makerOn(world.service, store));
+    const people = world.people();
     await finishAll(people);
     for (const { wallet } of people) await wallet.look({ isWhole: true });
     await world.assertEndsWell();

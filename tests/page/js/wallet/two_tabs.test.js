@@ -9,24 +9,21 @@ import { inEveryOrder, inSomeOrders, Turns } from "./turns.js";
 import {
   amountsByState,
   assertAllIsHere,
-  linkFrom,
+  fatesOf,
+  giverOf,
+  keysOf,
   minted,
   operationsIn,
+  outputIn,
   outputsIn,
+  tabOf,
   walletHolding,
   walletMeeting,
-  walletOn,
 } from "./parts.js";
 
 /** Return a wallet that does one thing after another when it is its turn. */
-function tab(turns, who, { service, store }, fate) {
-  return walletOn(
-    service,
-    turns.gated(who, { read: store.read, update: store.update }),
-    turns.gated(who, service.api(fate)),
-    { arrayMax },
-  );
-}
+const tab = (turns, who, ground, fate) =>
+  tabOf(ground, turns, who, fate, { arrayMax }).wallet;
 
 /** Let two tabs on a store do something at once; return how each ended. */
 function both(ground, choose, one, other = one, fate = undefined) {
@@ -40,14 +37,6 @@ function both(ground, choose, one, other = one, fate = undefined) {
 
 /** How many parts one swap makes. */
 const arrayMax = 4;
-
-async function holding({ amounts = [], given, links }) {
-  const ground = links
-    ? await minted({ count: links, each: 1 }, arrayMax)
-    : await walletHolding(...amounts);
-  if (given) ground.given = await linkFrom(ground, given);
-  return ground;
-}
 
 /** Fail unless all that is live is held or given here, and nothing else is. */
 function assertIsWhole({ service, store }) {
@@ -70,47 +59,53 @@ const finishBegun = (wallet) => wallet.finishBegun();
 const prepare = (wallet, { itemId }) => wallet.prepareNext(itemId);
 const makeLinks = (wallet, { itemId }) =>
   wallet.makeLinks(itemId, { count: 2, each: 2 });
+
+const eightLinks = () => minted({ count: 8, each: 1 }, arrayMax);
 const PAIRS = {
-  "both send all": [{ amounts: [5] }, send(5), send(5)],
-  "both send a part": [{ amounts: [5] }, send(2), send(2)],
-  "both send, and there is enough for two": [{ amounts: [5, 6] }, send(5), send(6)],
+  "both send all": [() => walletHolding(5), send(5), send(5)],
+  "both send a part": [() => walletHolding(5), send(2), send(2)],
+  "both send, and there is enough for two": [
+    () => walletHolding(5, 6),
+    send(5),
+    send(6),
+  ],
   "one sends, one merges": [
-    { amounts: [5, 6] },
+    () => walletHolding(5, 6),
     send(5),
     (wallet, { itemId }) => wallet.merge(itemId),
   ],
   "one sends, one splits": [
-    { amounts: [5] },
+    () => walletHolding(5),
     send(2),
-    (wallet, { store }) => wallet.split([...store.kept.outputs.keys()][0], [1, 1]),
+    (wallet, { store }) => wallet.split(outputsIn(store)[0].key, [1, 1]),
   ],
   "one sends, one checks": [
-    { amounts: [5] },
+    () => walletHolding(5),
     send(2),
     (wallet) => wallet.checkStates(),
   ],
-  "one sends, one finishes": [{ amounts: [5] }, send(2), finishBegun],
-  "both take back": [{ amounts: [5], given: 2 }, takeBack, takeBack],
+  "one sends, one finishes": [() => walletHolding(5), send(2), finishBegun],
+  "both take back": [() => giverOf(5, 2), takeBack, takeBack],
   "one takes back, one claims the link": [
-    { amounts: [5], given: 2 },
+    () => giverOf(5, 2),
     takeBack,
     (wallet, { given }) => wallet.claim(given),
   ],
-  "both make the next links": [{ links: 8 }, prepare, prepare],
-  "both make series": [{ amounts: [9] }, makeLinks, makeLinks],
-  "one makes the next links, one finishes": [{ links: 8 }, prepare, finishBegun],
-  "one makes the next links, one sends": [{ links: 8 }, prepare, send(1)],
+  "both make the next links": [eightLinks, prepare, prepare],
+  "both make series": [() => walletHolding(9), makeLinks, makeLinks],
+  "one makes the next links, one finishes": [eightLinks, prepare, finishBegun],
+  "one makes the next links, one sends": [eightLinks, prepare, send(1)],
   "one takes back, one takes in an old copy": [
-    { amounts: [5], given: 2 },
+    () => giverOf(5, 2),
     takeBack,
     (wallet, { old }) => wallet.importRecords(old),
   ],
 };
 
-for (const [name, [amounts, one, other]] of Object.entries(PAIRS)) {
+for (const [name, [begin, one, other]] of Object.entries(PAIRS)) {
   test(`two tabs spend nothing twice and lose nothing: ${name}`, async () => {
     const ordersCount = await inEveryOrder(async (choose) => {
-      const ground = await holding(amounts);
+      const ground = await begin();
       ground.old = await ground.wallet.exportRecords();
 
       const ended = await both(ground, choose, one, other);
@@ -125,10 +120,10 @@ for (const [name, [amounts, one, other]] of Object.entries(PAIRS)) {
 
 test("two tabs that claim one link make one claim and both say so", async () => {
   await inEveryOrder(async (choose) => {
-    const giver = await holding({ amounts: [5], given: 5 });
-    const ground = { service: giver.service, store: memoryStore() };
+    const { service, given } = await giverOf(5);
+    const ground = { service, store: memoryStore() };
 
-    const ended = await both(ground, choose, (wallet) => wallet.claim(giver.given));
+    const ended = await both(ground, choose, (wallet) => wallet.claim(given));
 
     // Who comes when all is over is told that the units are taken: by this very wallet.
     const outcomes = ended.map(
@@ -147,7 +142,7 @@ test("two tabs that claim one link make one claim and both say so", async () => 
 
 test("two people who claim one link: one gets it, the other learns that it is spent", async () => {
   await inEveryOrder(async (choose) => {
-    const { service, given } = await holding({ amounts: [5], given: 5 });
+    const { service, given } = await giverOf(5);
     const people = ["a", "b"].map((who) => ({ who, service, store: memoryStore() }));
     const turns = new Turns();
 
@@ -168,10 +163,10 @@ test("two tabs that finish one operation settle it alike", async () => {
     // Both look for what another copy may have made of it: in too many orders to try all.
     const inOrders = isTaken ? (run) => inSomeOrders(300, run) : inEveryOrder;
     await inOrders(async (choose) => {
-      const ground = await holding({ amounts: [5], given: 5 });
+      const ground = await giverOf(5);
       const lost = walletMeeting(ground, () => "lost");
       await lost.takeBack(ground.given.key);
-      if (isTaken) ground.service.take(ground.given, "somebody's");
+      if (isTaken) ground.service.take(ground.given);
 
       const ended = await both(ground, choose, finishBegun);
 
@@ -190,11 +185,10 @@ test("two tabs that finish one operation settle it alike", async () => {
 
 test("a tab that is refused without a reason does not undo what the other has done", async () => {
   await inEveryOrder(async (choose) => {
-    const ground = await holding({ amounts: [5] });
+    const ground = await walletHolding(5);
     await walletMeeting(ground, () => "lost").send(ground.itemId, 2);
-    const fate = (verb) => (verb === "swap" ? "refused" : "answered");
 
-    await both(ground, choose, finishBegun, finishBegun, fate);
+    await both(ground, choose, finishBegun, finishBegun, fatesOf("swap", "refused"));
     const isDone = ground.service.live().length === 2;
     await ground.wallet.checkStates();
 
@@ -209,16 +203,16 @@ test("a tab that is refused without a reason does not undo what the other has do
 
 test("what one tab hands out is sent by no other", async () => {
   await inEveryOrder(async (choose) => {
-    const ground = await holding({ links: 3 });
+    const ground = await minted({ count: 3, each: 1 }, arrayMax);
     const { store } = ground;
     const giveOut = (wallet) => wallet.giveOut([...store.kept.outputs.keys()]);
 
     const [given, sent] = await both(ground, choose, giveOut, send(1));
 
-    const links = given.value.map(({ key }) => key);
+    const links = keysOf(given.value);
     assert.equal(links.length, sent.value ? 2 : 3);
     assert.ok(!sent.value || !links.includes(sent.value.operation.inputs[0]));
-    assert.ok(links.every((key) => store.kept.outputs.get(key).state === "given"));
+    assert.ok(links.every((key) => outputIn(store, key).state === "given"));
     assertIsWhole(ground);
   });
 });

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 
+import { sumOf } from "../../../../deeds/page/static/js/format/amounts.js";
 import {
   NoAnswerError,
   ProblemError,
@@ -16,6 +17,7 @@ import { Random } from "./random.js";
 import { Turns } from "./turns.js";
 import {
   assertAllIsHere,
+  callsOf,
   makerOn,
   mortal,
   now,
@@ -84,6 +86,11 @@ export class World {
       this.service.deliverLate((count) => this.random.below(count), 1);
   }
 
+  /** Return the people whose stores these are, each in a new tab. */
+  people() {
+    return this.stores.map((store) => makerOn(this.service, store));
+  }
+
   /** Take so many steps, and see after each that nothing is lost. */
   async walk(stepsCount) {
     for (let step = 0; step < stepsCount; step += 1) {
@@ -101,7 +108,7 @@ export class World {
     const fate = () => (this.random.chance(40) ? this.random.pick(FAULTS) : "answered");
     const deadAt = this.random.chance(25) ? 1 + this.random.below(8) : Infinity;
     const dying = mortal(deadAt, this.random.chance(50));
-    const gated = turns.gated(who, dying({ read: store.read, update: store.update }));
+    const gated = turns.gated(who, dying(callsOf(store)));
     const api = turns.gated(who, dying(this.service.api(fate)));
     return { ...makerOn(this.service, gated, api, { arrayMax }), store };
   }
@@ -219,7 +226,7 @@ export class World {
   async assertEndsWell() {
     this.service.deliverLate();
     const isOver = this.random.chance(50);
-    const people = this.stores.map((store) => makerOn(this.service, store));
+    const people = this.people();
     await finishAll(people);
     if (isOver) pass(OFFER_S_MAX);
     await finishAll(people);
@@ -242,15 +249,13 @@ export class World {
   }
 
   assertUnitsAreWhole() {
-    const sums = { minted: 0, live: 0 };
     const minted = new Map();
     for (const { key, kind, state, amount } of this.stores.flatMap(operationsIn)) {
       if (kind === "mint" && state === "done") minted.set(key, amount);
     }
-    for (const amount of minted.values()) sums.minted += amount;
-    for (const { amount, spent } of this.service.outputs.values())
-      sums.live += spent ? 0 : amount;
-    assert.equal(sums.live, sums.minted);
+    const { outputs } = this.service;
+    const live = this.service.live().map((key) => outputs.get(key).amount);
+    assert.equal(sumOf(live), sumOf([...minted.values()]));
   }
 }
 

@@ -20,36 +20,32 @@ const ITEM = { id: "deed_a", total: 5, metadata: null };
 const item = async () => ITEM;
 const isUnspent = async (outputs) => outputs.map(() => "unspent");
 
-/** A view that notes each call by its name, and the texts that it is to tell. */
-function notingView(seen, texts) {
-  const names = [
-    "draw",
-    "focusFound",
-    "focusOutcome",
-    "setAdding",
-    "setBusy",
-    "setLooking",
-  ];
+/** A view that notes each call by its name, what it draws, and what it is to tell. */
+function notingView(seen, texts, drawn) {
+  const names = ["focusFound", "focusOutcome", "setAdding", "setBusy", "setLooking"];
   const noting = Object.fromEntries(names.map((name) => [name, () => seen.push(name)]));
-  return { ...noting, tell: (text) => texts.push(text) };
+  const draw = (rows) => {
+    seen.push("draw");
+    drawn.push(rows);
+  };
+  return { ...noting, draw, tell: (text) => texts.push(text) };
 }
 
 /** Claims of one output that is there to be taken, and what their view is told. */
 function claimsOn(store, parts = {}) {
-  const seen = [];
-  const texts = [];
+  const [seen, texts, drawn] = [[], [], []];
   const api = { check: isUnspent, item };
   const list = makeClaimList(() => null);
   list.add([OUTPUT]);
   const claims = makeClaims({
     list,
-    view: notingView(seen, texts),
+    view: notingView(seen, texts, drawn),
     api,
     store,
     isAsked: true,
     ...parts,
   });
-  return { claims, seen, texts };
+  return { claims, seen, texts, drawn };
 }
 
 const quietStore = () => ({ ...memoryStore(), onChange: () => {} });
@@ -86,7 +82,6 @@ test("what a link is of is asked again where it could not be loaded, and said me
   mock,
 }) => {
   mock.timers.enable({ apis: ["setTimeout"] });
-  const drawn = [];
   const answers = [new NoAnswerError(), ITEM];
   const wallet = {
     async item() {
@@ -95,18 +90,15 @@ test("what a link is of is asked again where it could not be loaded, and said me
       throw answer;
     },
   };
-  const view = { ...notingView([], []), draw: ([row]) => drawn.push(row) };
-  const { claims } = claimsOn(quietStore(), { wallet, view });
+  const { claims, drawn } = claimsOn(quietStore(), { wallet });
 
   await claims.show();
-  assert.deepEqual(
-    [drawn.at(-1).state.kind, drawn.at(-1).origin.kind],
-    ["free", "unknown"],
-  );
+  const [{ state, origin }] = drawn.at(-1);
+  assert.deepEqual([state.kind, origin.kind], ["free", "unknown"]);
   mock.timers.tick(2000);
   for (let count = 0; count < 20; count += 1) await setImmediate();
 
-  assert.equal(drawn.at(-1).origin.kind, "new");
+  assert.equal(drawn.at(-1)[0].origin.kind, "new");
 });
 
 test("what another tab changes is drawn", async () => {
@@ -181,11 +173,10 @@ test("the button never claims a link that was opened before", async () => {
 });
 
 test("of links that were opened before those that are over are gone", async () => {
-  const drawn = [];
-  const view = { ...notingView([], []), draw: (rows) => drawn.push(rows) };
   const check = async (raws) =>
     raws.map((raw) => (/one/.test(raw) ? "spent" : "unspent"));
-  const { claims } = claimsOn(quietStore(), { view, wallet: {}, api: { check, item } });
+  const parts = { wallet: {}, api: { check, item } };
+  const { claims, drawn } = claimsOn(quietStore(), parts);
   await claims.show();
   const outputs = ["two", "three"].map((secret) => ({ ...OUTPUT, secret }));
 

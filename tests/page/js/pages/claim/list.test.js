@@ -20,34 +20,39 @@ function fakeStorage() {
   };
 }
 
+/** Return a tab's list, and what makes it again as a reload does. */
+function tabList() {
+  const storage = fakeStorage();
+  const reloaded = () => makeClaimList(() => storage);
+  return { storage, list: reloaded(), reloaded };
+}
+
 const older = (output) => ({ ...output, isOlder: true });
 
 test("what is added is there after a reload, once, in its order", () => {
-  const storage = fakeStorage();
-  const list = makeClaimList(() => storage);
+  const { list, reloaded } = tabList();
 
   list.add([ONE]);
   list.add([TWO, ONE]);
 
   assert.deepEqual(list.all(), [ONE, TWO]);
-  assert.deepEqual(makeClaimList(() => storage).all(), [ONE, TWO]);
+  assert.deepEqual(reloaded().all(), [ONE, TWO]);
 });
 
 test("links that come together are opened together, and all before them are older", () => {
-  const storage = fakeStorage();
-  const list = makeClaimList(() => storage);
+  const { list, reloaded } = tabList();
   list.add([ONE]);
 
   list.add([TWO, THREE]);
 
-  for (const each of [list, makeClaimList(() => storage)]) {
+  for (const each of [list, reloaded()]) {
     assert.deepEqual(each.all(), [older(ONE), TWO, THREE]);
     assert.deepEqual(each.opened(), [TWO, THREE]);
   }
 });
 
 test("an older link that is opened again is the one just opened", () => {
-  const list = makeClaimList(fakeStorage);
+  const { list } = tabList();
   list.add([ONE]);
   list.add([TWO]);
 
@@ -57,7 +62,7 @@ test("an older link that is opened again is the one just opened", () => {
 });
 
 test("a link that cannot be read leaves nothing just opened", () => {
-  const list = makeClaimList(fakeStorage);
+  const { list } = tabList();
   list.add([ONE]);
 
   list.add([]);
@@ -66,7 +71,7 @@ test("a link that cannot be read leaves nothing just opened", () => {
 });
 
 test("a link with another amount takes the place of the one before it", () => {
-  const list = makeClaimList(fakeStorage);
+  const { list } = tabList();
   const other = { ...ONE, amount: 6 };
 
   list.add([ONE, TWO]);
@@ -76,30 +81,27 @@ test("a link with another amount takes the place of the one before it", () => {
 });
 
 test("what is forgotten is shown until a reload", () => {
-  const storage = fakeStorage();
-  const list = makeClaimList(() => storage);
+  const { list, reloaded } = tabList();
   list.add([ONE, TWO]);
 
   list.forget([ONE]);
 
   assert.deepEqual(list.all(), [ONE, TWO]);
-  assert.deepEqual(makeClaimList(() => storage).all(), [TWO]);
+  assert.deepEqual(reloaded().all(), [TWO]);
 });
 
 test("what is forgotten stays so when another is added", () => {
-  const storage = fakeStorage();
-  const list = makeClaimList(() => storage);
+  const { list, reloaded } = tabList();
   list.add([ONE]);
   list.forget([ONE]);
 
   list.add([TWO]);
 
-  assert.deepEqual(makeClaimList(() => storage).all(), [TWO]);
+  assert.deepEqual(reloaded().all(), [TWO]);
 });
 
 test("what is dropped is neither shown nor kept, and nothing is left in the storage", () => {
-  const storage = fakeStorage();
-  const list = makeClaimList(() => storage);
+  const { storage, list } = tabList();
   list.add([ONE, TWO]);
 
   list.drop([ONE, TWO]);

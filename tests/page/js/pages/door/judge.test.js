@@ -30,6 +30,11 @@ function itemOf(digit, name) {
 const done = { state: "done", amount: 1, inputs: [KEY], begunAt: 0 };
 const begun = { ...done, state: "begun" };
 const claimed = async () => ({ operation: done });
+const failing = (code, message) => async () => {
+  throw new WalletError(code, message);
+};
+const known = (operation) => async () => ({ record: { state: "spent" }, operation });
+const SCANNED_AT = new Date(2030, 5, 1, 19, 42, 7).getTime();
 
 /**
  * Return a door whose claims end as `claim` says, what it was asked for, and the states
@@ -99,14 +104,12 @@ test("of several tickets in one text none is claimed; one that is there twice is
 });
 
 test("who was let in a moment ago and is still in sight is no fraud", async (context) => {
-  const endedAt = new Date(2030, 5, 1, 19, 42, 7).getTime();
-  const operation = { ...done, atDoor: true, endedAt };
+  const operation = { ...done, atDoor: true, endedAt: SCANNED_AT };
   let moment = 0;
   context.mock.method(performance, "now", () => moment);
-  const claims = [claimed, () => Promise.reject(new WalletError("already_spent", ""))];
-  const claim = () => (moment ? claims[1]() : claims[0]());
-  const readRecords = async () => ({ record: { state: "spent" }, operation });
-  const { judge } = doorOf(claim, { readRecords });
+  const gone = failing("already_spent", "");
+  const claim = () => (moment ? gone() : claimed());
+  const { judge } = doorOf(claim, { readRecords: known(operation) });
   const said = async (atMs) => {
     moment = atMs;
     const { kind, title } = await judge(TICKET);
@@ -168,14 +171,13 @@ test("a ticket without an answer waits, and the person at the door decides", asy
 });
 
 test("a ticket that waits already is told by when it was scanned", async () => {
-  const begunAt = new Date(2030, 5, 1, 19, 42, 7).getTime();
-  const busy = () => Promise.reject(new WalletError("busy", "On its way."));
+  const busy = failing("busy", "On its way.");
   const said = async (operation) => {
     const { judge } = doorOf(busy, { readRecords: async () => ({ operation }) });
     const { kind, title, detail } = await judge(TICKET);
     return [kind, title, detail];
   };
-  const atDoor = { state: "begun", atDoor: true, begunAt };
+  const atDoor = { state: "begun", atDoor: true, begunAt: SCANNED_AT };
 
   const [kind, title, detail] = await said(atDoor);
   assert.match(title, /^Scanned at \D*(19|0?7)\D42\D07/);
@@ -196,10 +198,8 @@ test("a late answer says when the ticket was scanned", async () => {
 
 test("what was cancelled too late is no admission, and counts", async () => {
   const operation = { ...done, key: "its key", isCancelled: true };
-  const record = { state: "spent" };
-  const gone = () => Promise.reject(new WalletError("already_spent", ""));
-  const readRecords = async () => ({ record, operation });
-  const { judge, judgeLate } = doorOf(gone, { readRecords });
+  const gone = failing("already_spent", "");
+  const { judge, judgeLate } = doorOf(gone, { readRecords: known(operation) });
 
   const late = await judgeLate(operation);
   const again = await judge(TICKET);
@@ -211,8 +211,7 @@ test("what was cancelled too late is no admission, and counts", async () => {
 
 test("a ticket that was used here before the network came back is told by when", async () => {
   const operation = { ...done, atDoor: true, endedAt: 0 };
-  const records = async () => ({ record: { state: "spent" }, operation });
-  const { judgeLate } = doorOf(claimed, { readRecords: records });
+  const { judgeLate } = doorOf(claimed, { readRecords: known(operation) });
   const refusal = { ...done, state: "refused", code: "spent_input" };
 
   const { kind, title } = await judgeLate(refusal);
@@ -224,12 +223,10 @@ test("a ticket that was used here before the network came back is told by when",
 });
 
 test("a browser that keeps nothing any more says so, for each ticket", async () => {
-  const fail = async () => {
-    throw new WalletError("closed", "This page is out of date. Reload it.");
-  };
+  const text = "This page is out of date. Reload it.";
+  const fail = failing("closed", text);
   const { titles } = doorOf(fail, { readRecords: fail });
 
-  const text = "This page is out of date. Reload it.";
   assert.deepEqual(await titles(TICKET, TICKET), [text, text]);
 });
 

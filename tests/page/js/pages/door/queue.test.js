@@ -6,7 +6,7 @@ import { setImmediate as soon } from "node:timers/promises";
 
 import { makeQueue } from "../../../../../deeds/page/static/js/pages/door/queue.js";
 import { memoryStore } from "../../wallet/memory_store.js";
-import { madeBy, walletHolding, walletMeeting } from "../../wallet/parts.js";
+import { keysOf, linkFrom, walletHolding, walletMeeting } from "../../wallet/parts.js";
 
 const network = { onLine: true };
 Object.defineProperty(globalThis, "navigator", { value: network, configurable: true });
@@ -18,10 +18,11 @@ Object.defineProperty(globalThis, "navigator", { value: network, configurable: t
 async function party(mock, ticketsCount) {
   mock.timers.enable({ apis: ["setTimeout"] });
   network.onLine = true;
-  const { service, store, wallet, itemId } = await walletHolding(50);
+  const guests = await walletHolding(50);
+  const { service, itemId } = guests;
   const tickets = [];
   for (let place = 0; place < ticketsCount; place += 1)
-    tickets.push(madeBy(store, await wallet.send(itemId, 1)));
+    tickets.push(await linkFrom(guests, 1));
 
   function openDoor(kept = memoryStore()) {
     const door = { fate: "answered", sentCount: 0, ended: [], next: () => {} };
@@ -61,11 +62,8 @@ test("without a network nothing is sent; once it is back each has its own answer
   for (const ticket of tickets) await door.queue.claim(ticket);
   await pass(60_000);
   assert.deepEqual(await waiting(door), Array(3).fill(["unsent"]));
-  const keys = (await door.queue.list()).map(({ ticket }) => ticket.key);
-  assert.deepEqual(
-    keys,
-    tickets.map(({ key }) => key),
-  );
+  const scans = await door.queue.list();
+  assert.deepEqual(keysOf(scans.map(({ ticket }) => ticket)), keysOf(tickets));
   assert.deepEqual([door.sentCount, door.ended], [0, []]);
 
   network.onLine = true;
