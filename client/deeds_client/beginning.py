@@ -13,6 +13,7 @@ from deeds_client import file
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.records import Record, Store, key_of, now_ms, output_of
 from deeds_client.seeds import take_secret
+from deeds_client.settling import is_at_door
 from deeds_client.values import WRONG_FORM, check_amount, check_id
 
 Chosen = tuple[list[Record], list[Record]]
@@ -37,7 +38,8 @@ def choose(
     free = free_of(records, item_id)
     if sum_of(free) < check_amount(amount):
         for part in records.outputs(item_id, "leaving"):
-            raise UnderWayError(part["operation"])
+            if not is_at_door(records.get("operations", part["operation"])):
+                raise UnderWayError(part["operation"])
         raise WalletError("not_enough", f"You have {sum_of(free)} of {amount} units.")
     plain = [part for part in free if "number" not in part]
     pool = plain if sum_of(plain) >= amount else free

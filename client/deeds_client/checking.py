@@ -20,6 +20,7 @@ from deeds_client.settling import (
     AT_REST,
     SURE,
     UNMADE,
+    is_at_door,
     is_lost,
     made_by,
     note,
@@ -56,7 +57,7 @@ class Checker:
         begun = [
             operation["key"]
             for operation in self._store.all("operations", "begun")
-            if "atDoor" not in operation or "isCancelled" in operation
+            if not is_at_door(operation)
         ]
         for key in begun:
             try:
@@ -188,6 +189,10 @@ class Checker:
             return True
         # Its key was not looked up. What is there is ours, whichever copy has made it.
         is_taken = {*states.values()} == {"spent"}
+        if operation["kind"] == "complete":
+            # It may make nothing that could be there.
+            offer = self._deeds.offer(operation["offerId"])
+            is_taken = is_taken and offer.state == "completed"
         return is_taken and "unknown" not in self._deeds.check(_made(operation))
 
     def _is_used(self, operation: Record, code: str) -> bool:
@@ -241,6 +246,19 @@ class Checker:
         of how many.
         """
         begun_at = now_ms()
+        known = self._store.outputs()
+        self.resume()
+        self._check(told)
+        if self.resume():
+            # What was carried out long ago may be spent since.
+            self._check(untold)
+        with self._store.transaction() as records:
+            records.put("notes", {"key": "check", "at": begun_at})
+        after = {each["key"]: each for each in self._store.outputs()}
+        return [after[each["key"]] for each in known if after[each["key"]] != each]
+
+    def _check(self, told: Told) -> None:
+        """Note what the service says of what is at rest, or to be made."""
         size = self._deeds.info().array_length_max
         # What a refused operation would have made too: it may have been carried out
         # after all.
@@ -260,10 +278,6 @@ class Checker:
         gathered = self._gather(lost)
         with self._store.transaction() as records:
             note(records, news, gathered)
-            records.put("notes", {"key": "check", "at": begun_at})
-        self.resume()
-        after = {each["key"]: each for each in self._store.outputs()}
-        return [after[each["key"]] for each in before if after[each["key"]] != each]
 
     def _end_open(self) -> None:
         """Ask what became of offers of ours."""

@@ -230,7 +230,8 @@ def take_back(wallet: Wallet, what: str, numbers: tuple[int, ...]) -> list[Recor
     wallet.check()
     if "offer_" in what:
         offer_id = links.read_offer(what, wallet.deeds.base_url)
-        offers = [each for each in wallet.history() if each.get("offerId") == offer_id]
+        made = wallet.store.all("operations", "open")
+        offers = [each for each in made if each["offerId"] == offer_id]
         keys = [key for offer in offers for key in offer["inputs"]]
     else:
         given = wallet.outputs(find(wallet, what), "given")

@@ -129,8 +129,12 @@ def _merge_operations(
 ) -> None:
     for operation in theirs:
         mine = records.get("operations", operation["key"])
-        if not mine or _rank(operation) > _rank(mine):
-            records.put("operations", operation)
+        told = operation if not mine or _rank(operation) > _rank(mine) else mine
+        if told["state"] == "begun":
+            # It may have been sent since the file was written, and cancelled anywhere.
+            is_cancelled = {**mine, **operation}.get("isCancelled")
+            told = {**told, "isUnsent": None, "isCancelled": is_cancelled}
+        records.put("operations", told)
     for operation in records.all("operations", "refused"):
         if not contested.isdisjoint(operation["inputs"]):
             begin_again(records, operation)

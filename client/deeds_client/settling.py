@@ -79,10 +79,17 @@ def _begin_again(records: Store, news: dict[str, str], refused: str) -> None:
     """
     for operation in records.all("operations", "refused") if news else ():
         is_sure = operation["code"] in SURE or operation["key"] == refused
+        # Somebody may have completed an offer just before it expired.
+        is_sure = is_sure and operation["code"] != "offer_expired"
         is_spent = "spent" in map(news.get, operation["inputs"])
         is_there = not news.keys().isdisjoint(made_by(operation))
         if not is_sure and (is_spent or is_there):
             begin_again(records, operation)
+
+
+def is_at_door(operation: Record) -> bool:
+    """Return whether only a person at a door of the page may have it sent."""
+    return "atDoor" in operation and "isCancelled" not in operation
 
 
 def begin_again(records: Store, operation: Record) -> None:

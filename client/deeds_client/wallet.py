@@ -30,6 +30,7 @@ from deeds_client.links import claim_link
 from deeds_client.records import Record, Store, item_of, key_of, now_ms, output_of
 from deeds_client.seeds import ensure_seed
 from deeds_client.service import WEEK_S, Deeds, Metadata
+from deeds_client.settling import is_at_door
 from deeds_client.values import Item, Offer, Output, check_amount, make_secret
 
 
@@ -165,7 +166,10 @@ class Wallet:
         known = self.store.output(key_of(part))
         state = known.get("state", "seen")
         if state in ("coming", "leaving"):
-            return self.store.get("operations", known["operation"])
+            begun = self.store.get("operations", known["operation"])
+            if is_at_door(begun):
+                raise WalletError("busy", "It was scanned at a door. Claim it there.")
+            return begun
         if state in ("held", "offered", "spent"):
             said = "Already claimed. If it wasn't you, ask the sender."
             raise WalletError("already_claimed", said)

@@ -143,6 +143,19 @@ def test_an_offer_is_made_and_completed_or_withdrawn(cider):
     assert "offer_withdrawn" in run("history").stdout
 
 
+def test_an_offer_that_has_ended_takes_no_other_back(cider, ledger):
+    [bread] = ask("mint", "Bread", 5, wallet="bob")
+    [old] = ask("trade", 2, "Cider", 1, bread["itemId"])
+    ledger.expire_offers()
+    ask("check")
+    [new] = ask("trade", 2, "Cider", 1, bread["itemId"])
+
+    late = run("take-back", old["offerId"])
+
+    assert late.exit_code == 1
+    ask("complete", new["link"], "--yes", wallet="bob")
+
+
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
     command = ["mint", "Night Choir", "--count", "200", "--csv", "new"]
     with (

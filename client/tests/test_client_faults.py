@@ -21,7 +21,7 @@ from client_walk import (
     wallet_at,
 )
 
-from deeds_client.errors import NoAnswerError, ProblemError
+from deeds_client.errors import NoAnswerError, ProblemError, WalletError
 from deeds_client.records import output_of
 from deeds_client.wallet import Wallet
 
@@ -239,3 +239,25 @@ def test_what_a_door_of_the_page_has_scanned_is_not_sent(
     # From now on the page cannot call it unsent.
     wallet.finish(begun["key"])
     assert "isUnsent" not in wallet.history()[0]
+
+
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        (lambda wallet, ticket: wallet.send(ticket.item_id, 1), "not_enough"),
+        (Wallet.claim, "busy"),
+    ],
+    ids=["send", "claim"],
+)
+def test_no_verb_sends_what_a_door_has_scanned(anna, ben, open_wallet, verb, code):
+    ticket = output_of(links(ben)[0])
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/swap", lambda: "lost").claim(ticket)
+    [begun] = anna.store.all("operations", "begun")
+    anna.store.put("operations", {**begun, "atDoor": True})
+
+    with pytest.raises(WalletError) as refused:
+        verb(anna, ticket)
+
+    assert refused.value.code == code
+    assert ben.deeds.check([ticket]) == ["unspent"]

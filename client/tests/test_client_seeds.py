@@ -184,6 +184,61 @@ def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
         assert units(copy, item_id) == units(anna, item_id) == {"held": 3}
 
 
+def test_an_offer_that_was_completed_as_it_expired_is_done(anna, ben):
+    item_id = minted(ben, 1, 5)
+    offer = ben.deeds.offer(anna.ask(item_id, 5)["offerId"])
+    told = httpx.get(f"{ben.deeds.base_url}/v1/offers/{offer.id}").json()
+    expired = iter([httpx.Response(200, json={**told, "state": "expired"})])
+
+    def fates(request):
+        answer = next(expired, None) if "/offers/" in request.url.path else None
+        if not answer:
+            return "answered"
+        ben.complete(offer)
+        return answer
+
+    with wallet_at(anna.store.path, anna.deeds.base_url, fates) as late:
+        late.check()
+
+    assert anna.history()[0]["state"] == "done"
+    assert units(anna, item_id) == {"held": 5}
+
+
+def test_a_payment_of_what_a_copy_has_moved_is_not_called_made(anna, ben):
+    item_id = minted(anna, 1, 5)
+    offer = ben.deeds.offer(ben.ask(item_id, 5)["offerId"])
+
+    def refuse(request):
+        return "refused" if request.url.path.endswith("/complete") else "answered"
+
+    with copy_of(anna, fates=refuse) as copy:
+        anna.send(item_id, 5)
+
+        with pytest.raises(ProblemError):
+            copy.complete(offer)
+
+        assert copy.history()[0]["state"] == "refused"
+
+
+def test_what_was_carried_out_since_a_backup_may_be_spent_since(anna):
+    item_id = minted(anna, 1, 5, 3)
+    with (
+        copy_of(anna, fates=swaps("lost")) as unlucky,
+        pytest.raises(NoAnswerError),
+    ):
+        unlucky.merge(item_id)
+    with (
+        wallet_at(unlucky.store.path, anna.deeds.base_url) as first,
+        copy_of(first, "restored") as restored,
+    ):
+        first.resume()
+        first.send(item_id, 4)
+
+        restored.look()
+
+        assert units(restored, item_id) == units(first, item_id)
+
+
 def test_what_is_claimed_after_a_look_is_not_called_unclear(anna, ben):
     item_id = minted(anna, 1, 5)
     link = sent(anna, item_id, 2)

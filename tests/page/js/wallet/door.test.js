@@ -7,11 +7,13 @@ import { test } from "node:test";
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import {
   amountsByState,
+  copyOf,
   giverOf,
   operationIn,
   outputIn,
   scansIn,
   walletMeeting,
+  walletOf,
   walletOn,
 } from "./parts.js";
 import { memoryStore } from "./memory_store.js";
@@ -126,6 +128,42 @@ test("a cancelled scan that was carried out late is found when the ticket is sho
   assert.equal(stateOf(store, scan).state, "done");
   const { operation, spentElsewhere } = outputIn(store, ticket.key);
   assert.deepEqual([operation, spentElsewhere], [scan.operation.key, undefined]);
+});
+
+test("a cancelled scan that was carried out late is done after a look", async () => {
+  const { door, store, service, scan } = await cancelledAfter("late");
+  await door.finishBegun();
+  service.deliverLate();
+
+  await door.look({ isWhole: true });
+
+  assert.equal(stateOf(store, scan).state, "done");
+  assert.deepEqual(amountsByState(store), { spent: [2], held: [2] });
+});
+
+test("a scan that may have been sent since its file was written is asked about", async () => {
+  const { door, ticket, service } = await doorWith();
+  const scan = await door.claim(ticket, UNSENT);
+  const backup = await door.exportRecords();
+  await door.finish(scan.operation.key);
+  const phone = await walletOf(service, backup);
+
+  await phone.wallet.cancel(scan.operation.key);
+  await phone.wallet.finishBegun();
+
+  assert.equal(stateOf(phone.store, scan).state, "done");
+});
+
+test("a scan that was cancelled in a copy is not sent here", async () => {
+  const { door, ticket, service, store, swaps } = await doorWith("lost");
+  const scan = await door.claim(ticket, AT_DOOR);
+  const phone = await copyOf({ service, wallet: door });
+  await phone.wallet.cancel(scan.operation.key);
+
+  await door.importRecords(await phone.wallet.exportRecords());
+  await door.finish(scan.operation.key);
+
+  assert.deepEqual([stateOf(store, scan), swaps.length], [CANCELLED, 1]);
 });
 
 test("of two tabs that send and cancel at once, one does", async () => {

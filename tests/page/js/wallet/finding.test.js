@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
 import { deriveSecrets } from "../../../../deeds/page/static/js/wallet/seeds.js";
 import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { slicesOf } from "./memory_store.js";
@@ -20,6 +21,7 @@ import {
   mintAmounts,
   outputIn,
   outputsIn,
+  swapsMeeting,
   throughText,
   walletHolding,
   walletOf,
@@ -267,6 +269,40 @@ test("the outputs of another seed are found, and move to the own one when they a
   const place = { seed, itemId, branch: "given", number: 0 };
   const [secret] = await derive([place]);
   assert.equal(operation.outputs[0].key, `${itemId}.${secret}`);
+});
+
+test("what was carried out since a backup may be spent since", async () => {
+  const ground = await walletHolding(5, 4);
+  const { wallet, itemId } = ground;
+  await swapsMeeting(ground, "lost").merge(itemId);
+  const phone = await copyOf(ground);
+  await wallet.finishBegun();
+  await wallet.send(itemId, 3);
+  await phone.wallet.look();
+
+  await phone.wallet.finishBegun();
+
+  assert.deepEqual(liveIn(phone), liveIn(ground));
+  assert.deepEqual(lostIn(phone), []);
+});
+
+test("a refusal in doubt is believed while an input is there, whatever a copy has made", async () => {
+  const giver = await walletHolding(20);
+  const { itemId } = giver;
+  const phone = makerOn(giver.service);
+  for (const amount of [3, 3]) await phone.wallet.claim(await linkFrom(giver, amount));
+  const copy = await copyOf(phone);
+  await swapsMeeting(phone, "lost").send(itemId, 5);
+  await copy.wallet.claim(await linkFrom(giver, 4));
+  await copy.wallet.send(itemId, 5);
+
+  const problem = { code: "body_too_large", isFinal: true };
+  const swap = async () => Promise.reject(new ProblemError(problem, 413, null));
+  const api = { ...phone.service.api(), swap };
+  await walletOn(phone.service, phone.store, api).finishBegun();
+  await phone.wallet.look();
+
+  assert.deepEqual(liveIn(phone), liveIn(copy));
 });
 
 test("a look that was broken off goes on where it was", async () => {

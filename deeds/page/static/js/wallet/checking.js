@@ -4,7 +4,7 @@
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, NoAnswerError, ProblemError } from "./api.js";
 import { addFound, askForLook, FindingError, LOOK } from "./finding.js";
-import { existing, itemIdOf, keysOf, recordsWith } from "./records.js";
+import { existing, itemIdOf, keyOf, keysOf, recordsWith } from "./records.js";
 import { AT_REST, DOUBTS, settleChecked, settleDone, settleLate } from "./settling.js";
 import { settleOpen, settleRefused, settlingWanted } from "./settling.js";
 
@@ -59,7 +59,12 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     if (isCancelled) return refuse(operation, "cancelled");
     const { answer, problem } = await ask(() => send(operation));
     if (answer && "offerId" in answer) return settleOffer(operation, answer);
-    if (answer) return settle(settleDone, key, { itemId: answer.itemId });
+    if (answer) {
+      const settled = await settle(settleDone, key, { itemId: answer.itemId });
+      // What was carried out before may be spent since.
+      if (!isFirst) await ask(() => checkMade(settled.operation));
+      return settled;
+    }
     const isInDoubt = kind === "mint" && !isFirst && DOUBTS.has(problem.code);
     if (isInDoubt || !isRefusal(problem)) return { operation, problem };
     return refuse(operation, problem.code);
@@ -230,10 +235,13 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     const { answer, problem } = await ask(() => send({ ...operation, state: "begun" }));
     if (answer) return true;
     if (!isRefusal(problem)) throw problem;
-    // Where the limits are others now, its key was not looked up.
-    const first = DOUBTS.has(problem.code) ? operation.outputs.slice(0, 1) : [];
-    const states = await statesOf(await readOutputs(store, keysOf(first)));
-    return [...states.values()].some((state) => state !== "unknown");
+    // Where the limits are others now, its key was not looked up. What is there is
+    // ours, whichever copy has made it.
+    const { inputs, outputs } = operation;
+    const isTaken = spent.size === inputs.length && outputs.length > 0;
+    if (!DOUBTS.has(problem.code) || !isTaken) return false;
+    const states = await statesOf(await readOutputs(store, keysOf(outputs)));
+    return ![...states.values()].includes("unknown");
   }
 
   /**
@@ -278,15 +286,18 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
    * of their items, or is now; return whether anything has changed.
    * @param {any[]} outputs
    * @param {import("./finding.js").Gathered[]} [gatheredBefore]
+   * @param {boolean} [areOld] they were made some time ago, and only now are here
    */
-  async function checkSome(outputs, gatheredBefore) {
+  async function checkSome(outputs, gatheredBefore, areOld) {
     const states = await statesOf(outputs);
     const isAtRest = ({ state }) => AT_REST.includes(state);
     const isThere = ({ key }) => states.get(key) !== "unknown";
     const made = keysOf(
       outputs.filter((output) => !isAtRest(output) && isThere(output)),
     );
-    const late = await findLate(new Set([...spentAmong(states), ...made]));
+    const found = (gatheredBefore ?? []).flatMap((each) => each.found.map(keyOf));
+    const telling = new Set([...spentAmong(states), ...made, ...found]);
+    const late = await findLate(telling);
     const isNews = ({ key, unknown }) =>
       Boolean(unknown) || states.get(key) !== "unspent";
     const known = outputs.filter((output) => isAtRest(output) && isNews(output));
@@ -302,11 +313,14 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     const isChanged = await change(wanted, (draft) => {
       settleLate(draft, late, now());
       addFound(draft, gathered, now());
-      settleChecked(draft, news, unclearBy(gathered), now());
+      settleChecked(draft, news, unclearBy(gathered, areOld), now());
       return draft.isChanged();
     });
     return (await endUsed(made)) || isChanged;
   }
+
+  const checkMade = async ({ outputs }) =>
+    checkSome(await readOutputs(store, keysOf(outputs)), undefined, true);
 
   /**
    * Before it is said who has spent something of ours, look for what another copy of
@@ -449,13 +463,14 @@ async function ask(question) {
  * maybe after a restore, is the first to see that it is gone, and where a link may not
  * even have been handed out.
  * @param {import("./finding.js").Gathered[]} gathered
+ * @param {boolean} [areOld] see checkSome
  */
-function unclearBy(gathered) {
+function unclearBy(gathered, areOld) {
   const items = new Map(gathered.map((each) => [each.itemId, each]));
   return ({ itemId, mayBeGiven }, wanted) => {
     const { found = [], isUnclear, isLook } = items.get(itemId) ?? {};
     const isUnseen = isLook && wanted !== "given";
-    return Boolean(found.length || isUnclear || isUnseen || mayBeGiven);
+    return Boolean(found.length || isUnclear || isUnseen || mayBeGiven || areOld);
   };
 }
 

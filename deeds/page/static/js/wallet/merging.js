@@ -130,8 +130,13 @@ function mergeOperation(draft, theirs) {
   const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
   const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
   const stateOf = (each) => (isEnded(each) ? "ended" : each.state);
-  if (!mine || isFurther(states, stateOf(theirs), stateOf(mine)))
-    draft.put("operations", theirs);
+  const isTheirs = !mine || isFurther(states, stateOf(theirs), stateOf(mine));
+  const told = isTheirs ? theirs : mine;
+  const { isCancelled } = { ...mine, ...theirs };
+  // It may have been sent since the file was written, and cancelled anywhere.
+  const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};
+  if (isTheirs || !hasFields(mine, doubts))
+    draft.put("operations", { ...told, ...doubts });
 }
 
 function mergeOutput(draft, theirs) {
