@@ -11,6 +11,7 @@ import pytest
 from client_walk import copy_of, sent, units, wallet_at
 
 from deeds_client import finding
+from deeds_client.beginning import swap
 from deeds_client.errors import FindingError, NoAnswerError, ProblemError
 from deeds_client.records import output_of
 from deeds_client.seeds import derive, own_seed, used_seeds
@@ -65,6 +66,22 @@ def test_a_backup_finds_what_was_done_since(anna, ben):
         assert all(each["isUnclear"] for each in lost)
         # It goes on where the other copy is.
         assert copy.look() == []
+
+
+def test_links_behind_more_promised_ones_than_are_looked_for_are_found(anna):
+    item_id = minted(anna, 1, 5)
+    one, five = anna.outputs(item_id, "held")
+    with copy_of(anna) as copy:
+        # As the page does, which makes them later.
+        copy.store.change(five["key"], number=1, of=30, each=1)
+        with anna.store.transaction() as records:
+            link = {"amount": one["amount"], "number": 31, "of": 31, "givenAt": 1}
+            swap(records, "split", [one], [link])
+        anna.resume()
+
+        [found] = copy.look()
+
+    assert found["number"] == 31
 
 
 def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna):

@@ -21,8 +21,6 @@ import {
   walletOn,
 } from "./parts.js";
 
-const LIMIT = { timeout: 10_000 };
-
 /** Return how many units are live. */
 const liveSum = (service) =>
   service.live().reduce((sum, key) => sum + service.outputs.get(key).amount, 0);
@@ -77,48 +75,21 @@ for (const [name, lie] of Object.entries(LIES)) {
   });
 }
 
-test(
-  "what lies within the gap and behind promised links is found once",
-  LIMIT,
-  async () => {
-    const { service, store, itemId } = await walletHolding(40);
-    const options = { arrayMax: 4 };
-    const maker = walletOn(service, store, lyingApi(service, undefined, 40), options);
-    await maker.makeLinks(itemId, { count: 9, each: 1 });
-    const backup = throughText(await maker.exportRecords());
-    await maker.prepareNext(itemId);
-    await maker.makeLinks(itemId, { count: 9, each: 3 });
-    const phone = await walletOf(
-      service,
-      backup,
-      lyingApi(service, undefined, 40),
-      options,
-    );
+test("what the service calls spent is not spendable, though find says otherwise", async () => {
+  const { service, backup, sent, itemId } = await ground();
+  service.take(sent);
+  const lie = (answers) => answers.map((each) => each && { ...each, state: "unspent" });
+  const phone = await walletOf(service, backup, lyingApi(service, lie));
 
-    assert.ok(await phone.wallet.look());
-  },
-);
+  await phone.wallet.look();
+  await phone.wallet.checkStates();
 
-test(
-  "what the service calls spent is not spendable, though find says otherwise",
-  LIMIT,
-  async () => {
-    const { service, backup, sent, itemId } = await ground();
-    service.take(sent);
-    const lie = (answers) =>
-      answers.map((each) => each && { ...each, state: "unspent" });
-    const phone = await walletOf(service, backup, lyingApi(service, lie));
+  const { held, given, spent } = amountsByState(phone.store);
+  assert.deepEqual([held, given, spent], [[7], undefined, [3, 10]]);
+  assert.equal((await phone.wallet.send(itemId, 7)).operation.state, "done");
+});
 
-    await phone.wallet.look();
-    await phone.wallet.checkStates();
-
-    const { held, given, spent } = amountsByState(phone.store);
-    assert.deepEqual([held, given, spent], [[7], undefined, [3, 10]]);
-    assert.equal((await phone.wallet.send(itemId, 7)).operation.state, "done");
-  },
-);
-
-test("an answer of another form is no answer", LIMIT, async () => {
+test("an answer of another form is no answer", async () => {
   const answers = [
     { outputs: [] },
     { outputs: [null, null] },
@@ -138,7 +109,7 @@ test("an answer of another form is no answer", LIMIT, async () => {
   }
 });
 
-test("numbers under a prototype's name change nothing else", LIMIT, async () => {
+test("numbers under a prototype's name change nothing else", async () => {
   const { wallet, store, itemId } = await ground();
   const records = await wallet.exportRecords();
   const [{ key: seed }] = records.seeds;
@@ -159,77 +130,65 @@ test("numbers under a prototype's name change nothing else", LIMIT, async () => 
   throughText(await wallet.exportRecords());
 });
 
-test(
-  "numbers that run backwards make no secret twice, in this wallet and in a new one",
-  LIMIT,
-  async () => {
-    const { service, wallet, itemId } = await ground();
-    const records = throughText(await wallet.exportRecords());
-    const backwards = {
-      ...records,
-      numbers: records.numbers.map(({ key }) => ({ key, kept: 0 })),
-    };
-    await wallet.importRecords(backwards);
-    const phone = await walletOf(service, backwards);
+test("numbers that run backwards make no secret twice, in this wallet and in a new one", async () => {
+  const { service, wallet, itemId } = await ground();
+  const records = throughText(await wallet.exportRecords());
+  const backwards = {
+    ...records,
+    numbers: records.numbers.map(({ key }) => ({ key, kept: 0 })),
+  };
+  await wallet.importRecords(backwards);
+  const phone = await walletOf(service, backwards);
 
-    const sent = [await wallet.send(itemId, 1), await phone.wallet.send(itemId, 1)];
+  const sent = [await wallet.send(itemId, 1), await phone.wallet.send(itemId, 1)];
 
-    assert.deepEqual(
-      sent.map(({ operation }) => operation.state),
-      ["done", "done"],
-    );
-    const keys = sent.flatMap(({ operation }) => keysOf(operation.outputs));
-    assert.equal(new Set(keys).size, 4);
-    assert.equal(liveSum(service), 10);
-  },
-);
+  assert.deepEqual(
+    sent.map(({ operation }) => operation.state),
+    ["done", "done"],
+  );
+  const keys = sent.flatMap(({ operation }) => keysOf(operation.outputs));
+  assert.equal(new Set(keys).size, 4);
+  assert.equal(liveSum(service), 10);
+});
 
-test(
-  "a service that calls every number used is asked a few times, and nothing moves",
-  LIMIT,
-  async () => {
-    const { service, wallet, store, itemId } = await ground();
-    const before = amountsByState(store);
-    let count = 0;
-    const swap = async () => {
-      count += 1;
-      throw new ProblemError({ code: "used_secret", isFinal: true }, 409, null);
-    };
-    const unlucky = walletOn(service, store, { ...lyingApi(service), swap });
+test("a service that calls every number used is asked a few times, and nothing moves", async () => {
+  const { service, wallet, store, itemId } = await ground();
+  const before = amountsByState(store);
+  let count = 0;
+  const swap = async () => {
+    count += 1;
+    throw new ProblemError({ code: "used_secret", isFinal: true }, 409, null);
+  };
+  const unlucky = walletOn(service, store, { ...lyingApi(service), swap });
 
-    const outcome = await unlucky.send(itemId, 2);
+  const outcome = await unlucky.send(itemId, 2);
 
-    assert.deepEqual(endOf(outcome), ["refused", "used_secret"]);
-    assert.ok(count <= 4);
-    const { void: _, ...rest } = amountsByState(store);
-    assert.deepEqual(rest, before);
-    assert.equal((await wallet.send(itemId, 2)).operation.state, "done");
-  },
-);
+  assert.deepEqual(endOf(outcome), ["refused", "used_secret"]);
+  assert.ok(count <= 4);
+  const { void: _, ...rest } = amountsByState(store);
+  assert.deepEqual(rest, before);
+  assert.equal((await wallet.send(itemId, 2)).operation.state, "done");
+});
 
-test(
-  "a wrong amount that was answered once does not hide the output for ever",
-  LIMIT,
-  async () => {
-    const { service, backup } = await ground();
-    let isLying = true;
-    const lie = (answers) =>
-      answers.map((each) => each && (isLying ? { ...each, amount: 1 } : each));
-    const phone = await walletOf(service, backup, lyingApi(service, lie));
-    await phone.wallet.look().catch(() => {});
-    await phone.wallet.checkStates();
-    isLying = false;
+test("a wrong amount that was answered once does not hide the output for ever", async () => {
+  const { service, backup } = await ground();
+  let isLying = true;
+  const lie = (answers) =>
+    answers.map((each) => each && (isLying ? { ...each, amount: 1 } : each));
+  const phone = await walletOf(service, backup, lyingApi(service, lie));
+  await phone.wallet.look().catch(() => {});
+  await phone.wallet.checkStates();
+  isLying = false;
 
-    await phone.wallet.look({ isWhole: true });
-    await phone.wallet.checkStates();
+  await phone.wallet.look({ isWhole: true });
+  await phone.wallet.checkStates();
 
-    const unspent = heldIn(phone.store).filter(({ unknown }) => !unknown);
-    assert.deepEqual(
-      unspent.map(({ amount }) => amount),
-      [7],
-    );
-  },
-);
+  const unspent = heldIn(phone.store).filter(({ unknown }) => !unknown);
+  assert.deepEqual(
+    unspent.map(({ amount }) => amount),
+    [7],
+  );
+});
 
 const OVERFULL = {
   "the numbers of a file": ({ seeds: [{ key }] }, itemId) => ({
@@ -245,7 +204,7 @@ const OVERFULL = {
 };
 
 for (const [name, change] of Object.entries(OVERFULL)) {
-  test(`${name} cannot make later backups unreadable`, LIMIT, async () => {
+  test(`${name} cannot make later backups unreadable`, async () => {
     const { wallet, itemId } = await walletHolding(10);
     await wallet.send(itemId, 1);
     const records = await wallet.exportRecords();
@@ -258,49 +217,39 @@ for (const [name, change] of Object.entries(OVERFULL)) {
   });
 }
 
-test(
-  "numbers of links that another seed has made cannot make later backups unreadable",
-  LIMIT,
-  async () => {
-    const { service, wallet, itemId } = await walletHolding(10);
-    await wallet.send(itemId, 1);
-    const seed = newSeed(0);
-    const number = 2 ** 40;
-    const numbers = [{ key: `${seed.key}.${itemId}`, series: number }];
-    const [secret] = await derive([
-      { seed: seed.key, branch: "series", itemId, number },
-    ]);
-    service.outputs.set(`${itemId}.${secret}`, { amount: 1, spent: false });
-    await wallet.importRecords(throughText({ ...NOTHING, seeds: [seed], numbers }));
+test("numbers of links that another seed has made cannot make later backups unreadable", async () => {
+  const { service, wallet, itemId } = await walletHolding(10);
+  await wallet.send(itemId, 1);
+  const seed = newSeed(0);
+  const number = 2 ** 40;
+  const numbers = [{ key: `${seed.key}.${itemId}`, series: number }];
+  const [secret] = await derive([{ seed: seed.key, branch: "series", itemId, number }]);
+  service.outputs.set(`${itemId}.${secret}`, { amount: 1, spent: false });
+  await wallet.importRecords(throughText({ ...NOTHING, seeds: [seed], numbers }));
 
-    await wallet.look().catch(() => {});
+  await wallet.look().catch(() => {});
 
-    throughText(await wallet.exportRecords());
-  },
-);
+  throughText(await wallet.exportRecords());
+});
 
-test(
-  "a seed that is in a backup is looked for, although nothing was made from it",
-  LIMIT,
-  async () => {
-    const one = await walletHolding(10);
-    const backup = throughText(await one.wallet.exportRecords());
-    // Another wallet's file is taken in before anything is made.
-    const friend = await walletHolding(5);
-    const { seeds, numbers } = await friend.wallet.exportRecords();
-    await one.wallet.importRecords(throughText({ ...NOTHING, seeds, numbers }));
-    const phone = await walletOf(one.service, backup);
-    await phone.wallet.send(one.itemId, 3);
+test("a seed that is in a backup is looked for, although nothing was made from it", async () => {
+  const one = await walletHolding(10);
+  const backup = throughText(await one.wallet.exportRecords());
+  // Another wallet's file is taken in before anything is made.
+  const friend = await walletHolding(5);
+  const { seeds, numbers } = await friend.wallet.exportRecords();
+  await one.wallet.importRecords(throughText({ ...NOTHING, seeds, numbers }));
+  const phone = await walletOf(one.service, backup);
+  await phone.wallet.send(one.itemId, 3);
 
-    await one.wallet.look();
-    await one.wallet.checkStates();
+  await one.wallet.look();
+  await one.wallet.checkStates();
 
-    const { held = [], given = [] } = amountsByState(one.store);
-    assert.deepEqual([held, given], [[7], [3]]);
-  },
-);
+  const { held = [], given = [] } = amountsByState(one.store);
+  assert.deepEqual([held, given], [[7], [3]]);
+});
 
-test("numbers set ahead are gone on from", LIMIT, async () => {
+test("numbers set ahead are gone on from", async () => {
   const { service, wallet, itemId } = await ground();
   const records = await wallet.exportRecords();
   const numbers = records.numbers.map(({ key }) => ({
@@ -315,20 +264,16 @@ test("numbers set ahead are gone on from", LIMIT, async () => {
   throughText(await phone.wallet.exportRecords());
 });
 
-test(
-  "while find does not add up, nobody is said to have claimed what is spent",
-  LIMIT,
-  async () => {
-    const { service, backup } = await ground();
-    const phone = await walletOf(
-      service,
-      backup,
-      lyingApi(service, LIES["more than there is"]),
-    );
+test("while find does not add up, nobody is said to have claimed what is spent", async () => {
+  const { service, backup } = await ground();
+  const phone = await walletOf(
+    service,
+    backup,
+    lyingApi(service, LIES["more than there is"]),
+  );
 
-    await phone.wallet.checkStates();
+  await phone.wallet.checkStates();
 
-    const [spent] = outputsIn(phone.store);
-    assert.deepEqual([spent.state, spent.isUnclear], ["spent", true]);
-  },
-);
+  const [spent] = outputsIn(phone.store);
+  assert.deepEqual([spent.state, spent.isUnclear], ["spent", true]);
+});

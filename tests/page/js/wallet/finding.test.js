@@ -21,6 +21,7 @@ import {
   mintAmounts,
   outputIn,
   outputsIn,
+  smallWallet,
   swapsMeeting,
   throughText,
   walletHolding,
@@ -269,6 +270,16 @@ test("the outputs of another seed are found, and move to the own one when they a
   const place = { seed, itemId, branch: "given", number: 0 };
   const [secret] = await derive([place]);
   assert.equal(operation.outputs[0].key, `${itemId}.${secret}`);
+});
+
+test("links behind more promised ones than are looked for are found", async () => {
+  const ground = await walletHolding(40);
+  const maker = smallWallet(ground);
+  await maker.makeLinks(ground.itemId, { count: 30, each: 1 });
+  const phone = smallWallet(await copyOf(ground));
+  await maker.makeLinks(ground.itemId, { count: 2, each: 5 });
+
+  assert.equal(await phone.look(), 2);
 });
 
 test("what was carried out since a backup may be spent since", async () => {
