@@ -188,12 +188,16 @@ class Checker:
         else:
             return True
         # Its key was not looked up. What is there is ours, whichever copy has made it.
-        is_taken = {*states.values()} == {"spent"}
+        return {*states.values()} == {"spent"} and self._is_there(operation)
+
+    def _is_there(self, operation: Record) -> bool:
+        """Return whether all is there that an operation makes."""
+        # A payment may make nothing but the end of an offer.
         if operation["kind"] == "complete":
-            # It may make nothing that could be there.
             offer = self._deeds.offer(operation["offerId"])
-            is_taken = is_taken and offer.state == "completed"
-        return is_taken and "unknown" not in self._deeds.check(_made(operation))
+            if offer.state != "completed":
+                return False
+        return "unknown" not in self._deeds.check(_made(operation))
 
     def _is_used(self, operation: Record, code: str) -> bool:
         """Return whether another copy may have used a number of what was refused."""

@@ -132,7 +132,7 @@ def _merge_operations(
         told = operation if not mine or _rank(operation) > _rank(mine) else mine
         if told["state"] == "begun":
             # It may have been sent since the file was written, and cancelled anywhere.
-            is_cancelled = {**mine, **operation}.get("isCancelled")
+            is_cancelled = mine.get("isCancelled") or operation.get("isCancelled")
             told = {**told, "isUnsent": None, "isCancelled": is_cancelled}
         records.put("operations", told)
     for operation in records.all("operations", "refused"):

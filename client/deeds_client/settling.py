@@ -78,9 +78,10 @@ def _begin_again(records: Store, news: dict[str, str], refused: str) -> None:
     refusal for good.
     """
     for operation in records.all("operations", "refused") if news else ():
-        is_sure = operation["code"] in SURE or operation["key"] == refused
+        code = operation["code"]
         # Somebody may have completed an offer just before it expired.
-        is_sure = is_sure and operation["code"] != "offer_expired"
+        is_refused = operation["key"] == refused and code != "offer_expired"
+        is_sure = code in SURE or is_refused
         is_spent = "spent" in map(news.get, operation["inputs"])
         is_there = not news.keys().isdisjoint(made_by(operation))
         if not is_sure and (is_spent or is_there):

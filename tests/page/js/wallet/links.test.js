@@ -275,6 +275,7 @@ test("a ticket comes in once, whoever shows it, and what came in is set aside", 
     const { operation: claim } = await wallet.claim(link, { atDoor: true });
     assert.deepEqual([claim.kind, claim.state, claim.atDoor], ["claim", "done", true]);
     await assert.rejects(wallet.claim(link, { atDoor: true }), {
+      name: "WalletError",
       code: "already_spent",
       at: claim.endedAt,
     });
@@ -296,6 +297,7 @@ test("a ticket whose claim has no answer yet does not come in a second time", as
   const { operation } = await lost.claim(link, { atDoor: true });
 
   await assert.rejects(ground.wallet.claim(link, { atDoor: true }), {
+    name: "WalletError",
     code: "busy",
     at: operation.begunAt,
   });

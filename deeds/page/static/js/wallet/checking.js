@@ -285,10 +285,10 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
    * Ask for outputs that are at rest or awaited here, and write down what was gathered
    * of their items, or is now; return whether anything has changed.
    * @param {any[]} outputs
-   * @param {import("./finding.js").Gathered[]} [gatheredBefore]
-   * @param {boolean} [areOld] they were made some time ago, and only now are here
+   * @param {{gatheredBefore?: import("./finding.js").Gathered[], areOld?: boolean}} [known] they
+   *   `areOld` where they were made some time ago, and only now are here
    */
-  async function checkSome(outputs, gatheredBefore, areOld) {
+  async function checkSome(outputs, { gatheredBefore, areOld } = {}) {
     const states = await statesOf(outputs);
     const isAtRest = ({ state }) => AT_REST.includes(state);
     const isThere = ({ key }) => states.get(key) !== "unknown";
@@ -320,7 +320,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
   }
 
   const checkMade = async ({ outputs }) =>
-    checkSome(await readOutputs(store, keysOf(outputs)), undefined, true);
+    checkSome(await readOutputs(store, keysOf(outputs)), { areOld: true });
 
   /**
    * Before it is said who has spent something of ours, look for what another copy of
@@ -352,8 +352,9 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     const states = AT_REST.map((state) => ({ itemId, state }));
     const asked = await recordsWith(store, "outputs", ...states);
     const [first, ...others] = batchesOf(asked, checkedMax);
-    await checkSome(first ?? [], [gathered]);
-    for (const batch of others) await checkSome(batch, [gathered]);
+    const known = { gatheredBefore: [gathered] };
+    await checkSome(first ?? [], known);
+    for (const batch of others) await checkSome(batch, known);
   }
 
   /** Another copy of this wallet may have used the secrets of an offer that is open. */

@@ -132,7 +132,7 @@ function mergeOperation(draft, theirs) {
   const stateOf = (each) => (isEnded(each) ? "ended" : each.state);
   const isTheirs = !mine || isFurther(states, stateOf(theirs), stateOf(mine));
   const told = isTheirs ? theirs : mine;
-  const { isCancelled } = { ...mine, ...theirs };
+  const isCancelled = mine?.isCancelled || theirs.isCancelled;
   // It may have been sent since the file was written, and cancelled anywhere.
   const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};
   if (isTheirs || !hasFields(mine, doubts))
