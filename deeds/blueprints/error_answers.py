@@ -45,7 +45,10 @@ def retry_after(error: DeedError) -> dict[str, str]:
 
 
 def _answer_deed_error(error: DeedError) -> Response:
-    answer = _problem_answer(error.code, error.detail, error.index)
+    detail = error.detail or PROBLEMS[error.code].meaning
+    if error.index is not None and error.array:
+        detail = f"{error.array}[{error.index}]: {detail}"
+    answer = _problem_answer(error.code, detail, error.index)
     answer.headers.update(retry_after(error))
     return answer
 

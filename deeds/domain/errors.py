@@ -29,23 +29,26 @@ class DeedError(Exception):
 
     `code` is the stable name of each, which its class states. `detail` is a sentence
     for the client, where there is more to say than the code does; `index` the position
-    of the element at fault; `failed_secrets_count` how many secrets of the request were
-    wrong: guesses, maybe.
+    of the element at fault, in the `array` of the request; `failed_secrets_count` how
+    many secrets of the request were wrong: guesses, maybe.
     """
 
     code: ClassVar[str]
     detail: str | None = None
+    array: str | None = None
 
     def __init__(
         self,
         detail: str | None = None,
         *,
         index: int | None = None,
+        array: str | None = None,
         failed_secrets_count: int = 0,
         retry_after_s: int = 1,
     ) -> None:
         self.detail = detail or self.detail
         self.index = index
+        self.array = array or self.array
         self.failed_secrets_count = failed_secrets_count
         self.retry_after_s = max(1, retry_after_s)
         super().__init__(self.detail or self.code)
@@ -115,12 +118,14 @@ class DuplicateInputError(DeedError):
     """An input is named twice."""
 
     code = "duplicate_input"
+    array = "inputs"
 
 
 class DuplicateSecretError(DeedError):
     """A request names one secret of an item twice."""
 
     code = "duplicate_secret"
+    array = "outputs"
 
 
 class UnknownItemError(DeedError):
@@ -133,18 +138,21 @@ class UnknownInputError(DeedError):
     """No output of the item has this amount and this secret."""
 
     code = "unknown_input"
+    array = "inputs"
 
 
 class SpentInputError(DeedError):
     """The output was spent before."""
 
     code = "spent_input"
+    array = "inputs"
 
 
 class UsedSecretError(DeedError):
     """The secret of a new output was used in this item before."""
 
     code = "used_secret"
+    array = "outputs"
 
 
 class ItemNotFoundError(DeedError):

@@ -41,16 +41,16 @@ def check_offer(half: SwapRequest) -> None:
     it wants nothing.
     """
     check_named_once(half)
-    check_strong([raw.secret for raw in half.outputs])
+    check_strong([raw.secret for raw in half.outputs], "outputs")
     if not excess(half.outputs, half.inputs):
         raise errors.NotAnOfferError
 
 
-def check_strong(secrets: Iterable[str]) -> None:
-    """Raise WeakSecretError for the first secret that no machine has made."""
+def check_strong(secrets: Iterable[str], array: str) -> None:
+    """Raise WeakSecretError for the first secret of an array that no machine made."""
     for index, secret in enumerate(secrets):
         if not is_strong_secret(secret):
-            raise errors.WeakSecretError(index=index)
+            raise errors.WeakSecretError(index=index, array=array)
 
 
 def check_named_once(request: SwapRequest) -> None:
@@ -86,8 +86,8 @@ def check_items(request: SwapRequest, item_ids: Container[str]) -> None:
         ]
         if unknown:
             raise errors.UnknownItemError(
-                f"{name}: the item of the element at index does not exist here",
                 index=unknown[0],
+                array=name,
                 failed_secrets_count=len(unknown) if name == "inputs" else 0,
             )
 

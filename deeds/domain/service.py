@@ -136,11 +136,11 @@ class DeedService:
 
         Changes nothing. Only somebody who knows such a secret can ask for it.
         """
-        check_strong(request.secrets)
+        check_strong(request.secrets, "secrets")
         # Their amounts are what is asked for.
         raws = [RawOutput(1, request.item_id, each) for each in request.secrets]
         if not self.ledger.read_items(item_ids_of(raws)):
-            raise errors.UnknownItemError("the item does not exist here")
+            raise errors.UnknownItemError
         found = self.finder.find_secrets(raws, client)
         return [
             FoundOutput(each.output.amount, each.state) if each else None

@@ -14,7 +14,7 @@ from deeds.domain import errors
 from deeds.domain.errors import DeedError
 from tests.support.api import refusal
 from tests.support.openapi import answer_faults, operation_of
-from tests.support.ways_to_fail import INDEXES, WAYS, Ground
+from tests.support.ways_to_fail import PLACES, WAYS, Ground
 
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
 METHODS += ["", "PO ST", "POST\n", "P\xd6ST", "M" * 10_000, "<b>"]
@@ -184,14 +184,18 @@ def test_every_problem_has_one_shape(ground, code, fail):
         "code": code,
         "isFinal": PROBLEMS[code].is_final,
     }
-    if code in INDEXES:
-        shape["index"] = INDEXES[code]
+    named = ""
+    if code in PLACES:
+        array, shape["index"] = PLACES[code]
+        named = f"{array}[{shape['index']}]: "
 
     answer = fail(ground)
 
     assert answer.status_code == PROBLEMS[code].status
     assert answer.json() == shape
-    assert answer.json()["detail"]
+    detail = answer.json()["detail"]
+    assert detail.startswith(named)
+    assert detail != named
     assert "<b>" not in answer.text
     assert dict(answer.headers) == expected_headers(answer)
     assert int(answer.headers.get("Retry-After", 1)) >= 1

@@ -57,6 +57,7 @@ def test_a_weak_secret_is_refused_with_its_place(shared_api, text):
     answer = shared_api.find(item_id, LIVE, text)
 
     assert refusal(answer) == (400, "weak_secret", 1)
+    assert answer.json()["detail"].startswith("secrets[1]: ")
 
 
 @pytest.mark.parametrize("item_id", [NO_ITEM, "", "deed_x", f"+5.{NO_ITEM}.a", "\0"])

@@ -204,7 +204,7 @@ def test_the_detail_names_the_array_with_an_item_of_nobody(
     answers = [shared_api.post(ground[where], half) for where in ("make", "open")]
 
     for answer in answers:
-        assert answer.json()["detail"].startswith(array)
+        assert answer.json()["detail"].startswith(f"{array}[0]: ")
 
 
 @pytest.mark.parametrize(

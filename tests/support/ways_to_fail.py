@@ -182,14 +182,14 @@ WAYS = {code: partial(post, *sent) for code, sent in SENT.items()} | {
     "headers_too_large": partial(refuse_as, "headers_too_large"),
 }
 
-# The place of the element at fault, where those above have one.
-INDEXES = {
-    "invalid_request": 1,
-    "duplicate_secret": 1,
-    "duplicate_input": 1,
-    "unknown_item": 0,
-    "unknown_input": 0,
-    "spent_input": 1,
-    "used_secret": 0,
-    "weak_secret": 0,
+# The array and the place of the element at fault, where those above have one.
+PLACES = {
+    "invalid_request": ("outputs", 1),
+    "duplicate_secret": ("outputs", 1),
+    "duplicate_input": ("inputs", 1),
+    "unknown_item": ("inputs", 0),
+    "unknown_input": ("inputs", 0),
+    "spent_input": ("inputs", 1),
+    "used_secret": ("outputs", 0),
+    "weak_secret": ("outputs", 0),
 }
