@@ -177,20 +177,22 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # What is refused.
 
+    def assert_refused(self, data, inputs, code, index):
+        refused = self.api.swap(inputs, self.balanced(data, inputs))
+        assert refusal(refused) == (400, code, index)
+
     @any_output
     @rule(data=st.data())
     def swap_with_a_wrong_secret(self, data):
         right, wrong = self.some_live(data), self.some_live(data)[0]
         inputs = [*right, wrong[:-1] + "~"]
-        refused = self.api.swap(inputs, self.balanced(data, inputs))
-        assert refusal(refused) == (400, "unknown_input", len(right))
+        self.assert_refused(data, inputs, "unknown_input", len(right))
 
     @any_spent
     @rule(data=st.data())
     def spend_again(self, data):
         inputs = [data.draw(st.sampled_from(self.raws("spent"))), *self.some_live(data)]
-        refused = self.api.swap(inputs, self.balanced(data, inputs))
-        assert refusal(refused) == (400, "spent_input", 0)
+        self.assert_refused(data, inputs, "spent_input", 0)
 
     @any_output
     @rule(data=st.data())

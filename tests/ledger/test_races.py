@@ -131,6 +131,11 @@ class Trade:
             "completion": partial(api.complete, self.offer_id, self.his, self.for_him),
         }[kind]
 
+    def assert_done(self, kind, before):
+        """Assert that since then one operation was carried out, of this kind."""
+        assert self.ledger.operations() == [*before, OPERATIONS[kind]]
+        self.assert_won(0 if kind == "completion" else None)
+
     def assert_won(self, winner):
         """Assert that only her half and that of the winner changed hands, if any."""
         api = next(self.racers)
@@ -215,8 +220,7 @@ def test_a_request_sent_at_once_under_one_key_is_one_operation(
 
         told = {(each.status_code, each.text) for each in answers}
         assert told == {(200, answers[0].text)}
-        assert shared_ledger.operations() == [*before, OPERATIONS[kind]]
-        trade.assert_won(0 if kind == "completion" else None)
+        trade.assert_done(kind, before)
 
 
 def test_of_different_requests_under_one_key_one_wins(racers, shared_ledger):
@@ -228,5 +232,4 @@ def test_of_different_requests_under_one_key_one_wins(racers, shared_ledger):
 
         assert Counter(answers) == {WON: 1, REUSED: 3}
         kind = list(OPERATIONS)[answers.index(WON)]
-        assert shared_ledger.operations() == [*before, OPERATIONS[kind]]
-        trade.assert_won(0 if kind == "completion" else None)
+        trade.assert_done(kind, before)

@@ -4,7 +4,6 @@ Needs pgbouncer.
 """
 
 import os
-import subprocess
 import sys
 from contextlib import ExitStack
 
@@ -14,8 +13,8 @@ from sqlalchemy import text
 from storage.engine import make_engine, parse_database_url
 from tests.faults.load import Load
 from tests.faults.mortal_service import MortalService
+from tests.support.commanding import printed_by
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
-from tests.support.serving import REPOSITORY
 
 # What the requests do, and what races may not break; test_docs.py sees that each file
 # exists.
@@ -42,17 +41,10 @@ def pooler(postgres):
 
 def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
     environment = {"TEST_DATABASE_URL": postgres.admin_url, "TEST_POOLER": pooler}
+    command = [sys.executable, "-m", "pytest", "-qx", "-k", "postgresql", *CONTRACT]
 
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-qx", "-k", "postgresql", *CONTRACT],
-        cwd=REPOSITORY,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    printed_by(*command, env=os.environ | environment)
 
-    assert ran.returncode == 0, ran.stdout
     assert transactions_count(pooler) > 1_000
 
 

@@ -81,6 +81,12 @@ def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url, open_eng
     assert second == f"the database is already at revision {HEAD_REVISION}\n"
 
 
+def assert_says_why(line, cause):
+    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
+    assert cause in line
+    assert PASSWORD not in line
+
+
 @pytest.mark.parametrize("open_one", [open_schema, migrate])
 def test_an_absent_server_stops_the_start_in_one_line(open_one, open_engine):
     # Bound but not listening: no other process can take it.
@@ -90,9 +96,7 @@ def test_an_absent_server_stops_the_start_in_one_line(open_one, open_engine):
         url = f"postgresql://deeds:{PASSWORD}@127.0.0.1:{port}/deeds"
         line = stop_line(open_one, open_engine(url))
 
-    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
-    assert "refused" in line
-    assert PASSWORD not in line
+    assert_says_why(line, "refused")
 
 
 @pytest.mark.parametrize("open_one", [open_schema, migrate])
@@ -104,9 +108,7 @@ def test_an_absent_database_stops_the_start_in_one_line(
     engine = open_engine(url.render_as_string(hide_password=False))
     line = stop_line(open_one, engine)
 
-    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
-    assert '"no_such" does not exist' in line
-    assert PASSWORD not in line
+    assert_says_why(line, '"no_such" does not exist')
 
 
 @on_postgresql

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.hashing import SALT_BYTES
-from tests.support.commanding import run_python
+from tests.support.commanding import run_program, run_python
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY, clean_environment
 
@@ -49,14 +49,7 @@ def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path
     target = tmp_path / ".package-lock.json"
     command = [shutil.which("make"), f"READER_READY={target}", str(target)]
 
-    made = subprocess.run(
-        command,
-        cwd=REPOSITORY,
-        env={"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    made = run_program(*command, env={"PATH": str(tmp_path)})
 
     said = (
         "Door mode needs a browser that reads QR codes itself:"
@@ -78,16 +71,9 @@ def make(environment, *variables):
     # What `make run` makes first. As in the Makefile: relative, while pip builds
     # elsewhere.
     relative = os.path.relpath(environment, REPOSITORY)
-    return subprocess.run(
-        ["make", f"VENV={relative}", f"{relative}/native.stamp", *variables],
-        cwd=REPOSITORY,
-        env=clean_environment({}),
-        capture_output=True,
-        text=True,
-        # A build takes twenty seconds; a loaded machine may need many times that.
-        timeout=300,
-        check=False,
-    )
+    command = ["make", f"VENV={relative}", f"{relative}/native.stamp", *variables]
+    # A build takes twenty seconds; a loaded machine may need many times that.
+    return run_program(*command, env=clean_environment({}), timeout=300)
 
 
 def in_use(environment):

@@ -4,16 +4,14 @@ What the pages of a deed say, and that metadata stays text.
 """
 
 import json
-from unittest.mock import Mock
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from deeds.domain.model import Item
 from deeds.page.card import TEXT_LENGTH_MAX, DeedCard, deed_card
 from tests.page.html import preview, read_page
-from tests.support.hooks import hooked
 from tests.support.hostile_metadata import IMAGES
+from tests.support.ways_to_fail import no_database
 
 ID = f"deed_{26 * '0'}"
 UNKNOWN = [ID, "<b>", "%00", "deed_" + "a" * 3000]
@@ -183,9 +181,7 @@ def test_an_unknown_deed_has_a_page_that_does_not_repeat_its_id(api, item_id):
 
 
 def test_while_the_database_is_away_a_deed_says_so_and_can_be_claimed(api):
-    gone = OperationalError("SELECT", {}, Exception("server closed the connection"))
-
-    with hooked("before_cursor_execute", Mock(side_effect=gone)):
+    with no_database():
         item, claim = api.get(f"/item/{ID}"), api.get(f"/claim/{ID}")
 
     assert item.status_code == 503

@@ -5,7 +5,6 @@ Its unit tests run in node, and its texts are those of the service.
 
 import json
 import re
-import subprocess
 from dataclasses import asdict
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.raw_output import ITEM_ID_PREFIX, make_id
 from deeds.page.card import item_mark
+from tests.support.commanding import printed_by
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
 
@@ -35,17 +35,8 @@ IMPORT_ALL = "for (const path of process.argv.slice(1)) await import(path);"
 def run_node(*arguments):
     """Return what node prints; fail where node fails."""
     require("node 20 or newer")
-    done = subprocess.run(
-        ["node", "--test-reporter=tap", "--input-type=module", *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    if done.returncode:
-        pytest.fail(done.stdout + done.stderr, pytrace=False)
-    return done.stdout
+    command = ["node", "--test-reporter=tap", "--input-type=module", *arguments]
+    return printed_by(*command, timeout=600)
 
 
 def value_of(module, expression):

@@ -138,6 +138,12 @@ def front(app):
     server.shutdown()
 
 
+def reload_without_a_network(visitor):
+    visitor.go_offline()
+    visitor.page.reload()
+    expect(visitor.page.get_by_text("A ticket").first).to_be_visible()
+
+
 @slow
 def test_a_release_changes_pages_and_files_together_or_not_at_all(browser, front):
     with visiting(browser, front.origin, service_workers="allow") as visitor:
@@ -147,9 +153,7 @@ def test_a_release_changes_pages_and_files_together_or_not_at_all(browser, front
         front.worker = NEXT
         assert page.evaluate(UPDATE) == "redundant"
         assert len(page.evaluate("caches.keys()")) == 1
-        visitor.go_offline()
-        page.reload()
-        expect(page.get_by_text("A ticket").first).to_be_visible()
+        reload_without_a_network(visitor)
         assert page.evaluate(LOADED) == [OURS]
 
         visitor.go_online()
@@ -158,9 +162,7 @@ def test_a_release_changes_pages_and_files_together_or_not_at_all(browser, front
         # The open page still gets its own modules, which the service has no more.
         name = f"/web/{OURS}/js/pages/item/page.js"
         assert page.evaluate("name => fetch(name).then(({ ok }) => ok)", name)
-        visitor.go_offline()
-        page.reload()
-        expect(page.get_by_text("A ticket").first).to_be_visible()
+        reload_without_a_network(visitor)
         assert page.evaluate(LOADED) == [NEXT]
 
         # Nothing uses the earlier release once its pages are left.

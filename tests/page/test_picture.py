@@ -87,12 +87,15 @@ def test_a_deed_without_an_uploaded_picture_has_none_to_serve(api, metadata):
     assert api.get(f"/item/{ID}/picture").status_code == 404
 
 
+def preview_of(api, path, image):
+    """Mint a deed with an image; return its id, and its preview under the path."""
+    item_id = api.mint("+1.a", metadata={"image": image})
+    return item_id, preview(read_page(api.get(f"{path}/{item_id}")))
+
+
 @pytest.mark.parametrize("path", ["/item", "/claim"])
 def test_a_preview_shows_the_uploaded_picture(api, path):
-    image = data_uri("png", PICTURES["png"])
-    item_id = api.mint("+1.a", metadata={"image": image})
-
-    shown = preview(read_page(api.get(f"{path}/{item_id}")))
+    item_id, shown = preview_of(api, path, data_uri("png", PICTURES["png"]))
 
     assert shown["og:image"] == f"{ORIGIN}/item/{item_id}/picture"
     assert "og:image:width" not in shown
@@ -100,10 +103,7 @@ def test_a_preview_shows_the_uploaded_picture(api, path):
 
 @pytest.mark.parametrize("path", ["/item", "/claim"])
 def test_a_preview_without_an_uploaded_picture_shows_one_of_ours(api, path):
-    image = data_uri("svg+xml", b"<svg/>")
-    item_id = api.mint("+1.a", metadata={"image": image})
-
-    shown = preview(read_page(api.get(f"{path}/{item_id}")))
+    _, shown = preview_of(api, path, data_uri("svg+xml", b"<svg/>"))
 
     ours = ORIGIN + read_static_files().url("preview.png")
     assert shown["og:image"] == shown["twitter:image"] == ours

@@ -57,15 +57,26 @@ def run_deeds(*arguments, cwd=REPOSITORY, **settings):
 
 
 def run_python(*arguments, cwd=REPOSITORY, **settings):
-    return subprocess.run(
-        [sys.executable, *arguments],
+    return run_program(
+        *(sys.executable, *arguments),
         cwd=cwd,
         env=clean_environment(settings),
-        capture_output=True,
-        text=True,
         timeout=120,
-        check=False,
     )
+
+
+def run_program(*command, cwd=REPOSITORY, **options):
+    """Run any program, and return what it printed and whether it succeeded."""
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, **options
+    )
+
+
+def printed_by(*command, **options):
+    """Run a program that has to succeed, and return what it prints."""
+    ran = run_program(*command, **options)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
 
 
 def replace_workers(service, process, how):

@@ -1,9 +1,9 @@
 """Reads QR codes as door mode does; it shares no code with what draws them."""
 
 import json
-import subprocess
 
 from deeds.page.static_files import READER
+from tests.support.commanding import printed_by
 from tests.support.needs import require
 
 # A picture is an array of grey pixels.
@@ -25,8 +25,4 @@ def read_codes(pictures):
     require("npm: make test fetches what reads codes")
     rows = json.dumps([[row.tobytes().hex() for row in each] for each in pictures])
     command = ["node", "--input-type=module", "--eval", SCRIPT]
-    done = subprocess.run(
-        command, input=rows, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(printed_by(*command, input=rows))

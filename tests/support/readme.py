@@ -4,12 +4,11 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 
 from deeds.domain.raw_output import is_strong_secret
+from tests.support.commanding import run_program
 from tests.support.needs import require
-from tests.support.serving import REPOSITORY
 from tests.support.sources import read_text
 
 # docs/clients.md goes on where the README's walk ends.
@@ -46,17 +45,12 @@ def run_bash(script, **environment):
     require("bash and curl")
     # Flask would give advice on stderr where a developer keeps a file .env.
     ours = {"FLASK_SKIP_DOTENV": "1", "no_proxy": "127.0.0.1"}
-    ran = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail"],
-        input=script.replace(
-            ".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask "
-        ),
-        cwd=REPOSITORY,
+    flask = f"{shlex.quote(sys.executable)} -m flask "
+    ran = run_program(
+        *("bash", "-eu", "-o", "pipefail"),
+        input=script.replace(".venv/bin/flask ", flask),
         env=os.environ | ours | environment,
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout

@@ -63,9 +63,14 @@ def hash_without_memory(ground):
     return post("/v1/mint", MINT, ground)
 
 
-def lose_the_database(ground):
+def no_database():
+    """Return a context in which the database is away."""
     error = OperationalError("SELECT", {}, Exception("server closed the connection"))
-    with hooked("before_cursor_execute", Mock(side_effect=error)):
+    return hooked("before_cursor_execute", Mock(side_effect=error))
+
+
+def lose_the_database(ground):
+    with no_database():
         return ground.api.get(f"/v1/item/{ground.item_id}")
 
 
@@ -182,14 +187,14 @@ WAYS = {code: partial(post, *sent) for code, sent in SENT.items()} | {
     "headers_too_large": partial(refuse_as, "headers_too_large"),
 }
 
-# The array and the place of the element at fault, where those above have one.
+# The element at fault, where those above have one.
 PLACES = {
-    "invalid_request": ("outputs", 1),
-    "duplicate_secret": ("outputs", 1),
-    "duplicate_input": ("inputs", 1),
-    "unknown_item": ("inputs", 0),
-    "unknown_input": ("inputs", 0),
-    "spent_input": ("inputs", 1),
-    "used_secret": ("outputs", 0),
-    "weak_secret": ("outputs", 0),
+    "invalid_request": "outputs[1]",
+    "duplicate_secret": "outputs[1]",
+    "duplicate_input": "inputs[1]",
+    "unknown_item": "inputs[0]",
+    "unknown_input": "inputs[0]",
+    "spent_input": "inputs[1]",
+    "used_secret": "outputs[0]",
+    "weak_secret": "outputs[0]",
 }
