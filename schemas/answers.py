@@ -53,8 +53,8 @@ class MintResponseSchema(AnswerSchema):
 class SwapResponseSchema(AnswerSchema):
     """The answer to a swap that was made (contract 4.2)."""
 
-    success = fields.Constant(
-        True, required=True, metadata={"type": "boolean", "enum": [True]}
+    success = fields.Function(
+        lambda _: True, required=True, metadata={"type": "boolean", "enum": [True]}
     )
 
 

@@ -162,22 +162,23 @@ class MintRequestSchema(RequestSchema):
 
     makes = MintRequest
 
+    # Two arrays would say that it is all strings or all objects, but generators of
+    # clients do not understand them.
     outputs = NewOutputsField(
-        fields.Raw(),
+        fields.Raw(
+            metadata={"oneOf": [described_as("MintOutput"), described_as("NewOutput")]}
+        ),
         **about(
-            "What to issue: all strings or all objects. The amounts add up to at most "
-            f"{AMOUNT_MAX}.",
+            "What to issue: all strings or all objects, a mixture is refused. The "
+            f"amounts add up to at most {AMOUNT_MAX}.",
             uniqueItems=True,
-            oneOf=[
-                {"title": "strings", "items": described_as("MintOutput")},
-                {"title": "objects", "items": described_as("NewOutput")},
-            ],
         ),
     )
+    # What a request leaves out is left to the value object: with a `load_default` the
+    # document has a `default`, and generators of clients then require the field.
     metadata = fields.Nested(
         MetadataSchema,
         allow_none=True,
-        load_default=None,
         **about("Kept with the item for good, for all to read.", required=False),
     )
 
@@ -224,8 +225,11 @@ class OfferRequestSchema(RequestSchema):
     expires_in_s = WholeField(
         *OFFER_EXPIRES_IN_S,
         data_key="expiresIn",
-        load_default=OFFER_EXPIRES_IN_S_DEFAULT,
-        **about("For how many seconds it can be completed.", required=False),
+        **about(
+            "For how many seconds it can be completed: without it, "
+            f"{OFFER_EXPIRES_IN_S_DEFAULT}.",
+            required=False,
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from deeds.blueprints.problems import MEDIA_TYPE, PROBLEMS
+from deeds.blueprints.request_log import REQUEST_ID
 from deeds.blueprints.responses import file_answer
 from deeds.blueprints.v1 import INTERFACE_VERSION
 from schemas import answers, requests
@@ -74,12 +75,22 @@ def _build_document(array_length_max: int) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(_OUTLINE.read_text(encoding="utf-8"))
     document["info"]["version"] = INTERFACE_VERSION
     document["info"]["description"] = _INTRODUCTION
-    document["components"]["schemas"] |= _body_schemas(array_length_max)
+    schemas = document["components"]["schemas"]
+    schemas |= _body_schemas(array_length_max)
+    schemas["Problem"]["properties"]["code"]["enum"] = list(PROBLEMS)
     for methods in document["paths"].values():
         for operation in methods.values():
-            codes = operation.pop("problems")
-            operation["responses"] |= _problem_responses(codes)
+            _complete_operation(operation)
     return document
+
+
+def _complete_operation(operation: dict[str, Any]) -> None:
+    """Add the problems that it names, and the id that every request has."""
+    operation["responses"] |= _problem_responses(operation.pop("problems"))
+    sent = {"$ref": "#/components/parameters/RequestId"}
+    operation["parameters"] = [*operation.get("parameters", ()), sent]
+    for response in operation["responses"].values():
+        response["headers"][REQUEST_ID] = {"$ref": "#/components/headers/RequestId"}
 
 
 def _body_schemas(array_length_max: int) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class MintRequest:
     """The outputs of a new item, and its metadata as compact JSON text or None."""
 
     outputs: tuple[NewOutput, ...]
-    metadata: str | None
+    metadata: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class SwapRequest:
 class OfferRequest(SwapRequest):
     """The maker's half of a swap, and for how many seconds it can be completed."""
 
-    expires_in_s: int
+    expires_in_s: int = OFFER_EXPIRES_IN_S_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

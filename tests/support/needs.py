@@ -23,6 +23,9 @@ from deeds.page.static_files import READER
 _NEEDS = "needs "
 
 POSTGRES = "useradd for PostgreSQL, which never runs as root (package passwd or shadow)"
+# The tools that a client in TypeScript is made with, and their need.
+NODE_MODULES = Path(__file__).parents[1] / "page/js/node_modules"
+TYPESCRIPT = "npm: make types fetches what makes a client in TypeScript"
 # Whom PostgreSQL's processes run as where the tests run as root. The wheel adds it.
 POSTGRES_USER = "pgserver"
 
@@ -68,6 +71,7 @@ _PACKAGES: dict[str, tuple[Callable[[], object], str]] = {
     "node 20 or newer": (_has_node, "nodejs"),
     # The package itself, wherever it was fetched by: npm alone is of no use to a test.
     "npm: make test fetches what reads codes": (READER.is_dir, "npm"),
+    TYPESCRIPT: ((NODE_MODULES / "openapi-typescript").is_dir, "nodejs npm"),
     "a C compiler with Python's headers": (
         _has_compiler,
         "gcc libc6-dev python3-dev",
