@@ -1,23 +1,51 @@
-"""How operations begin: in one transaction their inputs are reserved.
+"""How operations begin: what each verb takes, and what it makes.
 
-Their new secrets and the whole request are written down with them, before anything is
-sent.
+In one transaction the inputs are reserved, and the new secrets and the whole request
+written down, before anything is sent.
 """
 
 import uuid
-from collections.abc import Callable, Iterable
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
-from deeds_client import file
 from deeds_client.errors import InvalidInputError, WalletError
-from deeds_client.records import Record, Store, key_of, now_ms, output_of
-from deeds_client.seeds import take_secret
-from deeds_client.settling import is_at_door
-from deeds_client.values import WRONG_FORM, check_amount, check_id
+from deeds_client.records import Operation, keys_of, now
+from deeds_client.seeds import Part, take_secret
+from deeds_client.store import Store
+from deeds_client.values import (
+    Kind,
+    Offer,
+    OfferState,
+    OperationState,
+    Output,
+    OutputState,
+    Secret,
+    Units,
+    check_amount,
+    check_id,
+    make_secret,
+)
 
-Chosen = tuple[list[Record], list[Record]]
-amount_of: Callable[[Record], int] = itemgetter("amount")
+Metadata = Mapping[str, str] | None
+Chosen = tuple[list[Output], list[Part]]
+_NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Numbered links of an item, to be made in batches."""
+
+    count: int
+    each: int  # Units of each link.
+    metadata: Metadata
+    reference: str
+
+    @property
+    def total(self) -> int:
+        """The units of all."""
+        return check_amount(check_amount(self.count) * check_amount(self.each))
 
 
 class UnderWayError(Exception):
@@ -25,6 +53,18 @@ class UnderWayError(Exception):
 
     Its change may be enough.
     """
+
+
+def free_of(records: Store, item_id: str) -> list[Output]:
+    """Return what a verb may spend of an item."""
+    held = records.outputs(check_id("deed", item_id), OutputState.HELD)
+    # What the service does not know would spoil a swap.
+    return [output for output in held if not output.unknown]
+
+
+def sum_of(parts: Iterable[Output | Part]) -> int:
+    """Return the units of outputs."""
+    return sum(part.amount for part in parts)
 
 
 def choose(
@@ -37,85 +77,240 @@ def choose(
     """
     free = free_of(records, item_id)
     if sum_of(free) < check_amount(amount):
-        for part in records.outputs(item_id, "leaving"):
-            if not is_at_door(records.get("operations", part["operation"])):
-                raise UnderWayError(part["operation"])
+        _wait_for_change(records, item_id)
         raise WalletError("not_enough", f"You have {sum_of(free)} of {amount} units.")
-    plain = [part for part in free if "number" not in part]
+    plain = [output for output in free if not output.number]
     pool = plain if sum_of(plain) >= amount else free
     if not are_oldest:
         # Nothing reaches a sum with fewer parts than the largest do.
-        pool.sort(
-            key=lambda part: (part["amount"] == amount, part["amount"]), reverse=True
-        )
-    inputs: list[Record] = []
+        pool.sort(key=attrgetter("amount"), reverse=True)
+        pool.sort(key=lambda output: output.amount != amount)
+    inputs: list[Output] = []
     missing = amount
     while missing > 0:
         inputs.append(pool[len(inputs)])
-        missing -= inputs[-1]["amount"]
-    return inputs, [{"itemId": item_id, "amount": -missing}] if missing else []
+        missing -= inputs[-1].amount
+    return inputs, [Part(-missing, item_id)] if missing else []
 
 
-def join(records: Store, kind: str, inputs: list[Record]) -> Record:
+def _wait_for_change(records: Store, item_id: str) -> None:
+    for output in records.outputs(item_id, OutputState.LEAVING):
+        taking = records.operation(output.operation or "")
+        if not taking.is_at_door:
+            raise UnderWayError(taking.key)
+
+
+def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
+    """Begin to mint an item in outputs of these amounts."""
+    if not amounts:
+        raise InvalidInputError("Say how many units to make.")
+    made = [
+        Output(amount, "deed_", Secret(make_secret()), state=OutputState.HELD)
+        for amount in amounts
+    ]
+    about = {"metadata": dict(metadata) if metadata else None}
+    return _begin(Kind.MINT, made, item_id=None, outputs=tuple(made), **about)
+
+
+def links(records: Store, minting: Operation, series: Series, room: int) -> Operation:
+    """Begin to make the next links of a series, at most as many as have room.
+
+    Return the mint when all are made.
+    """
+    item_id = check_id("deed", minting.item_id)
+    known = records.outputs(item_id)
+    made = [output for output in known if output.state != OutputState.VOID]
+    for output in made:
+        if output.of not in (None, series.count) and output.found_at:
+            # A look did not know how many there would be.
+            records.change(output, of=series.count)
+        if output.state == OutputState.COMING and output.number:
+            return records.operation(output.operation or "")
+    first = 1 + max(output.number or 0 for output in made)
+    if first > series.count:
+        return minting
+    # The change takes the place of one.
+    last = min(series.count, first + room - 2)
+    # A batch that was refused, and may be carried out late, took the oldest too.
+    amount = (last - first + 1) * series.each
+    inputs, change = choose(records, item_id, amount, are_oldest=True)
+    links = [
+        Part(series.each, item_id, is_given=True, number=number, of=series.count)
+        for number in range(first, last + 1)
+    ]
+    return swap(records, Kind.SPLIT, inputs, [*links, *change])
+
+
+def send(records: Store, item_id: str, amount: int) -> Operation:
+    """Begin to make a link; it is the first output, and the change follows."""
+    inputs, change = choose(records, item_id, amount)
+    link = Part(amount, item_id, is_given=True)
+    return swap(records, Kind.SEND, inputs, [link, *change], amount=amount)
+
+
+def split(records: Store, item_id: str, amounts: Sequence[int]) -> Operation:
+    """Begin to make parts of these amounts, the change behind them."""
+    parts = [Part(check_amount(amount), item_id) for amount in amounts]
+    inputs, change = choose(records, item_id, sum_of(parts))
+    return swap(records, Kind.SPLIT, inputs, [*parts, *change])
+
+
+def merge(records: Store, item_id: str, room: int) -> Operation:
+    """Begin to join what is free and has no number, the smallest parts first."""
+    free = free_of(records, item_id)
+    loose = [output for output in free if output.number is None]
+    loose.sort(key=attrgetter("amount"))
+    if len(loose) <= 1:
+        raise WalletError("nothing_to_merge", "There is nothing to merge.")
+    return join(records, Kind.MERGE, loose[:room])
+
+
+def give(records: Store, output: Output) -> Output:
+    """Count an output that is held as handed out, and return it."""
+    known = records.output(output.key)
+    if not known or known.state not in (OutputState.HELD, OutputState.GIVEN):
+        raise WalletError("not_held", "This output is not held here.")
+    if known.state == OutputState.HELD:
+        records.change(known, given_at=now())
+    return known
+
+
+def claim(records: Store, output: Output) -> Operation:
+    """Begin to make an output ours; return what is under way with it."""
+    # What another wallet knew of it is not known here.
+    known = records.output(output.key)
+    if not known or known.state == OutputState.SEEN:
+        # The link before it may have named another amount.
+        records.change(output, amount=output.amount)
+        return join(records, Kind.CLAIM, [output])
+    if known.state in (OutputState.COMING, OutputState.LEAVING):
+        begun = records.operation(known.operation or "")
+        if begun.is_at_door:
+            raise WalletError("busy", "It was scanned at a door. Claim it there.")
+        return begun
+    if known.state in _NOT_TO_CLAIM:
+        said = "Already claimed. If it wasn't you, ask the sender."
+        raise WalletError("already_claimed", said)
+    if known.state == OutputState.GIVEN:
+        return join(records, Kind.TAKE_BACK, [known])
+    return join(records, Kind.CLAIM, [known])
+
+
+def take_back(records: Store, outputs: Sequence[Output]) -> Operation:
+    """Begin to make links worthless; return what is under way with them."""
+    known = records.known(keys_of(outputs))
+    given = [output for output in known if output.state == OutputState.GIVEN]
+    if given:
+        return join(records, Kind.TAKE_BACK, given)
+    return _under_way(
+        records, known, "Nothing to take back: it was claimed or never handed out."
+    )
+
+
+def ask(records: Store, item_id: str, amount: int, expires_in: int) -> Operation:
+    """Begin an offer that gives nothing."""
+    about = {"expires_in": check_amount(expires_in)}
+    wanted = Part(amount, check_id("deed", item_id))
+    return swap(records, Kind.ASK, [], [wanted], **about)
+
+
+def trade(records: Store, gives: Units, wants: Units, expires_in: int) -> Operation:
+    """Begin an offer, or to split off first what it gives."""
+    inputs, change = choose(records, gives.item_id, gives.amount)
+    if change:
+        parts = [Part(gives.amount, gives.item_id), *change]
+        return swap(records, Kind.SPLIT, inputs, parts)
+    about = {"expires_in": check_amount(expires_in)}
+    wanted = Part(wants.amount, check_id("deed", wants.item_id))
+    return swap(records, Kind.TRADE, inputs, [wanted], **about)
+
+
+def cancel(records: Store, key: str) -> Operation:
+    """Begin to end an offer of ours: one of its inputs is spent, or its secret used."""
+    offer = records.operation(key)
+    if offer.state != OperationState.OPEN:
+        raise WalletError("offer_not_open", "This has ended meanwhile.")
+    if offer.inputs:
+        known = records.known(keys_of(offer.inputs))
+        offered = [output for output in known if output.state == OutputState.OFFERED]
+        if offered:
+            return join(records, Kind.WITHDRAW, offered)
+        return _under_way(records, known, "It is not offered any more.")
+    wanted = offer.outputs[0]
+    for output in free_of(records, wanted.item_id):
+        made = replace(wanted, amount=output.amount)
+        return _begin_swap(Kind.WITHDRAW, [output], [made])
+    said = (
+        f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
+        " that holds a part of the deed can end a request before."
+    )
+    raise WalletError("cannot_cancel", said)
+
+
+def complete(records: Store, offer: Offer) -> Operation:
+    """Begin to give what an offer wants and to get what it gives."""
+    for operation in records.operations_with("offerId", offer.id):
+        if operation.kind != Kind.COMPLETE:
+            raise WalletError("own_offer", "This is your own offer.")
+        if operation.state != OperationState.REFUSED:
+            return operation
+    if offer.state != OfferState.OPEN:
+        raise WalletError("offer_not_open", f"This offer is {offer.state}.")
+    inputs: list[Output] = []
+    parts = [Part(each.amount, each.item_id) for each in offer.gives]
+    for each in offer.wants:
+        chosen, change = choose(records, each.item_id, each.amount)
+        inputs += chosen
+        parts += change
+    about = {"offer_id": offer.id, "amount": offer.wants[0].amount}
+    return swap(records, Kind.COMPLETE, inputs, parts, **about)
+
+
+def join(records: Store, kind: Kind, inputs: Sequence[Output]) -> Operation:
     """Begin a swap of these inputs for one output."""
-    return swap(records, kind, inputs, [{"amount": sum_of(inputs)}])
+    part = Part(sum_of(inputs), inputs[0].item_id)
+    return swap(records, kind, inputs, [part])
 
 
 def swap(
     records: Store,
-    kind: str,
-    inputs: list[Record],
-    made: list[Record],
-    terms: Any = None,
+    kind: Kind,
+    inputs: Sequence[Output],
+    parts: Sequence[Part],
     **about: Any,
-) -> Record:
-    """Begin a swap, or half of one.
-
-    Reserve its inputs and write down what it makes.
-    """
-    item_id = [*inputs, *made][0]["itemId"]
-    outputs, ends = [], []
-    for each in made:
-        part = {"itemId": item_id, **each}
-        part["secret"] = take_secret(records, part)
-        outputs.append(part)
-        records.change(key_of(part), **part)
-        state = "given" if "givenAt" in part else "held"
-        ends.append({"key": key_of(part), "state": state})
-    body = {"inputs": _raws(inputs), **(terms or {}), "outputs": _raws(outputs)}
-    about = {"itemId": item_id, "amount": sum_of(inputs or made), **about, "body": body}
-    keys = [each["key"] for each in inputs]
-    return begin(records, kind, inputs=keys, outputs=ends, **about)
+) -> Operation:
+    """Begin a swap, or half of one: add what it makes."""
+    made = []
+    for part in parts:
+        output = take_secret(records, part)
+        given_at = now() if part.is_given else None
+        records.change(output, given_at=given_at, number=part.number, of=part.of)
+        made.append(output)
+    return _begin_swap(kind, inputs, made, **about)
 
 
-def begin(records: Store, kind: str, **about: Any) -> Record:
-    """Write down an operation whole, and return it."""
-    new = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun"}
-    begun = records.put("operations", {**new, "begunAt": now_ms()})
-    # What no backup can hold would make all backups worthless.
-    try:
-        file.check_operation(begun)
-    except WRONG_FORM:
-        raise InvalidInputError("A text or a number in this is not valid.") from None
-    return {**begun, "isNew": True}
+def _begin_swap(
+    kind: Kind, inputs: Sequence[Output], made: Sequence[Output], **about: Any
+) -> Operation:
+    counted = inputs or made
+    halves = {"inputs": tuple(inputs), "outputs": tuple(made)}
+    return _begin(kind, counted, **{"item_id": counted[0].item_id, **halves, **about})
 
 
-def free_of(records: Store, item_id: str) -> list[Record]:
-    """Return what a verb may spend of an item."""
-    # What the service does not know would spoil a swap.
-    held = records.outputs(check_id("deed", item_id), "held")
-    return [part for part in held if not part.get("unknown")]
+def _begin(kind: Kind, counted: Sequence[Output], **about: Any) -> Operation:
+    amount = {"amount": check_amount(sum_of(counted))}
+    return Operation(
+        key=str(uuid.uuid4()),
+        kind=kind,
+        state=OperationState.BEGUN,
+        begun_at=now(),
+        **{**amount, **about},
+    )
 
 
-def number_of(part: Record) -> int:
-    """Return the number of a link, 0 of what has none."""
-    return int(part.get("number", 0))
-
-
-def sum_of(parts: Iterable[Record]) -> int:
-    """Return the units of outputs."""
-    return sum(map(amount_of, parts))
-
-
-def _raws(outputs: Iterable[Record]) -> list[str]:
-    return [output_of(each).raw for each in outputs]
+def _under_way(records: Store, outputs: Sequence[Output], said: str) -> Operation:
+    """Return the operation that takes one of these. Raise WalletError without one."""
+    for output in outputs:
+        if output.state == OutputState.LEAVING:
+            return records.operation(output.operation or "")
+    raise WalletError("not_given", said)

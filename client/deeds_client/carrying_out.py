@@ -1,76 +1,213 @@
 """Carries verbs out: writes operations down, sends them, begins them again at need."""
 
+import hashlib
+import logging
 from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from dataclasses import dataclass, replace
 
-from deeds_client.beginning import UnderWayError
+from deeds_client import beginning
+from deeds_client.beginning import Series, UnderWayError
+from deeds_client.checking import Checker
 from deeds_client.errors import ProblemError, WalletError
-from deeds_client.records import Record
+from deeds_client.record_format import compact, read, write
+from deeds_client.records import Operation, keys_of
+from deeds_client.settling import SURE
+from deeds_client.store import Store
+from deeds_client.values import Kind, OperationState, Output, OutputState, Secret
 
-if TYPE_CHECKING:
-    from deeds_client.wallet import Wallet
+log = logging.getLogger("deeds_client")
 
 # How often a verb is begun while another copy of the wallet is faster.
 _TRIES_MAX = 4
 # A number that a copy has used, or has put into the offer that is completed.
 _USED = ("used_secret", "duplicate_secret")
 # What these take, the wallet has chosen: it can choose again.
-_CHOOSING = ("send", "split", "merge", "trade", "complete")
-
-Given = ParamSpec("Given")
+_CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
 
 
-Verb = Callable[Concatenate["Wallet", Given], Record]
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a verb was asked for, and how its caller finds it again."""
+
+    kind: Kind
+    arguments: tuple[object, ...]
+    reference: str | None = None
+    note: str | None = None
+
+    @property
+    def asked(self) -> Secret[str]:
+        """A hash: the same reference must be of the same order.
+
+        It is secret because a secret that a person made could be guessed from it.
+        """
+        text = compact([self.kind, *self.arguments])
+        return Secret(hashlib.sha256(text.encode()).hexdigest())
 
 
-def carried_out(rule: Verb[Given]) -> Verb[Given]:
-    """Make a verb of a rule, which writes down an operation or returns one begun."""
+def carry_out(
+    store: Store, checker: Checker, order: Order, begin: Callable[[], Operation]
+) -> Operation:
+    """Begin an operation, or go on with one, and return what became of it.
 
-    @wraps(rule)
-    def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
-        wallet.room = wallet.deeds.info().array_length_max
-        overtaken: list[ProblemError] = []
-        while True:
-            try:
-                return _once(wallet, lambda: rule(wallet, *args, **kwargs))
-            except ProblemError as problem:
-                overtaken.append(problem)
-                operation = wallet.store.get("operations", problem.key or "")
-                if len(overtaken) == _TRIES_MAX or not _was_overtaken(operation):
-                    raise
-            except WalletError:
-                # Where what is left is not enough, the refusal says why.
-                if not overtaken:
-                    raise
-                raise overtaken[-1] from None
-
-    return verb
-
-
-def _once(wallet: "Wallet", rule: Callable[[], Record]) -> Record:
-    begun = None
-    while begun is None:
+    `begin` is called in a transaction, and again where a copy of the wallet was faster.
+    Raise as the verbs of the wallet do.
+    """
+    # Where no service is, nothing is begun.
+    checker.deeds.info()
+    overtaken: list[ProblemError] = []
+    while True:
         try:
-            with wallet.store.transaction():
-                begun = rule()
+            begun, is_new = _begun(store, checker, order, begin)
+            ended = _ended(checker.finish(begun.key, is_first=is_new))
+            if order.kind != Kind.TRADE or ended.kind == Kind.TRADE:
+                return ended
+            # What it gives has been split off.
+        except WalletError:
+            # Where what is left is not enough, the refusal says why.
+            if not overtaken:
+                raise
+            raise overtaken[-1] from None
+        except ProblemError as problem:
+            overtaken.append(problem)
+            if len(overtaken) == _TRIES_MAX or not _was_overtaken(store, problem):
+                raise
+            log.info("Another copy of the wallet was faster: %s again.", order.kind)
+
+
+def issue(
+    store: Store, checker: Checker, series: Series, told: Callable[[int, int], None]
+) -> list[Output]:
+    """Mint an item and make its numbered links: see `Wallet.issue`."""
+    asked = (series.count, series.each, series.metadata)
+    order = Order(Kind.MINT, asked, series.reference)
+    minting = carry_out(
+        store, checker, order, lambda: beginning.mint([series.total], series.metadata)
+    )
+    item_id = minting.item_id or ""
+    room = checker.deeds.info().array_length_max
+    while True:
+        made = carry_out(
+            store,
+            checker,
+            Order(Kind.SPLIT, ()),
+            lambda: beginning.links(store, minting, series, room),
+        )
+        links = store.outputs(item_id)
+        if made.kind == Kind.MINT:
+            break
+        told(max(output.number or 0 for output in links), series.count)
+    return [
+        output
+        for output in links
+        if output.number and output.state == OutputState.GIVEN
+    ]
+
+
+def cancel(store: Store, checker: Checker, key: str) -> Operation:
+    """End an offer of ours that is open: see `Wallet.cancel`."""
+    if checker.finish(key).state == OperationState.OPEN:
+        order = Order(Kind.WITHDRAW, ())
+        try:
+            carry_out(store, checker, order, lambda: beginning.cancel(store, key))
+        except ProblemError:
+            # It may have been paid in this moment.
+            if checker.finish(key).state == OperationState.OPEN:
+                raise
+    return checker.finish(key)
+
+
+def _begun(
+    store: Store, checker: Checker, order: Order, begin: Callable[[], Operation]
+) -> tuple[Operation, bool]:
+    """Return the operation of an order, written down, and whether it is new."""
+    while True:
+        try:
+            with store.transaction() as records:
+                return _write_down(records, order, begin)
         except UnderWayError as other:
-            try:
-                wallet.finish(str(other))
-            except ProblemError as problem:
-                if not problem.is_final:
-                    raise
-    if not begun:
-        return {}
-    ended = wallet.finish(begun["key"], is_first="isNew" in begun)
-    if ended["state"] == "refused":
-        # Another process was told why.
-        told = {"code": ended["code"], "detail": ended["code"], "is_final": True}
-        raise ProblemError(key=ended["key"], title="Refused by the service", **told)
-    return ended
+            _finish_first(checker, str(other))
 
 
-def _was_overtaken(operation: Record) -> bool:
+def _finish_first(checker: Checker, key: str) -> None:
+    try:
+        checker.finish(key)
+    except ProblemError as problem:
+        if not problem.is_final:
+            raise
+
+
+def _write_down(
+    records: Store, order: Order, begin: Callable[[], Operation]
+) -> tuple[Operation, bool]:
+    known = find(records, order.reference) if order.reference else None
+    if known and known.asked != order.asked:
+        raise WalletError(
+            "reference_used", f"“{order.reference}” is the reference of another one."
+        )
+    if known and not _is_over(records, known):
+        return _go_on(records, known)
+    begun = begin()
+    is_new = records.get(Operation, begun.key) is None
+    # A trade may have to split something off first.
+    if order.reference and (begun.kind == Kind.TRADE) == (order.kind == Kind.TRADE):
+        if begun.reference not in (None, order.reference):
+            raise WalletError(
+                "reference_used", f"This was begun as “{begun.reference}”."
+            )
+        begun = replace(begun, reference=order.reference, asked=order.asked)
+    if is_new:
+        begun = replace(begun, note=order.note)
+        # What no backup could hold would make all backups worthless.
+        read(Operation, write(begun))
+    return records.put(begun), is_new
+
+
+def _go_on(records: Store, known: Operation) -> tuple[Operation, bool]:
+    """Return what is known of an order, to be sent again where it was refused."""
+    if known.state != OperationState.REFUSED or known.expires_at:
+        return known, False
+    again = replace(known, state=OperationState.BEGUN, code=None)
+    return records.put(again), True
+
+
+def _is_over(records: Store, operation: Operation) -> bool:
+    """Return whether what was refused can never be carried out any more."""
+    taken = records.known(keys_of(operation.inputs))
+    is_spent = any(output.state == OutputState.SPENT for output in taken)
+    is_refused = operation.state == OperationState.REFUSED and not operation.expires_at
+    return is_refused and (operation.code in SURE or is_spent)
+
+
+def find(records: Store, reference: str) -> Operation | None:
+    """Return the operation of a reference."""
+    found = records.operations_with("reference", reference)
+    # Of two copies of a wallet that used it each may have one.
+    found.sort(key=lambda operation: operation.state != OperationState.REFUSED)
+    return found[-1] if found else None
+
+
+def _ended(operation: Operation) -> Operation:
+    """Return an operation. Raise ProblemError for one that was refused.
+
+    Another process was told why. An offer that has ended was not refused.
+    """
+    if operation.state != OperationState.REFUSED or operation.expires_at:
+        return operation
+    code = operation.code or ""
+    raise ProblemError(
+        key=operation.key,
+        title="Refused by the service",
+        code=code,
+        detail=code,
+        is_final=True,
+    )
+
+
+def _was_overtaken(store: Store, problem: ProblemError) -> bool:
     """Return whether another copy of this wallet has been faster."""
-    code, is_choosing = operation.get("code"), operation.get("kind") in _CHOOSING
-    return code in _USED or (is_choosing and code == "spent_input")
+    operation = store.get(Operation, problem.key or "")
+    # A number that ends an offer of ours was used by its payment.
+    if not operation or operation.kind == Kind.WITHDRAW:
+        return False
+    is_choosing = operation.kind in _CHOOSING and operation.code == "spent_input"
+    return is_choosing or operation.code in _USED

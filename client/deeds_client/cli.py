@@ -1,151 +1,207 @@
-"""`deeds-wallet`: commands return the records to print.
+"""The commands of `deeds-wallet`, each a function of the wallet.
 
-No secret is read from arguments.
+Those of offers are in `cli_offers`. No secret is read from arguments.
 """
 
-import os
-import sys
-from collections.abc import Callable
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import click
 
 from deeds_client import links
-from deeds_client.commands import Command, Commands, OfflineCommand, outcome
+from deeds_client.cli_offers import cancel_offer
+from deeds_client.commands import (
+    FILE,
+    OfflineCommand,
+    Result,
+    about,
+    amount,
+    amounts,
+    deed,
+    main,
+    outcome,
+)
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
-from deeds_client.names import complete_name, find, title
-from deeds_client.records import Record, now_ms
+from deeds_client.names import complete_name, find
+from deeds_client.records import milliseconds, moment, now
+from deeds_client.rows import Row, row_of
+from deeds_client.terminal import (
+    new_file,
+    progress,
+    read_passphrase,
+    read_text,
+    say,
+)
+from deeds_client.values import Item, Output, OutputState
 from deeds_client.wallet import Wallet
 
+__all__ = ["main"]
 
-def _read_passphrase(*, is_new: bool = False) -> str:
-    """Return the first line of standard input, or what is typed unseen."""
-    if sys.stdin.isatty():
-        said = click.prompt(
-            "Passphrase", hide_input=True, confirmation_prompt=is_new, err=True
-        )
-        return str(said)
-    if passphrase := sys.stdin.readline().rstrip("\r\n"):
-        return passphrase
-    raise InvalidInputError("The passphrase is the first line of standard input.")
-
-
-def _write(file: Path, text: str) -> Record:
-    """Write a new file of mode 0600, whole or not at all; return what is printed."""
-    if file.exists():
-        raise InvalidInputError(f"{file} is there already.")
-    part = file.with_name(f"{file.name}.part")
-    part.unlink(missing_ok=True)
-    part.touch(0o600, exist_ok=False)
-    part.write_text(text, encoding="utf-8")
-    return {"file": str(part.rename(file))}
-
-
-_FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
-_HOME = Path(click.get_app_dir("deeds-wallet")) / "wallet.sqlite3"
-_file = click.Argument(["file"], type=_FILE)
-_amount = click.Argument(["amount"], type=int)
-_amounts = click.Argument(["amounts"], type=int, nargs=-1)
-_deed = click.Argument(["item_id"], metavar="DEED", shell_complete=complete_name)
-
-
-@click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+_PARTS = (
+    OutputState.HELD,
+    OutputState.GIVEN,
+    OutputState.OFFERED,
+    OutputState.COMING,
 )
-@click.option(
-    "--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME, help="A file."
-)
-@click.option(
-    "--url", envvar="DEEDS_URL", default="http://127.0.0.1:8000", help="Its service."
-)
-@click.option(
-    "--json", "is_json", is_flag=True, help="Print a JSON array, for programs."
-)
-def main(**_options: Any) -> None:
-    """Hold deeds. A DEED is its name or mark, or the beginning of one, or its id."""
+_NEVER_MADE = "This service never made this link, or it was changed."
+_OF_LINKS = {
+    "spent_input": "Already claimed. If it wasn't you, ask the sender.",
+    "unknown_input": _NEVER_MADE,
+    "unknown_item": _NEVER_MADE,
+}
+_MINT_EXAMPLES = """\b
+Examples:
+  deeds-wallet mint "Night Choir" 10
+  deeds-wallet mint Concert --count 200 --csv tickets.csv
+"""
 
 
-main.command_class = Command
-main.command(params=[_deed, _amounts], help="Split a DEED into AMOUNTS and a rest.")(
-    Wallet.split
-)
-main.command(params=[_deed], help="Join the free parts of a DEED, as many as fit.")(
-    Wallet.merge
-)
-main.command(
-    params=[_amount, _deed], help="Ask for AMOUNT units of a DEED, by a link."
-)(Wallet.ask)
-main.command(
-    "send", params=[_amount, _deed], help="Make a link of AMOUNT units, to give away."
-)(lambda wallet, item_id, amount: wallet.outputs_of(wallet.send(item_id, amount))[0])
-main.command(help="Show what was done, the latest first.")(Wallet.history)
-
-
-@main.command(params=[click.Argument(["name"]), _amounts])
-@click.option("--count", type=int, default=0, help="Make so many numbered links.")
-@click.option("--each", type=int, default=1, help="Units of each link.")
-@click.option("--csv", "file", type=_FILE, help="A new file. Broken off, run it again.")
+@main.command(epilog=_MINT_EXAMPLES)
+@click.argument("name")
+@amounts
+@click.option("--count", type=click.IntRange(1), help="Make so many numbered links.")
+@click.option("--each", type=click.IntRange(1), default=1, help="Units of each link.")
+@click.option("--csv", "file", type=FILE, help="A new file. Broken off, run it again.")
+@about
 def mint(
     wallet: Wallet,
     name: str,
     amounts: tuple[int, ...],
-    count: int,
+    count: int | None,
     each: int,
     file: Path | None,
-) -> Record:
+    **about: str | None,
+) -> Result:
     """Create a deed, in parts of these AMOUNTS, or as --count links for --csv."""
-    job, about = f"{file} {count} {each} {name}", {"name": name}
-    if not file and not count:
-        return wallet.mint(amounts, metadata=about)
-    if (
-        amounts
-        or not file
-        or not count
-        or file.exists()
-        or not os.access(file.parent, os.W_OK)
-    ):
-        raise InvalidInputError(
-            "Links need --count, --csv with a new file, and no amounts."
-        )
-    with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
+    metadata = {"name": name}
+    if not count and not file and each == 1:
+        return Result([wallet.mint(amounts, metadata=metadata, **about)])
+    if not count:
+        raise InvalidInputError("Say with --count how many links to make.")
+    if not file:
+        raise InvalidInputError("Say with --csv which new file gets the links.")
+    if amounts:
+        raise InvalidInputError("Links have no AMOUNTS: say the units with --each.")
+    if about["note"]:
+        raise InvalidInputError("Links have no --note.")
+    job = ascii((str(file), count, each, name)).encode()
+    reference = about["reference"] or hashlib.sha256(job).hexdigest()[:16]
+    with new_file(file) as opened, progress("Making links") as told:
+        if wallet.find(reference):
+            say("The same command has begun these links. It goes on with them.")
         made = wallet.issue(
-            job, count, each, about, lambda done, _: bar.update(done - bar.pos)
+            count, each, reference=reference, metadata=metadata, told=told
         )
-    if not bar.pos:
-        click.echo("These links were made before, by the same command.", err=True)
-    # As the page writes them for spreadsheets. Nothing in a link needs quotes.
-    rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in made]
-    text = "\r\n".join(["\ufeffnumber,units,link,note", *rows, ""])
-    return {"amount": len(made), **_write(file, text)}
+        # As the page writes them for spreadsheets. Nothing in a link needs quotes.
+        opened.write("\ufeffnumber,units,link,note\r\n")
+        for sent in made:
+            output = sent.output
+            opened.write(f"{output.number},{output.amount},{sent.link},\r\n")
+    return Result([{"amount": len(made), "file": str(file)}])
+
+
+@main.command(epilog='Example: deeds-wallet send 3 "Night Choir"')
+@amount
+@deed
+@about
+def send(wallet: Wallet, amount: int, item_id: str, **about: str | None) -> Result:
+    """Make a link of AMOUNT units, to give away."""
+    return Result([wallet.send(item_id, amount, **about).output])
+
+
+@main.command()
+@deed
+@amounts
+def split(wallet: Wallet, item_id: str, amounts: tuple[int, ...]) -> Result:
+    """Split a DEED into AMOUNTS and a rest."""
+    return Result([wallet.split(item_id, amounts)])
+
+
+@main.command()
+@deed
+def merge(wallet: Wallet, item_id: str) -> Result:
+    """Join the free parts of a DEED, as many as fit."""
+    return Result([wallet.merge(item_id)])
+
+
+@main.command()
+def claim(wallet: Wallet) -> Result:
+    """Make the units of links yours. The links are read from standard input."""
+    text = read_text("Paste the links, then press Enter and Ctrl-D:")
+    rows: list[Row] = []
+    worst = 0
+    for output in links.read_claims(text, wallet.deeds.base_url):
+        said, code = _claim(wallet, output)
+        worst = max(worst, code)
+        row: Row = {"itemId": output.item_id, "amount": output.amount, "said": said}
+        rows.append(row)
+    return Result(rows, code=worst)
+
+
+def _claim(wallet: Wallet, output: Output) -> tuple[str, int]:
+    try:
+        wallet.claim(output)
+    except DeedsError as error:
+        said, code = outcome(error)
+        return _OF_LINKS.get(getattr(error, "code", ""), said), code
+    return "Claimed.", 0
+
+
+@main.command()
+@click.argument("what", metavar="DEED|OFFER", shell_complete=complete_name)
+@click.argument("numbers", type=int, nargs=-1)
+def take_back(wallet: Wallet, what: str, numbers: tuple[int, ...]) -> Result:
+    """Take back links that nobody has claimed, all or these NUMBERS.
+
+    Of an OFFER it does what `cancel` does.
+    """
+    if "offer_" in what:
+        return cancel_offer(wallet, what)
+    wallet.check()
+    given = wallet.outputs(find(wallet, what), OutputState.GIVEN)
+    if numbers:
+        given = [output for output in given if output.number in numbers]
+    size = wallet.deeds.info().array_length_max
+    done = []
+    # Of none an empty batch says so.
+    for start in range(0, len(given) or 1, size):
+        try:
+            done.append(wallet.take_back(given[start : start + size]))
+        except DeedsError as error:
+            if not done:
+                raise
+            said, code = outcome(error)
+            return Result(done, hint=f"Of the others: {said}", code=code)
+    return Result(done)
 
 
 @main.command()
 @click.argument(
     "item_id", metavar="[DEED]", required=False, shell_complete=complete_name
 )
-def balance(wallet: Wallet, item_id: str | None) -> list[Record]:
+def balance(wallet: Wallet, item_id: str | None) -> Result:
     """Show what is in the wallet.
 
     Of a DEED its parts, with the links that are given out.
     """
-    click.get_current_context().meta["hint"] = _backup_hint(wallet)
+    hint = _backup_hint(wallet)
     if item_id:
-        return wallet.outputs(item_id, "held", "given", "offered", "coming")
-    return [{"itemId": item_id, **units} for item_id, units in wallet.balance().items()]
+        return Result(wallet.outputs(item_id, *_PARTS), hint=hint)
+    return Result([*wallet.balance().values()], hint=hint)
 
 
 def _backup_hint(wallet: Wallet) -> str:
     """Return what to say while a restore would not bring back every deed."""
-    backup = wallet.store.get("notes", "backup")
     # Of a deed that the backup names, a restore finds all that has moved since.
     first = [wallet.outputs(item_id)[0] for item_id in wallet.balance()]
-    count = sum(output["createdAt"] > backup.get("at", 0) for output in first)
+    at = wallet.store.noted_at("backup")
+    count = sum((output.created_at or now()) > at for output in first)
     if not count:
         return ""
-    if not backup:
+    if not wallet.store.note("backup"):
         return "Not backed up yet."
     deeds = _counted(count, "deed")
     return f"{deeds} came in after the last backup: deeds-wallet export FILE"
@@ -155,170 +211,127 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _note_backup(wallet: Wallet, at: int) -> None:
-    with wallet.store.transaction():
-        wallet.store.put("notes", {"key": "backup", "at": at})
+@main.command()
+@click.option("--limit", type=click.IntRange(1), help="Show only so many.")
+def history(wallet: Wallet, limit: int | None) -> Result:
+    """Show what was done, the latest first."""
+    return Result(wallet.history()[:limit])
 
 
-@main.command(cls=OfflineCommand, params=[_deed])
+@main.command(cls=OfflineCommand)
+@deed
 @click.option("--number", type=int, help="The link of this number.")
-def show(wallet: Wallet, item_id: str, number: int | None) -> Record:
+def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
     """Show the code of what is held of a DEED, for the door. Works offline.
 
     Of several parts each has its turn, the lowest number first.
     """
-    with wallet.store.transaction():
-        parts = [
-            part
-            for part in wallet.outputs(item_id, "held", "given")
-            if not part.get("unknown") and number in (None, _number(part))
-        ]
-        held = [part for part in parts if part["state"] == "held"]
-        if parts and not held:
-            was = "may have been" if parts[0].get("mayBeGiven") else "was"
-            raise WalletError("nothing_held", f"Its link {was} handed out.")
-        if not parts:
-            said = f"No number {number}" if number else "Nothing"
-            raise WalletError("nothing_here", f"{said} of this deed is here.")
-        held.sort(key=lambda part: _number(part) or inf)
-        part = min(held, key=lambda part: part.get("shownAt", 0))
-        wallet.store.change(part["key"], shownAt=now_ms())
-    unit = wallet.store.get("items", item_id).get("unit", "")
+    with wallet.store.transaction() as records:
+        held = _to_show(wallet, item_id, number)
+        part = min(held, key=lambda output: output.shown_at or moment(0))
+        records.change(part, shown_at=now())
+    item = wallet.store.get(Item, item_id)
     words = []
     if _number(part):
-        words.append(f"{unit} {part['number']} of {part.get('of', '?')}".strip())
+        unit = item.unit if item and item.unit else ""
+        words.append(f"{unit} {part.number} of {part.of or '?'}".strip())
     if len(held) > 1:
         words.append(f"{held.index(part) + 1} of {len(held)} here")
-    return {
+    row: Row = {
         "itemId": item_id,
-        "amount": part["amount"],
+        "amount": part.amount,
         "said": ", ".join(words),
-        "link": wallet.link(part),
+        "link": links.claim_link(wallet.deeds.base_url, part),
     }
+    return Result([row])
 
 
-def _number(part: Record) -> int | None:
-    """Return the number of a link; a part that becomes many links has only a first."""
-    return None if "each" in part else part.get("number")
+def _to_show(wallet: Wallet, item_id: str, number: int | None) -> list[Output]:
+    """Return what is held of a deed, the lowest number first.
 
-
-@main.command()
-def claim(wallet: Wallet) -> list[Record]:
-    """Make the units of links yours. The links are read from standard input."""
-    if sys.stdin.isatty():
-        click.echo("Paste the links, then press Enter and Ctrl-D:", err=True)
-    text = sys.stdin.buffer.read().decode(errors="replace")
-    records, meta = [], click.get_current_context().meta
-    for output in links.read_claims(text, wallet.deeds.base_url):
-        record = {"itemId": output.item_id, "amount": output.amount, "said": "Claimed."}
-        try:
-            wallet.claim(output)
-        except DeedsError as error:
-            record["said"], code = outcome(error)
-            if getattr(error, "code", "") == "spent_input":
-                record["said"] = "Already claimed. If it wasn't you, ask the sender."
-            meta["code"] = max(code, meta.get("code", 0))
-        records.append(record)
-    return records
-
-
-@main.command()
-@click.argument("what", metavar="DEED|OFFER", shell_complete=complete_name)
-@click.argument("numbers", type=int, nargs=-1)
-def take_back(wallet: Wallet, what: str, numbers: tuple[int, ...]) -> list[Record]:
-    """Take back links that nobody has claimed, all or these NUMBERS; or end a trade."""
-    wallet.check()
-    if "offer_" in what:
-        offer_id = links.read_offer(what, wallet.deeds.base_url)
-        made = wallet.store.all("operations", "open")
-        offers = [each for each in made if each["offerId"] == offer_id]
-        keys = [key for offer in offers for key in offer["inputs"]]
-    else:
-        given = wallet.outputs(find(wallet, what), "given")
-        keys = [
-            each["key"]
-            for each in given
-            if not numbers or each.get("number") in numbers
-        ]
-    size = wallet.deeds.info().array_length_max
-    return [
-        wallet.take_back(keys[at : at + size]) for at in range(0, len(keys) or 1, size)
+    Raise WalletError where there is none.
+    """
+    parts = [
+        part
+        for part in wallet.outputs(item_id, OutputState.HELD, OutputState.GIVEN)
+        if not part.unknown and number in (None, _number(part))
     ]
+    held = [part for part in parts if part.state == OutputState.HELD]
+    if not parts:
+        said = f"No number {number}" if number else "Nothing"
+        raise WalletError("nothing_here", f"{said} of this deed is here.")
+    if not held:
+        was = "may have been" if parts[0].may_be_given else "was"
+        raise WalletError("nothing_held", f"Its link {was} handed out.")
+    return sorted(held, key=lambda part: _number(part) or inf)
 
 
-@main.command(params=[_amount, _deed])
-@click.argument("wanted_amount", type=int)
-@click.argument("wanted", shell_complete=complete_name)
-def trade(
-    wallet: Wallet, amount: int, item_id: str, wanted_amount: int, wanted: str
-) -> Record:
-    """Offer AMOUNT units of a DEED for units of another, WANTED."""
-    return wallet.trade((item_id, amount), (find(wallet, wanted), wanted_amount))
-
-
-@main.command()
-@click.argument("offer")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def complete(wallet: Wallet, offer: str, *, yes: bool) -> Record:
-    """Pay what an OFFER asks for, its link or id; or trade as it proposes."""
-    found = wallet.deeds.offer(links.read_offer(offer, wallet.deeds.base_url))
-    gives, gets = (
-        " and ".join(f"{each.amount} {title(wallet, each.item_id)}" for each in side)
-        for side in (found.wants, found.gives)
-    )
-    if not yes and not click.confirm(
-        f"Give {gives} for {gets or 'nothing'}?", err=True
-    ):
-        raise WalletError("not_confirmed", "Nothing was moved.")
-    return wallet.complete(found)
+def _number(part: Output) -> int | None:
+    """Return the number of a link; a part that becomes many links has only a first."""
+    return None if part.each else part.number
 
 
 @main.command()
-def check(wallet: Wallet) -> list[Record]:
+def check(wallet: Wallet) -> Result:
     """Ask what was claimed and paid, and show what has changed."""
-    return _with_progress("Checking", wallet.check)
+    with progress("Checking") as told:
+        return Result(wallet.check(told))
 
 
 @main.command()
-def look(wallet: Wallet) -> list[Record]:
+def look(wallet: Wallet) -> Result:
     """Look again for what other copies of this wallet have moved."""
-    found = _with_progress("Looking", wallet.look)
-    if not found:
-        click.get_current_context().meta["told"] = "Nothing new was found."
-    for output in found:
-        del output["secret"]  # Nobody has asked for the links.
-        output.pop("isUnclear", None)  # All that is found, another copy has moved.
-    return found
+    found = _look(wallet)
+    return Result(found, told="" if found else "Nothing new was found.")
 
 
-def _with_progress(label: str, work: Callable[..., list[Record]]) -> list[Record]:
-    with click.progressbar(length=100, label=label, file=sys.stderr) as bar:
-        return work(lambda done, of: bar.update(100 * done // of - bar.pos))
+def _look(wallet: Wallet) -> Sequence[Row]:
+    with progress("Looking") as told:
+        found = wallet.look(told)
+    rows = [row_of(wallet, output) for output in found]
+    for row in rows:
+        # Nobody has asked for the links, and all of it another copy has moved.
+        row.pop("link", None)
+        row.pop("said", None)
+    return rows
 
 
-@main.command(params=[_file])
-def export(wallet: Wallet, file: Path) -> Record:
+@main.command()
+@click.argument("file", type=FILE)
+def export(wallet: Wallet, file: Path) -> Result:
     """Write the whole wallet to a new encrypted FILE, which the page reads too."""
-    passphrase, at = _read_passphrase(is_new=True), now_ms()
-    written = _write(file, wallet.export(passphrase))
+    with new_file(file) as opened:
+        passphrase = read_passphrase(is_new=True)
+        at = now()
+        opened.write(wallet.export(passphrase))
     _note_backup(wallet, at)
-    return written
+    return Result([{"file": str(file)}])
 
 
-@main.command("import", params=[_file])
-def import_(wallet: Wallet, file: Path) -> Record:
+def _note_backup(wallet: Wallet, at: datetime) -> None:
+    with wallet.store.transaction() as records:
+        records.put_note("backup", at=milliseconds(at))
+
+
+@main.command("import")
+@click.argument("file", type=FILE)
+def import_(wallet: Wallet, file: Path) -> Result:
     """Take in the encrypted FILE of a wallet or of the page, and what moved since."""
-    text = file.read_text(encoding="utf-8", errors="replace")
+    # Without cryptography that says what to install.
+    from deeds_client.file import LENGTH_MAX  # noqa: PLC0415
+
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        text = opened.read(LENGTH_MAX + 1)
     is_first = not wallet.outputs()
-    added, given = wallet.restore(text, _read_passphrase())
-    if is_first:  # All that is here is in this file.
-        _note_backup(wallet, now_ms())
+    added, given = wallet.restore(text, read_passphrase())
+    if is_first:
+        # All that is here is in this file.
+        _note_backup(wallet, now())
     said = f"Restored. New here: {_counted(len(added), 'output')}."
     try:
-        found = _with_progress("Looking", wallet.look)
+        found = _look(wallet)
     except BaseException:
-        click.echo(said, err=True)
+        say(said)
         raise
-    said += f" Found since this backup: {len(found)}."
-    click.get_current_context().meta["told"] = said
-    return {"added": len(added), "given": len(given), "found": len(found)}
+    row: Row = {"added": len(added), "given": len(given), "found": len(found)}
+    return Result([row], told=f"{said} Found since this backup: {len(found)}.")

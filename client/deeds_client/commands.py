@@ -1,61 +1,145 @@
 """What is common to all commands: opens the wallet, prints results and errors."""
 
-import io
 import json
 import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from time import localtime, strftime
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
-import segno
-from rich.console import Console
-from rich.table import Table
 
-from deeds_client import links
-from deeds_client.errors import CallError, DeedsError, WalletError
-from deeds_client.names import find, plain, title
-from deeds_client.records import Record
+from deeds_client import rows, terminal
+from deeds_client.errors import CallError, DeedsError, FindingError, WalletError
+from deeds_client.names import complete_name, find
 from deeds_client.service import Deeds
+from deeds_client.terminal import say
+from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
 
-_REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 1, 2, 3, 130
+_DONE, _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 0, 1, 2, 3, 130
+_STOPPED_SAID = "Stopped. If something was begun, the next command goes on with it."
 _LOOK_IS_DUE = (
     "A look for what was moved since a restore is not finished: deeds-wallet look"
 )
+_BUT_DONE = (
+    "But it is done, or goes on: see deeds-wallet history, and deeds-wallet balance"
+    " DEED for links."
+)
+_SPENT = "Spent already: claimed, or moved by another copy of this wallet."
 _LINK = re.compile(r"(#|%23)(\+|%2B)|^\+[0-9]", re.IGNORECASE)
 
+_INTERRUPTS = (KeyboardInterrupt, click.Abort)
 
-# Nothing else is printed: records have secrets. Tables leave out what is not for
-# people.
-_ABOUT = (
-    "time",
-    "kind",
-    "number",
-    "amount",
-    "deed",
-    "state",
-    "code",
-    "said",
-    "link",
-    "file",
-)
-_SUMS = ("held", "given", "offered", "coming", "unknown", "added", "found")
-_COLUMNS = (*_ABOUT, *_SUMS)
-_OF_RECORDS = (
-    "itemId",
-    "offerId",
-    "begunAt",
-    "kind",
-    "number",
-    "amount",
-    "state",
-    "code",
-)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class UntoldError(DeedsError):
+    """Units may have moved, and the result could not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command has to print, and its exit code."""
+
+    records: Sequence[rows.Record]
+    told: str = ""  # To a person, in place of the records.
+    hint: str = ""  # To a person, besides.
+    code: int = _DONE
+
+
+class _Service(Deeds):
+    """The service, and whether units may have moved there."""
+
+    has_sent = False
+
+    def send(self, *arguments: Any, **options: Any) -> Any:
+        self.has_sent = True
+        return super().send(*arguments, **options)
+
+
+class _NoService(_Service):
+    """Stands in for the service of a command that must work without one."""
+
+    def info(self) -> Any:
+        raise WalletError("nothing_here", "Nothing of this deed is here.")
+
+    def item(self, _item_id: str) -> Any:
+        return self.info()
+
+
+class Command(click.Command):
+    """A command: a function of the wallet that returns a Result."""
+
+    service: type[_Service] = _Service
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Return the first sentence of its help, however long."""
+        return super().get_short_help_str(limit + len(self.help or ""))
+
+    def invoke(self, context: click.Context) -> None:
+        """Open the wallet, call the function and print, then exit."""
+        options = context.find_root().params
+        path = options["path"]
+        try:
+            with self.service(options["url"]) as deeds:
+                # A new wallet is for a service that is there.
+                if not path.exists():
+                    deeds.info()
+                with closing(Wallet(path, deeds)) as wallet:
+                    code = self._call(wallet, deeds, context.params)
+        except BrokenPipeError:
+            # Of `| head`, which reads no more.
+            code = _BAD_INPUT
+        except (DeedsError, OSError, UnicodeError, *_INTERRUPTS) as error:
+            said, code = outcome(error)
+            say(said)
+        context.exit(code)
+
+    def _call(self, wallet: Wallet, deeds: _Service, arguments: dict[str, Any]) -> int:
+        """Go on with what was begun, call the function, and print what it returns."""
+        resumed = wallet.resume() if self.service is _Service else []
+        for operation in resumed:
+            about = f"{operation.kind} {operation.amount}, {operation.state}"
+            say(f"Begun: {about}.")
+        deeds.has_sent = False
+        try:
+            if arguments.get("item_id") is not None:
+                arguments["item_id"] = find(wallet, arguments["item_id"])
+            result: Result = self.callback(wallet, **arguments)  # type: ignore[misc]
+            show(wallet, result)
+        except (DeedsError, OSError) as error:
+            said, code = outcome(error)
+            if code != _BAD_INPUT or not deeds.has_sent:
+                raise
+            raise UntoldError(f"{said} {_BUT_DONE}") from None
+        finally:
+            if wallet.is_look_due():
+                say(_LOOK_IS_DUE)
+        return result.code
+
+
+class OfflineCommand(Command):
+    """A command that looks into the wallet's file alone."""
+
+    service = _NoService
 
 
 class Commands(click.Group):
     """All commands, with what is common to their arguments."""
+
+    command_class = Command
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run a command; what click itself cannot print is told in a sentence too."""
+        try:
+            return super().main(*arguments, **options)
+        except OSError as error:
+            say(f"Standard output: {error.strerror}.")
+            sys.exit(_BAD_INPUT)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Refuse links in arguments, before an error quotes one."""
@@ -66,131 +150,85 @@ class Commands(click.Group):
         return super().parse_args(context, args)
 
 
-class _NoService(Deeds):
-    """Stands in for the service of a command that must work without one."""
-
-    def _ask(self, *_: Any, **__: Any) -> Any:
-        raise WalletError("nothing_here", "Nothing of this deed is here.")
+def is_json() -> bool:
+    """Return whether a program reads what is printed."""
+    return bool(click.get_current_context().find_root().params["is_json"])
 
 
-class Command(click.Command):
-    """A command: a function of the wallet that returns records to print, or one."""
+def show(wallet: Wallet, result: Result) -> None:
+    """Print a result, and at a terminal the QR code of a single link.
 
-    service: type[Deeds] = Deeds
-
-    def invoke(self, context: click.Context) -> None:
-        """Open the wallet, call the function and print, then exit."""
-        options, arguments = context.find_root().params, context.params
-        try:
-            with self.service(options["url"]) as deeds:
-                if not options[
-                    "path"
-                ].exists():  # A new wallet is for a service that is there.
-                    deeds.info()
-                with closing(Wallet(options["path"], deeds)) as wallet:
-                    rows = self._rows(wallet, arguments)
-        except (
-            DeedsError,
-            OSError,
-            UnicodeError,
-            KeyboardInterrupt,
-            click.Abort,
-        ) as error:
-            said, code = outcome(error)
-            click.echo(said, err=True)
-            context.exit(code)
-        if options["is_json"]:
-            click.echo(json.dumps(rows, indent=2))
-        elif told := context.meta.get("told"):
-            click.echo(told)
-        else:
-            _show(rows)
-            if hint := context.meta.get("hint"):
-                click.echo(hint, err=True)
-        context.exit(context.meta.get("code", 0))
-
-    def _rows(self, wallet: Wallet, arguments: dict[str, Any]) -> list[Record]:
-        for it in wallet.resume() if self.service is Deeds else ():
-            click.echo(f"Begun: {it['kind']} {it['amount']}, {it['state']}.", err=True)
-        try:
-            if arguments.get("item_id") is not None:
-                arguments["item_id"] = find(wallet, arguments["item_id"])
-            result = self.callback(wallet, **arguments)  # type: ignore[misc]
-        finally:
-            if wallet.is_look_due():
-                click.echo(_LOOK_IS_DUE, err=True)
-        records = result if isinstance(result, list) else [result]
-        return [_row(wallet, record) for record in records]
-
-
-class OfflineCommand(Command):
-    """A command that looks into the wallet's file alone."""
-
-    service = _NoService
+    Raise OSError where standard output takes no more.
+    """
+    found = [rows.row_of(wallet, record) for record in result.records]
+    if is_json():
+        terminal.write(json.dumps(found, indent=2))
+    elif result.told:
+        terminal.write(result.told)
+    elif not terminal.is_terminal(sys.stdout):
+        terminal.write(rows.text_of(found))
+    else:
+        width = shutil.get_terminal_size().columns
+        text = rows.text_of(found, width)
+        link = found[0].get("link") if len(found) == 1 else None
+        # An ASCII terminal has no blocks.
+        if link and "█".encode(sys.stdout.encoding, "ignore"):
+            text = f"{text}\n{rows.code_of(str(link), width)}".rstrip()
+        terminal.write(text)
+    if result.hint:
+        say(result.hint)
 
 
 def outcome(error: BaseException) -> tuple[str, int]:
     """Return what a person is told of an error, and the exit code."""
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        return (
-            "Stopped. If something was begun, the next command goes on with it.",
-            _STOPPED,
-        )
+    if isinstance(error, _INTERRUPTS):
+        return str(error) or _STOPPED_SAID, _STOPPED
     if isinstance(error, OSError):
         return f"{error.filename or 'A file'}: {error.strerror}.", _BAD_INPUT
+    if isinstance(error, UntoldError | FindingError):
+        return str(error), _NO_ANSWER
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
-        return (
-            f"{error}{' The next command goes on with it.' if error.key else ''}",
-            _NO_ANSWER,
-        )
+        more = " The next command goes on with it." if error.key else ""
+        return f"{error}{more}", _NO_ANSWER
     code = getattr(error, "code", "")  # Of what the service or the wallet refuses.
-    said = (
-        "Spent already: claimed, or moved by another copy of this wallet."
-        if code == "spent_input"
-        else error
+    said = _SPENT if code == "spent_input" else str(error)
+    return said, _REFUSED if code else _BAD_INPUT
+
+
+FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
+_HOME = Path(click.get_app_dir("deeds-wallet")) / "wallet.sqlite3"
+_LOCAL = "http://127.0.0.1:8000"
+
+amount = click.argument("amount", type=int)
+amounts = click.argument("amounts", type=int, nargs=-1)
+deed = click.argument("item_id", metavar="DEED", shell_complete=complete_name)
+
+
+def about(function: F) -> F:
+    """Add the options of what is kept with an operation."""
+    note = click.option("--note", help="A text that is kept with it.")
+    reference = click.option(
+        "--reference", help="Such as the number of an order: it is done once."
     )
-    return str(said), _REFUSED if code else _BAD_INPUT
+    return reference(note(function))
 
 
-def _row(wallet: Wallet, record: Record) -> Record:
-    """Return what is printed of a record.
-
-    One with a key is from a file that others may write.
-    """
-    names = _OF_RECORDS if "key" in record else ("itemId", *_COLUMNS)
-    row = {name: record[name] for name in names if name in record}
-    if "itemId" in row:
-        row["deed"] = title(wallet, row["itemId"])
-    if "begunAt" in row:
-        row["time"] = strftime("%Y-%m-%d %H:%M", localtime(row["begunAt"] / 1000))
-    if row.get("state") == "given" and "secret" in record:
-        row["link"] = wallet.link(record)
-    if row.get("state") == "open":
-        row["link"] = links.offer_link(wallet.deeds.base_url, row["offerId"])
-    if record.get("isUnclear"):
-        row["said"] = "Moved by another copy of this wallet, or claimed."
-    elif record.get("spentElsewhere") and "shownAt" in record:
-        row["said"] = "Used at the door."
-    return row
-
-
-def _show(rows: list[Record]) -> None:
-    """Print a table, and at a terminal the QR code of a single link."""
-    for row in rows:
-        if row.keys() >= {"state", "said"}:
-            row["state"] = row.pop("said")
-    table = Table(box=None, pad_edge=False)
-    names = [name for name in _COLUMNS if any(row.get(name) for row in rows)]
-    for name in names:
-        table.add_column(
-            name, justify="right" if name in ("amount", *_SUMS) else "left"
-        )
-    for row in rows:
-        table.add_row(*(plain(row.get(name, "")) for name in names))
-    # As wide as it must be: a link that is folded cannot be copied.
-    console = Console(width=10_000, markup=False, emoji=False, highlight=False)
-    console.print(table if names else "Nothing.")
-    if len(rows) == 1 and "link" in names and console.is_terminal:
-        code = io.StringIO()
-        segno.make_qr(rows[0]["link"]).terminal(code, border=2, compact=True)
-        console.print(code.getvalue(), style="bright_white on black", end="")
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.option(
+    "--wallet",
+    "path",
+    type=FILE,
+    envvar="DEEDS_WALLET",
+    default=_HOME,
+    help="The file.",
+)
+@click.option("--url", envvar="DEEDS_URL", default=_LOCAL, help="Its service.")
+@click.option(
+    "--json", "is_json", is_flag=True, help="Print a JSON array, for programs."
+)
+@click.version_option(__version__, message="deeds-wallet %(version)s")
+def main(**_options: Any) -> None:
+    """Hold deeds. A DEED is its name or mark, or the beginning of one, or its id."""

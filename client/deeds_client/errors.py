@@ -3,8 +3,22 @@
 The text of an error is for people and never holds a secret.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+
+def plain(value: Any, length_max: int = 200) -> str:
+    """Return a text of a stranger in one line of at most `length_max` characters.
+
+    Control and format characters (ANSI, bidi), other white space, and the “ and ” that
+    would end quotation marks around it, become single spaces.
+    """
+    shown = ""
+    for each in str(value):
+        is_harmless = each.isprintable() and each not in "“”"
+        shown += each if is_harmless else " "
+    line = " ".join(shown.split())
+    return line[:length_max]
 
 
 class DeedsError(Exception):
@@ -27,7 +41,10 @@ class FindingError(DeedsError):
 
 
 class WalletError(DeedsError):
-    """The wallet cannot do this with what it has. Nothing was written or sent."""
+    """The wallet cannot do this with what it has. Nothing was written or sent.
+
+    `code` is a word for programs, such as "not_enough".
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -38,34 +55,36 @@ class WalletError(DeedsError):
 class CallError(DeedsError):
     """A call did not return.
 
-    The same body under the same `key` goes on with a change.
+    The same body under the same `key` goes on with a change. `outputs` are those that a
+    mint was asked for, with their secrets, which no repr shows.
     """
 
-    status: int = 0  # what was answered
-    retry_after_s: float = 0.0
-    key: str | None = None
+    status: int = 0  # HTTP's, 0 if no whole answer came.
+    retry_after_s: float = 0.0  # At most a day.
+    key: str | None = None  # None of what changes nothing.
     base_url: str = ""
-    attempts: int = 1  # requests that were sent
-    outputs: tuple[Any, ...] = ()  # what a mint was asked for, with its secrets
+    attempts: int = 1  # Requests that were sent.
+    outputs: tuple[Any, ...] = field(default=(), repr=False)
 
 
 class NoAnswerError(CallError):
     """No answer came, or one that is not the service's: a change may have been made."""
 
     def __str__(self) -> str:
-        return f"{self.base_url} did not answer." + (
-            " It may have been done." if self.key else ""
-        )
+        text = f"{self.base_url} did not answer."
+        if self.key:
+            text += " It may have been done."
+        return text
 
 
 @dataclass(eq=False)
 class ProblemError(CallError):
-    """The service refused, and nothing was done: docs/problems.md has the codes."""
+    """The service refused, and nothing was done. It lists the codes at /problems."""
 
-    code: str = ""
-    title: str = ""
-    detail: str = ""
-    index: int | None = None  # of the element at fault, from 0
+    code: str = ""  # Lower-case letters, digits and _, at most 64.
+    title: str = ""  # One line of at most 200 characters.
+    detail: str = ""  # One line of at most 500 characters.
+    index: int | None = None  # Of the element at fault, from 0.
     is_final: bool = False  # The request can never be carried out, as the service says.
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """Links to deeds and offers, as the page writes them, and read from any text."""
 
 import re
+from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from deeds_client.errors import InvalidInputError
@@ -19,9 +20,22 @@ _CLAIM = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Units in a link that is to be handed over."""
+
+    output: Output
+    base_url: str
+
+    @property
+    def link(self) -> str:
+        """The claim link, with the secret: whoever has it has the units."""
+        return claim_link(self.base_url, self.output)
+
+
 def claim_link(base_url: str, output: Output) -> str:
     """Return the link that hands over an output."""
-    secret = quote(output.secret, safe="").translate(_TO_ESCAPE)
+    secret = quote(output.secret.reveal(), safe="").translate(_TO_ESCAPE)
     return f"{base_url}/claim/{output.item_id}#+{output.amount}.{secret}"
 
 

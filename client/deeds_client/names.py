@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
-from deeds_client.errors import DeedsError, InvalidInputError
-from deeds_client.records import Store, item_of
+from deeds_client.errors import DeedsError, InvalidInputError, plain
+from deeds_client.store import Store
+from deeds_client.values import Item
 from deeds_client.wallet import Wallet
 
 _NAME_LENGTH_MAX = 60
+_NOT_HELD = "no deed in this wallet. Give its id (deed_…)"
 
 
 def find(wallet: Wallet, text: str) -> str:
@@ -18,22 +20,21 @@ def find(wallet: Wallet, text: str) -> str:
     if re.fullmatch("deed_[0-9a-z]{26}", text):
         return wallet.item(text).id
     key = _folded(text)
-    titles = {each: title(wallet, each) for each in wallet.balance()}
     # The name of a stranger's deed is not preferred to a mark.
-    exact, longer = [], []
-    for each, whole in titles.items():
+    exact: dict[str, str] = {}
+    longer: dict[str, str] = {}
+    for item_id in wallet.balance():
+        whole = title(wallet, item_id)
         name, mark = map(_folded, whole.rsplit(" ", 1))
         if name == key or mark.startswith(key):
-            exact.append(each)
+            exact[item_id] = whole
         elif name.startswith(key):
-            longer.append(each)
+            longer[item_id] = whole
     found = exact or longer
-    if len(found) != 1 or not key:
-        choices = (
-            " or ".join(titles[each] for each in found) or "no deed in this wallet"
-        )
-        raise InvalidInputError(f"“{plain(text)}” means {choices}.")
-    return found[0]
+    if key and len(found) == 1:
+        return next(iter(found))
+    meant = " or ".join(found.values()) or _NOT_HELD
+    raise InvalidInputError(f"“{plain(text)}” means {meant}.")
 
 
 def title(wallet: Wallet, item_id: str) -> str:
@@ -43,16 +44,8 @@ def title(wallet: Wallet, item_id: str) -> str:
     """
     name = ""
     with suppress(DeedsError):
-        name = plain(wallet.item(item_id).name)[:_NAME_LENGTH_MAX]
+        name = plain(wallet.item(item_id).name, _NAME_LENGTH_MAX)
     return f"“{name or '?'}” {item_id[5:9]}·{item_id[-4:]}"
-
-
-def plain(value: Any) -> str:
-    """Return a value in one line, which does not end quotation marks around it."""
-    seen = (
-        each if each.isprintable() and each not in "“”" else " " for each in str(value)
-    )
-    return " ".join("".join(seen).split())
 
 
 def _folded(name: str) -> str:
@@ -63,11 +56,15 @@ def complete_name(
     context: click.Context, _parameter: Any, incomplete: str
 ) -> list[str]:
     """Return the names in the wallet that begin so, without what a shell would obey."""
-    path, items = context.find_root().params["path"], []
+    path = context.find_root().params["path"]
+    items: list[Item] = []
     if path.exists():
         with suppress(DeedsError), closing(Store(path)) as store:
-            items = list(map(item_of, store.all("items")))
-    names = {re.sub(r"\W+", "-", item.name).strip("-") for item in items}
-    return sorted(
-        name for name in names if _folded(name).startswith(_folded(incomplete))
-    )
+            items = store.all(Item)
+    names = set()
+    beginning = _folded(incomplete)
+    for item in items:
+        name = re.sub(r"\W+", "-", item.name).strip("-")
+        if _folded(name).startswith(beginning):
+            names.add(name)
+    return sorted(names)

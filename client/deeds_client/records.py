@@ -1,248 +1,198 @@
-"""What a wallet keeps, in an SQLite file.
+"""What a wallet writes down: see docs/wallet-file.md."""
 
-Outputs with their secrets, and operations on them.
-
-An operation is begun, done or refused; the making of an offer is open until the offer
-ends. The state of an output follows from the operations that take and make it, so that
-no change of one can forget the other. Names are those of the page: docs/wallet-file.md.
-Nothing with a secret is ever deleted.
-"""
-
-import json
-import os
-import sqlite3
-import threading
+import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NewType, TypeVar
 
-from deeds_client.errors import WalletFileError
-from deeds_client.values import Item, Output
+from deeds_client.errors import InvalidInputError
+from deeds_client.values import (
+    Item,
+    Kind,
+    OperationState,
+    Output,
+    Secret,
+    check_id,
+)
 
-Record = dict[str, Any]
+MAKINGS = (Kind.ASK, Kind.TRADE)
+NUMBER_MAX = 2**48 - 1  # What is counted on from here stays exact in JavaScript.
+SEEDS_MAX = 100  # More wallets than anybody joins; each is looked for.
 
-# What marks the file as a wallet, and the version of its tables.
-_FORMAT = 0x64656502  # "dee", 2
-# How long one process waits until another has written.
-_BUSY_S = 30.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+_MS_MAX = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MS
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SEED = re.compile("[0-9a-f]{64}")
+ABSENT = (None, False, ())  # What is not written.
 
-_SCHEMA = """
-CREATE TABLE records (
-    kind TEXT NOT NULL, key TEXT NOT NULL, record TEXT NOT NULL,
-    state TEXT AS (json_extract(record, '$.state')) STORED,
-    PRIMARY KEY (kind, key)
-);
-CREATE INDEX records_in_state ON records (kind, state);
-CREATE TABLE moves (
-    output TEXT NOT NULL, isInput INTEGER NOT NULL, operation TEXT NOT NULL,
-    PRIMARY KEY (output, isInput, operation)
-) WITHOUT ROWID
-"""
-# Of several operations that take or make an output, one that is done counts, else one
-# begun.
-_MOVE = """
-LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
-    SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
-    WHERE output = outputs.key AND isInput = {is_input}
-    ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC LIMIT 1)
-"""
-_OUTPUTS = f"""
-SELECT outputs.record, taker.state, maker.state,
-    iif(taker.state = 'refused', maker.key, coalesce(taker.key, maker.key))
-FROM records AS outputs
-{_MOVE.format(role="taker", is_input=1)} {_MOVE.format(role="maker", is_input=0)}
-WHERE outputs.kind = 'outputs' AND outputs.key >= ? AND outputs.key < ?
-ORDER BY outputs.rowid
-"""
+Number = NewType("Number", int)
+Seconds = NewType("Seconds", int)
+More = Secret[dict[str, Any]] | None
+R = TypeVar("R")
 
 
-def key_of(output: Record) -> str:
-    """Return the key of an output: no item has two outputs with one secret."""
-    return f"{output['itemId']}.{output['secret']}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What was begun, and how far it is. Nothing shows its outputs' secrets.
 
-
-def output_of(output: Record) -> Output:
-    """Return what the record of an output says to the service, and in a link."""
-    return Output(output["amount"], output["itemId"], output["secret"])
-
-
-def item_of(record: Record) -> Item:
-    """Return what the record of an item says of it."""
-    return Item(record["id"], record["total"], record.get("metadata"))
-
-
-def now_ms() -> int:
-    """Return the time in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def _output(
-    text: str, taken: str | None, made: str | None, operation: str | None
-) -> Record:
-    """Return an output in its state, and that `before` the operation that takes it."""
-    record = json.loads(text)
-    ours = "given" if record.get("givenAt") else "held"
-    before = {None: "seen", "refused": "void", "done": ours}.get(made, "coming")
-    if record.get("foundAt"):
-        before = ours
-    state = {"done": "spent", "begun": "leaving", "open": "offered"}.get(
-        taken or "", before
-    )
-    state = "spent" if record.get("spentElsewhere") else state
-    about = {"operation": operation} if operation else {}
-    return {**record, **about, "state": state, "before": before}
-
-
-class Store:
-    """A wallet's file, of mode 0600. Threads and processes may share it.
-
-    Its records have a `key`; a `kind` is outputs, operations, items, seeds, numbers or
-    notes. None is not kept. Raise `WalletFileError` when it is locked, damaged, of
-    another kind or of a newer version.
+    `amount` is in units of the item `item_id`. Of an offer of ours `offer_id` and
+    `expires_at` are there once the service has it. `code` says why one was refused: a
+    code that the service lists at /problems, or "offer_expired", "offer_void",
+    "offer_withdrawn" or "cancelled".
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self._lock = threading.RLock()
-        with self._translated():
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite gives its journal the same mode. A file that is there is not opened
-            # by this: to close one that another thread has open would end the locks of
-            # that thread (POSIX).
-            self.path.touch(0o600)
-            self._connection = sqlite3.connect(
-                self.path,
-                timeout=_BUSY_S,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-        try:
-            # What was committed is on disk, and so is the end of its journal.
-            self._execute("PRAGMA synchronous = EXTRA")
-            with self.transaction():
-                self._prepare()
-        except BaseException:
-            self.close()
-            raise
+    key: str  # Its Idempotency-Key, a UUID.
+    kind: Kind
+    state: OperationState
+    amount: int
+    begun_at: datetime
+    item_id: str | None = None  # Of a mint, once it has its answer.
+    reference: str | None = None
+    note: str | None = None
+    offer_id: str | None = None
+    expires_at: datetime | None = None
+    ended_at: datetime | None = None
+    code: str | None = None
+    inputs: tuple[Output, ...] = field(default=(), repr=False)
+    outputs: tuple[Output, ...] = field(default=(), repr=False)
+    expires_in: Seconds | None = None
+    metadata: dict[str, str] | None = None
+    unit: str | None = None
+    own: tuple[int, ...] = ()  # Places of a mint's secrets that a person made.
+    asked: Secret[str] | None = None  # A hash of what the reference is for.
+    at_door: bool = False
+    is_unsent: bool = False
+    is_cancelled: bool = False
+    is_sent_again: bool = False
+    more: More = field(default=None, repr=False)
 
-    @contextmanager
-    def transaction(self) -> Iterator[Self]:
-        """Look at the records and change them: wholly and on disk, or not at all."""
-        with self._lock, self._translated():
-            try:
-                self._execute("BEGIN IMMEDIATE")
-                yield self
-                self._execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    self._execute("ROLLBACK")
+    def __post_init__(self) -> None:
+        if not _UUID.fullmatch(self.key):
+            raise InvalidInputError("The key of an operation is a UUID.")
+        if self.offer_id is not None:
+            check_id("offer", self.offer_id)
+        is_whole = self.kind in MAKINGS and self.offer_id and self.expires_at
+        if self.state == OperationState.OPEN and not is_whole:
+            raise InvalidInputError("An offer that is open has an id and an end.")
+        if self.state == OperationState.REFUSED and not self.code:
+            raise InvalidInputError("What was refused has a code.")
 
-    def get(self, kind: str, key: str) -> Record:
-        """Return the record with this key, empty if there is none."""
-        sql = "SELECT record FROM records WHERE kind = ? AND key = ?"
-        return next(
-            (json.loads(text) for (text,) in self._execute(sql, (kind, key))), {}
-        )
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body of its request, with its secrets."""
+        if self.kind == Kind.MINT:
+            made = [
+                {"amount": each.amount, "secret": each.secret.reveal()}
+                for each in self.outputs
+            ]
+            about = {"metadata": self.metadata}
+            return {"outputs": made} | (about if self.metadata is not None else {})
+        body: dict[str, Any] = {"inputs": [each.raw for each in self.inputs]}
+        if self.expires_in is not None:
+            body["expiresIn"] = self.expires_in
+        body["outputs"] = [each.raw for each in self.outputs]
+        return body
 
-    def all(self, kind: str, *states: str) -> list[Record]:
-        """Return the records of a kind, or those in these states, the oldest first."""
-        only = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
-        sql = f"SELECT record FROM records WHERE kind = ?{only} ORDER BY rowid"
-        return [json.loads(text) for (text,) in self._execute(sql, (kind, *states))]
+    @property
+    def is_at_door(self) -> bool:
+        """Whether only a person at a door of the page may have it sent."""
+        return self.at_door and not self.is_cancelled
 
-    def put(self, kind: str, record: Record) -> Record:
-        """Write a record whole, and return it."""
-        whole = {name: value for name, value in record.items() if value is not None}
-        self._execute(
-            "INSERT INTO records (kind, key, record) VALUES (?, ?, ?)"
-            " ON CONFLICT (kind, key) DO UPDATE SET record = excluded.record",
-            (kind, whole["key"], json.dumps(whole)),
-        )
-        if kind == "operations":
-            made = [(output["key"], 0) for output in whole["outputs"]]
-            for output, is_input in [*((key, 1) for key in whole["inputs"]), *made]:
-                move = (output, is_input, whole["key"])
-                self._execute("INSERT OR IGNORE INTO moves VALUES (?, ?, ?)", move)
-        return whole
 
-    def outputs(self, item_id: str = "", *states: str) -> list[Record]:
-        """Return the outputs of an item or all, in these states, oldest first."""
-        # The key of an output begins with its item and a dot, which a slash follows.
-        bounds = (f"{item_id}.", f"{item_id}/") if item_id else ("", "~")
-        outputs = [_output(*row) for row in self._execute(_OUTPUTS, bounds)]
-        return [output for output in outputs if not states or output["state"] in states]
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What new secrets are made from, 32 bytes as hexadecimal digits."""
 
-    def output(self, key: str) -> Record:
-        """Return an output with its `state` and last `operation`, empty if unknown."""
-        return next(
-            (_output(*row) for row in self._execute(_OUTPUTS, (key, key + "\0"))), {}
-        )
+    key: str = field(repr=False)
+    created_at: datetime
+    is_own: bool = False
+    is_unused: bool = False  # No backup needs it.
+    more: More = field(default=None, repr=False)
 
-    def change(self, key: str, **facts: Any) -> None:
-        """Change facts about an output, which is added if it is new.
+    def __post_init__(self) -> None:
+        if not _SEED.fullmatch(self.key):
+            raise InvalidInputError("A seed is 64 hexadecimal digits.")
 
-        None removes one.
-        """
-        known, now = self.get("outputs", key), now_ms()
-        if any(known.get(name) != value for name, value in facts.items()):
-            new = {"createdAt": now, **known, **facts}
-            self.put("outputs", {**new, "key": key, "changedAt": now})
 
-    def follow(self, operation: Record) -> None:
-        """Bring outputs to what an operation that is done has taken and made."""
-        for key in operation["inputs"]:
-            # By which operation is more than that it is spent.
-            self.change(key, spentElsewhere=None, isUnclear=None, unknown=None)
-        sent = () if operation["kind"] == "mint" else operation["body"]["outputs"]
-        for raw in sent:
-            # Another copy may have meant to use the number for another amount.
-            made = Output.parse(raw)
-            key = f"{made.item_id}.{made.secret}"
-            self.change(key, amount=made.amount)
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The next numbers of a seed and an item: its key is `<seed>.<item id>`."""
 
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+    key: str = field(repr=False)
+    kept: Number = Number(0)
+    given: Number = Number(0)
+    series: Number = Number(0)
+    more: More = field(default=None, repr=False)
 
-    def _prepare(self) -> None:
-        ((version,),) = self._execute("PRAGMA user_version")
-        ((count,),) = self._execute("SELECT count(*) FROM sqlite_master")
-        if count and version >> 8 != _FORMAT >> 8:
-            raise WalletFileError(f"{self.path} is not a wallet.")
-        if version > _FORMAT:
-            raise WalletFileError(
-                f"{self.path} was made by a newer deeds-wallet. Use that."
-            )
-        if not count:
-            self.path.chmod(0o600)
-        for statement in () if count else _SCHEMA.split(";"):
-            self._execute(statement)
-        # The first version knew of no seeds.
-        if version != _FORMAT:
-            self._execute(f"PRAGMA user_version = {_FORMAT}")
+    def __post_init__(self) -> None:
+        check_id("deed", self.item_id)
 
-    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        # Outside of a transaction too a thread waits for the end of another one's.
-        with self._lock, self._translated():
-            return self._connection.execute(sql, parameters).fetchall()
+    @property
+    def seed(self) -> str:
+        """The seed, a secret."""
+        return self.key.partition(".")[0]
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            is_busy = (
-                getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            )
-            why = (
-                "is in use by another program"
-                if is_busy
-                else f"cannot be used: {error}"
-            )
-            raise WalletFileError(f"{self.path} {why}.") from None
-        except OSError as error:
-            raise WalletFileError(
-                f"{self.path} cannot be opened: {error.strerror}."
-            ) from None
+    @property
+    def item_id(self) -> str:
+        """The item."""
+        return self.key.partition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """All that a wallet knows, and the address of its service."""
+
+    outputs: Sequence[Output]
+    operations: Sequence[Operation]
+    items: Sequence[Item]
+    seeds: Sequence[Seed]
+    numbers: Sequence[Numbers]
+    service: str | None = None
+
+
+def now() -> datetime:
+    """Return the time, in whole milliseconds."""
+    return moment(time.time_ns() // 1_000_000)
+
+
+def moment(ms: Any) -> datetime:
+    """Return the time of so many milliseconds since 1970.
+
+    Raise InvalidInputError for others than 0 to the year 9999.
+    """
+    if type(ms) is not int or not 0 <= ms <= _MS_MAX:
+        raise InvalidInputError("A time is in milliseconds since 1970.")
+    return _EPOCH + ms * _MS
+
+
+def milliseconds(at: datetime) -> int:
+    """Return the milliseconds since 1970."""
+    return (at - _EPOCH) // _MS
+
+
+def filled(mine: R, theirs: R) -> R:
+    """Return a record with what another one of it knows besides."""
+    facts = {}
+    for each in fields(mine):  # type: ignore[arg-type]
+        if getattr(mine, each.name) in ABSENT:
+            facts[each.name] = getattr(theirs, each.name)
+    return replace(mine, **facts)  # type: ignore[type-var]
+
+
+def named_by(operation: Operation) -> list[str]:
+    """Return the keys of the outputs that an operation takes and makes."""
+    return keys_of(operation.inputs) + made_by(operation)
+
+
+def keys_of(outputs: Iterable[Output]) -> list[str]:
+    """Return the keys of outputs."""
+    return [each.key for each in outputs]
+
+
+def made_by(operation: Operation) -> list[str]:
+    """Return the keys of what an operation makes; a mint has none before its answer."""
+    is_minting = operation.kind == Kind.MINT and operation.item_id is None
+    return [] if is_minting else keys_of(operation.outputs)

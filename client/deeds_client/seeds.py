@@ -6,17 +6,33 @@ even if that is refused. No seed is ever in a log, an error or a link.
 
 import hmac
 import os
-import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from deeds_client.records import Record, Store, key_of, now_ms
-from deeds_client.values import strong_secret
+from deeds_client.records import Numbers, Seed, now
+from deeds_client.store import Store
+from deeds_client.values import Output, OutputState, Secret, strong_secret
 
 # What a secret is for: what is ours, links to hand out, and numbered links.
 BRANCHES = ("kept", "given", "series")
-NUMBER_MAX = 2**48 - 1  # What is counted on from here stays exact in JavaScript.
 LINK_NUMBER_MAX = 1_000_000_000  # More links than anybody makes.
-SEEDS_MAX = 100  # More wallets than anybody joins; each is looked for.
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An output that is to be made, before it has a secret."""
+
+    amount: int
+    item_id: str
+    is_given: bool = False  # Its link is to be handed out.
+    number: int | None = None  # The link's number, from 1.
+    of: int | None = None
+
+    @property
+    def state(self) -> OutputState:
+        """What it will be."""
+        return OutputState.GIVEN if self.is_given else OutputState.HELD
 
 
 def derive(seed: str, item_id: str, branch: str, number: int) -> str:
@@ -26,33 +42,27 @@ def derive(seed: str, item_id: str, branch: str, number: int) -> str:
     return strong_secret(hmac.digest(key, message.encode(), "sha256"))
 
 
-def is_seed(value: str) -> bool:
-    """Return whether a text is a seed: 32 bytes in hexadecimal digits."""
-    return re.fullmatch("[0-9a-f]{64}", value) is not None
-
-
 def ensure_seed(records: Store) -> None:
     """Make the seed of a wallet that has none."""
-    if not records.all("seeds"):
-        new = {"key": os.urandom(32).hex(), "isOwn": True, "createdAt": now_ms()}
-        records.put("seeds", new)
+    if not records.all(Seed):
+        records.put(Seed(os.urandom(32).hex(), now(), is_own=True))
 
 
 def own_seed(records: Store) -> str:
     """Return the seed that new secrets are made from, empty before there is one."""
-    own = [each["key"] for each in records.all("seeds") if each.get("isOwn")]
+    own = [each.key for each in records.all(Seed) if each.is_own]
     return own[0] if own else ""
 
 
-def used_seeds(records: Store) -> list[Record]:
-    """Return the records of all seeds that something may have been made from."""
-    return [each for each in records.all("seeds") if not each.get("isUnused")]
+def used_seeds(records: Store) -> list[Seed]:
+    """Return all seeds that something may have been made from."""
+    return [each for each in records.all(Seed) if not each.is_unused]
 
 
-def next_numbers(records: Store, seed: str, item_id: str) -> dict[str, int]:
+def next_numbers(records: Store, seed: str, item_id: str) -> Numbers:
     """Return the next number of each branch."""
-    known = records.get("numbers", f"{seed}.{item_id}")
-    return {branch: known.get(branch, 0) for branch in BRANCHES}
+    key = f"{seed}.{item_id}"
+    return records.get(Numbers, key) or Numbers(key)
 
 
 def raise_numbers(
@@ -60,26 +70,31 @@ def raise_numbers(
 ) -> None:
     """Write down next numbers. They never run backwards."""
     known = next_numbers(records, seed, item_id)
-    raised = {name: max(known[name], numbers.get(name, 0)) for name in BRANCHES}
-    if raised != known:
-        used = {name: number for name, number in raised.items() if number}
-        records.put("numbers", {"key": f"{seed}.{item_id}", **used})
+    raised: dict[str, Any] = {
+        branch: max(getattr(known, branch), number)
+        for branch, number in numbers.items()
+    }
+    changed = replace(known, **raised)
+    if changed != known:
+        records.put(changed)
 
 
-def take_secret(records: Store, part: Record) -> str:
-    """Return a secret for what an operation makes; its number is taken by that.
+def take_secret(records: Store, part: Part) -> Output:
+    """Return a part with a secret; its number is taken by that.
 
     A numbered link has the secret of its own number, once. One that is made again is a
     link like others.
     """
-    seed, item_id, link = own_seed(records), part["itemId"], part.get("number", 0)
+    seed = own_seed(records)
     while True:
-        numbers = next_numbers(records, seed, item_id)
-        branch = "given" if link or "givenAt" in part else "kept"
-        if link and link >= numbers["series"]:
-            branch, numbers["series"] = "series", link
-        secret = derive(seed, item_id, branch, numbers[branch])
-        raise_numbers(records, seed, item_id, {branch: numbers[branch] + 1})
+        numbers = next_numbers(records, seed, part.item_id)
+        branch = "given" if part.is_given else "kept"
+        number = getattr(numbers, branch)
+        if part.number and part.number >= numbers.series:
+            branch, number = "series", part.number
+        secret = derive(seed, part.item_id, branch, number)
+        raise_numbers(records, seed, part.item_id, {branch: number + 1})
+        output = Output(part.amount, part.item_id, Secret(secret), state=part.state)
         # Another copy of this wallet may have handed it to us as a link.
-        if not records.get("outputs", key_of({**part, "secret": secret})):
-            return secret
+        if not records.get(Output, output.key):
+            return output

@@ -5,26 +5,37 @@ was given up. So that both are told the truth, "done" may follow "refused", and 
 follows "done".
 """
 
-import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from functools import cache, partial
 
 from deeds_client.finding import Gathered, add_found
-from deeds_client.records import Record, Store, key_of, now_ms
+from deeds_client.record_format import compact
+from deeds_client.records import Operation, keys_of, made_by, moment, now
+from deeds_client.store import Store
+from deeds_client.values import (
+    CheckState,
+    Item,
+    Kind,
+    OperationState,
+    Output,
+    OutputState,
+)
 
-AT_REST = ("held", "offered", "given")
-UNMADE = ("coming", "void")
+AT_REST = (OutputState.HELD, OutputState.OFFERED, OutputState.GIVEN)
+UNMADE = (OutputState.COMING, OutputState.VOID)
 # Told after the key was looked up, and true for ever: it was not carried out.
 SURE = ("spent_input", "used_secret")
 _METADATA_NAMES = ("name", "description", "image")
 
+States = Mapping[str, CheckState]
 
-def note(
-    records: Store,
-    states: dict[str, str],
-    gathered: Gathered,
-    refused: str = "",
-) -> list[Record]:
-    """Add what was found, and note what the service says of outputs.
+
+def note_states(
+    records: Store, states: States, gathered: Gathered, refused: str = ""
+) -> list[Output]:
+    """Add what was found, and note what the service says of outputs by their keys.
 
     Return what is new. Operations that may have been carried out after their refusal
     are begun again, but the one of the key `refused`.
@@ -34,114 +45,116 @@ def note(
         for item_id, places in gathered.items()
         for output in add_found(records, item_id, places or [])
     ]
+    news: dict[str, str] = {output.key: output.state for output in found}
     # What was found before the last check explains nothing that is missed since.
-    checked_at = records.get("notes", "check").get("at", 0)
-    news = {each["key"]: each["state"] for each in found}
+    checked_at = records.noted_at("check")
     last_found = cache(partial(_last_found, records))
-    for key in states.keys() - news.keys():
-        output, state = records.output(key), states[key]
+    for output in records.known(list(states.keys() - news.keys())):
+        state = states[output.key]
         if is_lost(output, state):
-            news[key] = state
+            news[output.key] = state
         # What is under way may be spent by its own operation.
-        if output["state"] not in ("seen", *AT_REST):
+        if output.state not in (OutputState.SEEN, *AT_REST):
             continue
         # A copy may have spent it, if it moved something since.
-        since = max(output.get("foundAt") or output["createdAt"], checked_at)
-        item_id = output["itemId"]
+        since = max(output.found_at or output.created_at or checked_at, checked_at)
+        item_id = output.item_id
         is_moved = gathered.get(item_id, []) is None or last_found(item_id) > since
-        is_gone = state == "spent"
+        is_spent = state == CheckState.SPENT
         records.change(
-            key,
-            spentElsewhere=is_gone or None,
-            isUnclear=(is_gone and is_moved) or None,
-            unknown=state == "unknown" or None,
+            output,
+            spent_elsewhere=is_spent,
+            is_unclear=is_spent and is_moved,
+            unknown=state == CheckState.UNKNOWN,
         )
     _begin_again(records, news, refused)
     return found
 
 
-def is_lost(output: Record, state: str) -> bool:
+def is_lost(output: Output, state: CheckState) -> bool:
     """Return whether something has spent or made an output, and is not known here."""
-    if output["state"] in AT_REST:
-        return state == "spent"
-    return output["state"] == "void" and state != "unknown"
+    if output.state in AT_REST:
+        return state == CheckState.SPENT
+    return output.state == OutputState.VOID and state != CheckState.UNKNOWN
 
 
-def _last_found(records: Store, item_id: str) -> int:
-    return max(int(each.get("foundAt", 0)) for each in records.outputs(item_id))
+def _last_found(records: Store, item_id: str) -> datetime:
+    known = records.outputs(item_id)
+    return max(output.found_at or moment(0) for output in known)
 
 
-def _begin_again(records: Store, news: dict[str, str], refused: str) -> None:
+def _begin_again(records: Store, news: Mapping[str, str], refused: str) -> None:
     """Begin operations again of which an input is spent, or something made is there.
 
     That is never carried out now: the answer is that of the time when it was, or a
     refusal for good.
     """
-    for operation in records.all("operations", "refused") if news else ():
-        code = operation["code"]
+    if not news:
+        return
+    for operation in records.operations(OperationState.REFUSED):
         # Somebody may have completed an offer just before it expired.
-        is_refused = operation["key"] == refused and code != "offer_expired"
-        is_sure = code in SURE or is_refused
-        is_spent = "spent" in map(news.get, operation["inputs"])
+        is_refused = operation.key == refused and operation.code != "offer_expired"
+        is_sure = operation.code in SURE or is_refused
+        taken = keys_of(operation.inputs)
+        is_spent = any(news.get(key) == CheckState.SPENT for key in taken)
         is_there = not news.keys().isdisjoint(made_by(operation))
         if not is_sure and (is_spent or is_there):
             begin_again(records, operation)
 
 
-def is_at_door(operation: Record) -> bool:
-    """Return whether only a person at a door of the page may have it sent."""
-    return "atDoor" in operation and "isCancelled" not in operation
-
-
-def begin_again(records: Store, operation: Record) -> None:
+def begin_again(records: Store, operation: Operation) -> None:
     """Have an operation sent again that was refused.
 
     Nobody stands at the door any more: it is only asked what became of it.
     """
-    begun = {**operation, "state": "begun", "code": None}
-    begun["isCancelled"] = operation.get("atDoor")
-    records.put("operations", begun)
+    state, is_cancelled = OperationState.BEGUN, operation.at_door
+    records.put(replace(operation, state=state, code=None, is_cancelled=is_cancelled))
 
 
-def settle_done(records: Store, key: str, item_id: str | None = None) -> Record:
+def code_of(records: Store, offer: Operation, code: str) -> str:
+    """Return why an operation was refused."""
+    taken = records.known(keys_of(offer.inputs))
+    made = records.known(keys_of(offer.outputs))
+    ours = {output.state for output in taken if not output.spent_elsewhere}
+    # We have spent what the offer put in, or are about to, or have used its secret.
+    is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
+    is_used = any(output.operation != offer.key for output in made)
+    is_open = offer.state == OperationState.OPEN
+    return "offer_withdrawn" if is_open and (is_spent or is_used) else code
+
+
+def settle_done(records: Store, key: str, item_id: str | None = None) -> Operation:
     """The service has carried the operation out.
 
     `item_id` is what a mint has made.
     """
-    operation = records.get("operations", key)
-    if operation["state"] == "done":
+    operation = records.operation(key)
+    if operation.state == OperationState.DONE:
         return operation
-    if item_id and operation["kind"] == "mint":
-        made = _add_minted(records, operation, item_id)
-        operation |= {"itemId": item_id, "outputs": made}
-    records.follow(operation)
-    ended = {"state": "done", "code": None, "endedAt": now_ms()}
-    return records.put("operations", {**operation, **ended})
+    if item_id and operation.kind == Kind.MINT:
+        operation = _add_minted(records, operation, item_id)
+    else:
+        records.follow(operation)
+    done = replace(operation, state=OperationState.DONE, code=None, ended_at=now())
+    return records.put(done)
 
 
-def _add_minted(records: Store, minting: Record, item_id: str) -> list[Record]:
+def _add_minted(records: Store, minting: Operation, item_id: str) -> Operation:
     """Add what the mint has made, and what is known of the item.
 
     Its name is there offline.
     """
-    metadata = minting["body"].get("metadata", {})
+    metadata = minting.metadata or {}
     # As the registry writes it.
     ordered = {name: metadata[name] for name in _METADATA_NAMES if name in metadata}
-    text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
-    item = {"key": item_id, "id": item_id, "total": minting["amount"]}
-    item |= {"isMinted": True, "unit": minting.get("unit")}
-    records.put("items", {**item, "metadata": text if ordered else None})
+    text = compact(ordered) if ordered else None
+    records.put(Item(item_id, minting.amount, text, minting.unit, is_minted=True))
     made = []
-    for place, part in enumerate(minting["body"]["outputs"]):
+    for place, part in enumerate(minting.outputs):
         # A secret that a person made may have been told to others by now.
-        is_given = place in minting.get("own", ())
-        given_at = now_ms() if is_given else None
-        output = {**part, "itemId": item_id, "givenAt": given_at}
-        records.change(key_of(output), **output)
-        made.append({"key": key_of(output), "state": "given" if is_given else "held"})
-    return made
-
-
-def made_by(operation: Record) -> list[str]:
-    """Return the keys of what an operation makes."""
-    return [each["key"] for each in operation["outputs"]]
+        is_given = place in minting.own
+        state = OutputState.GIVEN if is_given else OutputState.HELD
+        output = replace(part, item_id=item_id, state=state)
+        records.change(output, given_at=now() if is_given else None)
+        made.append(output)
+    return replace(minting, item_id=item_id, outputs=tuple(made))

@@ -1,37 +1,112 @@
-"""What is sent to a deed service and what it answers. No repr holds a secret."""
+"""What a deed service takes and answers, and what a wallet knows of it.
+
+No repr, log record or JSON of these values holds a secret.
+"""
 
 import hashlib
 import json
-import re
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from enum import StrEnum, auto
+from re import compile as pattern
+from typing import Any, Generic, Self, TypeVar
 
 from deeds_client.errors import InvalidInputError
 
-AMOUNT_MAX = (
-    2**53 - 1
-)  # In units: the largest integer that every reader of JSON sees exactly.
+AMOUNT_MAX = 2**53 - 1  # In units: every reader of JSON sees it exactly.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case.
-# What is raised where an answer or a record has another form.
-WRONG_FORM = (
-    AttributeError,
-    InvalidInputError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 # Surrogates have no UTF-8 form. Split at the first two dots, the secret is all that
 # remains.
 _IDS = {"deed": "deed_[^.\ud800-\udfff]{0,250}", "offer": f"offer_[{BASE32}]{{26}}"}
-_RAW_OUTPUT = re.compile(
-    rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.([^\ud800-\udfff]{{1,32}})"
-)
+_ID = {kind: pattern(text) for kind, text in _IDS.items()}
+_SECRET = pattern("[^\ud800-\udfff]{1,32}")
+_RAW_OUTPUT = pattern(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.((?s:.+))")
+
+T = TypeVar("T")
+
+
+class Secret(Generic[T]):
+    """A value that nothing shows: no repr, no log record, no `jsonify`.
+
+    `reveal` returns it.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def reveal(self) -> T:
+        """Return the value."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    __html__ = __repr__  # What `flask.jsonify` asks for.
+
+
+class Kind(StrEnum):
+    """What an operation does."""
+
+    MINT = auto()
+    CLAIM = auto()
+    SEND = auto()
+    SPLIT = auto()
+    MERGE = auto()
+    TAKE_BACK = "takeBack"
+    WITHDRAW = auto()
+    ASK = auto()
+    TRADE = auto()
+    COMPLETE = auto()
+
+
+class OperationState(StrEnum):
+    """How far an operation is. An offer of ours is open until it ends."""
+
+    BEGUN = auto()  # Written down; it may have reached the service.
+    OPEN = auto()  # An offer that waits to be completed.
+    DONE = auto()
+    REFUSED = auto()  # It moved nothing, and `code` says why.
+
+
+class OutputState(StrEnum):
+    """Where an output is. SEEN and VOID ones are not ours."""
+
+    SEEN = auto()  # In a link that was read.
+    VOID = auto()  # Of an operation that was refused.
+    COMING = auto()  # Of an operation that is under way, or an open offer.
+    HELD = auto()
+    OFFERED = auto()  # Put into an open offer.
+    GIVEN = auto()  # Its link was handed out.
+    LEAVING = auto()  # Taken by an operation that is under way.
+    SPENT = auto()
+
+
+class CheckState(StrEnum):
+    """What the service says of an output."""
+
+    UNSPENT = auto()
+    SPENT = auto()
+    UNKNOWN = auto()
+
+
+class OfferState(StrEnum):
+    """What the service says of an offer."""
+
+    OPEN = auto()
+    COMPLETED = auto()
+    VOID = auto()  # One of its inputs was spent, or one of its new secrets used.
+    EXPIRED = auto()
 
 
 def make_secret() -> str:
@@ -54,125 +129,208 @@ def _base32(bits: int, length: int) -> str:
 
 
 def check_amount(value: Any) -> int:
-    """Return the value if it is an int from 1 to AMOUNT_MAX."""
+    """Return the value if it is an int from 1 to AMOUNT_MAX.
+
+    Raise InvalidInputError for others.
+    """
     if type(value) is not int or not 1 <= value <= AMOUNT_MAX:
         raise InvalidInputError(f"An amount is a whole number from 1 to {AMOUNT_MAX}.")
     return value
 
 
 def check_id(kind: str, value: Any) -> str:
-    """Return the value if it is the id of a "deed" or an "offer".
+    """Return the value if it is the id of a "deed" or an "offer", a part of addresses.
 
-    A part of addresses.
+    Raise InvalidInputError for others.
     """
-    if not isinstance(value, str) or not re.fullmatch(_IDS[kind], value):
+    if not isinstance(value, str) or not _ID[kind].fullmatch(value):
         raise InvalidInputError(f"The id of this {kind} is not valid.")
     return value
 
 
-@dataclass(frozen=True, slots=True)
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON text says. Raise InvalidInputError where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidInputError("This is no JSON.") from None
+
+
+def member(found: Any, name: str, kind: type[T]) -> T:
+    """Return the member of a JSON object that has this name and just this type.
+
+    Raise InvalidInputError where it has not, or this is no object.
+    """
+    value = found.get(name) if isinstance(found, dict) else None
+    if type(value) is not kind:
+        raise InvalidInputError(f"“{name}” is missing or of another type.")
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """Units of an item, `deed_` until it is minted, and the secret of them."""
+    """Units of an item, `deed_` until it is minted, and the secret bound to them.
+
+    `raw` has the secret. What follows the secret is what a wallet knows besides; two
+    outputs are equal when their amounts, items and secrets are.
+    """
 
     amount: int
     item_id: str
-    secret: str = field(repr=False)
+    secret: Secret[str] = field(repr=False)
+    _: KW_ONLY
+    state: OutputState = OutputState.SEEN
+    before: OutputState = OutputState.SEEN  # The state to which a refusal returns it.
+    operation: str | None = None  # The key of the one that makes or takes it.
+    number: int | None = None  # The link's number, from 1.
+    of: int | None = None  # How many numbered links there are.
+    each: int | None = None  # To be split into links of so many units.
+    note: str | None = None
+    created_at: datetime | None = None
+    changed_at: datetime | None = None
+    given_at: datetime | None = None  # When its link was handed out.
+    collected_at: datetime | None = None  # When a door of the page took it.
+    found_at: datetime | None = None  # When a look found it.
+    shown_at: datetime | None = None  # When its code was last shown at a door.
+    may_be_given: bool = False  # It may have been handed out since a backup.
+    spent_elsewhere: bool = False  # By no operation of this wallet.
+    is_unclear: bool = False  # Another copy of this wallet may have spent it.
+    never_held: bool = False
+    unknown: bool = False  # The service says that it never had it.
+    more: Secret[dict[str, Any]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_amount(self.amount)
-        match = _RAW_OUTPUT.fullmatch(self.raw)
-        if not match or match.groups()[1:] != (self.item_id, self.secret):
-            raise InvalidInputError(
-                "This is no raw output: +<amount>.<item id>.<secret>"
-            )
+        check_id("deed", self.item_id)
+        if not _SECRET.fullmatch(self.secret.reveal()):
+            raise InvalidInputError("A secret has 1 to 32 characters.")
 
     @classmethod
     def fresh(cls, amount: int, item_id: str = "deed_") -> Self:
         """Return an output with a new strong secret."""
-        return cls(amount, item_id, make_secret())
+        return cls(amount, item_id, Secret(make_secret()))
 
     @classmethod
-    def parse(cls, raw: str) -> Self:
-        """Return what `+<amount>.<item_id>.<secret>` says."""
-        match = _RAW_OUTPUT.fullmatch(raw)
-        return cls(int(match[1]), match[2], match[3]) if match else cls(1, "", "")
+    def parse(cls, raw: Any) -> Self:
+        """Return what `+<amount>.<item_id>.<secret>` says.
+
+        Raise InvalidInputError where it is no raw output.
+        """
+        match = _RAW_OUTPUT.fullmatch(raw) if isinstance(raw, str) else None
+        if not match:
+            raise InvalidInputError("This is no raw output: +<amount>.<id>.<secret>")
+        return cls(int(match[1]), match[2], Secret(match[3]))
+
+    @property
+    def key(self) -> str:
+        """What names it in a wallet, with its secret."""
+        return f"{self.item_id}.{self.secret.reveal()}"
 
     @property
     def raw(self) -> str:
         """The raw output, with its secret."""
-        return f"+{self.amount}.{self.item_id}.{self.secret}"
+        return f"+{self.amount}.{self.key}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Output) and self.raw == other.raw
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """A registry item.
 
-    Anybody may have written its metadata: it is text, never HTML.
+    Anybody may have written its metadata, a JSON text: it is text, never HTML.
     """
 
     id: str
     total: int
     metadata: str | None = None
+    unit: str | None = None  # The issuer's word for one unit.
+    is_minted: bool = False  # By this wallet.
+    more: Secret[dict[str, Any]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_amount(self.total)
         check_id("deed", self.id)
-        if not isinstance(self.metadata, str | None):
-            raise InvalidInputError("An item's metadata is a text.")
+
+    @property
+    def key(self) -> str:
+        """What names it in a wallet: its id."""
+        return self.id
 
     @property
     def name(self) -> str:
         """Its name, empty if it has none. Another item may have the same."""
-        with suppress(*WRONG_FORM):
-            name = json.loads(self.metadata or "")["name"]
-            return name if isinstance(name, str) else ""
-        return ""
+        try:
+            return member(parse_json(self.metadata or ""), "name", str)
+        except InvalidInputError:
+            return ""
 
 
-class Units(NamedTuple):
+_IN_A_HOLDING = (
+    OutputState.HELD,
+    OutputState.GIVEN,
+    OutputState.OFFERED,
+    OutputState.COMING,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """The units of an item that a wallet knows of, by what can be done with them."""
+
+    item_id: str
+    held: int = 0  # They can be spent.
+    given: int = 0  # In links that nobody has claimed.
+    offered: int = 0  # In open offers of ours.
+    coming: int = 0  # Under way, or what an open offer gets.
+    unknown: int = 0  # The service says that it never had them.
+
+
+def add_up(outputs: Iterable[Output]) -> dict[str, Holding]:
+    """Return what is held of each item, by its id."""
+    holdings: dict[str, Holding] = {}
+    for output in outputs:
+        state = "unknown" if output.unknown else output.state.value
+        known = holdings.get(output.item_id, Holding(output.item_id))
+        if output.state in _IN_A_HOLDING:
+            units = getattr(known, state) + output.amount
+            holdings[output.item_id] = replace(known, **{state: units})
+    return holdings
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
     """Units of an item, in an offer."""
 
     item_id: str
     amount: int
 
 
-class Offer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Offer:
     """An offer: its maker gives `gives` and gets `wants`, each in order of item id."""
 
     id: str
-    state: str  # open, completed, void or expired
+    state: OfferState
     gives: tuple[Units, ...]
     wants: tuple[Units, ...]
     expires_at: datetime
 
-    @classmethod
-    def from_answer(cls, answer: Mapping[str, Any]) -> Self:
-        """Return the offer that a service answered."""
-        gives, wants = (
-            tuple(
-                Units(each["itemId"], check_amount(each["amount"]))
-                for each in answer[side]
-            )
-            for side in ("gives", "wants")
-        )
-        expires_at = datetime.fromisoformat(answer["expiresAt"])
-        return cls(
-            check_id("offer", answer["offerId"]),
-            answer["state"],
-            gives,
-            wants,
-            expires_at,
-        )
 
-
-class Info(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Info:
     """A service's version, and how many outputs it takes at once."""
 
     version: str
     array_length_max: int
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Found:
     """An output that a secret of ours has."""
 
     amount: int

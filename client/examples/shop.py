@@ -1,35 +1,79 @@
 """A shop that asks for payment by an offer, and serves when it is paid.
 
-    pip install flask
+    pip install "deeds-client[wallet]" flask
     DEEDS_ITEM=deed_… flask --app shop run
 
 `DEEDS_ITEM` is the deed that the shop takes as money. No secret passes between customer
 and shop: the customer opens the offer in a wallet, and the units come into the shop's
 own.
+
+An order is written down before anything is asked for, and its id is the reference of
+its payment request. So the shop may be killed anywhere: an order without a request gets
+one when the shop starts or the order is looked at, and never a second one.
 """
 
 import os
+import sqlite3
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from secrets import token_urlsafe
+from uuid import uuid4
 
 import segno
-from flask import Flask, Response, abort, redirect, render_template_string, url_for
+from flask import Flask, abort, redirect, render_template_string, request, url_for
+from werkzeug.wrappers import Response
 
-from deeds_client import Deeds, Wallet
-from deeds_client.links import offer_link
+from deeds_client import CallError, Deeds, Operation, Wallet, offer_link
 
 PRICE = 2
+PAY_WITHIN_S = 15 * 60
+ORDERS = os.environ.get("SHOP_ORDERS", "orders.sqlite3")
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS orders (
+    id TEXT PRIMARY KEY, visitor TEXT, deed TEXT, price INTEGER, created_at TEXT)
+"""
 PAGE = """<!doctype html><meta name="viewport" content="width=device-width">
 <title>A song</title>
-{% if is_paid %}<p>Thank you! <b>La la la.</b></p>
-{% elif is_open %}<meta http-equiv="refresh" content="2">
+{% if state == "done" %}<p>Thank you! <b>La la la.</b></p>
+{% elif state == "open" %}<meta http-equiv="refresh" content="2">
 <p>Pay {{ price }} units with your wallet:</p><p><a href="{{ link }}">{{ link }}</a></p>
 {{ code | safe }}
 {% else %}<p>Nobody has paid in time. <a href="/">Start again</a></p>{% endif %}"""
+LATER = """<!doctype html><meta http-equiv="refresh" content="10"><title>A song</title>
+<p>Payments are down at the moment. Your order is kept: this page goes on with it.</p>
+"""
 
-deeds = Deeds(os.environ.get("DEEDS_URL", "http://127.0.0.1:8000"))
+# A customer waits for no more than two tries.
+deeds = Deeds(
+    os.environ.get("DEEDS_URL", "http://127.0.0.1:8000"), tries=2, timeout=5.0
+)
 wallet = Wallet(os.environ.get("DEEDS_WALLET", "shop.wallet"), deeds)
-# What the last run of this shop began.
-wallet.resume()
 app = Flask(__name__)
+
+
+def query(sql: str, *values: object) -> list[sqlite3.Row]:
+    """Run a statement on the orders, in a transaction, and return what it finds."""
+    with closing(sqlite3.connect(ORDERS)) as database, database:
+        database.row_factory = sqlite3.Row
+        return database.execute(sql, values).fetchall()
+
+
+def request_of(order: sqlite3.Row) -> Operation:
+    """Return the payment request of an order as it is now. Make it if there is none."""
+    known = wallet.find(order["id"])
+    if known:
+        return wallet.finish(known)
+    asked = (order["deed"], order["price"], PAY_WITHIN_S)
+    return wallet.ask(*asked, reference=order["id"])
+
+
+def start() -> None:
+    """Go on with what the last run of this shop began."""
+    query(SCHEMA)
+    wallet.resume()
+    for order in query("SELECT * FROM orders ORDER BY created_at"):
+        if not wallet.find(order["id"]):
+            request_of(order)
 
 
 @app.get("/")
@@ -41,26 +85,41 @@ def front() -> str:
 
 @app.post("/buy")
 def buy() -> Response:
-    """Make a payment request for this customer alone.
+    """Write an order down. Its page asks for the payment, and may be loaded again."""
+    # The service does not tell who paid: an order is shown to this browser alone.
+    visitor = request.cookies.get("visitor") or token_urlsafe()
+    order, deed, now = uuid4().hex, os.environ["DEEDS_ITEM"], datetime.now(UTC)
+    values = (order, visitor, deed, PRICE, now.isoformat())
+    query("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", *values)
+    response = redirect(url_for("show", order_id=order), 303)
+    response.set_cookie("visitor", visitor, httponly=True, samesite="Lax")
+    return response
 
-    The service does not tell who paid.
-    """
-    order = wallet.ask(os.environ["DEEDS_ITEM"], PRICE, expires_in=15 * 60)
-    # The key of the operation is random, and unlike the id of the offer it is told to
-    # nobody else.
-    return redirect(url_for("show", key=order["key"]))  # type: ignore[return-value]
 
-
-@app.get("/orders/<key>")
-def show(key: str) -> str:
+@app.get("/orders/<order_id>")
+def show(order_id: str) -> str:
     """Ask for the payment until it is there, then serve."""
-    order = wallet.finish(key) or abort(404)
-    link = offer_link(deeds.base_url, order["offerId"])
+    visitor = request.cookies.get("visitor")
+    sql = "SELECT * FROM orders WHERE id = ? AND visitor = ?"
+    found = query(sql, order_id, visitor) or abort(404)
+    payment = request_of(found[0])
+    link = offer_link(deeds.base_url, payment.offer_id or "")
     return render_template_string(
         PAGE,
-        is_paid=order["state"] == "done",
-        is_open=order["state"] == "open",
-        price=PRICE,
+        state=payment.state,
+        price=payment.amount,
         link=link,
         code=segno.make(link).svg_inline(scale=4),
     )
+
+
+@app.errorhandler(CallError)
+def postpone(error: CallError) -> tuple[str, int]:
+    """Say so where the service is down. What was begun goes on later."""
+    app.logger.warning("%s", error)
+    return LATER, 503
+
+
+# Where the service is down, the page of an order goes on with it later.
+with suppress(CallError):
+    start()

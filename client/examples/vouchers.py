@@ -30,8 +30,9 @@ def main() -> None:
         Wallet(os.environ.get("DEEDS_WALLET", "vouchers.wallet"), deeds) as wallet,
     ):
         job = str(arguments.links.resolve())
-        vouchers = wallet.issue(job, len(names), metadata={"name": arguments.title})
-        links = {voucher["number"]: wallet.link(voucher) for voucher in vouchers}
+        about = {"name": arguments.title}
+        vouchers = wallet.issue(len(names), reference=job, metadata=about)
+        links = {voucher.output.number: voucher.link for voucher in vouchers}
 
     # Whoever can read the file can take the vouchers.
     with open(

@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
 from copy import copy
+from dataclasses import asdict
 from functools import partial
 from http.client import HTTPConnection
 from itertools import chain
@@ -33,10 +34,10 @@ from deeds_client.errors import (
     ProblemError,
     WalletError,
 )
-from deeds_client.records import Store, output_of
+from deeds_client.records import Operation, made_by
 from deeds_client.service import Deeds
-from deeds_client.settling import made_by
-from deeds_client.values import Output
+from deeds_client.store import Store
+from deeds_client.values import Kind, OperationState, Output, OutputState, Units
 from deeds_client.wallet import Wallet
 from tests.support.ledger_view import ledger_view
 
@@ -53,8 +54,8 @@ SETTINGS = {"DEEDS_MAX_ARRAY": "26", "DEEDS_RATE_LIMITS": "failures=off"}
 LIVES_COUNT = 10
 LINKS_COUNT = 28  # In two batches.
 GAP = 52  # More numbers than a walk leaves unused.
-LIVE = ("held", "given", "offered")
-OFFERS = ("ask", "trade")
+LIVE = (OutputState.HELD, OutputState.GIVEN, OutputState.OFFERED)
+OFFERS = (Kind.ASK, Kind.TRADE)
 TOO_LARGE = problem(413, "body_too_large", isFinal=True)
 # What may happen to a request; what is late arrives after the walk has gone on.
 FATES = ["answered"] * 12
@@ -180,12 +181,17 @@ def copy_of(wallet, name="copy", fates=lambda _request: "answered"):
 
 def units(wallet, item_id):
     """Return what of an item is in a wallet, by state."""
-    return dict(wallet.balance().get(item_id, {}))
+    holding = asdict(wallet.balance()[item_id]) if item_id in wallet.balance() else {}
+    return {
+        name: holding[name]
+        for name in holding
+        if holding[name] != item_id and holding[name]
+    }
 
 
 def sent(wallet, item_id, amount):
     """Give some units away; return what is in the link."""
-    return wallet.outputs_of(wallet.send(item_id, amount))[0]
+    return wallet.send(item_id, amount).output
 
 
 def live_at_once(*lives):
@@ -260,6 +266,14 @@ class Walk:
     def _wallet(self, name):
         return wallet_at(self._directory / name, self._url)
 
+    def _unlucky(self, name):
+        """A wallet whose swaps are lost, so that a series stays to be made."""
+        return wallet_at(
+            self._directory / name,
+            self._url,
+            lambda request: "lost" if request.url.path == "/v1/swap" else "answered",
+        )
+
     def _look(self, read, *names):
         found = []
         for name in names or self.owners:
@@ -288,18 +302,17 @@ class Walk:
 
     def _act(self, wallet, owner):
         own = wallet.outputs()
-        held = [each for each in own if each["state"] == "held"]
-        one = self._rng.choice(
-            held or own or [{"itemId": "deed_a", "amount": 1, "key": "none"}]
-        )
-        item_id, amount = one["itemId"], self._rng.randint(1, one["amount"])
+        held = [each for each in own if each.state == OutputState.HELD]
+        one = self._rng.choice(held or own or [Output.fresh(1, "deed_a")])
+        item_id, amount = one.item_id, self._rng.randint(1, one.amount)
         verbs = [
             lambda: wallet.mint([amount, 20]),
-            lambda: wallet.issue("job", LINKS_COUNT, 2),
+            lambda: wallet.issue(LINKS_COUNT, 2, reference="job"),
             lambda: wallet.send(item_id, amount + self._rng.randint(0, 9)),
             lambda: wallet.split(item_id, [amount, 1]),
             lambda: wallet.merge(item_id),
             lambda: self._take_back(wallet, own),
+            lambda: self._cancel(wallet),
             lambda: wallet.ask(item_id, amount, 60),
             *[lambda: self._trade(wallet, item_id, amount)] * 2,
             *[lambda: self._complete(wallet)] * 3,
@@ -319,28 +332,32 @@ class Walk:
         return self._rng.choice(options)
 
     def _take_back(self, wallet, own):
-        given = [each for each in own if each["state"] in ("given", "offered")]
-        item_id = self._pick(given)["itemId"]
-        keys = [each["key"] for each in given if each["itemId"] == item_id]
-        wallet.take_back(self._rng.sample(keys, min(len(keys), 2)))
+        given = [each for each in own if each.state == OutputState.GIVEN]
+        item_id = self._pick(given).item_id
+        links = [each for each in given if each.item_id == item_id]
+        wallet.take_back(self._rng.sample(links, min(len(links), 2)))
+
+    def _cancel(self, wallet):
+        offers = [each for each in wallet.history() if each.kind in OFFERS]
+        wallet.cancel(self._pick(offers))
 
     def _trade(self, wallet, item_id, amount):
-        held = self._look(lambda records: records.outputs("", "held"))
-        other = self._pick([each for each in held if each["itemId"] != item_id])
-        wanted = self._rng.randint(1, other["amount"])
-        wallet.trade((item_id, amount), (other["itemId"], wanted), 3600)
+        held = self._look(lambda records: records.outputs("", OutputState.HELD))
+        other = self._pick([each for each in held if each.item_id != item_id])
+        wanted = self._rng.randint(1, other.amount)
+        wallet.trade(Units(item_id, amount), Units(other.item_id, wanted), 3600)
 
     def _complete(self, wallet):
         states = self._rng.choice([["open"]] * 4 + [["open", "done", "refused"]])
-        made = self._look(lambda records: records.all("operations", *states))
-        ids = [each["offerId"] for each in made if "offerId" in each]
+        made = self._look(lambda records: records.operations(*states))
+        ids = [each.offer_id for each in made if each.offer_id]
         wallet.complete(wallet.deeds.offer(self._pick(ids)))
 
     def _claim(self, wallet):
         outputs = self._look(Store.outputs)
-        link = self._pick([each for each in outputs if each.get("givenAt")])
+        link = self._pick([each for each in outputs if each.given_at])
         wrong = self._rng.choice([0, 0, 0, 1])
-        wallet.claim(Output(link["amount"] + wrong, link["itemId"], link["secret"]))
+        wallet.claim(Output(link.amount + wrong, link.item_id, link.secret))
 
     def _restore(self, wallet, owner):
         with wallet.store.transaction() as records:
@@ -376,7 +393,7 @@ class Walk:
             mints = self._assert_ledger_knows(wallets.values(), is_over=is_over)
             live = self._assert_true(wallets)
         self._view.assert_sound()
-        assert live == {each["itemId"]: each["amount"] for each in mints}
+        assert live == {each.item_id: each.amount for each in mints}
 
     def _assert_true(self, wallets):
         """Assert that each wallet tells the truth, and each unit is in one person's.
@@ -384,21 +401,21 @@ class Walk:
         Return the units of each item that are in a wallet.
         """
         told = [
-            (self.owners[name], output, output_of(output))
+            (self.owners[name], output)
             for name, wallet in wallets.items()
             for output in wallet.outputs()
         ]
-        known = list({output for _, _, output in told})
+        known = list({output for _, output in told})
         states = dict(zip(known, wallets["anna"].deeds.check(known), strict=True))
         expected = {"void": "unknown", "coming": "unknown", "spent": "spent"}
         expected |= dict.fromkeys(LIVE, "unspent")
         owners = {output: set() for output in known if states[output] == "unspent"}
-        for owner, record, output in told:
+        for owner, output in told:
             # A link may have named any amount.
-            if record["before"] != "seen":
-                assert states[output] == expected.get(record["state"])
-            if record["state"] in LIVE:
-                assert "unknown" not in record
+            if output.before != OutputState.SEEN:
+                assert states[output] == expected.get(output.state)
+            if output.state in LIVE:
+                assert not output.unknown
                 owners[output].add(owner)
         assert [some for some in owners.values() if len(some) != 1] == []
         live = Counter()
@@ -413,15 +430,15 @@ class Walk:
         """
         done = {}
         for operation in (each for wallet in wallets for each in wallet.history()):
-            if operation["state"] == "done":
+            if operation.state == OperationState.DONE:
                 # Two copies may call one done, if they sent just the same and limits
                 # keep the service from telling which it was.
-                done[json.dumps(operation["body"])] = operation
+                done[json.dumps(operation.body)] = operation
             else:
-                assert operation["state"] in ("refused", "" if is_over else "open")
-        mints = [each for each in done.values() if each["kind"] == "mint"]
+                assert operation.state in ("refused", "" if is_over else "open")
+        mints = [each for each in done.values() if each.kind == Kind.MINT]
         known = Counter(mint=len(mints), swap=-len(mints))
-        known["swap"] += sum(each["kind"] not in OFFERS for each in done.values())
+        known["swap"] += sum(each.kind not in OFFERS for each in done.values())
         ledger = Counter(kind for kind, _, _ in self._view.operations())
         ledger -= self._ledger_before
         del ledger["offer"]
@@ -439,11 +456,12 @@ class WalkOfCopies(Walk):
     def _begin(self):
         copies = [name for name, owner in COPIES.items() if owner == "anna"]
         with self._wallet("first") as first, self._wallet("ben") as ben:
-            item_id = ben.mint([9, 12])["itemId"]
-            first.claim(output_of(sent(ben, item_id, 4)))
-            first.send(first.mint([30])["itemId"], 3)
+            item_id = ben.mint([9, 12]).item_id
+            first.claim(sent(ben, item_id, 4))
+            first.send(first.mint([30]).item_id, 3)
             # A copy of the file goes on with what was begun, one of a backup does not.
-            first.mint([2 * LINKS_COUNT], job="job")
+            with suppress(NoAnswerError), self._unlucky("first") as unlucky:
+                unlucky.issue(LINKS_COUNT, 2, reference="job")
             for name in copies:
                 if self._rng.random() < 0.5:
                     shutil.copy(first.store.path, self._directory / name)
@@ -457,20 +475,20 @@ class WalkOfCopies(Walk):
         But for what a mint has made: its secrets are of no seed.
         """
         copies = [wallets[name] for name, owner in COPIES.items() if owner == "anna"]
-        mints = [copy.store.all("operations") for copy in copies]
+        mints = [copy.store.all(Operation) for copy in copies]
         minted = {
             key
             for each in chain(*mints)
-            if each["kind"] == "mint"
+            if each.kind == Kind.MINT
             for key in made_by(each)
         }
-        items = [{each["itemId"] for each in copy.outputs()} for copy in copies]
+        items = [{each.item_id for each in copy.outputs()} for copy in copies]
         common = set.intersection(*items)
         held = [
             {
-                (output["key"], output["amount"], "givenAt" in output)
+                (output.key, output.amount, output.given_at is not None)
                 for output in copy.outputs("", *LIVE)
-                if output["itemId"] in common and output["key"] not in minted
+                if output.item_id in common and output.key not in minted
             }
             for copy in copies
         ]

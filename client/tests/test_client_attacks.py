@@ -9,11 +9,11 @@ import httpx
 import pytest
 from client_walk import live_at_once, problem, wallet_at
 
-from deeds_client import records as records_module
+from deeds_client import store as store_module
 from deeds_client.errors import CallError, InvalidInputError, WalletFileError
-from deeds_client.records import Store
 from deeds_client.service import Deeds
-from deeds_client.values import Output
+from deeds_client.store import Store
+from deeds_client.values import Output, Secret
 from deeds_client.wallet import Wallet
 
 LIMITS = ("arrayLengthMax", "bodyBytesMax", "offerExpiresInMin", "offerExpiresInMax")
@@ -30,7 +30,7 @@ def alone(tmp_path):
 
 
 def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
-    monkeypatch.setattr(records_module, "_BUSY_S", 0.01)
+    monkeypatch.setattr(store_module, "_BUSY_S", 0.01)
     path = tmp_path / "wallet"
     connect = f"sqlite3.connect({str(path)!r}, 0.01)"
     other = f"import sqlite3; {connect}.execute('BEGIN IMMEDIATE')"
@@ -79,7 +79,7 @@ def test_a_mint_that_may_have_been_carried_out_is_not_given_up(alone, refusal):
     with pytest.raises(CallError):
         wallet.mint([5])
 
-    assert [each["state"] for each in wallet.history()] == ["begun"]
+    assert [each.state for each in wallet.history()] == ["begun"]
 
 
 def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(alone):
@@ -97,7 +97,7 @@ def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(alone):
 
     wallet.resume()
 
-    assert {each["key"] for each in wallet.history()} == {*sent}
+    assert {each.key for each in wallet.history()} == {*sent}
 
 
 def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):
@@ -126,7 +126,7 @@ def test_limits_are_asked_for_again_after_a_refusal():
     with Deeds("http://a.example", transport=httpx.MockTransport(answer)) as deeds:
         for _ in range(2):
             with pytest.raises(CallError):
-                deeds.check([Output(1, "deed_a", "a")])
+                deeds.check([Output(1, "deed_a", Secret("a"))])
 
     assert asked == ["/v1/info", "/v1/check"] * 2
 

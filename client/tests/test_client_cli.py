@@ -3,10 +3,14 @@
 import csv
 import json
 import pty
+import resource
+import shlex
+import signal
 import socket
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +18,13 @@ from click.testing import CliRunner
 
 from deeds_client import NoAnswerError
 from deeds_client.cli import main
-from deeds_client.records import Store
+from deeds_client.cli_offers import _seconds
+from deeds_client.records import Operation
 from deeds_client.service import Deeds
+from deeds_client.store import Store
+from deeds_client.values import Item
+from deeds_client.version import __version__
+from deeds_client.wallet import Wallet
 from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
@@ -29,7 +38,7 @@ def here(url, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "client"))
     monkeypatch.setenv("DEEDS_URL", url)
     monkeypatch.setenv("DEEDS_WALLET", "anna")
-    monkeypatch.setattr("deeds_client.service._WAIT_S", 0.001)
+    monkeypatch.setattr("deeds_client.calls._WAIT_S", 0.001)
 
 
 def run(*words, wallet="anna", stdin="", **env):
@@ -60,16 +69,20 @@ def test_links_go_from_one_wallet_to_another_once():
     ask("mint", "Night Choir", 5)
     sent = run("send", 3, "night").stdout
     [more] = ask("send", 1, "night")
+    forged = f"{more['link'][:-32]}{'0' * 32}"
 
     claimed = run("claim", wallet="bob", stdin=f"Here it is:\n\n{sent}").stdout
-    partly = run("--json", "claim", wallet="eve", stdin=f"{sent} {more['link']}")
+    partly = run(
+        "--json", "claim", wallet="eve", stdin=f"{sent} {more['link']} {forged}"
+    )
 
     assert claimed.startswith("amount  deed")
     assert claimed.endswith("Claimed.\n")
-    used, fresh = json.loads(partly.stdout)
+    used, fresh, false = json.loads(partly.stdout)
     assert partly.exit_code == 1
     assert "sender" in used["said"]
     assert fresh["said"] == "Claimed."
+    assert false["said"] == "This service never made this link, or it was changed."
     assert (held(), held("bob")) == ({"“Night Choir": 1}, {"“Night Choir": 3})
     assert [row["state"] for row in ask("check")] == ["spent", "spent"]
 
@@ -97,9 +110,11 @@ def test_a_deed_is_named_in_many_ways():
     texts = (name, "night choir", "NIGHT-choir", mark, item_id[5:9], item_id)
     found = {text: ask("balance", text)[0]["itemId"] for text in texts}
     unclear = run("balance", "night c")
+    unknown = run("ask", 1, "Cider").stderr
 
     assert found == dict.fromkeys(texts, item_id)
     assert (unclear.exit_code, unclear.stderr.count("“Night ")) == (2, 2)
+    assert unknown.endswith("no deed in this wallet. Give its id (deed_…).\n")
 
 
 def test_what_strangers_wrote_is_shown_and_never_obeyed():
@@ -125,34 +140,53 @@ def test_an_offer_is_made_and_completed_or_withdrawn(cider):
     [bread] = ask("mint", "Bread", 5, wallet="bob")
     [asked] = ask("ask", 2, bread["itemId"])
 
-    unsure = run("complete", asked["link"], wallet="bob", stdin="n")
+    unsure = run("complete", asked["link"], wallet="bob", stdin="y")
     ask("complete", asked["link"], "--yes", wallet="bob")
     ask("check")
     [traded] = ask("trade", 2, "Cider", 1, "bread")
     [withdrawn] = ask("trade", 2, "Cider", 1, "bread")
     [taken] = ask("take-back", withdrawn["offerId"])
+    told = run("history").stdout
     ask("complete", traded["offerId"], "--yes", wallet="bob")
     late = run("complete", withdrawn["link"], "--yes", wallet="bob")
 
-    assert (unsure.exit_code, late.exit_code, taken["kind"]) == (1, 1, "withdraw")
+    assert (unsure.exit_code, late.exit_code) == (2, 1)
     assert "Give 2 “Bread”" in unsure.stderr
+    assert unsure.stderr.endswith("Say --yes to complete without asking.\n")
+    assert taken["code"] == "offer_withdrawn"
+    assert "offer_withdrawn" in told
     assert late.stderr == "This offer is void.\n"
-    assert sorted(row["state"] for row in ask("check")) == ["held", "spent", "void"]
+    assert sorted(row["state"] for row in ask("check")) == ["held", "spent"]
     assert held() == {"“Cider": 3, "“Bread": 3}
     assert held("bob") == {"“Bread": 2, "“Cider": 2}
-    assert "offer_withdrawn" in run("history").stdout
+
+
+def test_a_request_is_cancelled_by_who_holds_a_part_of_the_deed(cider):
+    [mine] = ask("ask", 2, "Cider")
+    [item] = ask("balance")
+    [other] = ask("ask", 2, item["itemId"], wallet="bob")
+
+    ended = run("cancel", mine["link"])
+    unable = run("cancel", other["link"], wallet="bob")
+    late = [run(word, mine["offerId"]).exit_code for word in ("cancel", "take-back")]
+
+    assert (ended.exit_code, ended.stdout[:21]) == (0, "This offer has ended.")
+    assert (unable.exit_code, unable.stderr[:21]) == (1, "It can be paid until ")
+    assert late == [1, 1]
+    assert run("complete", mine["link"], "--yes").exit_code == 1
 
 
 def test_an_offer_that_has_ended_takes_no_other_back(cider, ledger):
     [bread] = ask("mint", "Bread", 5, wallet="bob")
-    [old] = ask("trade", 2, "Cider", 1, bread["itemId"])
+    trade = ["trade", 2, "Cider", 1, bread["itemId"], "--reference", "old"]
+    [old] = ask(*trade)
     ledger.expire_offers()
-    ask("check")
+    again = run(*trade)
     [new] = ask("trade", 2, "Cider", 1, bread["itemId"])
 
     late = run("take-back", old["offerId"])
 
-    assert late.exit_code == 1
+    assert (again.exit_code, late.exit_code) == (1, 1)
     ask("complete", new["link"], "--yes", wallet="bob")
 
 
@@ -162,7 +196,7 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
         subprocess.Popen([*COMMAND, *command], stderr=subprocess.DEVNULL) as process,
         closing(Store("anna")) as store,
     ):
-        wait_until(lambda: len(store.all("operations")) > 2)
+        wait_until(lambda: len(store.all(Operation)) > 2)
         process.kill()
 
     [made] = ask(*command)
@@ -251,9 +285,9 @@ def test_what_is_held_is_shown_without_a_network_and_stays_held(monkeypatch):
 
     [made] = ask("mint", "Night Choir", 1, 1, 2)
     with closing(Store("anna")) as store, store.transaction():
-        store.put("items", {**store.get("items", made["itemId"]), "unit": "ticket"})
+        store.put(replace(store.get(Item, made["itemId"]), unit="ticket"))
         for number, part in zip((9, 4), store.outputs(), strict=False):
-            store.change(part["key"], number=number, of=200)
+            store.change(part, number=number, of=200)
     with monkeypatch.context() as patched:
         patched.setattr(Deeds, "send", fail)
         run("send", 2, "night")
@@ -262,6 +296,7 @@ def test_what_is_held_is_shown_without_a_network_and_stays_held(monkeypatch):
         patched.setattr(socket.socket, "connect", fail)
         lowest = run("show", "night")
         [chosen] = ask("show", "night", "--number", 9)
+        unknown = run("show", f"deed_{'0' * 26}")
     kept = held()
     ask("claim", wallet="bob", stdin=chosen["link"])
     told = run("check").stdout
@@ -269,6 +304,7 @@ def test_what_is_held_is_shown_without_a_network_and_stays_held(monkeypatch):
     late = [run("show", "night", *number).stderr for number in ((), ("--number", 9))]
 
     assert (lowest.exit_code, lowest.stderr) == (0, "")
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
     assert "ticket 4 of 200, 1 of 2 here" in lowest.stdout
     assert chosen["said"] == "ticket 9 of 200"
     assert kept == {"“Night Choir": 2}
@@ -310,15 +346,14 @@ WRONG = {
     "no deed": (2, ["send", 1, ""], ""),
     "no passphrase": (2, ["export", "other"], ""),
     "an unknown deed": (2, ["balance", "🎸"], ""),
-    "an amount and a count": (
-        2,
-        ["mint", "Cider", 5, "--count", 5, "--csv", "other"],
-        "",
-    ),
     "no text": (2, ["claim"], b"\xff"),
     "an unknown offer": (1, ["complete", f"offer_{'0' * 26}"], ""),
+    "a short offer": (2, ["ask", 1, "Cider", "--expires", "59"], ""),
+    "a long offer": (2, ["ask", 1, "Cider", "--expires", "31d"], ""),
+    "an offer of another": (1, ["cancel", f"offer_{'0' * 26}"], ""),
     "nothing given": (1, ["take-back", "Cider"], ""),
     "no file": (2, ["import", "other"], ""),
+    "a folder that is not there": (2, ["export", "other/file"], PASSPHRASE),
     "a file that is there": (2, ["export", "damaged"], PASSPHRASE),
     "no backup": (2, ["import", "damaged"], PASSPHRASE),
     "no wallet to show": (1, ["--wallet", "other", "show", "Cider"], ""),
@@ -347,6 +382,219 @@ def test_names_are_completed_from_the_file():
 
     assert completed.stdout == "plain,Night-Choir-reboot\n"
     assert ask("balance", "Night-Choir-reboot")
+
+
+def test_what_was_taken_back_is_told_where_the_rest_was_claimed(monkeypatch):
+    ask("mint", "Bus", "--count", 6, "--csv", "new")
+    sixth = Path("new").read_text().splitlines()[6].split(",")[2]
+
+    def check(*_arguments):
+        ask("claim", wallet="bob", stdin=sixth)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Wallet, "check", check)
+        taken = run("take-back", "Bus")
+
+    assert (taken.exit_code, taken.stdout.count("takeBack")) == (1, 1)
+    assert "Of the others: Spent already" in taken.stderr
+
+
+MISTAKES = (
+    ["5", "--count", 5, "--csv", "new"],
+    ["--count", 5],
+    ["--csv", "new"],
+    ["--count", 0, "--csv", "new"],
+    ["--count", 5, "--each", 0, "--csv", "new"],
+    ["--count", 5, "--csv", "new", "--note", "these"],
+    ["--count", 5, "--csv", "anna"],
+    ["--count", 5, "--csv", "no/new"],
+)
+
+
+def test_each_mistake_about_a_series_has_its_sentence(cider):
+    refused = [run("mint", "Cider", *words) for words in MISTAKES]
+
+    assert {each.exit_code for each in refused} == {2}
+    assert len({each.stderr for each in refused}) == len(MISTAKES)
+    assert len(ask("history")) == 1
+
+
+def test_a_reference_is_carried_out_once_and_a_note_is_kept(cider):
+    words = ["send", 2, "Cider", "--reference", "order-1", "--note", "for Bob"]
+
+    [first], [second] = ask(*words), ask(*words)
+
+    assert first == second
+    assert held() == {"“Cider": 3}
+    [sent] = ask("history", "--limit", 1)
+    assert (sent["reference"], sent["note"]) == ("order-1", "for Bob")
+
+
+def test_an_offer_is_open_for_as_long_as_is_said():
+    assert [*map(_seconds, ("90", "15m", "2h", "30d"))] == [90, 900, 7200, 2592000]
+
+
+@pytest.fixture
+def waiting(cider):
+    """Bob waits for two units of Anna's; his process has told the link."""
+    [item] = ask("balance")
+    words = ["--wallet", "bob", "--json", "ask", "2", item["itemId"], "--wait"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*COMMAND, *words], **pipes) as process:
+        yield process, process.stderr.readline()
+        process.kill()
+
+
+def test_a_request_is_waited_for_until_it_is_paid(waiting):
+    process, link = waiting
+    ask("complete", link, "--yes")
+
+    out, _ = process.communicate(timeout=30)
+
+    assert (process.returncode, json.loads(out)[0]["state"]) == (0, "done")
+
+
+def test_a_request_is_waited_for_until_it_has_expired(waiting, ledger):
+    process, _ = waiting
+    ledger.expire_offers()
+
+    out, _ = process.communicate(timeout=30)
+
+    assert (process.returncode, json.loads(out)[0]["code"]) == (1, "offer_expired")
+
+
+def test_who_stops_waiting_is_told_until_when_it_can_be_paid(waiting):
+    process, _ = waiting
+    process.send_signal(signal.SIGINT)
+
+    out, told = process.communicate(timeout=30)
+
+    assert (process.returncode, out) == (130, "")
+    assert told.startswith("Not paid yet. It can be paid until 20")
+
+
+def outcome(words, shell):
+    """Return the exit code, and what is told on standard error."""
+    command = f"{shlex.join([*COMMAND, *words])} {shell}"
+    bash = ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"]
+    ran = subprocess.run(bash, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stderr
+
+
+BROKEN = {
+    ">&-": "Standard output: It is closed.\n",
+    ">/dev/full": "Standard output: No space left on device.\n",
+    "| true": "",
+    ">&- 2>&- <&-": "",
+}
+
+
+@pytest.mark.parametrize(("shell", "said"), BROKEN.items())
+def test_what_moved_and_cannot_be_printed_is_told_from_what_did_not(cider, shell, said):
+    moved, told = outcome(["send", "1", "Cider"], shell)
+    looked = outcome(["balance"], shell)
+
+    assert (moved, *looked) == (3, 2, said)
+    assert told.count("deeds-wallet history") == told.count("\n") == ("2>" not in shell)
+    assert held() == {"“Cider": 4}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["mint", "--help"]])
+def test_help_for_a_full_disk_is_no_traceback(words):
+    full = (2, "Standard output: No space left on device.\n")
+    assert outcome(words, ">/dev/full") == full
+
+
+@pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
+def test_nobody_is_told_where_standard_error_is_closed(cider, shell):
+    assert outcome(["balance"], shell)[0] == 0
+    assert outcome(["send", "0", "Cider"], shell)[0] == 2
+
+
+DISK_FULL = {
+    "the wallet": (Deeds, "send", ["send", 1, "Cider"]),
+    "the links": (Wallet, "issue", ["mint", "Bus", "--count", 4, "--csv", "new"]),
+}
+
+
+@pytest.mark.parametrize(("of", "name", "words"), DISK_FULL.values(), ids=DISK_FULL)
+def test_a_disk_that_is_full_once_units_moved_is_no_refusal(
+    cider, monkeypatch, of, name, words
+):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    work = getattr(of, name)
+
+    def fill(*arguments, **options):
+        done = work(*arguments, **options)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+        return done
+
+    with monkeypatch.context() as patched:
+        patched.setattr(of, name, fill)
+        full = run(*words)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert (full.exit_code, full.stdout) == (3, "")
+    assert "it is done, or goes on: see deeds-wallet history" in full.stderr
+    assert not Path("new.part").exists()
+    assert run("balance").exit_code == 0
+
+
+@pytest.mark.parametrize("command", [["balance"], ["send", "1"]], ids=["table", "link"])
+def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch, capfd, command):
+    ask("mint", "Käse", 5)
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+
+    assert pty.spawn([*COMMAND, *command, "Käse"]) == 0
+    shown = capfd.readouterr().out
+    assert "  K?se " in shown
+    assert "??" not in shown
+
+
+def test_a_wallet_that_others_can_read_is_made_private_with_a_word(cider):
+    Path("anna").chmod(0o644)
+
+    told = outcome(["history"], "")[1]
+
+    assert (
+        told == f"Others could read {Path('anna').resolve()}: it has mode 0600 now.\n"
+    )
+    assert Path("anna").stat().st_mode & 0o777 == 0o600
+
+
+def test_help_is_whole_and_has_examples():
+    commands = run("--help").stdout
+    examples = [run(word, "--help").stdout for word in ("mint", "send", "trade")]
+
+    assert "..." not in commands.partition("Commands:")[2]
+    assert all("Example" in text for text in examples)
+    assert run("--version").stdout == f"deeds-wallet {__version__}\n"
+
+
+@pytest.mark.parametrize(("said", "code"), [(b"n\n", 1), (b"y\n", 0)])
+def test_a_payment_is_confirmed_at_a_terminal(cider, said, code):
+    [item] = ask("balance")
+    [asked] = ask("ask", 2, item["itemId"], wallet="bob")
+    pay = ["complete", asked["offerId"]]
+    answers = iter([said])
+
+    status = pty.spawn([*COMMAND, *pay], stdin_read=lambda _: next(answers, b""))
+
+    assert status >> 8 == code
+
+
+def test_a_link_is_alone_on_its_line_in_a_narrow_terminal(cider, monkeypatch, capfd):
+    ask("ask", 1, "Cider")
+    ask("ask", 2, "Cider")
+    monkeypatch.setenv("COLUMNS", "40")
+
+    assert pty.spawn([*COMMAND, "history"]) == 0
+
+    lines = capfd.readouterr().out.splitlines()
+    links = [line for line in lines if "offer_" in line]
+    assert [link[:7] for link in links] == ["http://"] * 2
+    assert lines.count("kind       ask") == 2
+    assert max(map(len, set(lines).difference(links))) <= 40
 
 
 @pytest.mark.parametrize("command", [["send", "1"], ["show"]], ids=["send", "show"])

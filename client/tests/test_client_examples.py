@@ -1,14 +1,20 @@
-"""The examples, each run as a program whose wallet is in a folder of its own."""
+"""The examples, each run as a program whose files are in a folder of its own."""
 
 import csv
 import re
 import runpy
+import signal
 import sys
+from contextlib import suppress
+from itertools import count
+from unittest.mock import patch
 
+import httpx
 import pytest
+from client_walk import FORKS, Mortal
+from werkzeug.serving import make_server
 
-from deeds_client import Wallet
-from deeds_client.links import read_claims, read_offer
+from deeds_client import Wallet, read_claims, read_offer
 from tests.support.serving import REPOSITORY
 
 
@@ -22,27 +28,103 @@ def run(url, tmp_path, monkeypatch):
 
     monkeypatch.setenv("DEEDS_URL", url)
     monkeypatch.setenv("DEEDS_WALLET", str(tmp_path / "example.wallet"))
+    monkeypatch.setenv("SHOP_ORDERS", str(tmp_path / "orders.sqlite3"))
     return run
 
 
-def test_the_shop_serves_what_was_paid_and_nothing_before(
-    run, deeds, tmp_path, monkeypatch
-):
+@pytest.fixture
+def customer(deeds, tmp_path, monkeypatch):
     with Wallet(tmp_path / "customer", deeds) as customer:
-        item_id = customer.mint([5])["itemId"]
-        monkeypatch.setenv("DEEDS_ITEM", item_id)
-        shop = run("shop.py")
-        with shop["deeds"], shop["wallet"] as till:
-            visitor = shop["app"].test_client()
-            order = visitor.post("/buy").location
-            page = visitor.get(order).text
-            assert "La la la" not in page
+        monkeypatch.setenv("DEEDS_ITEM", customer.mint([1000]).item_id)
+        yield customer
 
-            offer_id = read_offer(re.search('href="([^"]+)"', page)[1], deeds.base_url)
-            customer.complete(deeds.offer(offer_id))
-            assert "La la la" in visitor.get(order).text
-            assert till.balance()[item_id] == {"held": 2}
-        assert customer.balance()[item_id]["held"] == 3
+
+def offer_of(page, deeds):
+    """Return the id of the offer on a page of the shop."""
+    return read_offer(re.search('href="([^"]+)"', page)[1], deeds.base_url)
+
+
+def test_an_order_waits_for_the_service_and_is_served_once_it_is_paid(
+    run, deeds, customer
+):
+    down = httpx.ConnectError("")
+    with patch.object(httpx.HTTPTransport, "handle_request", side_effect=down):
+        shop = run("shop.py")
+        visitor = shop["app"].test_client()
+        order = visitor.post("/buy").location
+        answer = visitor.get(order)
+    assert answer.status_code == 503
+    assert "Payments are down at the moment." in answer.text
+
+    with shop["deeds"], shop["wallet"]:
+        page = visitor.get(order).text
+        assert "La la la" not in page
+        customer.complete(deeds.offer(offer_of(page, deeds)))
+        assert "La la la" in visitor.get(order).text
+        assert shop["app"].test_client().get(order).status_code == 404
+
+
+@pytest.fixture
+def lives_on(run):
+    """Let a shop that dies at a step live; return whether what is done lived on."""
+
+    def live(dies_at, told):
+        mortal = Mortal(dies_at)
+        # Its start, which goes on with the orders of those before, is survived.
+        mortal.count = -sys.maxsize
+        mortal.watch()
+        server = make_server("127.0.0.1", 0, run("shop.py")["app"])
+        mortal.count = 0
+        told.send(f"http://127.0.0.1:{server.port}")
+        server.serve_forever()
+
+    def lives_on(dies_at, act):
+        address, told = FORKS.Pipe(duplex=False)
+        process = FORKS.Process(target=live, args=(dies_at, told), daemon=True)
+        process.start()
+        told.close()
+        with suppress(httpx.TransportError):
+            act(address.recv())
+            process.kill()
+            return True
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        return False
+
+    return lives_on
+
+
+@pytest.mark.slow
+def test_a_shop_that_is_killed_anywhere_knows_what_it_has_asked_for(
+    lives_on, run, deeds, customer
+):
+    paid = set()
+
+    def buy_twice(shop):
+        with httpx.Client(base_url=shop, cookies={"visitor": "Cay"}) as browser:
+            for _ in range(2):
+                order = browser.post("/buy").headers["Location"]
+                offer_id = offer_of(browser.get(order).text, deeds)
+                customer.complete(deeds.offer(offer_id))
+                paid.add(offer_id)
+                assert "La la la" in browser.get(order).text
+
+    kills_count = next(step for step in count() if lives_on(step + 1, buy_twice))
+    assert kills_count >= 30
+
+    shop = run("shop.py")
+    with shop["deeds"], shop["wallet"] as till:
+        visitor = shop["app"].test_client()
+        visitor.set_cookie("visitor", "Cay")
+        orders = [order for (order,) in shop["query"]("SELECT id FROM orders")]
+        served = {
+            till.find(order).offer_id
+            for order in orders
+            if "La la la" in visitor.get(f"/orders/{order}").text
+        }
+        assert served == paid
+        assert sorted(each.reference for each in till.history()) == sorted(orders)
+        assert [each.held for each in till.balance().values()] == [2 * len(paid)]
 
 
 def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(

@@ -6,7 +6,7 @@ import pytest
 
 from deeds_client.errors import InvalidInputError
 from deeds_client.links import claim_link, offer_link, read_claims, read_offer
-from deeds_client.values import Output, make_secret
+from deeds_client.values import Output, Secret, make_secret
 
 URL = "https://deeds.example.com"
 ID, OFFER_ID = f"deed_{'x' * 26}", f"offer_{'z' * 26}"
@@ -35,7 +35,7 @@ MADE_UP = [
 
 
 def link_of(secret):
-    return claim_link(URL, Output(5, ID, secret))
+    return claim_link(URL, Output(5, ID, Secret(secret)))
 
 
 @pytest.mark.parametrize(("secret", "escaped"), ESCAPED.items())
@@ -51,7 +51,7 @@ AROUND = ["<({})>, bye", "[a ticket]({}).\n", "**{}**", '"{}"?', "Link:{}。", "
 def test_a_link_brings_its_output_back_whatever_stands_around_it(secret, around):
     text = around.format(f"{link_of(secret)}&unit=St%C3%BCck%20%26c%2E")
 
-    assert read_claims(text, URL) == [Output(5, ID, secret)]
+    assert read_claims(text, URL) == [Output(5, ID, Secret(secret))]
 
 
 # Without a scheme, followed for advertising, as HTML, and with characters that are not
@@ -70,16 +70,21 @@ DONE_TO_LINKS = [
 def test_what_was_done_to_a_link_is_undone(part, changed):
     text = f"{link_of('a b.')}&unit=hour".replace(part, changed)
 
-    assert read_claims(text, URL) == [Output(5, ID, "a b.")]
+    assert read_claims(text, URL) == [Output(5, ID, Secret("a b."))]
 
 
 def test_several_links_and_raw_outputs_are_found_in_a_text():
     url = "http://localhost:8000/deeds"
-    link = claim_link(url, Output(5, ID, "a b"))
+    link = claim_link(url, Output(5, ID, Secret("a b")))
     raws = f"\n+5.{ID}.{STRONG} - take care,\r\n(+5.{ID}.a(b)c) and „+5.{ID}.don't“."
     outputs = read_claims(f"{link} {raws} {link}", url)
 
-    assert [output.secret for output in outputs] == ["a b", STRONG, "a(b)c", "don't"]
+    assert [output.secret.reveal() for output in outputs] == [
+        "a b",
+        STRONG,
+        "a(b)c",
+        "don't",
+    ]
 
 
 CUT_OFF = {
@@ -104,7 +109,7 @@ def test_no_link_is_read_where_one_is_cut_off(text):
 REFUSED = {
     "nothing": ("no whole claim link", ""),
     "no link": ("no whole claim link", "hello +5.00 https://a.b/ deed_x"),
-    "no UTF-8": ("no raw output", f"{LINK}a%C3"),
+    "no UTF-8": ("A secret has", f"{LINK}a%C3"),
     "two services": (
         "belongs to evil.com, not to deeds.exa",
         f"{link_of('a')} evil.com/claim/{ID}#+5.a",

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
-from operator import itemgetter
+from operator import attrgetter
 from unittest.mock import Mock
 
 import httpx
@@ -13,8 +13,9 @@ from client_walk import copy_of, sent, units, wallet_at
 from deeds_client import finding
 from deeds_client.beginning import swap
 from deeds_client.errors import FindingError, NoAnswerError, ProblemError
-from deeds_client.records import output_of
-from deeds_client.seeds import derive, own_seed, used_seeds
+from deeds_client.records import Numbers, Seed
+from deeds_client.seeds import Part, derive, own_seed, used_seeds
+from deeds_client.values import Kind
 from tests.support.serving import REPOSITORY
 
 VECTORS = json.loads((REPOSITORY / "tests/support/wallet_vectors.json").read_text())
@@ -27,7 +28,7 @@ def swaps(fate):
 
 def minted(wallet, *amounts):
     """Return an item of these parts, which no page has shown."""
-    item_id = wallet.mint([sum(amounts)])["itemId"]
+    item_id = wallet.mint([sum(amounts)]).item_id
     wallet.split(item_id, amounts[1:])
     return item_id
 
@@ -39,31 +40,35 @@ def test_a_secret_is_that_of_its_number(vector):
     assert derive(*place) == vector["secret"]
 
 
-def test_a_backup_finds_what_was_done_since(anna, ben):
-    vouchers = anna.mint([10], job="vouchers")["itemId"]
-    ticket = sent(ben, ben.mint([2])["itemId"], 1)
-    anna.claim(output_of(ticket))
+def test_a_backup_finds_what_was_done_since(anna, ben, open_wallet):
+    fates = iter(["lost", "lost"])
+    with pytest.raises(NoAnswerError):
+        # The mint is done, and no link is made.
+        open_wallet("anna", "/swap", fates.__next__).issue(10, reference="vouchers")
+    vouchers = anna.find("vouchers").item_id
+    ticket = sent(ben, ben.mint([2]).item_id, 1)
+    anna.claim(ticket)
     told = []
     with copy_of(anna) as copy:
-        links = anna.issue("vouchers", 10)
+        links = [each.output for each in anna.issue(10, reference="vouchers")]
         for link in links[:2]:
-            ben.claim(output_of(link))
-        anna.send(ticket["itemId"], 1)
+            ben.claim(link)
+        anna.send(ticket.item_id, 1)
 
         assert copy.is_look_due()
         found = copy.look(lambda *progress: told.append(progress))
 
         assert not copy.is_look_due()
         assert told[-1] == (2, 2)
-        assert {"foundAt"} <= set.intersection(*map(set, found))
+        assert all(each.found_at for each in found)
         anna.check()
-        for item_id in (vouchers, ticket["itemId"]):
+        for item_id in (vouchers, ticket.item_id):
             assert units(copy, item_id) == units(anna, item_id)
         kept = copy.outputs(vouchers, "given")
-        numbered = itemgetter("key", "number", "of")
+        numbered = attrgetter("key", "number", "of")
         assert set(map(numbered, kept)) == set(map(numbered, links[2:]))
-        lost = [each for each in copy.outputs() if each.get("spentElsewhere")]
-        assert all(each["isUnclear"] for each in lost)
+        lost = [each for each in copy.outputs() if each.spent_elsewhere]
+        assert all(each.is_unclear for each in lost)
         # It goes on where the other copy is.
         assert copy.look() == []
 
@@ -73,15 +78,15 @@ def test_links_behind_more_promised_ones_than_are_looked_for_are_found(anna):
     one, five = anna.outputs(item_id, "held")
     with copy_of(anna) as copy:
         # As the page does, which makes them later.
-        copy.store.change(five["key"], number=1, of=30, each=1)
+        copy.store.change(five, number=1, of=30, each=1)
         with anna.store.transaction() as records:
-            link = {"amount": one["amount"], "number": 31, "of": 31, "givenAt": 1}
-            swap(records, "split", [one], [link])
+            link = Part(one.amount, item_id, is_given=True, number=31, of=31)
+            records.put(swap(records, Kind.SPLIT, [one], [link]))
         anna.resume()
 
         [found] = copy.look()
 
-    assert found["number"] == 31
+    assert found.number == 31
 
 
 def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna):
@@ -91,8 +96,8 @@ def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna):
 
         other = sent(anna, item_id, 5)
 
-        assert link["secret"] != other["secret"]
-        assert [each.get("code") for each in anna.history()[:2]] == [
+        assert link.secret != other.secret
+        assert [each.code for each in anna.history()[:2]] == [
             None,
             "used_secret",
         ]
@@ -108,7 +113,7 @@ def test_what_a_copy_has_moved_is_found_where_it_is_missed(anna):
         copy.send(item_id, 2)
 
         # One chooses again, one is checked.
-        assert third.send(item_id, 4)["state"] == "done"
+        assert third.send(item_id, 4)
         anna.check()
 
         assert units(anna, item_id) == {"given": 6}
@@ -132,7 +137,7 @@ def test_what_a_copy_has_sent_before_is_found_when_it_is_carried_out_late(anna):
         anna.look()
         copy.resume()
 
-        assert [each["amount"] for each in anna.look()] == [5]
+        assert [each.amount for each in anna.look()] == [5]
 
 
 def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(anna):
@@ -144,7 +149,7 @@ def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(anna):
     ):
         link = sent(copy, item_id, 5)
         with pytest.raises(NoAnswerError):
-            third.claim(output_of(link))
+            third.claim(link)
         third.look()
         refusing.resume()
         assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
@@ -159,7 +164,7 @@ def test_a_look_that_finds_a_link_makes_no_claim_that_was_refused(anna):
     ):
         link = sent(copy, item_id, 5)
         with pytest.raises(ProblemError):
-            refusing.claim(output_of(link))
+            refusing.claim(link)
         third.look()
         assert units(third, item_id) == {"held": 1, "given": 5}
         copy.check()
@@ -179,9 +184,9 @@ def test_a_link_that_a_copy_has_made_is_not_called_sent_here(anna):
         with pytest.raises(ProblemError):
             copy.send(item_id, 5)
 
-        assert copy.history()[0]["state"] == "refused"
+        assert copy.history()[0].state == "refused"
         # Both know it, and one has handed it out.
-        assert [each["key"] for each in copy.outputs(item_id, "given")] == [link["key"]]
+        assert [each.key for each in copy.outputs(item_id, "given")] == [link.key]
 
 
 def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
@@ -189,21 +194,21 @@ def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
 ):
     item_id = minted(ben, 1, 5)
     link, other = (sent(ben, item_id, amount) for amount in (1, 2))
-    anna.claim(output_of(link))
+    anna.claim(link)
     with copy_of(anna) as copy:
         copy.ask(item_id, 3)
-        anna.claim(output_of(other))
+        anna.claim(other)
         ledger.expire_offers()
 
         copy.check()
 
-        assert copy.history()[0]["code"] == "offer_expired"
+        assert copy.history()[0].code == "offer_expired"
         assert units(copy, item_id) == units(anna, item_id) == {"held": 3}
 
 
 def test_an_offer_that_was_completed_as_it_expired_is_done(anna, ben):
     item_id = minted(ben, 1, 5)
-    offer = ben.deeds.offer(anna.ask(item_id, 5)["offerId"])
+    offer = ben.deeds.offer(anna.ask(item_id, 5).offer_id)
     told = httpx.get(f"{ben.deeds.base_url}/v1/offers/{offer.id}").json()
     expired = iter([httpx.Response(200, json={**told, "state": "expired"})])
 
@@ -217,13 +222,13 @@ def test_an_offer_that_was_completed_as_it_expired_is_done(anna, ben):
     with wallet_at(anna.store.path, anna.deeds.base_url, fates) as late:
         late.check()
 
-    assert anna.history()[0]["state"] == "done"
+    assert anna.history()[0].state == "done"
     assert units(anna, item_id) == {"held": 5}
 
 
 def test_a_payment_of_what_a_copy_has_moved_is_not_called_made(anna, ben):
     item_id = minted(anna, 1, 5)
-    offer = ben.deeds.offer(ben.ask(item_id, 5)["offerId"])
+    offer = ben.deeds.offer(ben.ask(item_id, 5).offer_id)
 
     def refuse(request):
         return "refused" if request.url.path.endswith("/complete") else "answered"
@@ -234,7 +239,7 @@ def test_a_payment_of_what_a_copy_has_moved_is_not_called_made(anna, ben):
         with pytest.raises(ProblemError):
             copy.complete(offer)
 
-        assert copy.history()[0]["state"] == "refused"
+        assert copy.history()[0].state == "refused"
 
 
 def test_what_was_carried_out_since_a_backup_may_be_spent_since(anna):
@@ -262,11 +267,11 @@ def test_what_is_claimed_after_a_look_is_not_called_unclear(anna, ben):
     with copy_of(anna) as copy:
         anna.merge(item_id)
         copy.look()
-        ben.claim(output_of(link))
+        ben.claim(link)
 
         [claimed] = copy.check()
 
-    assert (claimed["spentElsewhere"], claimed.get("isUnclear")) == (True, None)
+    assert (claimed.spent_elsewhere, claimed.is_unclear) == (True, False)
 
 
 def test_another_wallet_joins_and_is_looked_for(anna, ben):
@@ -283,7 +288,8 @@ def test_another_wallet_joins_and_is_looked_for(anna, ben):
     assert units(anna, item_id) == {"held": 4, "given": 2}
     # What is used next is of the own seed.
     [joined] = anna.outputs_of(anna.merge(item_id))
-    assert joined["secret"] == derive(own_seed(anna.store), item_id, "kept", 0)
+    secret = derive(own_seed(anna.store), item_id, "kept", 0)
+    assert joined.secret.reveal() == secret
     assert units(anna, mine) == {"held": 3}
 
 
@@ -293,13 +299,13 @@ def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben):
     ben.restore(anna.export(PASSPHRASE), PASSPHRASE)
 
     assert own_seed(ben.store) == own_seed(anna.store)
-    assert [each["key"] for each in used_seeds(ben.store)] == [own_seed(anna.store)]
+    assert [each.key for each in used_seeds(ben.store)] == [own_seed(anna.store)]
     # An older copy of its own numbers takes none of them back.
-    before = ben.store.all("numbers")
+    before = ben.store.all(Numbers)
     ben.send(item_id, 1)
-    raised = ben.store.all("numbers")
+    raised = ben.store.all(Numbers)
     ben.restore(anna.export(PASSPHRASE), PASSPHRASE)
-    assert ben.store.all("numbers") == raised != before
+    assert ben.store.all(Numbers) == raised != before
 
 
 def test_a_file_of_before_seeds_gets_one_when_it_is_opened(anna):
@@ -311,8 +317,8 @@ def test_a_file_of_before_seeds_gets_one_when_it_is_opened(anna):
 
     for _ in range(2):
         with wallet_at(path, anna.deeds.base_url) as opened:
-            seeds = opened.store.all("seeds")
-    assert [each["isOwn"] for each in seeds] == [True]
+            seeds = opened.store.all(Seed)
+    assert [each.is_own for each in seeds] == [True]
 
 
 def said(*answers):
@@ -345,13 +351,13 @@ def test_a_service_that_tells_lies_changes_nothing(anna, monkeypatch, fates):
     monkeypatch.setattr(finding, "_NUMBERS_MAX", 20)
     item_id = minted(anna, 2, 5)
     with copy_of(anna, fates=fates) as copy:
-        before = copy.outputs(), copy.store.all("numbers")
+        before = copy.outputs(), copy.store.all(Numbers)
 
         with pytest.raises(FindingError, match="does not add up"):
             copy.look()
 
-        assert (copy.outputs(), copy.store.all("numbers")) == before
-        assert copy.send(item_id, 5)["state"] == "done"
+        assert (copy.outputs(), copy.store.all(Numbers)) == before
+        assert copy.send(item_id, 5)
 
 
 def test_a_look_that_was_broken_off_goes_on(anna):
@@ -364,4 +370,4 @@ def test_a_look_that_was_broken_off_goes_on(anna):
             copy.look(Mock(side_effect=KeyboardInterrupt))
 
         assert copy.is_look_due()
-        assert [each["itemId"] for each in copy.look()] == items[1:]
+        assert [each.item_id for each in copy.look()] == items[1:]

@@ -1,8 +1,14 @@
 """The service as programs use it, over lines that lose requests and answers."""
 
+import gzip
+import json
 import logging
+import time
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from datetime import UTC
+from socket import create_server
+from threading import Thread
 
 import httpx
 import pytest
@@ -13,13 +19,15 @@ from deeds_client.errors import (
     InvalidInputError,
     NoAnswerError,
     ProblemError,
+    plain,
 )
 from deeds_client.service import Deeds
-from deeds_client.values import AMOUNT_MAX, Item, Output, Units
+from deeds_client.values import AMOUNT_MAX, Item, Output, Secret, Units
+from deeds_client.version import __version__
 from tests.support.marker import MARK
 
 NOWHERE = f"deed_{'0' * 26}"
-MINE = Output(5, NOWHERE, MARK)
+MINE = Output(5, NOWHERE, Secret(MARK))
 LOST, UNANSWERED = "lost", "answer lost"
 
 
@@ -47,7 +55,7 @@ def five(deeds):
 
 
 def test_units_are_minted_swapped_and_traded(deeds):
-    two = Output(2, "deed_", "s3cret")
+    two = Output(2, "deed_", Secret("s3cret"))
     five, two = deeds.mint([5, two], metadata={"name": "Night Choir"})
     item_id = five.item_id
     outputs = [Output.fresh(3, item_id), Output.fresh(2, item_id)]
@@ -60,6 +68,7 @@ def test_units_are_minted_swapped_and_traded(deeds):
     assert states == ["spent", "spent", "unspent", "unspent", "unspent"]
     assert (offer.state, offer.gives) == ("open", ())
     assert offer.wants == (Units(item_id, 2),)
+    assert offer.expires_at.tzinfo is UTC
     assert deeds.offer(offer.id).state == "completed"
     assert deeds.item(item_id) == Item(item_id, 7, '{"name":"Night Choir"}')
 
@@ -71,6 +80,8 @@ FAULTS = {
     "another answer": httpx.Response(200, json={"success": "yes"}),
     "deep JSON": httpx.Response(200, content=b"[" * 100_000),
     "a redirect": httpx.Response(302, headers={"Location": "https://a.com/"}),
+    "a redirect to nowhere": httpx.Response(302, headers={"Location": "http://xn--/"}),
+    "a cookie": httpx.Response(200, headers={"Set-Cookie": f"a=; max-age={10**400}"}),
     "a refusal of another": httpx.Response(403, json={"code": "rest_forbidden"}),
     "a defect": problem(500, "internal"),
     "a busy gateway": httpx.Response(503, headers={"Retry-After": "3"}),
@@ -138,12 +149,15 @@ def test_a_refusal_that_follows_a_lost_answer_is_told(line, deeds, five):
     assert deeds.check([five]) == ["unspent"]
 
 
-def test_a_wait_that_is_too_long_is_left_to_the_caller(line):
+@pytest.mark.parametrize(
+    ("text", "wait_s"), [("3600", 3600), ("86401", 86400), ("9" * 5000, 86400)]
+)
+def test_a_wait_that_is_too_long_is_left_to_the_caller(line, text, wait_s):
     with pytest.raises(ProblemError) as caught:
-        line(problem(429, "too_many_failures", "3600")).swap([MINE], [MINE])
+        line(problem(429, "too_many_failures", text)).swap([MINE], [MINE])
 
     told = caught.value
-    assert (told.status, told.attempts, told.retry_after_s) == (429, 1, 3600)
+    assert (told.status, told.attempts, told.retry_after_s) == (429, 1, wait_s)
 
 
 @pytest.mark.parametrize("told", [True, False, None, 1, "true"])
@@ -154,6 +168,23 @@ def test_a_refusal_is_final_only_where_the_service_says_so(line, five, told):
         deeds.swap([five], [Output.fresh(5, five.item_id)])
 
     assert caught.value.is_final == (told is True)
+
+
+def test_what_a_refusal_says_is_one_line_without_controls(line):
+    told = {"title": "\x1b[1mNo\n\u202e”", "detail": "d " * 999, "index": -1}
+
+    with pytest.raises(ProblemError) as caught:
+        line(problem(400, "spent_input", **told)).swap([MINE], [MINE])
+
+    assert str(caught.value) == f"[1mNo. {'d ' * 250}"
+    assert caught.value.index is None
+    assert plain("“a”\t\x00b\u2028\ud800c", 4) == "a b "
+
+
+@pytest.mark.parametrize("code", ["", "Spent", "a b", "a" * 65, "spent\n", 5, None])
+def test_a_refusal_whose_code_has_another_form_is_no_refusal(line, code):
+    with pytest.raises(NoAnswerError):
+        line(*[problem(400, code)] * 5).swap([MINE], [MINE])
 
 
 ITEM = {"id": NOWHERE, "total": 5, "metadata": None}
@@ -169,7 +200,7 @@ ASKS = {
     "offer": (lambda deeds: deeds.offer(OFFER["offerId"]), OFFER),
     "make_offer": (lambda deeds: deeds.make_offer([], [MINE]), OFFER),
     "item": (lambda deeds: deeds.item(NOWHERE), ITEM),
-    "find": (lambda deeds: deeds.find(NOWHERE, ["a"]), {"outputs": [None]}),
+    "find": (lambda deeds: deeds.find(NOWHERE, [Secret("a")]), {"outputs": [None]}),
     "check": (lambda deeds: deeds.check([MINE]), {"states": ["unspent"]}),
 }
 FOUND = {"amount": 5, "state": "spent"}
@@ -177,7 +208,12 @@ WRONG = [
     ("mint", "itemId", "item_1"),
     ("make_offer", "offerId", "offer_1"),
     ("offer", "wants", [{"itemId": NOWHERE, "amount": 0}]),
+    ("offer", "gives", None),
+    ("offer", "state", "lost"),
     ("offer", "expiresAt", "soon"),
+    ("offer", "expiresAt", "2026-12-01T10:00"),
+    ("offer", "expiresAt", "0001-01-01T00:00+01:00"),
+    ("item", "metadata", {}),
     ("item", "total", AMOUNT_MAX + 1),
     ("item", "total", True),
     ("find", "outputs", []),
@@ -202,6 +238,11 @@ def test_an_answer_of_another_form_is_no_answer(line, verb, field, value):
     ask(deeds)
 
 
+def test_a_defect_of_our_own_is_not_taken_for_a_lost_answer(line):
+    with pytest.raises(TypeError):
+        line()._ask("/v1/info", lambda answer: answer + 1)
+
+
 def test_outputs_are_checked_in_batches_in_order(line, five):
     deeds = line()
     others = [Output.fresh(5, five.item_id) for _ in range(6)]
@@ -210,6 +251,9 @@ def test_outputs_are_checked_in_batches_in_order(line, five):
     assert deeds.check([]) == []
     paths = [request.url.path for request in deeds.requests]
     assert paths == ["/v1/info", "/v1/check", "/v1/check"]
+    headers = deeds.requests[0].headers
+    assert headers["Accept-Encoding"] == "identity"
+    assert headers["User-Agent"] == f"deeds-client/{__version__}"
 
 
 @pytest.mark.parametrize(
@@ -222,6 +266,9 @@ def test_outputs_are_checked_in_batches_in_order(line, five):
         "http://u:p@h",
         "http://h:port",
         "http://\x00",
+        "http://xn--",
+        "http://h?",
+        "http://h/#a",
     ],
 )
 def test_an_address_that_is_none_is_refused(text):
@@ -258,12 +305,68 @@ def test_a_service_of_another_kind_is_told(line, url, answer):
         line(*[answer] * 5).info()
 
 
+OK = b"HTTP/1.1 200 OK\r\n"
+RIGHT = json.dumps(ITEM).encode()
+
+
+def slowly(*parts):
+    yield from parts
+    for _ in range(300):
+        time.sleep(0.02)
+        yield b"H"
+
+
+HOSTILE = {
+    "too large": ([OK, b"\r\n", RIGHT, b" " * 2**22], 200),
+    "gzip": ([OK, b"Content-Encoding: gzip\r\n\r\n", gzip.compress(RIGHT)], 200),
+    "a slow header": (slowly(OK, b"A: "), 0),
+    "a slow body": (slowly(OK, b"\r\n"), 0),
+}
+
+
+@pytest.mark.parametrize(("parts", "status"), HOSTILE.values(), ids=HOSTILE)
+def test_no_answer_is_large_compressed_or_late(parts, status):
+    def answer():
+        with suppress(OSError), listener.accept()[0] as connection:
+            connection.recv(65536)
+            for part in parts:
+                connection.sendall(part)
+
+    with create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        Thread(target=answer).start()
+        begun = time.monotonic()
+        deeds = Deeds(url, tries=1, deadline_s=9 if status else 0.4)
+        with deeds, pytest.raises(NoAnswerError) as caught:
+            deeds.item(NOWHERE)
+
+    assert caught.value.status == status
+    assert time.monotonic() - begun < 3
+
+
+def test_no_wait_is_begun_that_would_outlast_the_deadline():
+    busy = httpx.MockTransport(lambda _: BUSY)
+    deeds = Deeds("http://h", transport=busy, deadline_s=7, sleep=None)
+    with deeds, pytest.raises(ProblemError):
+        deeds.item(NOWHERE)
+
+
+def test_repeated_requests_and_replayed_answers_are_logged(line, five, caplog):
+    caplog.set_level(logging.INFO, "deeds_client")
+
+    line(UNANSWERED).swap([five], [Output.fresh(5, five.item_id)])
+
+    again, replayed = [each.message for each in caplog.records if "deeds" in each.name]
+    assert again.startswith("/v1/swap: request 1: ReadTimeout, sent again in 0.")
+    assert replayed == "/v1/swap: answered as the first time"
+
+
 CALLS = {
     "swap": lambda deeds: deeds.swap([MINE], [MINE]),
     "complete": lambda deeds: deeds.complete(OFFER["offerId"], [MINE], []),
-    "mint": lambda deeds: deeds.mint([Output(5, "deed_", MARK)] * 2),
-    "check": lambda deeds: deeds.check([MINE]) and Output(0, NOWHERE, MARK),
-    "find": lambda deeds: deeds.find(NOWHERE, [MARK]),
+    "mint": lambda deeds: deeds.mint([Output(5, "deed_", Secret(MARK))] * 2),
+    "check": lambda deeds: deeds.check([MINE]) and Output(0, NOWHERE, MINE.secret),
+    "find": lambda deeds: deeds.find(NOWHERE, [MINE.secret]),
     "parse": lambda _: Output.parse(f"5.{NOWHERE}.{MARK}"),
 }
 LEAKS = {

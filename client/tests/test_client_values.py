@@ -4,13 +4,13 @@ import pytest
 
 from deeds.domain.raw_output import is_strong_secret
 from deeds_client.errors import InvalidInputError
-from deeds_client.values import AMOUNT_MAX, Item, Output
+from deeds_client.values import AMOUNT_MAX, Item, Output, Secret
 
 ID = f"deed_{'x' * 26}"
 RAW_OUTPUTS = {
-    f"+5.{ID}.s3cret": Output(5, ID, "s3cret"),
-    f"+{AMOUNT_MAX}.deed_.a.b+c\n ": Output(AMOUNT_MAX, "deed_", "a.b+c\n "),
-    f"+1.{ID}.{'😀' * 32}": Output(1, ID, "😀" * 32),
+    f"+5.{ID}.s3cret": Output(5, ID, Secret("s3cret")),
+    f"+{AMOUNT_MAX}.deed_.a.b+c\n ": Output(AMOUNT_MAX, "deed_", Secret("a.b+c\n ")),
+    f"+1.{ID}.{'😀' * 32}": Output(1, ID, Secret("😀" * 32)),
 }
 
 
@@ -54,14 +54,14 @@ def test_what_is_no_amount_is_refused(amount):
         Output.fresh(amount)
 
 
-@pytest.mark.parametrize(("item_id", "secret"), [(ID, 5), (f"{ID}.a", "a")])
+@pytest.mark.parametrize(("item_id", "secret"), [(ID, ""), (f"{ID}.a", "a")])
 def test_no_output_is_made_of_other_parts(item_id, secret):
     with pytest.raises(InvalidInputError):
-        Output(5, item_id, secret)
+        Output(5, item_id, Secret(secret))
 
 
 def test_secrets_are_strong_as_the_service_has_it():
-    assert is_strong_secret(Output.fresh(5).secret)
+    assert is_strong_secret(Output.fresh(5).secret.reveal())
     assert Output.fresh(5).secret != Output.fresh(5).secret
 
 

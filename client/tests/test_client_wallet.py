@@ -8,7 +8,7 @@ import psutil
 import pytest
 from client_walk import live_at_once, sent, units, wallet_at
 
-from deeds_client import records as records_module
+from deeds_client import store as store_module
 from deeds_client.errors import (
     InvalidInputError,
     NoAnswerError,
@@ -16,8 +16,9 @@ from deeds_client.errors import (
     WalletError,
     WalletFileError,
 )
-from deeds_client.records import Store, output_of
 from deeds_client.service import Deeds
+from deeds_client.store import Store
+from deeds_client.values import Units
 from deeds_client.wallet import Wallet
 
 
@@ -29,15 +30,11 @@ def refused(code):
 
 
 def amounts(wallet, item_id):
-    return sorted(each["amount"] for each in wallet.outputs(item_id, "held"))
+    return sorted(each.amount for each in wallet.outputs(item_id, "held"))
 
 
 def minted(wallet, *parts):
-    return wallet.mint(parts)["itemId"]
-
-
-def link(wallet, item_id, amount):
-    return output_of(sent(wallet, item_id, amount))
+    return wallet.mint(parts).item_id
 
 
 def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
@@ -45,11 +42,11 @@ def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
 
     operation = anna.mint([5, 2], metadata=metadata)
 
-    assert (operation["state"], operation["amount"]) == ("done", 7)
-    assert units(anna, operation["itemId"]) == {"held": 7}
-    known = anna.item(operation["itemId"])
-    assert known == anna.deeds.item(operation["itemId"])
-    assert known.name == "Choir"
+    assert (operation.state, operation.amount) == ("done", 7)
+    assert units(anna, operation.item_id) == {"held": 7}
+    known, told = anna.item(operation.item_id), anna.deeds.item(operation.item_id)
+    assert (known.metadata, known.total) == (told.metadata, told.total)
+    assert (known.name, known.is_minted) == ("Choir", True)
 
 
 def test_a_mint_of_nothing_is_refused(anna):
@@ -59,41 +56,40 @@ def test_a_mint_of_nothing_is_refused(anna):
 
 def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben):
     item_id = minted(anna, 5)
-    given = link(anna, item_id, 2)
+    given = sent(anna, item_id, 2)
     assert units(anna, item_id) == {"given": 2, "held": 3}
 
     claimed = ben.claim(given)
 
     assert units(ben, item_id) == {"held": 2}
-    for output in (given, output_of(ben.outputs_of(claimed)[0])):
+    for output in (given, ben.outputs_of(claimed)[0]):
         with refused("already_claimed"):
             ben.claim(output)
     [noticed] = anna.check()
-    assert (noticed["state"], noticed["amount"]) == ("spent", 2)
+    assert (noticed.state, noticed.amount) == ("spent", 2)
     assert units(anna, item_id) == {"held": 3}
 
 
 def test_a_claim_of_an_own_link_takes_it_back(anna):
     item_id = minted(anna, 5)
-    given = link(anna, item_id, 3)
+    given = sent(anna, item_id, 3)
 
-    assert anna.claim(given)["kind"] == "takeBack"
+    assert anna.claim(given).kind == "takeBack"
     assert units(anna, item_id) == {"held": 5}
 
 
 def test_links_that_were_not_claimed_are_taken_back(anna, ben):
     item_id = minted(anna, 6)
-    given = [link(anna, item_id, 2) for _ in range(3)]
-    keys = [f"{item_id}.{output.secret}" for output in given]
+    given = [sent(anna, item_id, 2) for _ in range(3)]
     ben.claim(given[1])
 
     with refused("spent_input"):
-        anna.take_back(keys)
+        anna.take_back(given)
     assert units(anna, item_id) == {"given": 4}
 
-    assert anna.take_back(keys)["amount"] == 4
+    assert anna.take_back(given).amount == 4
     with refused("not_given"):
-        anna.take_back(keys)
+        anna.take_back(given)
     assert units(anna, item_id) == {"held": 4}
 
 
@@ -115,34 +111,32 @@ def test_parts_are_split_and_joined_as_many_as_fit(anna):
 
 def test_a_trade_is_completed_with_several_parts_once(anna, ben):
     mine, theirs = minted(anna, 5), minted(ben, 3, 4)
-    trading = anna.trade((mine, 2), (theirs, 7))
-    assert trading["state"] == "open"
+    trading = anna.trade(Units(mine, 2), Units(theirs, 7))
+    assert trading.state == "open"
     assert units(anna, mine) == {"offered": 2, "held": 3}
-    offer = anna.deeds.offer(trading["offerId"])
+    offer = anna.deeds.offer(trading.offer_id)
     with refused("own_offer"):
         anna.complete(offer)
 
     assert ben.complete(offer) == ben.complete(offer)
 
     # A withdrawal that comes too late finds it done.
-    with refused("spent_input"):
-        anna.take_back(trading["inputs"])
-    anna.check()
+    assert anna.cancel(trading).state == "done"
     assert (units(anna, mine), units(anna, theirs)) == ({"held": 3}, {"held": 7})
     assert (units(ben, mine), units(ben, theirs)) == ({"held": 2}, {})
 
 
 def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben):
     item_id = minted(anna, 1, 2, 4)
-    one, two, _ = sorted(anna.outputs(item_id), key=lambda each: each["amount"])
-    ben.claim(output_of(one))
+    one, two, _ = sorted(anna.outputs(item_id), key=lambda each: each.amount)
+    ben.claim(one)
     with anna.store.transaction() as records:
-        records.change(two["key"], amount=3)
+        records.change(two, amount=3)
     progress = []
 
     changed = anna.check(lambda *done_of_all: progress.append(done_of_all))
 
-    assert {each["amount"] for each in changed} == {1, 3}
+    assert {each.amount for each in changed} == {1, 3}
     assert units(anna, item_id) == {"unknown": 3, "held": 4}
     done_count, all_count = progress[-1]
     assert done_count == all_count
@@ -156,14 +150,14 @@ def test_what_was_refused_and_carried_out_late_is_made(anna, open_wallet):
     two = anna.outputs(item_id, "void")[0]
 
     for sending in anna.history()[:2]:
-        anna.deeds.send("/v1/swap", sending["body"], sending["key"])
+        anna.deeds.send("/v1/swap", sending.body, sending.key)
     # The claim spends what is not known to be made.
-    anna.claim(output_of(two))
+    anna.claim(two)
     anna.check()
 
     assert units(anna, item_id) == {"given": 3, "held": 2}
-    sendings = [each for each in anna.history() if each["kind"] == "send"]
-    assert [each["state"] for each in sendings] == ["done", "done"]
+    sendings = [each for each in anna.history() if each.kind == "send"]
+    assert [each.state for each in sendings] == ["done", "done"]
 
 
 def test_a_check_is_not_confused_by_what_is_sent_meanwhile(anna, open_wallet):
@@ -194,14 +188,14 @@ def test_what_another_process_has_settled_is_not_refused(anna, ben, open_wallet)
 
     def settle():
         [asked] = ben.resume()
-        anna.complete(anna.deeds.offer(asked["offerId"]))
+        anna.complete(anna.deeds.offer(asked.offer_id))
         ben.check()
 
     asking = open_wallet("ben", "/offers", iter([settle, None]).__next__)
     unlucky = open_wallet("ben", "/offers", lambda: ben.resume() and "refused")
 
-    assert asking.ask(item_id, 2)["state"] == "done"
-    assert unlucky.ask(item_id, 1)["state"] == "open"
+    assert asking.ask(item_id, 2).state == "done"
+    assert unlucky.ask(item_id, 1).state == "open"
     assert units(ben, item_id) == {"held": 2, "coming": 1}
 
 
@@ -210,50 +204,44 @@ def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
 
     def live():
         with refused("not_enough"), wallet_at(tmp_path / "anna", url) as wallet:
-            while wallet.send(item_id, 1)["state"] == "done":
+            while wallet.send(item_id, 1):
                 pass
 
     assert live_at_once(live, live, live) == [False] * 3
     assert units(anna, item_id) == {"given": 9}
 
 
-def test_a_job_that_two_processes_begin_at_once_makes_one_series(
+def test_a_series_that_two_processes_begin_at_once_makes_one_series(
     anna, ben, open_wallet
 ):
     other = []
     meanwhile = open_wallet(
-        "anna", "/mint", lambda: other.extend(anna.issue("a", 5, 2))
+        "anna", "/mint", lambda: other.extend(anna.issue(5, 2, reference="a"))
     )
 
-    links = meanwhile.issue("a", 5, 2)
-    ben.claim(output_of(links[1]))
+    links = meanwhile.issue(5, 2, reference="a")
+    ben.claim(links[1].output)
     anna.check()
 
-    assert [each["key"] for each in links] == [each["key"] for each in other]
-    assert [each["number"] for each in anna.issue("a", 5, 2)] == [1, 3, 4, 5]
-
-
-@pytest.mark.parametrize(("count", "each"), [(6, 2), (10, 1)])
-def test_a_job_is_not_begun_again_with_another_count(anna, count, each):
-    anna.issue("a", 5, 2)
-
-    with pytest.raises(InvalidInputError, match="was begun with"):
-        anna.issue("a", count, each)
+    assert [each.link for each in links] == [each.link for each in other]
+    left = anna.issue(5, 2, reference="a")
+    assert [each.output.number for each in left] == [1, 3, 4, 5]
 
 
 def test_a_refused_batch_of_links_is_not_made_besides_its_successor(anna, open_wallet):
     def deliver_late():
         with refused("spent_input"):
-            anna.deeds.send("/v1/swap", late["body"], late["key"])
+            anna.deeds.send("/v1/swap", late.body, late.key)
 
     fates = iter(["answered", "refused", deliver_late, "answered"])
     unlucky = open_wallet("anna", "/swap", fates.__next__)
     with refused("body_too_large"):
-        unlucky.issue("a", 9)
+        unlucky.issue(9, reference="a")
     late, made = anna.history()[:2]
-    anna.take_back([each["key"] for each in anna.outputs_of(made)[:3]])
+    anna.take_back(anna.outputs_of(made)[:3])
 
-    assert [each["number"] for each in unlucky.issue("a", 9)] == [4, 5, 6, 7, 8, 9]
+    left = unlucky.issue(9, reference="a")
+    assert [each.output.number for each in left] == [4, 5, 6, 7, 8, 9]
 
 
 def test_a_wallet_is_a_file_of_one_service(anna):
@@ -284,7 +272,7 @@ def test_a_file_that_cannot_be_used_is_left_as_it_is_and_closed(tmp_path):
 
 def test_only_its_owner_reads_a_wallet_and_its_journal(anna):
     with anna.store.transaction() as records:
-        records.put("notes", {"key": "a"})
+        records.put_note("a")
         paths = anna.store.path.parent.glob("anna*")
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
 
@@ -295,7 +283,7 @@ def test_only_its_owner_reads_a_wallet_and_its_journal(anna):
 SPOILT = {
     "another kind": ("PRAGMA user_version = 1", "is not a wallet"),
     "newer": (
-        f"PRAGMA user_version = {records_module._FORMAT + 1}",
+        f"PRAGMA user_version = {store_module._FORMAT + 1}",
         "newer deeds-wallet",
     ),
     "locked": ("BEGIN EXCLUSIVE", "in use by another program"),
@@ -304,7 +292,7 @@ SPOILT = {
 
 @pytest.mark.parametrize(("statement", "said"), SPOILT.values(), ids=SPOILT)
 def test_a_file_that_is_no_wallet_is_left_as_it_is(anna, monkeypatch, statement, said):
-    monkeypatch.setattr(records_module, "_BUSY_S", 0.01)
+    monkeypatch.setattr(store_module, "_BUSY_S", 0.01)
     path = anna.store.path
     anna.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as other:

@@ -74,7 +74,7 @@ def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(
         terminal.look()
         terminal.send(item_id, 5)
         path.write_text(terminal.export(PASSPHRASE))
-        theirs = sorted(each["amount"] for each in terminal.outputs("", "given"))
+        theirs = sorted(each.amount for each in terminal.outputs("", "given"))
 
     for phone in (page, other):
         follow(phone, "All deeds")

@@ -19,7 +19,7 @@ const CHECKED_VERSION = 4;
 // bounds: less is no protection, more would only hang the page.
 const ITERATIONS = 600_000;
 const ITERATIONS_MIN = 100_000;
-const ITERATIONS_MAX = 10_000_000;
+const ITERATIONS_MAX = 2_000_000;
 const SALT_BYTES = 16;
 const IV_BYTES = 12;
 const KDF = { name: "PBKDF2", hash: "SHA-256" };

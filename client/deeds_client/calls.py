@@ -1,0 +1,256 @@
+"""Calls of a server that is not trusted: bounded, and repeated until it answers.
+
+Each answer has a bound, each call a deadline. No URL, log record or error holds a
+secret.
+"""
+
+import json
+import logging
+import math
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from http.cookiejar import CookieJar
+from typing import Any, TypeVar
+
+import httpx
+
+from deeds_client.errors import (
+    CallError,
+    InvalidInputError,
+    NoAnswerError,
+    ProblemError,
+    plain,
+)
+from deeds_client.values import member, parse_json
+from deeds_client.version import __version__
+
+T = TypeVar("T")
+Parse = Callable[[Any], T]
+Key = str | None
+
+_ANSWER_BYTES_MAX = 4 * 2**20  # A service's bodies have 1 MiB, if it has not set more.
+_BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
+_SUCCESSES = range(200, 300)
+_CLIENT_ERRORS = range(400, 500)
+_RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller,
+_DAY_S = 24 * 60 * 60.0  # who is told of no longer one.
+# Up to twice as long before the second request, and up to 8 s before any.
+_WAIT_S = 0.25
+_CODE = re.compile("[a-z][a-z0-9_]{0,63}")
+_DETAIL_LENGTH_MAX = 500
+_HEADERS = {
+    # A small compressed answer may be a very large one.
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+    "User-Agent": f"deeds-client/{__version__}",
+}
+
+_log = logging.getLogger("deeds_client")
+
+
+class Calls:
+    """Calls of the server at `base_url`; the arguments are those of `Deeds`.
+
+    Raise InvalidInputError if that is no address.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        tries: int,
+        timeout: float,
+        deadline_s: float,
+        sleep: Callable[[float], object],
+        options: Mapping[str, Any],
+    ) -> None:
+        self.base_url = _parse_address(base_url)
+        self._tries = tries
+        self._timeout_s = timeout
+        self._deadline_s = deadline_s
+        self._sleep = sleep
+        # httpx reads where a redirect leads, followed or not, and fails at some.
+        hooks = {"response": [lambda each: each.headers.pop("Location", None)]}
+        options = {
+            "base_url": self.base_url,
+            "event_hooks": hooks,
+            "cookies": _NoCookies(),
+            **options,
+        }
+        # By process: on the connections of its parent each would read the other's
+        # answers.
+        self._http = cache(lambda _pid: httpx.Client(**options))
+        self._http(os.getpid())
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        self._http(os.getpid()).close()
+
+    def ask(self, path: str, parse: Parse[T], body: Any = None, key: Key = None) -> T:
+        """Return what `parse` makes of the answer; with a body it is a POST.
+
+        Where `parse` raises InvalidInputError, it is no answer. Raise ProblemError if
+        the service refused, NoAnswerError if nothing of its own came.
+        """
+        deadline = _Deadline(self._deadline_s, self._timeout_s)
+        is_lost = False
+        for attempts in range(1, self._tries + 1):
+            answer = self._exchange(path, body, key, deadline)
+            with suppress(InvalidInputError):
+                return parse(answer.told_by(_SUCCESSES))
+            about = (answer.status, answer.wait_s, key, self.base_url, attempts)
+            error: CallError = NoAnswerError(*about)
+            with suppress(InvalidInputError):
+                error = ProblemError(*about, **_parse_problem(answer))
+            if isinstance(error, NoAnswerError):
+                is_lost = True
+            elif answer.status not in _BUSY:
+                raise error
+            longest_s = _WAIT_S * 2 ** min(attempts, 5)
+            wait_s = answer.wait_s + random.uniform(0, longest_s)  # noqa: S311
+            is_too_long = answer.wait_s > _RETRY_AFTER_S_MAX
+            if attempts == self._tries or is_too_long or wait_s > deadline.left_s():
+                break
+            outcome = (path, attempts, answer.outcome, wait_s)
+            _log.info("%s: request %d: %s, sent again in %.1f s", *outcome)
+            self._sleep(wait_s)
+        # That nothing was done is said of the last request alone.
+        raise NoAnswerError(*about) if is_lost else error
+
+    def _exchange(
+        self, path: str, body: Any, key: Key, deadline: "_Deadline"
+    ) -> "_Answer":
+        """Send a request once, and return the answer, or what kept it away."""
+        method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
+        headers = dict(_HEADERS)
+        if key:
+            headers["Idempotency-Key"] = key
+        request = self._http(os.getpid()).stream(
+            method,
+            path,
+            content=content,
+            headers=headers,
+            timeout=deadline.timeout(),
+            follow_redirects=False,
+        )
+        try:
+            with request as response:
+                read = _read(response)
+        except httpx.HTTPError as error:
+            return _Answer(type(error).__name__)
+        if response.headers.get("Idempotency-Replayed") == "true":
+            _log.info("%s: answered as the first time", path)
+        status = response.status_code
+        return _Answer(str(status), status, response.headers, read)
+
+
+class _NoCookies(CookieJar):
+    """Keeps no cookies: the service has none, and some make a jar warn of a bug."""
+
+    def extract_cookies(self, *_: object) -> None:
+        pass
+
+
+class _Deadline:
+    """The end of a call, given to httpx as the timeout of each wait for the network.
+
+    A constant one bounds each wait alone: a server that sends a byte a second never
+    exceeds it. But httpcore calls `socket.settimeout` before each, which takes an
+    `__index__` too: so it is told each time what is left.
+    """
+
+    def __init__(self, seconds: float, timeout_s: float) -> None:
+        self._ends_at = time.monotonic() + seconds
+        self._timeout_s = timeout_s
+
+    def left_s(self) -> float:
+        return self._ends_at - time.monotonic()
+
+    def timeout(self) -> httpx.Timeout:
+        network: Any = self
+        return httpx.Timeout(network, pool=self.left_s())
+
+    def __index__(self) -> int:
+        left_s = self.left_s()
+        if left_s <= 0:
+            raise TimeoutError
+        return math.ceil(min(left_s, self._timeout_s))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came of a request: no status if no whole answer did."""
+
+    outcome: str  # In a word, for the log.
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes = b""
+
+    @property
+    def wait_s(self) -> float:
+        """What Retry-After says, in seconds. Of dates nothing is known."""
+        text = self.headers.get("Retry-After", "")
+        return min(float(text), _DAY_S) if text.isdecimal() else 0.0
+
+    def told_by(self, statuses: Container[int]) -> Any:
+        """Return the JSON of an answer of these statuses.
+
+        Raise InvalidInputError where it is another.
+        """
+        if self.status not in statuses:
+            raise InvalidInputError("This is an answer of another status.")
+        return parse_json(self.content)
+
+
+def _read(response: httpx.Response) -> bytes:
+    """Return the body, if it is not compressed and not too large."""
+    content = bytearray()
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        return b""
+    for chunk in response.iter_bytes():
+        content += chunk
+        if len(content) > _ANSWER_BYTES_MAX:
+            return b""
+    return bytes(content)
+
+
+def _parse_address(text: str) -> str:
+    try:
+        url = httpx.URL(text.strip())
+        is_whole = url.scheme in ("http", "https") and url.host and not url.userinfo
+    except (httpx.InvalidURL, UnicodeError):
+        is_whole = False
+    if not is_whole or {*"?#"} & {*text}:
+        raise InvalidInputError(
+            "A service's address looks like https://deeds.example.com, without ? or #."
+        )
+    return str(url).rstrip("/")
+
+
+def _parse_problem(answer: _Answer) -> dict[str, Any]:
+    """Return what the service says of a request that it refused.
+
+    Raise InvalidInputError where it says nothing, or another server speaks.
+    """
+    told = answer.told_by((*_CLIENT_ERRORS, *_BUSY))
+    code = member(told, "code", str)
+    # Others that answer at this address may have codes too, and know nothing of a
+    # change.
+    media_type = answer.headers.get("Content-Type", "")
+    is_ours = media_type.startswith("application/problem+json")
+    if not is_ours or not _CODE.fullmatch(code) or code == "ledger_in_doubt":
+        raise InvalidInputError("This is no refusal.")
+    index = told.get("index")
+    return {
+        "code": code,
+        "title": plain(member(told, "title", str)),
+        "detail": plain(member(told, "detail", str), _DETAIL_LENGTH_MAX),
+        "index": index if type(index) is int and index >= 0 else None,
+        "is_final": told.get("isFinal") is True and answer.status in _CLIENT_ERRORS,
+    }

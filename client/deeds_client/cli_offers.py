@@ -1,0 +1,141 @@
+"""Commands that make offers, complete and end them."""
+
+import re
+from collections.abc import Sequence
+
+import click
+
+from deeds_client import links
+from deeds_client.commands import Result, about, amount, deed, is_json, main, show
+from deeds_client.errors import InvalidInputError, WalletError
+from deeds_client.names import complete_name, find, title
+from deeds_client.records import MAKINGS, Operation
+from deeds_client.rows import local_time
+from deeds_client.terminal import confirm, say
+from deeds_client.values import OperationState, Units
+from deeds_client.wallet import Wallet
+
+_DAY_S = 24 * 60 * 60
+_EXPIRES_IN_S = range(60, 30 * _DAY_S + 1)  # Contract, part 3.
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 60 * 60, "d": _DAY_S}
+
+expires = click.option(
+    "--expires", default="7d", help="How long it is open: seconds, 15m, 2h or 7d."
+)
+
+
+@main.command(epilog='Example: deeds-wallet ask 2 "Night Choir" --expires 15m --wait')
+@amount
+@deed
+@expires
+@click.option("--wait", is_flag=True, help="Wait until it is paid. Ctrl-C ends that.")
+@about
+def ask(
+    wallet: Wallet,
+    amount: int,
+    item_id: str,
+    expires: str,
+    *,
+    wait: bool,
+    **about: str | None,
+) -> Result:
+    """Ask for AMOUNT units of a DEED, by a link."""
+    asked = wallet.ask(item_id, amount, _seconds(expires), **about)
+    if wait and asked.state == OperationState.OPEN:
+        asked = _wait(wallet, asked)
+        is_well = asked.state == OperationState.DONE
+        return Result([asked], code=0 if is_well else 1)
+    return _made(asked)
+
+
+def _made(offer: Operation) -> Result:
+    # One that is known by its reference may have expired.
+    return Result([offer], code=1 if offer.state == OperationState.REFUSED else 0)
+
+
+def _wait(wallet: Wallet, asked: Operation) -> Operation:
+    """Show what is to be paid, and return it as it is in the end."""
+    try:
+        if is_json():
+            # A program reads one array, at the end.
+            say(links.offer_link(wallet.deeds.base_url, asked.offer_id or ""))
+        else:
+            show(wallet, Result([asked]))
+        return wallet.wait_paid(asked)
+    except KeyboardInterrupt:
+        until = asked.expires_at and local_time(asked.expires_at)
+        said = f"Not paid yet. It can be paid until {until}: deeds-wallet check"
+        raise KeyboardInterrupt(said) from None
+
+
+@main.command(epilog='Example: deeds-wallet trade 2 Cider 1 "Night Choir"')
+@amount
+@deed
+@click.argument("wanted_amount", type=int)
+@click.argument("wanted", shell_complete=complete_name)
+@expires
+@about
+def trade(
+    wallet: Wallet,
+    amount: int,
+    item_id: str,
+    wanted_amount: int,
+    wanted: str,
+    expires: str,
+    **about: str | None,
+) -> Result:
+    """Offer AMOUNT units of a DEED for units of another, WANTED."""
+    give = Units(item_id, amount)
+    want = Units(find(wallet, wanted), wanted_amount)
+    return _made(wallet.trade(give, want, _seconds(expires), **about))
+
+
+@main.command()
+@click.argument("offer")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@about
+def complete(wallet: Wallet, offer: str, *, yes: bool, **about: str | None) -> Result:
+    """Pay what an OFFER asks for, its link or id; or trade as it proposes."""
+    found = wallet.deeds.offer(links.read_offer(offer, wallet.deeds.base_url))
+    gives = _listed(wallet, found.wants)
+    gets = _listed(wallet, found.gives) or "nothing"
+    if not yes and not confirm(f"Give {gives} for {gets}?"):
+        raise WalletError("not_confirmed", "Nothing was moved.")
+    return Result([wallet.complete(found, **about)])
+
+
+def _listed(wallet: Wallet, side: Sequence[Units]) -> str:
+    return " and ".join(f"{each.amount} {title(wallet, each.item_id)}" for each in side)
+
+
+@main.command()
+@click.argument("offer")
+def cancel(wallet: Wallet, offer: str) -> Result:
+    """End an OFFER of yours, a request or a trade, by its link or id."""
+    return cancel_offer(wallet, offer)
+
+
+def cancel_offer(wallet: Wallet, text: str) -> Result:
+    """End the offer in a text. Raise WalletError where that is too late."""
+    offer_id = links.read_offer(text, wallet.deeds.base_url)
+    known = wallet.store.operations_with("offerId", offer_id)
+    made = [operation for operation in known if operation.kind in MAKINGS]
+    if not made:
+        raise WalletError("not_made", "This wallet did not make this offer.")
+    if made[0].state != OperationState.OPEN:
+        raise WalletError("offer_not_open", "This offer has ended already.")
+    ended = wallet.cancel(made[0])
+    if ended.state == OperationState.DONE:
+        raise WalletError("offer_completed", "It was completed before.")
+    return Result([ended], told="This offer has ended. Nobody can complete it now.")
+
+
+def _seconds(text: str) -> int:
+    """Return what --expires says in seconds."""
+    match = re.fullmatch("([0-9]{1,9})([smhd]?)", text)
+    seconds = int(match[1]) * _UNITS_S[match[2]] if match else 0
+    if seconds not in _EXPIRES_IN_S:
+        raise InvalidInputError(
+            "--expires is from 60 seconds to 30 days, such as 900, 15m, 2h or 7d."
+        )
+    return seconds

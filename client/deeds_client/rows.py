@@ -1,0 +1,168 @@
+"""What is printed: rows of a table, or objects of a JSON array."""
+
+import io
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+import click
+import segno
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+
+from deeds_client import links
+from deeds_client.errors import plain
+from deeds_client.names import title
+from deeds_client.records import Operation, milliseconds
+from deeds_client.values import Holding, OperationState, Output, OutputState
+from deeds_client.wallet import Wallet
+
+_SUMS = ("held", "given", "offered", "coming", "unknown", "added", "found")
+# Nothing else of a record is printed but these and its ids: it may have secrets.
+_FACTS = ("kind", "number", "amount", "state", "code", "reference", "note")
+_COLUMNS = (
+    "time",
+    "kind",
+    "number",
+    "amount",
+    "deed",
+    "state",
+    "code",
+    "said",
+    "reference",
+    "note",
+    "link",
+    "file",
+    *_SUMS,
+)
+_UNBOUNDED = 10_000
+_TABLE_WIDTH_MIN = 60  # What is folded into less is crumbs.
+_QR_BORDER = 2  # In modules. The standard has 4, but readers need less.
+
+Row = dict[str, str | int]
+Record = Operation | Output | Holding | Row
+
+
+def row_of(wallet: Wallet, record: Record) -> Row:
+    """Return what is printed of a record."""
+    row: Row = {}
+    if isinstance(record, dict):
+        row |= record
+    elif record.item_id:
+        row["itemId"] = record.item_id
+    # Of an output "unknown" is no number of units.
+    names = _SUMS if isinstance(record, Holding) else _FACTS
+    for name in names:
+        value = getattr(record, name, None)
+        if value:
+            row[name] = value
+    if isinstance(record, Operation):
+        row |= _of_operation(record, wallet.deeds.base_url)
+    if isinstance(record, Output):
+        row |= _of_output(record, wallet.deeds.base_url)
+    if "itemId" in row:
+        row["deed"] = title(wallet, str(row["itemId"]))
+    return row
+
+
+def _of_operation(operation: Operation, base_url: str) -> Row:
+    row: Row = {
+        "begunAt": milliseconds(operation.begun_at),
+        "time": local_time(operation.begun_at),
+    }
+    if operation.offer_id:
+        row["offerId"] = operation.offer_id
+    if operation.state == OperationState.OPEN:
+        row["link"] = links.offer_link(base_url, operation.offer_id or "")
+    return row
+
+
+def _of_output(output: Output, base_url: str) -> Row:
+    row: Row = {}
+    if output.state == OutputState.GIVEN:
+        row["link"] = links.claim_link(base_url, output)
+    if output.is_unclear:
+        row["said"] = "Moved by another copy of this wallet, or claimed."
+    elif output.spent_elsewhere and output.shown_at:
+        row["said"] = "Used at the door."
+    return row
+
+
+def local_time(at: datetime) -> str:
+    """Return a time as a clock on the wall shows it."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def text_of(rows: Sequence[Row], width: int = _UNBOUNDED) -> str:
+    """Return a table of this width, or where that is too narrow a list.
+
+    A link that is folded cannot be copied: it is alone on its line where it is the only
+    one, or the table is too wide.
+    """
+    shown = [_cells(row) for row in rows]
+    if not any(shown):
+        return "Nothing."
+    lines = _table(shown, _UNBOUNDED)
+    if len(rows) > 1 and _fits(lines, width):
+        return "\n".join(lines)
+    addresses = [cells.pop("link") for cells in shown if "link" in cells]
+    lines = _table(shown, max(width, _TABLE_WIDTH_MIN))
+    if not _fits(lines, width):
+        lines = _list(shown)
+    return "\n".join(lines + addresses)
+
+
+def _cells(row: Row) -> dict[str, str]:
+    """Return what a person reads, by the names of columns."""
+    cells = {}
+    for name in _COLUMNS:
+        if row.get(name):
+            cells[name] = plain(row[name], _UNBOUNDED)
+    if "state" in cells and "said" in cells:
+        cells["state"] = cells.pop("said")
+    return cells
+
+
+def _fits(lines: Sequence[str], width: int) -> bool:
+    return max(map(cell_len, lines)) <= width
+
+
+def _table(shown: Sequence[dict[str, str]], width: int) -> list[str]:
+    table = Table(box=None, pad_edge=False)
+    named = set().union(*shown)
+    names = [name for name in _COLUMNS if name in named]
+    for name in names:
+        is_sum = name in ("amount", *_SUMS)
+        side: JustifyMethod = "right" if is_sum else "left"
+        table.add_column(name, justify=side, overflow="fold")
+    for cells in shown:
+        table.add_row(*(cells.get(name, "") for name in names))
+    drawn = io.StringIO()
+    console = Console(file=drawn, width=width, markup=False, emoji=False)
+    console.print(table)
+    lines = drawn.getvalue().splitlines()
+    return [line.rstrip() for line in lines]
+
+
+def _list(shown: Sequence[dict[str, str]]) -> list[str]:
+    """Return a line for each cell, and an empty one before each row but the first."""
+    lines = []
+    for cells in shown:
+        lines.append("")
+        lines += [f"{name:9}  {value}" for name, value in cells.items()]
+    return lines[1:]
+
+
+def code_of(link: str, width: int) -> str:
+    """Return a link's QR code for a terminal, empty where it does not fit."""
+    code = segno.make_qr(link)
+    size = int(code.symbol_size(border=0)[0])
+    border = min(_QR_BORDER, (width - size) // 2)
+    if border < 1:
+        return ""
+    drawn = io.StringIO()
+    code.terminal(drawn, border=border, compact=True)
+    # Dark on light, whatever the colours of the terminal are.
+    paint = partial(click.style, fg="bright_white", bg="black")
+    return "\n".join(map(paint, drawn.getvalue().splitlines()))

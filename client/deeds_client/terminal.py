@@ -1,0 +1,110 @@
+"""Standard streams, each of which may be closed, full or ASCII, and new files."""
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import click
+
+from deeds_client.checking import Told
+from deeds_client.errors import InvalidInputError
+
+_OUTPUT = "Standard output"
+
+
+def is_terminal(stream: Any) -> bool:
+    """Return whether a standard stream is open, and a person sits before it."""
+    return stream is not None and stream.isatty()
+
+
+def write(text: str) -> None:
+    """Write to standard output at once. Raise OSError where that fails."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "It is closed", _OUTPUT)
+    try:
+        sys.stdout.write(_shown(text, sys.stdout))
+        sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, _OUTPUT) from None
+
+
+def say(text: str) -> None:
+    """Tell a person on standard error, if that is possible."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(_shown(text, sys.stderr))
+
+
+def _shown(text: str, stream: TextIO) -> str:
+    """Return a line; what the encoding of a stream does not have is replaced."""
+    return f"{text}\n".encode(stream.encoding, "replace").decode(stream.encoding)
+
+
+def read_text(prompt: str) -> str:
+    """Return all of standard input, asked for at a terminal."""
+    if is_terminal(sys.stdin):
+        say(prompt)
+    return _input().read().decode(errors="replace")
+
+
+def read_passphrase(*, is_new: bool = False) -> str:
+    """Return the first line of standard input, or what is typed unseen."""
+    if is_terminal(sys.stdin):
+        typed = click.prompt(
+            "Passphrase", hide_input=True, confirmation_prompt=is_new, err=True
+        )
+        return str(typed)
+    passphrase = _input().readline().decode().rstrip("\r\n")
+    if not passphrase:
+        raise InvalidInputError("The passphrase is the first line of standard input.")
+    return passphrase
+
+
+def confirm(question: str) -> bool:
+    """Return whether a person says yes. Raise InvalidInputError without a terminal."""
+    if not is_terminal(sys.stdin):
+        raise InvalidInputError(f"{question} Say --yes to complete without asking.")
+    say(f"{question} [y/N]")
+    return _input().readline().strip().lower() in (b"y", b"yes")
+
+
+def _input() -> BinaryIO:
+    return sys.stdin.buffer if sys.stdin else io.BytesIO()
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Told]:
+    """Give a function that shows at a terminal how much is done, of how much."""
+    # Elsewhere it would only be in the way, and writing may fail.
+    file = sys.stderr if is_terminal(sys.stderr) else io.StringIO()
+    with click.progressbar(length=100, label=label, file=file) as bar:
+        yield lambda done, of: bar.update(100 * done // of - bar.pos)
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[TextIO]:
+    """Give a file of mode 0600 to write to. At the end it is there, whole and on disk.
+
+    Raise InvalidInputError where it is there already, or cannot be written.
+    """
+    if file.exists():
+        raise InvalidInputError(f"{file} is there already.")
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        part.touch(0o600, exist_ok=False)
+        with part.open("w", encoding="utf-8", newline="") as opened:
+            yield opened
+            opened.flush()
+            os.fsync(opened.fileno())
+        part.rename(file)
+    except OSError as error:
+        said = f"{file} cannot be written: {error.strerror}."
+        raise InvalidInputError(said) from None
+    finally:
+        part.unlink(missing_ok=True)

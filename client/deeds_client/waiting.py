@@ -1,0 +1,56 @@
+"""Waits for an offer to end."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from math import inf
+from threading import Event
+from time import monotonic
+
+from deeds_client.errors import CallError, ProblemError
+from deeds_client.records import Operation, now
+from deeds_client.values import OperationState
+
+_WAIT_S = 2.0  # Before it is asked for again at first, and at most.
+_WAIT_S_MAX = 15.0
+_BACK_OFF = 1.25
+# For so long it is asked for behind its end: clocks differ.
+_GRACE = timedelta(seconds=30)
+_ENDED = (OperationState.DONE, OperationState.REFUSED)
+
+
+def wait(
+    finish: Callable[[Operation], Operation],
+    operation: Operation,
+    timeout_s: float | None,
+    stop: Event | None,
+) -> Operation:
+    """Call `finish` until the operation has ended: see `Wallet.wait_paid`."""
+    stop = stop or Event()
+    gives_up_at = monotonic() + (inf if timeout_s is None else timeout_s)
+    wait_s = _WAIT_S
+    while True:
+        lost, told_s = None, 0.0
+        try:
+            operation = finish(operation)
+        except CallError as error:
+            if isinstance(error, ProblemError) and error.is_final:
+                raise
+            lost, told_s = error, error.retry_after_s
+        left_s = gives_up_at - monotonic()
+        is_over = operation.expires_at and operation.expires_at + _GRACE < now()
+        if operation.state in _ENDED or is_over or left_s <= 0 or stop.is_set():
+            break
+        # An end is noticed when it comes.
+        until_end_s = _seconds_until_end(operation)
+        stop.wait(min(max(wait_s, told_s), left_s, until_end_s))
+        wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
+    if lost:
+        raise lost
+    return operation
+
+
+def _seconds_until_end(operation: Operation) -> float:
+    if not operation.expires_at:
+        return inf
+    left = (operation.expires_at - now()).total_seconds()
+    return left + 1 if left > 0 else _WAIT_S

@@ -1,0 +1,223 @@
+"""What programs build on: references, waiting, and values that show no secret."""
+
+import logging
+import stat
+from contextlib import closing
+from threading import Event
+
+import pytest
+from client_walk import problem, units
+from flask import Flask, jsonify
+
+from deeds_client import waiting
+from deeds_client.errors import (
+    NoAnswerError,
+    ProblemError,
+    WalletError,
+    WalletFileError,
+)
+from deeds_client.store import Store
+from deeds_client.values import Output, Secret, Units
+from tests.support.marker import MARK
+
+REFERENCE = "order-17"
+
+
+@pytest.fixture
+def item_id(anna):
+    return anna.mint([5, 2, 1]).item_id
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Waits are counted, and are short."""
+    monkeypatch.setattr(waiting, "_WAIT_S", 0.001)
+
+
+def test_a_reference_names_one_operation_with_what_it_was_asked_for(anna, item_id):
+    sent = anna.send(item_id, 4, reference=REFERENCE, note="for Ben")
+
+    again = anna.send(item_id, 4, reference=REFERENCE)
+    for other in (
+        lambda: anna.send(item_id, 3, reference=REFERENCE),
+        lambda: anna.split(item_id, [1], reference=REFERENCE),
+        lambda: anna.claim(sent.output, reference=REFERENCE),
+    ):
+        with pytest.raises(WalletError) as refused:
+            other()
+        assert refused.value.code == "reference_used"
+
+    assert again.link == sent.link
+    found = anna.find(REFERENCE)
+    assert (found.kind, found.amount, found.note) == ("send", 4, "for Ben")
+    assert anna.find("order-18") is None
+    assert units(anna, item_id) == {"held": 4, "given": 4}
+
+
+def test_what_was_refused_is_begun_once_more_under_its_reference(
+    anna, ben, item_id, open_wallet
+):
+    fates = iter(["refused", "answered"])
+    refusing = open_wallet("anna", "/swap", fates.__next__)
+    with pytest.raises(ProblemError):
+        refusing.send(item_id, 4, reference=REFERENCE)
+    refused = anna.find(REFERENCE)
+
+    refusing.send(item_id, 4, reference=REFERENCE)
+
+    # The same request: were the first one carried out late, it would be this one.
+    assert [each.key for each in anna.history()[:-1]] == [refused.key]
+    link = anna.send(item_id, 1).output
+    ben.claim(link)
+    with pytest.raises(ProblemError):
+        anna.take_back([link], reference="order-18")
+    with pytest.raises(WalletError):
+        anna.take_back([link], reference="order-18")
+
+
+def test_an_offer_that_has_ended_keeps_its_reference(anna, item_id, ledger):
+    anna.ask(item_id, 2, reference=REFERENCE)
+    ledger.expire_offers()
+
+    ended = anna.ask(item_id, 2, reference=REFERENCE)
+
+    assert (ended.state, ended.code) == ("refused", "offer_expired")
+    assert ended.expires_at.utcoffset().total_seconds() == 0
+
+
+def test_a_payment_is_waited_for(anna, ben, item_id, open_wallet, quick):
+    asked = ben.ask(item_id, 2)
+    answers = iter(["lost", problem(503, "overloaded", "0"), "answered"])
+
+    def fates():
+        answer = next(answers, None)
+        if answer:
+            return answer
+        anna.complete(anna.deeds.offer(asked.offer_id))
+        return "answered"
+
+    waiter = open_wallet("ben", "/offers", fates)
+
+    assert waiter.wait_paid(asked).state == "done"
+
+
+def test_waiting_ends_with_the_time_the_offer_or_by_hand(
+    anna, item_id, open_wallet, ledger, quick
+):
+    asked = anna.ask(item_id, 2)
+    stop = Event()
+    stop.set()
+
+    assert anna.wait_paid(asked, timeout=0.01).state == "open"
+    assert anna.wait_paid(asked, stop=stop).state == "open"
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/offers", lambda: "lost").wait_paid(asked, timeout=0.01)
+    ledger.expire_offers()
+    assert anna.wait_paid(asked).code == "offer_expired"
+
+
+def test_it_is_asked_for_ever_more_slowly(anna, item_id, monkeypatch):
+    class Clock(Event):
+        def wait(self, timeout=None):
+            waits.append(timeout)
+            return len(waits) > 20 and self.set()
+
+    waits = []
+    anna.wait_paid(anna.ask(item_id, 2), stop=Clock())
+
+    assert waits[:3] == [2, 2.5, 3.125]
+    assert waits[-1] == max(waits) == 15
+
+
+def test_a_request_is_ended_by_who_holds_a_part(anna, ben, item_id):
+    asked = anna.ask(item_id, 3)
+
+    ended = anna.cancel(asked)
+
+    assert (ended.state, ended.code) == ("refused", "offer_withdrawn")
+    assert anna.deeds.offer(asked.offer_id).state == "void"
+    assert units(anna, item_id) == {"held": 8}
+    assert anna.cancel(asked) == ended
+    # What somebody has paid is paid.
+    paid = anna.ask(item_id, 3)
+    ben.claim(anna.send(item_id, 5).output)
+    ben.complete(ben.deeds.offer(paid.offer_id))
+    assert anna.cancel(paid).state == "done"
+    # Who holds nothing has to wait.
+    other = ben.mint([1]).item_id
+    with pytest.raises(WalletError, match=r"paid until 2\d\d\d-.* UTC") as refused:
+        anna.cancel(anna.ask(other, 1))
+    assert refused.value.code == "cannot_cancel"
+
+
+def test_a_trade_that_was_withdrawn_has_ended(anna, ben, item_id):
+    trade = anna.trade(Units(item_id, 4), Units(ben.mint([1]).item_id, 1))
+
+    assert anna.cancel(trade).code == "offer_withdrawn"
+    assert units(anna, item_id) == {"held": 8}
+
+
+def test_nothing_shows_a_secret_but_a_link(anna, item_id, caplog):
+    caplog.set_level(logging.DEBUG)
+    own = Output(3, "deed_", Secret(MARK))
+    [minted] = anna.deeds.mint([own])
+    claimed = anna.claim(minted, reference=MARK[:5])
+    given = anna.give(anna.outputs_of(claimed)[0])
+    secrets = [each.secret.reveal() for each in anna.outputs()]
+    shown = [own, minted, claimed, given, *anna.outputs(), *anna.history()]
+    shown += [anna.balance(), anna.deeds.info(), anna.store.all(type(claimed))]
+
+    for value in shown:
+        logging.getLogger("shop").info("%s", value)
+    with Flask("shop").test_request_context():
+        texts = [jsonify(value).get_data(as_text=True) for value in shown]
+    texts += [record.getMessage() for record in caplog.records]
+
+    secrets += [each.asked.reveal() for each in anna.history() if each.asked]
+    assert given.output.secret.reveal() in given.link
+    assert [text for text in texts if any(each in text for each in secrets)] == []
+
+
+def test_what_is_held_is_given_as_it_is_by_a_call_of_its_own(anna, ben, item_id):
+    [one] = [each for each in anna.outputs(item_id) if each.amount == 1]
+
+    given = anna.give(one)
+
+    assert units(anna, item_id) == {"held": 7, "given": 1}
+    assert anna.give(one).link == given.link
+    ben.claim(given.output)
+    anna.check()
+    with pytest.raises(WalletError, match="not held"):
+        anna.give(one)
+
+
+def test_a_wallet_that_others_could_read_is_made_private(anna, caplog):
+    path = anna.store.path
+    path.chmod(0o644)
+
+    with closing(Store(path)):
+        pass
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
+
+
+@pytest.mark.parametrize("record", ["", "{", "[]", '{"key": "x"}', "[" * 9999])
+def test_a_record_that_is_damaged_is_told_in_a_sentence(anna, item_id, record):
+    sql = "UPDATE records SET record = ? WHERE kind = 'operations'"
+    with pytest.raises(WalletFileError) as refused:  # noqa: PT012
+        anna.store._execute(sql, (record,))
+        anna.history()
+    assert str(refused.value).startswith(str(anna.store.path))
+
+
+def test_resumptions_and_replays_are_told(anna, item_id, open_wallet, caplog):
+    caplog.set_level(logging.INFO, logger="deeds_client")
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/swap", lambda: "answer lost").send(item_id, 1)
+
+    anna.resume()
+
+    told = " ".join(each.getMessage() for each in caplog.records)
+    assert "answered as the first time" in told
+    assert "Resumed: send is done" in told
