@@ -95,6 +95,12 @@ def choose(
 
 def _wait_for_change(records: Store, item_id: str) -> None:
     for output in records.outputs(item_id, OutputState.LEAVING):
+        wait_for(records, output)
+
+
+def wait_for(records: Store, output: Output) -> None:
+    """Raise UnderWayError where an operation takes an output, which has to end."""
+    if output.state == OutputState.LEAVING:
         taking = records.operation(output.operation or "")
         if not taking.is_at_door:
             raise UnderWayError(taking.key)
@@ -170,9 +176,11 @@ def give(records: Store, output: Output) -> Output:
     known = records.output(output.key)
     if not known or known.state not in (OutputState.HELD, OutputState.GIVEN):
         raise WalletError("not_held", "This output is not held here.")
+    if known.each or known.collected_at or known.unknown:
+        raise WalletError("not_held", "This output was set aside, or is unknown.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
-    return known
+    return replace(known, state=OutputState.GIVEN)
 
 
 def claim(records: Store, output: Output) -> Operation:
@@ -216,12 +224,12 @@ def ask(records: Store, item_id: str, amount: int, expires_in: int) -> Operation
 
 def trade(records: Store, gives: Units, wants: Units, expires_in: int) -> Operation:
     """Begin an offer, or to split off first what it gives."""
+    wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
+    about = {"expires_in": check_amount(expires_in)}
     inputs, change = choose(records, gives.item_id, gives.amount)
     if change:
         parts = [Part(gives.amount, gives.item_id), *change]
         return swap(records, Kind.SPLIT, inputs, parts)
-    about = {"expires_in": check_amount(expires_in)}
-    wanted = Part(wants.amount, check_id("deed", wants.item_id))
     return swap(records, Kind.TRADE, inputs, [wanted], **about)
 
 
@@ -237,9 +245,13 @@ def cancel(records: Store, key: str) -> Operation:
             return join(records, Kind.WITHDRAW, offered)
         return _under_way(records, known, "It is not offered any more.")
     wanted = offer.outputs[0]
-    for output in free_of(records, wanted.item_id):
-        made = replace(wanted, amount=output.amount)
-        return _begin_swap(Kind.WITHDRAW, [output], [made])
+    free = free_of(records, wanted.item_id)
+    # A link with a number would lose it.
+    free.sort(key=lambda output: (output.number is not None, output.amount))
+    if free:
+        made = replace(wanted, amount=free[0].amount)
+        return _begin_swap(Kind.WITHDRAW, free[:1], [made])
+    _wait_for_change(records, wanted.item_id)
     said = (
         f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
         " that holds a part of the deed can end a request before."

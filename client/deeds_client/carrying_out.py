@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from deeds_client import beginning
-from deeds_client.beginning import Series, UnderWayError
+from deeds_client.beginning import Series, UnderWayError, wait_for
 from deeds_client.checking import Checker
-from deeds_client.errors import ProblemError, WalletError
-from deeds_client.record_format import compact, read, write
+from deeds_client.errors import InvalidInputError, ProblemError, WalletError
+from deeds_client.record_format import compact
 from deeds_client.records import Operation, keys_of
 from deeds_client.settling import SURE
 from deeds_client.store import Store
@@ -21,6 +21,7 @@ log = logging.getLogger("deeds_client")
 _TRIES_MAX = 4
 # A number that a copy has used, or has put into the offer that is completed.
 _USED = ("used_secret", "duplicate_secret")
+_HOPELESS = (*SURE, *_USED)
 # What these take, the wallet has chosen: it can choose again.
 _CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
 
@@ -33,6 +34,12 @@ class Order:
     arguments: tuple[object, ...]
     reference: str | None = None
     note: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.reference is None:
+            return
+        if not self.reference or not str(self.reference).isprintable():
+            raise InvalidInputError("A reference is a text of one line.")
 
     @property
     def asked(self) -> Secret[str]:
@@ -105,11 +112,14 @@ def issue(
 
 def cancel(store: Store, checker: Checker, key: str) -> Operation:
     """End an offer of ours that is open: see `Wallet.cancel`."""
+    for begun in store.operations(OperationState.BEGUN):
+        if begun.kind == Kind.WITHDRAW:
+            _finish_first(checker, begun.key)
     if checker.finish(key).state == OperationState.OPEN:
         order = Order(Kind.WITHDRAW, ())
         try:
             carry_out(store, checker, order, lambda: beginning.cancel(store, key))
-        except ProblemError:
+        except (ProblemError, WalletError):
             # It may have been paid in this moment.
             if checker.finish(key).state == OperationState.OPEN:
                 raise
@@ -157,8 +167,6 @@ def _write_down(
         begun = replace(begun, reference=order.reference, asked=order.asked)
     if is_new:
         begun = replace(begun, note=order.note)
-        # What no backup could hold would make all backups worthless.
-        read(Operation, write(begun))
     return records.put(begun), is_new
 
 
@@ -166,6 +174,13 @@ def _go_on(records: Store, known: Operation) -> tuple[Operation, bool]:
     """Return what is known of an order, to be sent again where it was refused."""
     if known.state != OperationState.REFUSED or known.expires_at:
         return known, False
+    for output in records.known(keys_of(known.inputs)):
+        wait_for(records, output)
+        # A claim takes what is not ours yet.
+        if known.kind in _CHOOSING and output.state != OutputState.HELD:
+            raise WalletError(
+                "busy", "What this takes was handed out or offered since."
+            )
     again = replace(known, state=OperationState.BEGUN, code=None)
     return records.put(again), True
 
@@ -175,7 +190,7 @@ def _is_over(records: Store, operation: Operation) -> bool:
     taken = records.known(keys_of(operation.inputs))
     is_spent = any(output.state == OutputState.SPENT for output in taken)
     is_refused = operation.state == OperationState.REFUSED and not operation.expires_at
-    return is_refused and (operation.code in SURE or is_spent)
+    return is_refused and (operation.code in _HOPELESS or is_spent)
 
 
 def find(records: Store, reference: str) -> Operation | None:
@@ -206,8 +221,15 @@ def _ended(operation: Operation) -> Operation:
 def _was_overtaken(store: Store, problem: ProblemError) -> bool:
     """Return whether another copy of this wallet has been faster."""
     operation = store.get(Operation, problem.key or "")
-    # A number that ends an offer of ours was used by its payment.
-    if not operation or operation.kind == Kind.WITHDRAW:
+    if not operation or _is_paid(store, operation):
         return False
     is_choosing = operation.kind in _CHOOSING and operation.code == "spent_input"
     return is_choosing or operation.code in _USED
+
+
+def _is_paid(store: Store, operation: Operation) -> bool:
+    """Return whether a request of ours is to be ended, and was paid meanwhile."""
+    if operation.kind != Kind.WITHDRAW:
+        return False
+    made = store.known(keys_of(operation.outputs))
+    return any(output.operation != operation.key for output in made)

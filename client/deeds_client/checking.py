@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from deeds_client.errors import CallError, FindingError, ProblemError
+from deeds_client.errors import (
+    CallError,
+    DeedsError,
+    FindingError,
+    InvalidInputError,
+    ProblemError,
+)
 from deeds_client.finding import (
     Gathered,
     ask_for_look,
@@ -59,10 +65,7 @@ def untold(_done: int, _of: int) -> None:
 
 
 class Checker:
-    """Sends the operations of a wallet, and settles them.
-
-    Without an answer they stay begun.
-    """
+    """Sends the operations of a wallet, and settles them."""
 
     def __init__(self, store: Store, deeds: Deeds) -> None:
         self.store, self.deeds = store, deeds
@@ -81,7 +84,8 @@ class Checker:
         for key in begun:
             try:
                 self.finish(key)
-            except CallError as error:
+            except (CallError, InvalidInputError) as error:
+                # Another kind of server may answer at this address.
                 if not _is_of_one(error):
                     break
         found = [self.store.operation(key) for key in begun]
@@ -326,11 +330,11 @@ class Checker:
         }
 
 
-def _is_of_one(error: CallError) -> bool:
+def _is_of_one(error: DeedsError) -> bool:
     """Return whether an error is of one operation, and others may be sent.
 
     A filter may keep one back for what is in it, and no pepper is for some items.
     """
-    is_refused = error.status in range(400, 429)
+    is_refused = isinstance(error, CallError) and error.status in range(400, 429)
     code = error.code if isinstance(error, ProblemError) else ""
     return is_refused or code == "scheme_unavailable"

@@ -7,10 +7,10 @@ types of records.py, and raises InvalidInputError where it does not fit.
 import json
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from deeds_client.errors import InvalidInputError
 from deeds_client.records import (
@@ -39,6 +39,8 @@ from deeds_client.values import (
     check_amount,
     member,
 )
+
+S = TypeVar("S", bound=StrEnum)
 
 
 def compact(value: Any) -> str:
@@ -171,8 +173,10 @@ def _take_request(found: dict[str, Any]) -> dict[str, Any]:
     if not is_same or member(found, "inputs", list) != taken:
         raise InvalidInputError("An operation sends something else than it says.")
     if ends:
-        pairs = zip(made, states, strict=True)
-        request["outputs"] = tuple(replace(each, state=state) for each, state in pairs)
+        request["outputs"] = tuple(
+            Output(each.amount, each.item_id, each.secret, state=state)
+            for each, state in zip(made, states, strict=True)
+        )
     for name in ("body", "inputs", "outputs"):
         del found[name]
     return request
@@ -229,11 +233,13 @@ def _exactly(kind: type[Any]) -> Callable[[Any], Any]:
     return parse
 
 
-def _member_of(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
-    def parse(value: Any) -> StrEnum:
-        if value not in tuple(kind):
+def _member_of(kind: type[S]) -> Callable[[Any], S]:
+    members = {each.value: each for each in kind}
+
+    def parse(value: Any) -> S:
+        if not isinstance(value, str) or value not in members:
             raise InvalidInputError("A kind or a state is not known.")
-        return kind(value)
+        return members[value]
 
     return parse
 

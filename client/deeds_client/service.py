@@ -35,6 +35,7 @@ T = TypeVar("T")
 State = TypeVar("State", bound=StrEnum)
 
 WEEK_S = 7 * 24 * 60 * 60
+_YEARS = range(1970, 9999)  # What a record holds.
 
 
 class Deeds:
@@ -244,7 +245,8 @@ def _parse_units(told: list[Any]) -> tuple[Units, ...]:
 def _parse_time(text: str) -> datetime:
     try:
         time_told = datetime.fromisoformat(text)
-        if time_told.tzinfo:
+        # With a day to spare at both ends, for zones.
+        if time_told.tzinfo and time_told.year in _YEARS:
             return time_told.astimezone(UTC)
     except (ValueError, OverflowError):
         pass

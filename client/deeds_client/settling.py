@@ -155,6 +155,9 @@ def _add_minted(records: Store, minting: Operation, item_id: str) -> Operation:
         is_given = place in minting.own
         state = OutputState.GIVEN if is_given else OutputState.HELD
         output = replace(part, item_id=item_id, state=state)
-        records.change(output, given_at=now() if is_given else None)
+        given_at = now() if is_given else None
+        # A link may have named another amount, which the service did not know.
+        facts = {"amount": part.amount, "given_at": given_at, "unknown": False}
+        records.change(output, **facts)
         made.append(output)
     return replace(minting, item_id=item_id, outputs=tuple(made))

@@ -133,8 +133,12 @@ class Store:
         return [self._parsed(kind, text) for (text,) in rows]
 
     def put(self, record: R) -> R:
-        """Write a record whole, and return it."""
+        """Write a record whole, and return it.
+
+        Raise InvalidInputError for one that could not be read again.
+        """
         whole = write(record)
+        read(type(record), whole)
         if isinstance(record, Output):
             for name in _DERIVED:
                 whole.pop(name, None)
@@ -213,7 +217,7 @@ class Store:
             self.change(output, spent_elsewhere=False, is_unclear=False, unknown=False)
         for output in operation.outputs:
             # Another copy may have meant to use the number for another amount.
-            self.change(output, amount=output.amount)
+            self.change(output, amount=output.amount, unknown=False)
 
     def close(self) -> None:
         """Close the file."""
@@ -257,9 +261,12 @@ class Store:
             self._execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _make_private(self) -> None:
-        with self._translated():
-            if self.path.stat().st_mode & 0o077:
+        if self.path.stat().st_mode & 0o077:
+            try:
                 self.path.chmod(0o600)
+            except OSError:
+                log.warning("Others can read %s. Make its mode 0600.", self.path)
+            else:
                 log.warning("Others could read %s: it has mode 0600 now.", self.path)
 
     def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:

@@ -10,9 +10,7 @@ from deeds_client import beginning, carrying_out, file, merging, waiting
 from deeds_client.beginning import Series
 from deeds_client.carrying_out import Order
 from deeds_client.checking import Checker, Told, untold
-from deeds_client.errors import (
-    InvalidInputError,
-)
+from deeds_client.errors import InvalidInputError
 from deeds_client.finding import ask_for_look, items_to_look_at
 from deeds_client.links import Sent
 from deeds_client.records import Operation, keys_of, made_by
@@ -58,7 +56,7 @@ class Wallet:
     """
 
     def __init__(self, path: str | os.PathLike[str], deeds: Deeds) -> None:
-        """Open or make the file at `path`.
+        """Open the file at `path`, or make it.
 
         Raise `WalletFileError` when it is locked, damaged, of another kind or newer,
         `InvalidInputError` when it is for another service.
@@ -188,7 +186,7 @@ class Wallet:
         The operation is open, with the `offer_id` of the request, until it is paid
         (`done`) or has expired (`refused`): see `wait_paid` and `links.offer_link`.
         """
-        order = Order(Kind.ASK, (item_id, amount, expires_in), reference, note)
+        order = Order(Kind.ASK, (item_id, amount), reference, note)
         return self._run(
             order, lambda: beginning.ask(self.store, item_id, amount, expires_in)
         )
@@ -210,7 +208,7 @@ class Wallet:
         if give.item_id == want.item_id:
             raise InvalidInputError("Choose another deed to trade for.")
         sides = (give.item_id, give.amount, want.item_id, want.amount)
-        order = Order(Kind.TRADE, (*sides, expires_in), reference, note)
+        order = Order(Kind.TRADE, sides, reference, note)
         return self._run(
             order, lambda: beginning.trade(self.store, give, want, expires_in)
         )
@@ -253,18 +251,16 @@ class Wallet:
         return carrying_out.find(self.store, reference)
 
     def finish(self, operation: Operation) -> Operation:
-        """Send an operation that was begun, or ask for an offer of ours that is open.
+        """Send what was begun, or ask for an offer of ours; return it as it is then.
 
-        Settle it, and return it as it is then. A claim at a door of the page is sent
-        too.
+        A claim at a door of the page is sent too.
         """
         return self._checker.finish(operation.key)
 
     def resume(self) -> list[Operation]:
         """Send again what was begun, and return what has ended by that.
 
-        What has no answer stays begun. A claim at a door of the page is left to that
-        door.
+        What has no answer stays begun. A claim at a door is left to that door.
         """
         return self._checker.resume()
 
@@ -292,11 +288,11 @@ class Wallet:
     def item(self, item_id: str) -> Item:
         """Return an item, which never changes, from the wallet's file if there."""
         known = self.store.get(Item, item_id)
-        if not known:
-            item = self.deeds.item(item_id)
-            with self.store.transaction() as records:
-                known = records.get(Item, item_id) or records.put(item)
-        return known
+        if known:
+            return known
+        item = self.deeds.item(item_id)
+        with self.store.transaction() as records:
+            return records.get(Item, item_id) or records.put(item)
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
         """Return the outputs of an item or all, in these states or any, oldest first.

@@ -34,6 +34,7 @@ from deeds_client.errors import (
     ProblemError,
     WalletError,
 )
+from deeds_client.record_format import read_records, write_records
 from deeds_client.records import Operation, made_by
 from deeds_client.service import Deeds
 from deeds_client.store import Store
@@ -166,13 +167,18 @@ def wallet_at(
         yield wallet
 
 
+def backup_of(records):
+    """Return what a backup holds."""
+    return read_records(write_records(merging.dump(records)))
+
+
 @contextmanager
 def copy_of(wallet, name="copy", fates=lambda _request: "answered"):
     """Another copy of a wallet, restored from what that is now, and not yet looked."""
     path = wallet.store.path.with_name(name)
     with wallet_at(path, wallet.deeds.base_url, fates, tries=1) as copied:
         with wallet.store.transaction() as records:
-            dumped = merging.dump(records)
+            dumped = backup_of(records)
         with copied.store.transaction() as records:
             merging.merge(records, dumped)
             finding.ask_for_look(records)
@@ -250,7 +256,7 @@ class Walk:
                 for name in names
             ]
             self.counts.update(killed=sum(live_at_once(*lives)), lives=len(lives))
-            dumped = self._look(lambda records: [merging.dump(records)], names[0])
+            dumped = self._look(lambda records: [backup_of(records)], names[0])
             self._copies[self.owners[names[0]]] += dumped
             if rng.random() < 0.5:
                 self._deliver_late(1)

@@ -15,7 +15,7 @@ from deeds_client.beginning import swap
 from deeds_client.errors import FindingError, NoAnswerError, ProblemError
 from deeds_client.records import Numbers, Seed
 from deeds_client.seeds import Part, derive, own_seed, used_seeds
-from deeds_client.values import Kind
+from deeds_client.values import Kind, Output
 from tests.support.serving import REPOSITORY
 
 VECTORS = json.loads((REPOSITORY / "tests/support/wallet_vectors.json").read_text())
@@ -204,6 +204,24 @@ def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
 
         assert copy.history()[0].code == "offer_expired"
         assert units(copy, item_id) == units(anna, item_id) == {"held": 3}
+
+
+def test_a_mint_tells_the_amount_better_than_a_link(anna, open_wallet):
+    def lost(request):
+        return "answer lost" if request.url.path == "/v1/mint" else "answered"
+
+    with wallet_at(anna.store.path, anna.deeds.base_url, lost, tries=1) as unlucky:
+        with pytest.raises(NoAnswerError):
+            unlucky.mint([5])
+        with copy_of(unlucky) as copy:
+            copy.resume()
+            [minted] = copy.outputs()
+        wrong = Output(6, minted.item_id, minted.secret)
+        with pytest.raises(ProblemError):
+            anna.claim(wrong)
+        anna.resume()
+
+    assert units(anna, minted.item_id) == {"held": 5}
 
 
 def test_an_offer_that_was_completed_as_it_expired_is_done(anna, ben):

@@ -11,6 +11,7 @@ from flask import Flask, jsonify
 
 from deeds_client import waiting
 from deeds_client.errors import (
+    InvalidInputError,
     NoAnswerError,
     ProblemError,
     WalletError,
@@ -73,6 +74,34 @@ def test_what_was_refused_is_begun_once_more_under_its_reference(
         anna.take_back([link], reference="order-18")
     with pytest.raises(WalletError):
         anna.take_back([link], reference="order-18")
+
+
+@pytest.mark.parametrize("reference", ["", "a\0b", "a\nb", "\ud800", 17])
+def test_a_reference_is_a_text_of_one_line(anna, ben, item_id, reference):
+    offer = ben.deeds.offer(ben.ask(item_id, 1).offer_id)
+    anna.complete(offer)
+    before = anna.history()
+
+    with pytest.raises(InvalidInputError):
+        anna.complete(offer, reference=reference)
+
+    assert anna.history() == before
+
+
+def test_what_was_given_since_a_refusal_is_not_taken_from_its_receiver(
+    anna, item_id, open_wallet
+):
+    with pytest.raises(ProblemError):
+        open_wallet("anna", "/swap", lambda: "refused").send(
+            item_id, 4, reference=REFERENCE
+        )
+    [given] = anna.find(REFERENCE).inputs
+    anna.give(given)
+
+    with pytest.raises(WalletError, match="handed out or offered since"):
+        anna.send(item_id, 4, reference=REFERENCE)
+
+    assert anna.deeds.check([given]) == ["unspent"]
 
 
 def test_an_offer_that_has_ended_keeps_its_reference(anna, item_id, ledger):
@@ -155,6 +184,25 @@ def test_a_trade_that_was_withdrawn_has_ended(anna, ben, item_id):
 
     assert anna.cancel(trade).code == "offer_withdrawn"
     assert units(anna, item_id) == {"held": 8}
+
+
+def test_a_request_whose_end_was_not_answered_is_ended_by_the_next_call(
+    anna, item_id, open_wallet
+):
+    asked = anna.ask(item_id, 3)
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/swap", lambda: "answer lost").cancel(asked)
+
+    assert anna.cancel(asked).code == "offer_withdrawn"
+    assert units(anna, item_id) == {"held": 8}
+
+
+def test_a_trade_that_could_not_be_begun_splits_nothing(anna, item_id):
+    for want, expires_in in ((0, 60), (1, 0)):
+        with pytest.raises(InvalidInputError):
+            anna.trade(Units(item_id, 4), Units("deed_a", want), expires_in)
+
+    assert len(anna.history()) == 1
 
 
 def test_nothing_shows_a_secret_but_a_link(anna, item_id, caplog):
