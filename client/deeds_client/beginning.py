@@ -114,8 +114,8 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
         Output(amount, "deed_", Secret(make_secret()), state=OutputState.HELD)
         for amount in amounts
     ]
-    about = {"metadata": dict(metadata) if metadata else None}
-    return _begin(Kind.MINT, made, item_id=None, outputs=tuple(made), **about)
+    about = {"item_id": None, "metadata": dict(metadata) if metadata else None}
+    return _begin(Kind.MINT, [], made, **about)
 
 
 def links(records: Store, minting: Operation, series: Series, room: int) -> Operation:
@@ -199,9 +199,8 @@ def claim(records: Store, output: Output) -> Operation:
     if known.state in _NOT_TO_CLAIM:
         said = "Already claimed. If it wasn't you, ask the sender."
         raise WalletError("already_claimed", said)
-    if known.state == OutputState.GIVEN:
-        return join(records, Kind.TAKE_BACK, [known])
-    return join(records, Kind.CLAIM, [known])
+    is_ours = known.state == OutputState.GIVEN
+    return join(records, Kind.TAKE_BACK if is_ours else Kind.CLAIM, [known])
 
 
 def take_back(records: Store, outputs: Sequence[Output]) -> Operation:
@@ -250,7 +249,7 @@ def cancel(records: Store, key: str) -> Operation:
     free.sort(key=lambda output: (output.number is not None, output.amount))
     if free:
         made = replace(wanted, amount=free[0].amount)
-        return _begin_swap(Kind.WITHDRAW, free[:1], [made])
+        return _begin(Kind.WITHDRAW, free[:1], [made])
     _wait_for_change(records, wanted.item_id)
     said = (
         f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
@@ -298,25 +297,23 @@ def swap(
         given_at = now() if part.is_given else None
         records.change(output, given_at=given_at, number=part.number, of=part.of)
         made.append(output)
-    return _begin_swap(kind, inputs, made, **about)
+    return _begin(kind, inputs, made, **about)
 
 
-def _begin_swap(
+def _begin(
     kind: Kind, inputs: Sequence[Output], made: Sequence[Output], **about: Any
 ) -> Operation:
     counted = inputs or made
-    halves = {"inputs": tuple(inputs), "outputs": tuple(made)}
-    return _begin(kind, counted, **{"item_id": counted[0].item_id, **halves, **about})
-
-
-def _begin(kind: Kind, counted: Sequence[Output], **about: Any) -> Operation:
-    amount = {"amount": check_amount(sum_of(counted))}
+    facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
+    check_amount(facts["amount"])
     return Operation(
         key=str(uuid.uuid4()),
         kind=kind,
         state=OperationState.BEGUN,
         begun_at=now(),
-        **{**amount, **about},
+        inputs=tuple(inputs),
+        outputs=tuple(made),
+        **facts,
     )
 
 

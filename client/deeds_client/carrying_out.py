@@ -85,7 +85,7 @@ def issue(
     store: Store, checker: Checker, series: Series, told: Callable[[int, int], None]
 ) -> list[Output]:
     """Mint an item and make its numbered links: see `Wallet.issue`."""
-    asked = (series.count, series.each, series.metadata)
+    asked = (series.count, series.each, dict(series.metadata or {}))
     order = Order(Kind.MINT, asked, series.reference)
     minting = carry_out(
         store, checker, order, lambda: beginning.mint([series.total], series.metadata)

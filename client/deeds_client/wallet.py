@@ -95,9 +95,8 @@ class Wallet:
 
         `metadata` may have a `name`, a `description` and an `image`, a URI.
         """
-        about = dict(metadata) if metadata else None
-        order = Order(Kind.MINT, ([*amounts], about), reference, note)
-        return self._run(order, lambda: beginning.mint(amounts, about))
+        order = Order(Kind.MINT, ([*amounts], dict(metadata or {})), reference, note)
+        return self._run(order, lambda: beginning.mint(amounts, metadata))
 
     def issue(
         self,
@@ -114,8 +113,7 @@ class Wallet:
         are made. However often it is broken off, the same reference goes on where it
         was. `told` is called with how many are made, of how many.
         """
-        about = dict(metadata) if metadata else None
-        series = Series(count, each, about, reference)
+        series = Series(count, each, metadata, reference)
         issued = carrying_out.issue(self.store, self._checker, series, told)
         return list(map(self._sent, issued))
 
