@@ -11,9 +11,9 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from http.cookiejar import CookieJar
 from typing import Any, TypeVar
@@ -54,34 +54,27 @@ _HEADERS = {
 _log = logging.getLogger("deeds_client")
 
 
+@dataclass(repr=False)
 class Calls:
-    """Calls of the server at `base_url`; the arguments are those of `Deeds`.
+    """Calls of the server at `base_url`; the fields are the arguments of `Deeds`.
 
     Raise InvalidInputError if that is no address.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        tries: int,
-        timeout: float,
-        deadline_s: float,
-        sleep: Callable[[float], object],
-        options: Mapping[str, Any],
-    ) -> None:
-        self.base_url = _parse_address(base_url)
-        self._tries = tries
-        self._timeout_s = timeout
-        self._deadline_s = deadline_s
-        self._sleep = sleep
-        # httpx reads where a redirect leads, followed or not, and fails at some.
-        hooks = {"response": [lambda each: each.headers.pop("Location", None)]}
+    base_url: str
+    _: KW_ONLY
+    tries: int
+    timeout: float
+    deadline_s: float
+    sleep: Callable[[float], object]
+    options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        self.base_url = _parse_address(self.base_url)
         options = {
             "base_url": self.base_url,
-            "event_hooks": hooks,
             "cookies": _NoCookies(),
-            **options,
+            **self.options,
         }
         # By process: on the connections of its parent each would read the other's
         # answers.
@@ -98,16 +91,17 @@ class Calls:
         Where `parse` raises InvalidInputError, it is no answer. Raise ProblemError if
         the service refused, NoAnswerError if nothing of its own came.
         """
-        deadline = _Deadline(self._deadline_s, self._timeout_s)
+        deadline = _Deadline(self.deadline_s, self.timeout)
         is_lost = False
-        for attempts in range(1, self._tries + 1):
+        for attempts in range(1, self.tries + 1):
             answer = self._exchange(path, body, key, deadline)
-            with suppress(InvalidInputError):
-                return parse(answer.told_by(_SUCCESSES))
             about = (answer.status, answer.wait_s, key, self.base_url, attempts)
             error: CallError = NoAnswerError(*about)
             with suppress(InvalidInputError):
-                error = ProblemError(*about, **_parse_problem(answer))
+                told = parse_json(answer.content)
+                if answer.status in _SUCCESSES:
+                    return parse(told)
+                error = ProblemError(*about, **_parse_problem(answer, told))
             if isinstance(error, NoAnswerError):
                 is_lost = True
             elif answer.status not in _BUSY:
@@ -115,11 +109,11 @@ class Calls:
             longest_s = _WAIT_S * 2 ** min(attempts, 5)
             wait_s = answer.wait_s + random.uniform(0, longest_s)  # noqa: S311
             is_too_long = answer.wait_s > _RETRY_AFTER_S_MAX
-            if attempts == self._tries or is_too_long or wait_s > deadline.left_s():
+            if attempts == self.tries or is_too_long or wait_s > deadline.left_s():
                 break
             outcome = (path, attempts, answer.outcome, wait_s)
             _log.info("%s: request %d: %s, sent again in %.1f s", *outcome)
-            self._sleep(wait_s)
+            self.sleep(wait_s)
         # That nothing was done is said of the last request alone.
         raise NoAnswerError(*about) if is_lost else error
 
@@ -142,7 +136,8 @@ class Calls:
         try:
             with request as response:
                 read = _read(response)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, UnicodeError) as error:
+            # httpx reads where a redirect leads, followed or not, and fails at some.
             return _Answer(type(error).__name__)
         if response.headers.get("Idempotency-Replayed") == "true":
             _log.info("%s: answered as the first time", path)
@@ -198,15 +193,6 @@ class _Answer:
         text = self.headers.get("Retry-After", "")
         return min(float(text), _DAY_S) if text.isdecimal() else 0.0
 
-    def told_by(self, statuses: Container[int]) -> Any:
-        """Return the JSON of an answer of these statuses.
-
-        Raise InvalidInputError where it is another.
-        """
-        if self.status not in statuses:
-            raise InvalidInputError("This is an answer of another status.")
-        return parse_json(self.content)
-
 
 def _read(response: httpx.Response) -> bytes:
     """Return the body, if it is not compressed and not too large."""
@@ -226,24 +212,24 @@ def _parse_address(text: str) -> str:
         is_whole = url.scheme in ("http", "https") and url.host and not url.userinfo
     except (httpx.InvalidURL, UnicodeError):
         is_whole = False
-    if not is_whole or {*"?#"} & {*text}:
+    if not is_whole or "?" in text or "#" in text:
         raise InvalidInputError(
             "A service's address looks like https://deeds.example.com, without ? or #."
         )
     return str(url).rstrip("/")
 
 
-def _parse_problem(answer: _Answer) -> dict[str, Any]:
+def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
     """Return what the service says of a request that it refused.
 
     Raise InvalidInputError where it says nothing, or another server speaks.
     """
-    told = answer.told_by((*_CLIENT_ERRORS, *_BUSY))
+    is_refusal = answer.status in _CLIENT_ERRORS or answer.status in _BUSY
     code = member(told, "code", str)
     # Others that answer at this address may have codes too, and know nothing of a
     # change.
     media_type = answer.headers.get("Content-Type", "")
-    is_ours = media_type.startswith("application/problem+json")
+    is_ours = is_refusal and media_type.startswith("application/problem+json")
     if not is_ours or not _CODE.fullmatch(code) or code == "ledger_in_doubt":
         raise InvalidInputError("This is no refusal.")
     index = told.get("index")

@@ -36,7 +36,7 @@ Head = dict[str, Any]
 def export_wallet(records: Records, passphrase: str) -> str:
     """Return the text of a file that holds these records."""
     salt, nonce = os.urandom(16), os.urandom(_NONCE_BYTES)
-    head = _head(ITERATIONS, b64encode(salt).decode(), b64encode(nonce).decode())
+    head = _head(ITERATIONS, salt, nonce)
     cipher = _cipher(passphrase, salt, ITERATIONS)
     text = compact(write_records(records))
     sealed = cipher.encrypt(nonce, text.encode(), compact(head).encode())
@@ -72,25 +72,36 @@ def _open(head: Head, passphrase: str) -> bytes:
             " copy of it."
         )
     iterations = member(member(head, "kdf", dict), "iterations", int)
-    salt = member(head["kdf"], "salt", str)
-    nonce = member(member(head, "cipher", dict), "iv", str)
+    salt = _bytes(member(head["kdf"], "salt", str))
+    nonce = _bytes(member(member(head, "cipher", dict), "iv", str))
     sealed = _bytes(member(head, "data", str))
     del head["data"]
-    is_allowed = iterations in _ITERATIONS_ALLOWED
-    is_whole = len(_bytes(nonce)) == _NONCE_BYTES
-    if head != _head(iterations, salt, nonce) or not (is_allowed and is_whole):
+    is_bounded = iterations in _ITERATIONS_ALLOWED and len(nonce) == _NONCE_BYTES
+    if head != _head(iterations, salt, nonce) or not is_bounded:
         raise InvalidInputError("This file is encrypted in an unknown way.")
-    key = _cipher(passphrase, _bytes(salt), iterations)
+    key = _cipher(passphrase, salt, iterations)
     try:
-        return key.decrypt(_bytes(nonce), sealed, compact(head).encode())
+        return key.decrypt(nonce, sealed, compact(head).encode())
     except InvalidTag:
         raise WalletFileError("The passphrase does not open this file.") from None
 
 
-def _head(iterations: int, salt: str, nonce: str) -> Head:
-    kdf = {"name": "PBKDF2", "hash": "SHA-256", "iterations": iterations, "salt": salt}
-    cipher = {"name": "AES-GCM", "length": 256, "iv": nonce}
-    return {"format": _FORMAT, "version": _VERSION, "kdf": kdf, "cipher": cipher}
+def _head(iterations: int, salt: bytes, nonce: bytes) -> Head:
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "kdf": {
+            "name": "PBKDF2",
+            "hash": "SHA-256",
+            "iterations": iterations,
+            "salt": b64encode(salt).decode(),
+        },
+        "cipher": {
+            "name": "AES-GCM",
+            "length": 256,
+            "iv": b64encode(nonce).decode(),
+        },
+    }
 
 
 def _checksum(whole: Head) -> str:

@@ -6,6 +6,7 @@ What it answers is not trusted: what is not of the right form is no answer.
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -243,13 +244,11 @@ def _parse_units(told: list[Any]) -> tuple[Units, ...]:
 
 
 def _parse_time(text: str) -> datetime:
-    try:
+    with suppress(ValueError):
         time_told = datetime.fromisoformat(text)
         # With a day to spare at both ends, for zones.
         if time_told.tzinfo and time_told.year in _YEARS:
             return time_told.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
     raise InvalidInputError("This is no time with a zone.")
 
 

@@ -1,7 +1,6 @@
 """Waits for an offer to end."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from math import inf
 from threading import Event
 from time import monotonic
@@ -13,8 +12,7 @@ from deeds_client.values import OperationState
 _WAIT_S = 2.0  # Before it is asked for again at first, and at most.
 _WAIT_S_MAX = 15.0
 _BACK_OFF = 1.25
-# For so long it is asked for behind its end: clocks differ.
-_GRACE = timedelta(seconds=30)
+_GRACE_S = 30.0  # For so long it is asked for behind its end: clocks differ.
 _ENDED = (OperationState.DONE, OperationState.REFUSED)
 
 
@@ -37,20 +35,16 @@ def wait(
                 raise
             lost, told_s = error, error.retry_after_s
         left_s = gives_up_at - monotonic()
-        is_over = operation.expires_at and operation.expires_at + _GRACE < now()
-        if operation.state in _ENDED or is_over or left_s <= 0 or stop.is_set():
+        open_s = inf
+        if operation.expires_at:
+            open_s = (operation.expires_at - now()).total_seconds()
+        is_over = operation.state in _ENDED or open_s < -_GRACE_S
+        if is_over or left_s <= 0 or stop.is_set():
             break
         # An end is noticed when it comes.
-        until_end_s = _seconds_until_end(operation)
+        until_end_s = max(open_s + 1, _WAIT_S)
         stop.wait(min(max(wait_s, told_s), left_s, until_end_s))
         wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
     if lost:
         raise lost
     return operation
-
-
-def _seconds_until_end(operation: Operation) -> float:
-    if not operation.expires_at:
-        return inf
-    left = (operation.expires_at - now()).total_seconds()
-    return left + 1 if left > 0 else _WAIT_S
