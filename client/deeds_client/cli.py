@@ -4,8 +4,6 @@ Those of offers are in `cli_offers`. No secret is read from arguments.
 """
 
 import hashlib
-from collections.abc import Sequence
-from datetime import datetime
 from math import inf
 from pathlib import Path
 
@@ -17,12 +15,13 @@ from deeds_client.commands import (
     FILE,
     OfflineCommand,
     Result,
-    about,
     amount,
     amounts,
     deed,
     main,
+    note,
     outcome,
+    reference,
 )
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
 from deeds_client.names import complete_name, find
@@ -65,7 +64,8 @@ Examples:
 @click.option("--count", type=click.IntRange(1), help="Make so many numbered links.")
 @click.option("--each", type=click.IntRange(1), default=1, help="Units of each link.")
 @click.option("--csv", "file", type=FILE, help="A new file. Broken off, run it again.")
-@about
+@reference
+@note
 def mint(
     wallet: Wallet,
     name: str,
@@ -106,7 +106,8 @@ def mint(
 @main.command(epilog='Example: deeds-wallet send 3 "Night Choir"')
 @amount
 @deed
-@about
+@reference
+@note
 def send(wallet: Wallet, amount: int, item_id: str, **about: str | None) -> Result:
     """Make a link of AMOUNT units, to give away."""
     return Result([wallet.send(item_id, amount, **about).output])
@@ -134,20 +135,15 @@ def claim(wallet: Wallet) -> Result:
     rows: list[Row] = []
     worst = 0
     for output in links.read_claims(text, wallet.deeds.base_url):
-        said, code = _claim(wallet, output)
-        worst = max(worst, code)
-        row: Row = {"itemId": output.item_id, "amount": output.amount, "said": said}
-        rows.append(row)
+        said = "Claimed."
+        try:
+            wallet.claim(output)
+        except DeedsError as error:
+            said, code = outcome(error)
+            said = _OF_LINKS.get(getattr(error, "code", ""), said)
+            worst = max(worst, code)
+        rows.append({"itemId": output.item_id, "amount": output.amount, "said": said})
     return Result(rows, code=worst)
-
-
-def _claim(wallet: Wallet, output: Output) -> tuple[str, int]:
-    try:
-        wallet.claim(output)
-    except DeedsError as error:
-        said, code = outcome(error)
-        return _OF_LINKS.get(getattr(error, "code", ""), said), code
-    return "Claimed.", 0
 
 
 @main.command()
@@ -237,13 +233,11 @@ def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
         words.append(f"{unit} {part.number} of {part.of or '?'}".strip())
     if len(held) > 1:
         words.append(f"{held.index(part) + 1} of {len(held)} here")
-    row: Row = {
-        "itemId": item_id,
-        "amount": part.amount,
-        "said": ", ".join(words),
-        "link": links.claim_link(wallet.deeds.base_url, part),
-    }
-    return Result([row])
+    said = ", ".join(words)
+    link = links.claim_link(wallet.deeds.base_url, part)
+    return Result(
+        [{"itemId": item_id, "amount": part.amount, "said": said, "link": link}]
+    )
 
 
 def _to_show(wallet: Wallet, item_id: str, number: int | None) -> list[Output]:
@@ -281,19 +275,17 @@ def check(wallet: Wallet) -> Result:
 @main.command()
 def look(wallet: Wallet) -> Result:
     """Look again for what other copies of this wallet have moved."""
-    found = _look(wallet)
-    return Result(found, told="" if found else "Nothing new was found.")
-
-
-def _look(wallet: Wallet) -> Sequence[Row]:
-    with progress("Looking") as told:
-        found = wallet.look(told)
-    rows = [row_of(wallet, output) for output in found]
+    rows = [row_of(wallet, output) for output in _look(wallet)]
     for row in rows:
         # Nobody has asked for the links, and all of it another copy has moved.
         row.pop("link", None)
         row.pop("said", None)
-    return rows
+    return Result(rows, told="" if rows else "Nothing new was found.")
+
+
+def _look(wallet: Wallet) -> list[Output]:
+    with progress("Looking") as told:
+        return wallet.look(told)
 
 
 @main.command()
@@ -302,36 +294,29 @@ def export(wallet: Wallet, file: Path) -> Result:
     """Write the whole wallet to a new encrypted FILE, which the page reads too."""
     with new_file(file) as opened:
         passphrase = read_passphrase(is_new=True)
-        at = now()
+        at = milliseconds(now())
         opened.write(wallet.export(passphrase))
-    _note_backup(wallet, at)
+    wallet.store.put_note("backup", at=at)
     return Result([{"file": str(file)}])
-
-
-def _note_backup(wallet: Wallet, at: datetime) -> None:
-    with wallet.store.transaction() as records:
-        records.put_note("backup", at=milliseconds(at))
 
 
 @main.command("import")
 @click.argument("file", type=FILE)
 def import_(wallet: Wallet, file: Path) -> Result:
     """Take in the encrypted FILE of a wallet or of the page, and what moved since."""
-    # Without cryptography that says what to install.
-    from deeds_client.file import LENGTH_MAX  # noqa: PLC0415
-
-    with file.open(encoding="utf-8", errors="replace") as opened:
-        text = opened.read(LENGTH_MAX + 1)
+    text = file.read_text(encoding="utf-8", errors="replace")
     is_first = not wallet.outputs()
     added, given = wallet.restore(text, read_passphrase())
     if is_first:
         # All that is here is in this file.
-        _note_backup(wallet, now())
+        wallet.store.put_note("backup", at=milliseconds(now()))
     said = f"Restored. New here: {_counted(len(added), 'output')}."
     try:
         found = _look(wallet)
     except BaseException:
         say(said)
         raise
-    row: Row = {"added": len(added), "given": len(given), "found": len(found)}
-    return Result([row], told=f"{said} Found since this backup: {len(found)}.")
+    return Result(
+        [{"added": len(added), "given": len(given), "found": len(found)}],
+        told=f"{said} Found since this backup: {len(found)}.",
+    )

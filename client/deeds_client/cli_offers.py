@@ -6,7 +6,16 @@ from collections.abc import Sequence
 import click
 
 from deeds_client import links
-from deeds_client.commands import Result, about, amount, deed, is_json, main, show
+from deeds_client.commands import (
+    Result,
+    amount,
+    deed,
+    is_json,
+    main,
+    note,
+    reference,
+    show,
+)
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.names import complete_name, find, title
 from deeds_client.records import MAKINGS, Operation
@@ -29,7 +38,8 @@ expires = click.option(
 @deed
 @expires
 @click.option("--wait", is_flag=True, help="Wait until it is paid. Ctrl-C ends that.")
-@about
+@reference
+@note
 def ask(
     wallet: Wallet,
     amount: int,
@@ -43,8 +53,7 @@ def ask(
     asked = wallet.ask(item_id, amount, _seconds(expires), **about)
     if wait and asked.state == OperationState.OPEN:
         asked = _wait(wallet, asked)
-        is_well = asked.state == OperationState.DONE
-        return Result([asked], code=0 if is_well else 1)
+        return Result([asked], code=0 if asked.state == OperationState.DONE else 1)
     return _made(asked)
 
 
@@ -74,7 +83,8 @@ def _wait(wallet: Wallet, asked: Operation) -> Operation:
 @click.argument("wanted_amount", type=int)
 @click.argument("wanted", shell_complete=complete_name)
 @expires
-@about
+@reference
+@note
 def trade(
     wallet: Wallet,
     amount: int,
@@ -93,7 +103,8 @@ def trade(
 @main.command()
 @click.argument("offer")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@about
+@reference
+@note
 def complete(wallet: Wallet, offer: str, *, yes: bool, **about: str | None) -> Result:
     """Pay what an OFFER asks for, its link or id; or trade as it proposes."""
     found = wallet.deeds.offer(links.read_offer(offer, wallet.deeds.base_url))

@@ -4,11 +4,11 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -34,12 +34,6 @@ _LINK = re.compile(r"(#|%23)(\+|%2B)|^\+[0-9]", re.IGNORECASE)
 
 _INTERRUPTS = (KeyboardInterrupt, click.Abort)
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class UntoldError(DeedsError):
-    """Units may have moved, and the result could not be written."""
-
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -64,11 +58,8 @@ class _Service(Deeds):
 class _NoService(_Service):
     """Stands in for the service of a command that must work without one."""
 
-    def info(self) -> Any:
+    def _ask(self, *_request: Any) -> Any:
         raise WalletError("nothing_here", "Nothing of this deed is here.")
-
-    def item(self, _item_id: str) -> Any:
-        return self.info()
 
 
 class Command(click.Command):
@@ -115,7 +106,8 @@ class Command(click.Command):
             said, code = outcome(error)
             if code != _BAD_INPUT or not deeds.has_sent:
                 raise
-            raise UntoldError(f"{said} {_BUT_DONE}") from None
+            say(f"{said} {_BUT_DONE}")
+            return _NO_ANSWER
         finally:
             if wallet.is_look_due():
                 say(_LOOK_IS_DUE)
@@ -162,19 +154,19 @@ def show(wallet: Wallet, result: Result) -> None:
     """
     found = [rows.row_of(wallet, record) for record in result.records]
     if is_json():
-        terminal.write(json.dumps(found, indent=2))
+        lines = [json.dumps(found, indent=2)]
     elif result.told:
-        terminal.write(result.told)
+        lines = [result.told]
     elif not terminal.is_terminal(sys.stdout):
-        terminal.write(rows.text_of(found))
+        lines = rows.lines_of(found)
     else:
         width = shutil.get_terminal_size().columns
-        text = rows.text_of(found, width)
+        lines = rows.lines_of(found, width)
         link = found[0].get("link") if len(found) == 1 else None
         # An ASCII terminal has no blocks.
         if link and "█".encode(sys.stdout.encoding, "ignore"):
-            text = f"{text}\n{rows.code_of(str(link), width)}".rstrip()
-        terminal.write(text)
+            lines += rows.code_of(str(link), width)
+    terminal.write("\n".join(lines))
     if result.hint:
         say(result.hint)
 
@@ -185,7 +177,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
         return str(error) or _STOPPED_SAID, _STOPPED
     if isinstance(error, OSError):
         return f"{error.filename or 'A file'}: {error.strerror}.", _BAD_INPUT
-    if isinstance(error, UntoldError | FindingError):
+    if isinstance(error, FindingError):
         return str(error), _NO_ANSWER
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
         more = " The next command goes on with it." if error.key else ""
@@ -204,13 +196,10 @@ amounts = click.argument("amounts", type=int, nargs=-1)
 deed = click.argument("item_id", metavar="DEED", shell_complete=complete_name)
 
 
-def about(function: F) -> F:
-    """Add the options of what is kept with an operation."""
-    note = click.option("--note", help="A text that is kept with it.")
-    reference = click.option(
-        "--reference", help="Such as the number of an order: it is done once."
-    )
-    return reference(note(function))
+reference = click.option(
+    "--reference", help="Such as the number of an order: it is done once."
+)
+note = click.option("--note", help="A text that is kept with it.")
 
 
 @click.group(

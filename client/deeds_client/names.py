@@ -57,14 +57,10 @@ def complete_name(
 ) -> list[str]:
     """Return the names in the wallet that begin so, without what a shell would obey."""
     path = context.find_root().params["path"]
-    items: list[Item] = []
+    names = set()
     if path.exists():
         with suppress(DeedsError), closing(Store(path)) as store:
-            items = store.all(Item)
-    names = set()
+            for item in store.all(Item):
+                names.add(re.sub(r"\W+", "-", item.name).strip("-"))
     beginning = _folded(incomplete)
-    for item in items:
-        name = re.sub(r"\W+", "-", item.name).strip("-")
-        if _folded(name).startswith(beginning):
-            names.add(name)
-    return sorted(names)
+    return sorted(name for name in names if _folded(name).startswith(beginning))

@@ -3,12 +3,11 @@
 import io
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 import click
 import segno
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.table import Table
 
 from deeds_client import links
@@ -73,8 +72,8 @@ def _of_operation(operation: Operation, base_url: str) -> Row:
     }
     if operation.offer_id:
         row["offerId"] = operation.offer_id
-    if operation.state == OperationState.OPEN:
-        row["link"] = links.offer_link(base_url, operation.offer_id or "")
+        if operation.state == OperationState.OPEN:
+            row["link"] = links.offer_link(base_url, operation.offer_id)
     return row
 
 
@@ -94,7 +93,7 @@ def local_time(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-def text_of(rows: Sequence[Row], width: int = _UNBOUNDED) -> str:
+def lines_of(rows: Sequence[Row], width: int = _UNBOUNDED) -> list[str]:
     """Return a table of this width, or where that is too narrow a list.
 
     A link that is folded cannot be copied: it is alone on its line where it is the only
@@ -102,15 +101,15 @@ def text_of(rows: Sequence[Row], width: int = _UNBOUNDED) -> str:
     """
     shown = [_cells(row) for row in rows]
     if not any(shown):
-        return "Nothing."
+        return ["Nothing."]
     lines = _table(shown, _UNBOUNDED)
     if len(rows) > 1 and _fits(lines, width):
-        return "\n".join(lines)
+        return lines
     addresses = [cells.pop("link") for cells in shown if "link" in cells]
     lines = _table(shown, max(width, _TABLE_WIDTH_MIN))
     if not _fits(lines, width):
         lines = _list(shown)
-    return "\n".join(lines + addresses)
+    return lines + addresses
 
 
 def _cells(row: Row) -> dict[str, str]:
@@ -134,8 +133,7 @@ def _table(shown: Sequence[dict[str, str]], width: int) -> list[str]:
     names = [name for name in _COLUMNS if name in named]
     for name in names:
         is_sum = name in ("amount", *_SUMS)
-        side: JustifyMethod = "right" if is_sum else "left"
-        table.add_column(name, justify=side, overflow="fold")
+        table.add_column(name, justify="right" if is_sum else "left", overflow="fold")
     for cells in shown:
         table.add_row(*(cells.get(name, "") for name in names))
     drawn = io.StringIO()
@@ -154,15 +152,14 @@ def _list(shown: Sequence[dict[str, str]]) -> list[str]:
     return lines[1:]
 
 
-def code_of(link: str, width: int) -> str:
-    """Return a link's QR code for a terminal, empty where it does not fit."""
+def code_of(link: str, width: int) -> list[str]:
+    """Return a link's QR code for a terminal, nothing where it does not fit."""
     code = segno.make_qr(link)
-    size = int(code.symbol_size(border=0)[0])
-    border = min(_QR_BORDER, (width - size) // 2)
-    if border < 1:
-        return ""
+    columns, _ = code.symbol_size(border=_QR_BORDER)
+    if columns > width:
+        return []
     drawn = io.StringIO()
-    code.terminal(drawn, border=border, compact=True)
+    code.terminal(drawn, border=_QR_BORDER, compact=True)
+    lines = drawn.getvalue().splitlines()
     # Dark on light, whatever the colours of the terminal are.
-    paint = partial(click.style, fg="bright_white", bg="black")
-    return "\n".join(map(paint, drawn.getvalue().splitlines()))
+    return [click.style(line, fg="bright_white", bg="black") for line in lines]

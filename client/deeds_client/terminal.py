@@ -27,8 +27,7 @@ def write(text: str) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "It is closed", _OUTPUT)
     try:
-        sys.stdout.write(_shown(text, sys.stdout))
-        sys.stdout.flush()
+        _put(text, sys.stdout)
     except OSError as error:
         raise OSError(error.errno, error.strerror, _OUTPUT) from None
 
@@ -37,12 +36,13 @@ def say(text: str) -> None:
     """Tell a person on standard error, if that is possible."""
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(_shown(text, sys.stderr))
+            _put(text, sys.stderr)
 
 
-def _shown(text: str, stream: TextIO) -> str:
-    """Return a line; what the encoding of a stream does not have is replaced."""
-    return f"{text}\n".encode(stream.encoding, "replace").decode(stream.encoding)
+def _put(text: str, stream: TextIO) -> None:
+    """Write a line; what the encoding of a stream does not have is replaced."""
+    shown = text.encode(stream.encoding, "replace").decode(stream.encoding)
+    print(shown, file=stream, flush=True)
 
 
 def read_text(prompt: str) -> str:
@@ -69,8 +69,7 @@ def confirm(question: str) -> bool:
     """Return whether a person says yes. Raise InvalidInputError without a terminal."""
     if not is_terminal(sys.stdin):
         raise InvalidInputError(f"{question} Say --yes to complete without asking.")
-    say(f"{question} [y/N]")
-    return _input().readline().strip().lower() in (b"y", b"yes")
+    return click.confirm(question, err=True)
 
 
 def _input() -> BinaryIO:
@@ -81,8 +80,10 @@ def _input() -> BinaryIO:
 def progress(label: str) -> Iterator[Told]:
     """Give a function that shows at a terminal how much is done, of how much."""
     # Elsewhere it would only be in the way, and writing may fail.
-    file = sys.stderr if is_terminal(sys.stderr) else io.StringIO()
-    with click.progressbar(length=100, label=label, file=file) as bar:
+    is_hidden = not is_terminal(sys.stderr)
+    with click.progressbar(
+        length=100, label=label, file=sys.stderr, hidden=is_hidden
+    ) as bar:
         yield lambda done, of: bar.update(100 * done // of - bar.pos)
 
 
