@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from http.cookiejar import CookieJar
 from typing import Any, TypeVar
@@ -36,8 +36,6 @@ Key = str | None
 
 _ANSWER_BYTES_MAX = 4 * 2**20  # A service's bodies have 1 MiB, if it has not set more.
 _BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
-_SUCCESSES = range(200, 300)
-_CLIENT_ERRORS = range(400, 500)
 _RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller,
 _DAY_S = 24 * 60 * 60.0  # who is told of no longer one.
 # Up to twice as long before the second request, and up to 8 s before any.
@@ -85,13 +83,13 @@ class Calls:
         """Close the connections of this process."""
         self._http(os.getpid()).close()
 
-    def ask(self, path: str, parse: Parse[T], body: Any = None, key: Key = None) -> T:
+    def ask(self, path: str, parse: Parse[T], body: Any, key: Key) -> T:
         """Return what `parse` makes of the answer; with a body it is a POST.
 
         Where `parse` raises InvalidInputError, it is no answer. Raise ProblemError if
         the service refused, NoAnswerError if nothing of its own came.
         """
-        deadline = _Deadline(self.deadline_s, self.timeout)
+        deadline = _Deadline(time.monotonic() + self.deadline_s, self.timeout)
         is_lost = False
         for attempts in range(1, self.tries + 1):
             answer = self._exchange(path, body, key, deadline)
@@ -99,7 +97,7 @@ class Calls:
             error: CallError = NoAnswerError(*about)
             with suppress(InvalidInputError):
                 told = parse_json(answer.content)
-                if answer.status in _SUCCESSES:
+                if httpx.codes.is_success(answer.status):
                     return parse(told)
                 error = ProblemError(*about, **_parse_problem(answer, told))
             if isinstance(error, NoAnswerError):
@@ -122,15 +120,15 @@ class Calls:
     ) -> "_Answer":
         """Send a request once, and return the answer, or what kept it away."""
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
-        headers = dict(_HEADERS)
-        if key:
-            headers["Idempotency-Key"] = key
+        headers = {**_HEADERS, "Idempotency-Key": key} if key else _HEADERS
+        # Any, for httpx knows of numbers only.
+        each_wait: Any = deadline
         request = self._http(os.getpid()).stream(
             method,
             path,
             content=content,
             headers=headers,
-            timeout=deadline.timeout(),
+            timeout=httpx.Timeout(each_wait, pool=deadline.left_s()),
             follow_redirects=False,
         )
         try:
@@ -138,7 +136,7 @@ class Calls:
                 read = _read(response)
         except (httpx.HTTPError, UnicodeError) as error:
             # httpx reads where a redirect leads, followed or not, and fails at some.
-            return _Answer(type(error).__name__)
+            return _Answer(type(error).__name__, 0, {}, b"")
         if response.headers.get("Idempotency-Replayed") == "true":
             _log.info("%s: answered as the first time", path)
         status = response.status_code
@@ -152,6 +150,7 @@ class _NoCookies(CookieJar):
         pass
 
 
+@dataclass(frozen=True, slots=True)
 class _Deadline:
     """The end of a call, given to httpx as the timeout of each wait for the network.
 
@@ -160,32 +159,27 @@ class _Deadline:
     `__index__` too: so it is told each time what is left.
     """
 
-    def __init__(self, seconds: float, timeout_s: float) -> None:
-        self._ends_at = time.monotonic() + seconds
-        self._timeout_s = timeout_s
+    ends_at: float  # By the monotonic clock.
+    timeout_s: float
 
     def left_s(self) -> float:
-        return self._ends_at - time.monotonic()
-
-    def timeout(self) -> httpx.Timeout:
-        network: Any = self
-        return httpx.Timeout(network, pool=self.left_s())
+        return self.ends_at - time.monotonic()
 
     def __index__(self) -> int:
         left_s = self.left_s()
         if left_s <= 0:
             raise TimeoutError
-        return math.ceil(min(left_s, self._timeout_s))
+        return math.ceil(min(left_s, self.timeout_s))
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came of a request: no status if no whole answer did."""
+    """What came of a request: status 0 if no whole answer did."""
 
     outcome: str  # In a word, for the log.
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content: bytes = b""
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
 
     @property
     def wait_s(self) -> float:
@@ -224,7 +218,8 @@ def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
 
     Raise InvalidInputError where it says nothing, or another server speaks.
     """
-    is_refusal = answer.status in _CLIENT_ERRORS or answer.status in _BUSY
+    is_clients = httpx.codes.is_client_error(answer.status)
+    is_refusal = is_clients or answer.status in _BUSY
     code = member(told, "code", str)
     # Others that answer at this address may have codes too, and know nothing of a
     # change.
@@ -238,5 +233,5 @@ def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
         "title": plain(member(told, "title", str)),
         "detail": plain(member(told, "detail", str), _DETAIL_LENGTH_MAX),
         "index": index if type(index) is int and index >= 0 else None,
-        "is_final": told.get("isFinal") is True and answer.status in _CLIENT_ERRORS,
+        "is_final": told.get("isFinal") is True and is_clients,
     }

@@ -98,8 +98,7 @@ def mint(
         # As the page writes them for spreadsheets. Nothing in a link needs quotes.
         opened.write("\ufeffnumber,units,link,note\r\n")
         for sent in made:
-            output = sent.output
-            opened.write(f"{output.number},{output.amount},{sent.link},\r\n")
+            opened.write(f"{sent.output.number},{sent.output.amount},{sent.link},\r\n")
     return Result([{"amount": len(made), "file": str(file)}])
 
 

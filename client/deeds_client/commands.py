@@ -92,10 +92,9 @@ class Command(click.Command):
 
     def _call(self, wallet: Wallet, deeds: _Service, arguments: dict[str, Any]) -> int:
         """Go on with what was begun, call the function, and print what it returns."""
-        resumed = wallet.resume() if self.service is _Service else []
-        for operation in resumed:
-            about = f"{operation.kind} {operation.amount}, {operation.state}"
-            say(f"Begun: {about}.")
+        if self.service is _Service:
+            for each in wallet.resume():
+                say(f"Begun: {each.kind} {each.amount}, {each.state}.")
         deeds.has_sent = False
         try:
             if arguments.get("item_id") is not None:
@@ -177,13 +176,15 @@ def outcome(error: BaseException) -> tuple[str, int]:
         return str(error) or _STOPPED_SAID, _STOPPED
     if isinstance(error, OSError):
         return f"{error.filename or 'A file'}: {error.strerror}.", _BAD_INPUT
-    if isinstance(error, FindingError):
-        return str(error), _NO_ANSWER
-    if isinstance(error, CallError) and not getattr(error, "is_final", False):
-        more = " The next command goes on with it." if error.key else ""
-        return f"{error}{more}", _NO_ANSWER
+    said = str(error)
+    is_final = getattr(error, "is_final", False)
+    if isinstance(error, CallError | FindingError) and not is_final:
+        if getattr(error, "key", None):
+            said += " The next command goes on with it."
+        return said, _NO_ANSWER
     code = getattr(error, "code", "")  # Of what the service or the wallet refuses.
-    said = _SPENT if code == "spent_input" else str(error)
+    if code == "spent_input":
+        said = _SPENT
     return said, _REFUSED if code else _BAD_INPUT
 
 

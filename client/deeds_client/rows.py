@@ -19,7 +19,6 @@ from deeds_client.wallet import Wallet
 
 _SUMS = ("held", "given", "offered", "coming", "unknown", "added", "found")
 # Nothing else of a record is printed but these and its ids: it may have secrets.
-_FACTS = ("kind", "number", "amount", "state", "code", "reference", "note")
 _COLUMNS = (
     "time",
     "kind",
@@ -50,11 +49,10 @@ def row_of(wallet: Wallet, record: Record) -> Row:
         row |= record
     elif record.item_id:
         row["itemId"] = record.item_id
-    # Of an output "unknown" is no number of units.
-    names = _SUMS if isinstance(record, Holding) else _FACTS
-    for name in names:
+    for name in _COLUMNS:
         value = getattr(record, name, None)
-        if value:
+        # Of an output "unknown" is no number of units.
+        if value and value is not True:
             row[name] = value
     if isinstance(record, Operation):
         row |= _of_operation(record, wallet.deeds.base_url)
