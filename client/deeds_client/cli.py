@@ -29,7 +29,6 @@ from deeds_client.records import milliseconds, moment, now
 from deeds_client.rows import Row, row_of
 from deeds_client.terminal import (
     new_file,
-    progress,
     read_passphrase,
     read_text,
     say,
@@ -89,17 +88,21 @@ def mint(
         raise InvalidInputError("Links have no --note.")
     job = ascii((str(file), count, each, name)).encode()
     reference = about["reference"] or hashlib.sha256(job).hexdigest()[:16]
-    with new_file(file) as opened, progress("Making links") as told:
+    with new_file(file) as opened:
         if wallet.find(reference):
             say("The same command has begun these links. It goes on with them.")
         made = wallet.issue(
-            count, each, reference=reference, metadata=metadata, told=told
+            count, each, reference=reference, metadata=metadata, told=_tell
         )
         # As the page writes them for spreadsheets. Nothing in a link needs quotes.
         opened.write("\ufeffnumber,units,link,note\r\n")
         for sent in made:
             opened.write(f"{sent.output.number},{sent.output.amount},{sent.link},\r\n")
     return Result([{"amount": len(made), "file": str(file)}])
+
+
+def _tell(done: int, of: int) -> None:
+    say(f"{done} of {of} links are made.")
 
 
 @main.command(epilog='Example: deeds-wallet send 3 "Night Choir"')
@@ -267,24 +270,18 @@ def _number(part: Output) -> int | None:
 @main.command()
 def check(wallet: Wallet) -> Result:
     """Ask what was claimed and paid, and show what has changed."""
-    with progress("Checking") as told:
-        return Result(wallet.check(told))
+    return Result(wallet.check())
 
 
 @main.command()
 def look(wallet: Wallet) -> Result:
     """Look again for what other copies of this wallet have moved."""
-    rows = [row_of(wallet, output) for output in _look(wallet)]
+    rows = [row_of(wallet, output) for output in wallet.look()]
     for row in rows:
         # Nobody has asked for the links, and all of it another copy has moved.
         row.pop("link", None)
         row.pop("said", None)
     return Result(rows, told="" if rows else "Nothing new was found.")
-
-
-def _look(wallet: Wallet) -> list[Output]:
-    with progress("Looking") as told:
-        return wallet.look(told)
 
 
 @main.command()
@@ -311,7 +308,7 @@ def import_(wallet: Wallet, file: Path) -> Result:
         wallet.store.put_note("backup", at=milliseconds(now()))
     said = f"Restored. New here: {_counted(len(added), 'output')}."
     try:
-        found = _look(wallet)
+        found = wallet.look()
     except BaseException:
         say(said)
         raise
