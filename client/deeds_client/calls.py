@@ -109,8 +109,13 @@ class Calls:
             is_too_long = answer.wait_s > _RETRY_AFTER_S_MAX
             if attempts == self.tries or is_too_long or wait_s > deadline.left_s():
                 break
-            outcome = (path, attempts, answer.outcome, wait_s)
-            _log.info("%s: request %d: %s, sent again in %.1f s", *outcome)
+            _log.info(
+                "%s: request %d: %s, sent again in %.1f s",
+                path,
+                attempts,
+                answer.outcome,
+                wait_s,
+            )
             self.sleep(wait_s)
         # That nothing was done is said of the last request alone.
         raise NoAnswerError(*about) if is_lost else error

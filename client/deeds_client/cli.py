@@ -74,7 +74,10 @@ def mint(
     file: Path | None,
     **about: str | None,
 ) -> Result:
-    """Create a deed, in parts of these AMOUNTS, or as --count links for --csv."""
+    """Create a deed in parts of these AMOUNTS, or as --count links.
+
+    The links go into the new file of --csv.
+    """
     metadata = {"name": name}
     if not count and not file and each == 1:
         return Result([wallet.mint(amounts, metadata=metadata, **about)])
@@ -188,7 +191,7 @@ def balance(wallet: Wallet, item_id: str | None) -> Result:
     hint = _backup_hint(wallet)
     if item_id:
         return Result(wallet.outputs(item_id, *_PARTS), hint=hint)
-    return Result([*wallet.balance().values()], hint=hint)
+    return Result(list(wallet.balance().values()), hint=hint)
 
 
 def _backup_hint(wallet: Wallet) -> str:
@@ -287,7 +290,10 @@ def look(wallet: Wallet) -> Result:
 @main.command()
 @click.argument("file", type=FILE)
 def export(wallet: Wallet, file: Path) -> Result:
-    """Write the whole wallet to a new encrypted FILE, which the page reads too."""
+    """Write the whole wallet to a new encrypted FILE.
+
+    The page reads it too.
+    """
     with new_file(file) as opened:
         passphrase = read_passphrase(is_new=True)
         at = milliseconds(now())
@@ -299,7 +305,10 @@ def export(wallet: Wallet, file: Path) -> Result:
 @main.command("import")
 @click.argument("file", type=FILE)
 def import_(wallet: Wallet, file: Path) -> Result:
-    """Take in the encrypted FILE of a wallet or of the page, and what moved since."""
+    """Take in an encrypted FILE, and look for what moved since.
+
+    The file is of a wallet or of the page.
+    """
     text = file.read_text(encoding="utf-8", errors="replace")
     is_first = not wallet.outputs()
     added, given = wallet.restore(text, read_passphrase())

@@ -105,7 +105,10 @@ def trade(
 @reference
 @note
 def complete(wallet: Wallet, offer: str, *, yes: bool, **about: str | None) -> Result:
-    """Pay what an OFFER asks for, its link or id; or trade as it proposes."""
+    """Pay what an OFFER asks for, or trade as it proposes.
+
+    An OFFER is named by its link or id.
+    """
     found = wallet.deeds.offer(links.read_offer(offer, wallet.deeds.base_url))
     gives = _listed(wallet, found.wants)
     gets = _listed(wallet, found.gives) or "nothing"
@@ -121,7 +124,10 @@ def _listed(wallet: Wallet, side: Sequence[Units]) -> str:
 @main.command()
 @click.argument("offer")
 def cancel(wallet: Wallet, offer: str) -> Result:
-    """End an OFFER of yours, a request or a trade, by its link or id."""
+    """End an OFFER of yours, a request or a trade.
+
+    An OFFER is named by its link or id.
+    """
     return cancel_offer(wallet, offer)
 
 

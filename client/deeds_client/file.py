@@ -17,9 +17,7 @@ try:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 except ImportError:
-    _HAS_CRYPTOGRAPHY = False
-else:
-    _HAS_CRYPTOGRAPHY = True
+    AESGCM = None  # type: ignore[assignment, misc]
 
 _FORMAT = "deeds wallet"
 _VERSION = 4
@@ -113,7 +111,7 @@ def _checksum(whole: Head) -> str:
 
 
 def _cipher(passphrase: str, salt: bytes, iterations: int) -> "AESGCM":
-    if not _HAS_CRYPTOGRAPHY:
+    if AESGCM is None:
         raise WalletFileError(
             'Backups need cryptography: pip install "deeds-client[wallet]"'
         )

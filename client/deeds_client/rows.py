@@ -64,10 +64,8 @@ def row_of(wallet: Wallet, record: Record) -> Row:
 
 
 def _of_operation(operation: Operation, base_url: str) -> Row:
-    row: Row = {
-        "begunAt": milliseconds(operation.begun_at),
-        "time": local_time(operation.begun_at),
-    }
+    at = operation.begun_at
+    row: Row = {"begunAt": milliseconds(at), "time": local_time(at)}
     if operation.offer_id:
         row["offerId"] = operation.offer_id
         if operation.state == OperationState.OPEN:

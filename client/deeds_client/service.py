@@ -213,10 +213,9 @@ def _parse_info(answer: Any) -> Info:
 
 def _parse_item(item_id: str, answer: Any) -> Item:
     total = member(answer, "total", int)
-    metadata = answer.get("metadata")
-    if metadata is not None:
-        metadata = member(answer, "metadata", str)
-    return Item(item_id, total, metadata)
+    if answer.get("metadata") is None:
+        return Item(item_id, total)
+    return Item(item_id, total, member(answer, "metadata", str))
 
 
 def parse_offer(answer: Any) -> Offer:
@@ -262,11 +261,11 @@ def _parse_state(kind: type[State], told: Any) -> State:
 def _parse_found(told: Any) -> Found | None:
     if told is None:
         return None
-    state = _parse_state(CheckState, member(told, "state", str))
-    if state is CheckState.UNKNOWN:
-        raise InvalidInputError("An output that is found is known.")
     amount = check_amount(member(told, "amount", int))
-    return Found(amount, state is CheckState.SPENT)
+    state = _parse_state(CheckState, member(told, "state", str))
+    if state == CheckState.UNKNOWN:
+        raise InvalidInputError("An output that is found is known.")
+    return Found(amount, state == CheckState.SPENT)
 
 
 def _parse_list(name: str, count: int, parse: Parse[T], answer: Any) -> list[T]:
