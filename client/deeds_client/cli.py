@@ -29,6 +29,7 @@ from deeds_client.records import milliseconds, moment, now
 from deeds_client.rows import Row, row_of
 from deeds_client.terminal import (
     new_file,
+    progress,
     read_passphrase,
     read_text,
     say,
@@ -91,21 +92,17 @@ def mint(
         raise InvalidInputError("Links have no --note.")
     job = ascii((str(file), count, each, name)).encode()
     reference = about["reference"] or hashlib.sha256(job).hexdigest()[:16]
-    with new_file(file) as opened:
+    with new_file(file) as opened, progress("Making links") as told:
         if wallet.find(reference):
             say("The same command has begun these links. It goes on with them.")
         made = wallet.issue(
-            count, each, reference=reference, metadata=metadata, told=_tell
+            count, each, reference=reference, metadata=metadata, told=told
         )
         # As the page writes them for spreadsheets. Nothing in a link needs quotes.
         opened.write("\ufeffnumber,units,link,note\r\n")
         for sent in made:
             opened.write(f"{sent.output.number},{sent.output.amount},{sent.link},\r\n")
     return Result([{"amount": len(made), "file": str(file)}])
-
-
-def _tell(done: int, of: int) -> None:
-    say(f"{done} of {of} links are made.")
 
 
 @main.command(epilog='Example: deeds-wallet send 3 "Night Choir"')
@@ -273,18 +270,24 @@ def _number(part: Output) -> int | None:
 @main.command()
 def check(wallet: Wallet) -> Result:
     """Ask what was claimed and paid, and show what has changed."""
-    return Result(wallet.check())
+    with progress("Checking") as told:
+        return Result(wallet.check(told))
 
 
 @main.command()
 def look(wallet: Wallet) -> Result:
     """Look again for what other copies of this wallet have moved."""
-    rows = [row_of(wallet, output) for output in wallet.look()]
+    rows = [row_of(wallet, output) for output in _look(wallet)]
     for row in rows:
         # Nobody has asked for the links, and all of it another copy has moved.
         row.pop("link", None)
         row.pop("said", None)
     return Result(rows, told="" if rows else "Nothing new was found.")
+
+
+def _look(wallet: Wallet) -> list[Output]:
+    with progress("Looking") as told:
+        return wallet.look(told)
 
 
 @main.command()
@@ -317,7 +320,7 @@ def import_(wallet: Wallet, file: Path) -> Result:
         wallet.store.put_note("backup", at=milliseconds(now()))
     said = f"Restored. New here: {_counted(len(added), 'output')}."
     try:
-        found = wallet.look()
+        found = _look(wallet)
     except BaseException:
         say(said)
         raise

@@ -24,8 +24,9 @@ from deeds_client.terminal import confirm, say
 from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet
 
-_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_EXPIRES_IN_S = range(60, 30 * _UNITS_S["d"] + 1)  # Contract, part 3.
+_DAY_S = 24 * 60 * 60
+_EXPIRES_IN_S = range(60, 30 * _DAY_S + 1)  # Contract, part 3.
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 60 * 60, "d": _DAY_S}
 
 expires = click.option(
     "--expires", default="7d", help="How long it is open: seconds, 15m, 2h or 7d."
