@@ -26,6 +26,7 @@ from unittest.mock import patch
 from uuid import uuid4
 
 import httpx
+import pytest
 
 from deeds_client import finding, merging
 from deeds_client.errors import (
@@ -154,10 +155,32 @@ class Lines(httpx.BaseTransport):
         self._connection.close()
 
 
+def at(path, *fates, before=lambda: None):
+    """Return what becomes of requests to such a path: the last fate for ever.
+
+    Before each of them something else may happen.
+    """
+    left = list(fates or ["answered"])
+
+    def fate(request):
+        if path not in request.url.path:
+            return "answered"
+        before()
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return fate
+
+
 @contextmanager
-def wallet_at(
-    path, url, fates=lambda _request: "answered", late=None, mortal=None, tries=2
-):
+def refused(code):
+    """Assert that the wallet or the service refuses what is done, with this code."""
+    with pytest.raises((WalletError, ProblemError)) as caught:
+        yield
+    assert caught.value.code == code
+
+
+@contextmanager
+def wallet_at(path, url, fates=lambda _: "answered", late=None, mortal=None, tries=2):
     """A wallet over such lines."""
     lines = Lines(url, fates, late, mortal)
     with (
@@ -173,10 +196,10 @@ def backup_of(records):
 
 
 @contextmanager
-def copy_of(wallet, name="copy", fates=lambda _request: "answered"):
+def copy_of(wallet, name="copy", path="", *fates):
     """Another copy of a wallet, restored from what that is now, and not yet looked."""
-    path = wallet.store.path.with_name(name)
-    with wallet_at(path, wallet.deeds.base_url, fates, tries=1) as copied:
+    file, url = wallet.store.path.with_name(name), wallet.deeds.base_url
+    with wallet_at(file, url, at(path, *fates), tries=1) as copied:
         with wallet.store.transaction() as records:
             dumped = backup_of(records)
         with copied.store.transaction() as records:
@@ -274,11 +297,7 @@ class Walk:
 
     def _unlucky(self, name):
         """A wallet whose swaps are lost, so that a series stays to be made."""
-        return wallet_at(
-            self._directory / name,
-            self._url,
-            lambda request: "lost" if request.url.path == "/v1/swap" else "answered",
-        )
+        return wallet_at(self._directory / name, self._url, at("/swap", "lost"))
 
     def _look(self, read, *names):
         found = []

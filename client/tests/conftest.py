@@ -17,7 +17,7 @@ pytest_plugins = (
 
 pytest.register_assert_rewrite("client_walk")
 
-from client_walk import folder, wallet_at  # noqa: E402
+from client_walk import at, folder, wallet_at  # noqa: E402
 
 from tests.support.ledger_view import ledger_view  # noqa: E402
 
@@ -72,16 +72,12 @@ def deeds(url):
 
 @pytest.fixture
 def open_wallet(tmp_path, url):
-    """A function that opens a wallet, with a fate for requests to some paths."""
+    """A function that opens a wallet, with fates of requests to some paths."""
     with ExitStack() as stack:
 
-        def open_wallet(name="anna", path="", fates=lambda: "answered"):
-            wallet = wallet_at(
-                tmp_path / name,
-                url,
-                lambda request: path in request.url.path and fates(),
-            )
-            return stack.enter_context(wallet)
+        def open_wallet(name="anna", path="", *fates, **options):
+            fate = at(path, *fates, **options)
+            return stack.enter_context(wallet_at(tmp_path / name, url, fate))
 
         yield open_wallet
 

@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import count, repeat
+from itertools import count
 from unittest.mock import Mock
 
 import client_walk
@@ -18,11 +18,12 @@ from client_walk import (
     WalkOfCopies,
     copy_of,
     live_at_once,
+    refused,
     sent,
     wallet_at,
 )
 
-from deeds_client.errors import NoAnswerError, ProblemError, WalletError
+from deeds_client.errors import NoAnswerError, ProblemError
 from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet
 
@@ -218,36 +219,40 @@ def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
 
 
 def test_a_mint_that_another_process_has_sent_is_not_called_refused(open_wallet):
-    def fates():
-        open_wallet("anna", "/mint", lambda: "answer lost").resume()
-        yield "refused"
-        yield from repeat("answered")
-
-    anna = open_wallet("anna", "/mint", fates().__next__)
+    other = open_wallet("anna", "/mint", "answer lost")
+    anna = open_wallet("anna", "/mint", "refused", "answered", before=other.resume)
 
     assert anna.mint([5]).state == OperationState.DONE
+
+
+@pytest.fixture
+def scan(anna, ben, open_wallet):
+    """A function that scans a ticket of Ben's at a door of Anna's, and returns both."""
+
+    def scan(fate="lost", **facts):
+        ticket = links(ben)[0]
+        with pytest.raises(NoAnswerError):
+            open_wallet("anna", "/swap", fate).claim(ticket)
+        [begun] = anna.store.operations(OperationState.BEGUN)
+        return ticket, anna.store.put(replace(begun, at_door=True, **facts))
+
+    return scan
 
 
 @pytest.mark.parametrize(
     ("fate", "flag", "state"),
     [
-        ("lost", "at_door", "begun"),
         ("lost", "is_unsent", "begun"),
         ("lost", "is_cancelled", "refused"),
         ("answer lost", "is_cancelled", "done"),
     ],
 )
 def test_what_a_door_of_the_page_has_scanned_is_not_sent(
-    anna, ben, open_wallet, fate, flag, state
+    open_wallet, scan, fate, flag, state
 ):
-    ticket = links(ben)[0]
-    with pytest.raises(NoAnswerError):
-        open_wallet("anna", "/swap", lambda: fate).claim(ticket)
-    [begun] = anna.store.operations(OperationState.BEGUN)
-    begun = replace(begun, **{"at_door": True, flag: True})
-    anna.store.put(begun)
-    sent = Mock(return_value="answered")
-    wallet = open_wallet("anna", "/swap", sent)
+    _, begun = scan(fate, **{flag: True})
+    sent = Mock()
+    wallet = open_wallet("anna", "/swap", before=sent)
 
     wallet.resume()
 
@@ -266,15 +271,10 @@ def test_what_a_door_of_the_page_has_scanned_is_not_sent(
     ],
     ids=["send", "claim"],
 )
-def test_no_verb_sends_what_a_door_has_scanned(anna, ben, open_wallet, verb, code):
-    ticket = links(ben)[0]
-    with pytest.raises(NoAnswerError):
-        open_wallet("anna", "/swap", lambda: "lost").claim(ticket)
-    [begun] = anna.store.operations(OperationState.BEGUN)
-    anna.store.put(replace(begun, at_door=True))
+def test_no_verb_sends_what_a_door_has_scanned(anna, ben, scan, verb, code):
+    ticket, _ = scan()
 
-    with pytest.raises(WalletError) as refused:
+    with refused(code):
         verb(anna, ticket)
 
-    assert refused.value.code == code
     assert ben.deeds.check([ticket]) == ["unspent"]

@@ -2,28 +2,25 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import ExitStack, closing
+from itertools import chain, repeat
 from operator import attrgetter
 from unittest.mock import Mock
 
 import httpx
 import pytest
-from client_walk import copy_of, sent, units, wallet_at
+from client_walk import copy_of, refused, sent, units
 
 from deeds_client import finding
 from deeds_client.beginning import swap
-from deeds_client.errors import FindingError, NoAnswerError, ProblemError
+from deeds_client.errors import FindingError, NoAnswerError
 from deeds_client.records import Numbers, Seed
 from deeds_client.seeds import Part, derive, own_seed, used_seeds
-from deeds_client.values import Kind, Output
+from deeds_client.values import Found, Kind, Output
 from tests.support.serving import REPOSITORY
 
 VECTORS = json.loads((REPOSITORY / "tests/support/wallet_vectors.json").read_text())
 PASSPHRASE = "a passphrase of ours"
-
-
-def swaps(fate):
-    return lambda request: fate if request.url.path == "/v1/swap" else "answered"
 
 
 def minted(wallet, *amounts):
@@ -33,6 +30,23 @@ def minted(wallet, *amounts):
     return item_id
 
 
+@pytest.fixture
+def item_id(anna):
+    return minted(anna, 1, 5)
+
+
+@pytest.fixture
+def open_copy(anna):
+    """A function that opens a copy of what Anna has now: see `copy_of`."""
+    with ExitStack() as stack:
+        yield lambda *about: stack.enter_context(copy_of(anna, *about))
+
+
+@pytest.fixture
+def copy(item_id, open_copy):
+    return open_copy()
+
+
 @pytest.mark.parametrize("vector", VECTORS)
 def test_a_secret_is_that_of_its_number(vector):
     place = (vector[name] for name in ("seed", "itemId", "branch", "number"))
@@ -40,280 +54,242 @@ def test_a_secret_is_that_of_its_number(vector):
     assert derive(*place) == vector["secret"]
 
 
-def test_a_backup_finds_what_was_done_since(anna, ben, open_wallet):
-    fates = iter(["lost", "lost"])
+def test_a_backup_finds_what_was_done_since(anna, ben, open_wallet, open_copy):
+    unlucky = open_wallet("anna", "/swap", "lost")
     with pytest.raises(NoAnswerError):
         # The mint is done, and no link is made.
-        open_wallet("anna", "/swap", fates.__next__).issue(10, reference="vouchers")
+        unlucky.issue(10, reference="vouchers")
     vouchers = anna.find("vouchers").item_id
     ticket = sent(ben, ben.mint([2]).item_id, 1)
     anna.claim(ticket)
     told = []
-    with copy_of(anna) as copy:
-        links = [each.output for each in anna.issue(10, reference="vouchers")]
-        for link in links[:2]:
-            ben.claim(link)
-        anna.send(ticket.item_id, 1)
+    copy = open_copy()
+    links = [each.output for each in anna.issue(10, reference="vouchers")]
+    for link in links[:2]:
+        ben.claim(link)
+    anna.send(ticket.item_id, 1)
 
-        assert copy.is_look_due()
-        found = copy.look(lambda *progress: told.append(progress))
+    assert copy.is_look_due()
+    copy.look(lambda *progress: told.append(progress))
 
-        assert not copy.is_look_due()
-        assert told[-1] == (2, 2)
-        assert all(each.found_at for each in found)
-        anna.check()
-        for item_id in (vouchers, ticket.item_id):
-            assert units(copy, item_id) == units(anna, item_id)
-        kept = copy.outputs(vouchers, "given")
-        numbered = attrgetter("key", "number", "of")
-        assert set(map(numbered, kept)) == set(map(numbered, links[2:]))
-        lost = [each for each in copy.outputs() if each.spent_elsewhere]
-        assert all(each.is_unclear for each in lost)
-        # It goes on where the other copy is.
-        assert copy.look() == []
+    assert not copy.is_look_due()
+    assert told[-1] == (2, 2)
+    anna.check()
+    for item_id in (vouchers, ticket.item_id):
+        assert units(copy, item_id) == units(anna, item_id)
+    kept = copy.outputs(vouchers, "given")
+    numbered = attrgetter("key", "number", "of")
+    assert set(map(numbered, kept)) == set(map(numbered, links[2:]))
+    lost = [each for each in copy.outputs() if each.spent_elsewhere]
+    assert all(each.is_unclear for each in lost)
+    # It goes on where the other copy is.
+    assert copy.look() == []
 
 
-def test_links_behind_more_promised_ones_than_are_looked_for_are_found(anna):
-    item_id = minted(anna, 1, 5)
+def test_links_behind_more_promised_ones_than_are_looked_for_are_found(
+    anna, item_id, copy
+):
     one, five = anna.outputs(item_id, "held")
-    with copy_of(anna) as copy:
-        # As the page does, which makes them later.
-        copy.store.change(five, number=1, of=30, each=1)
-        with anna.store.transaction() as records:
-            link = Part(one.amount, item_id, is_given=True, number=31, of=31)
-            records.put(swap(records, Kind.SPLIT, [one], [link]))
-        anna.resume()
+    # As the page does, which makes them later.
+    copy.store.change(five, number=1, of=30, each=1)
+    with anna.store.transaction() as records:
+        link = Part(one.amount, item_id, is_given=True, number=31, of=31)
+        records.put(swap(records, Kind.SPLIT, [one], [link]))
+    anna.resume()
 
-        [found] = copy.look()
+    [found] = copy.look()
 
     assert found.number == 31
 
 
-def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna):
-    item_id = minted(anna, 1, 5, 3)
-    with copy_of(anna) as copy:
-        link = sent(copy, item_id, 3)
+def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna, item_id, copy):
+    link = sent(copy, item_id, 1)
 
-        other = sent(anna, item_id, 5)
+    other = sent(anna, item_id, 5)
 
-        assert link.secret != other.secret
-        assert [each.code for each in anna.history()[:2]] == [
-            None,
-            "used_secret",
-        ]
-        copy.look()
-        anna.check()
-        assert units(anna, item_id) == units(copy, item_id) == {"held": 1, "given": 8}
+    assert link.secret != other.secret
+    assert [each.code for each in anna.history()[:2]] == [None, "used_secret"]
+    copy.look()
+    anna.check()
+    assert units(anna, item_id) == units(copy, item_id) == {"given": 6}
 
 
-def test_what_a_copy_has_moved_is_found_where_it_is_missed(anna):
-    item_id = minted(anna, 1, 5)
-    with copy_of(anna) as copy, copy_of(anna, "third") as third:
-        copy.merge(item_id)
-        copy.send(item_id, 2)
+def test_what_a_copy_has_moved_is_found_where_it_is_missed(
+    anna, item_id, copy, open_copy
+):
+    third = open_copy("third")
+    copy.merge(item_id)
+    copy.send(item_id, 2)
 
-        # One chooses again, one is checked.
-        assert third.send(item_id, 4)
-        anna.check()
+    # One chooses again, one is checked.
+    assert third.send(item_id, 4)
+    anna.check()
 
-        assert units(anna, item_id) == {"given": 6}
-        third.check()
-        assert units(third, item_id) == {"given": 6}
-        # What is left is not enough to choose again.
-        with pytest.raises(ProblemError) as refused:
-            copy.send(item_id, 4)
-    assert refused.value.code == "spent_input"
-
-
-def test_what_a_copy_has_sent_before_is_found_when_it_is_carried_out_late(anna):
-    item_id = minted(anna, 1, 5, 3)
-    with (
-        copy_of(anna) as copy,
-        copy_of(anna, fates=swaps("lost")) as unlucky,
-    ):
-        with pytest.raises(NoAnswerError):
-            unlucky.send(item_id, 5)
-        copy.send(item_id, 3)
-        anna.look()
-        copy.resume()
-
-        assert [each.amount for each in anna.look()] == [5]
+    assert units(anna, item_id) == {"given": 6}
+    third.check()
+    assert units(third, item_id) == {"given": 6}
+    # What is left is not enough to choose again.
+    with refused("spent_input"):
+        copy.send(item_id, 4)
 
 
-def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(anna):
-    item_id = minted(anna, 1, 5)
-    with (
-        copy_of(anna) as copy,
-        copy_of(anna, "third", fates=swaps("lost")) as third,
-        copy_of(anna, "third", fates=swaps("refused")) as refusing,
-    ):
-        link = sent(copy, item_id, 5)
-        with pytest.raises(NoAnswerError):
-            third.claim(link)
-        third.look()
-        refusing.resume()
-        assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
+def test_what_a_copy_has_sent_before_is_found_when_it_is_carried_out_late(
+    anna, item_id, copy, open_copy
+):
+    with pytest.raises(NoAnswerError):
+        open_copy("copy", "/swap", "lost").send(item_id, 5)
+    copy.send(item_id, 1)
+    anna.look()
+    copy.resume()
+
+    assert [each.amount for each in anna.look()] == [5]
 
 
-def test_a_look_that_finds_a_link_makes_no_claim_that_was_refused(anna):
-    item_id = minted(anna, 1, 5)
-    with (
-        copy_of(anna) as copy,
-        copy_of(anna, "third", fates=swaps("refused")) as refusing,
-        copy_of(anna, "third") as third,
-    ):
-        link = sent(copy, item_id, 5)
-        with pytest.raises(ProblemError):
-            refusing.claim(link)
-        third.look()
-        assert units(third, item_id) == {"held": 1, "given": 5}
-        copy.check()
-        assert units(copy, item_id) == {"held": 1, "given": 5}
+def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(
+    item_id, copy, open_copy
+):
+    third = open_copy("third", "/swap", "lost")
+    refusing = open_copy("third", "/swap", "refused")
+    link = sent(copy, item_id, 5)
+    with pytest.raises(NoAnswerError):
+        third.claim(link)
+    third.look()
+
+    refusing.resume()
+
+    assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
 
 
-def test_a_link_that_a_copy_has_made_is_not_called_sent_here(anna):
-    item_id = minted(anna, 1, 5)
-    fates = iter(["refused"])
+def test_a_look_that_finds_a_link_makes_no_claim_that_was_refused(
+    item_id, copy, open_copy
+):
+    refusing = open_copy("third", "/swap", "refused")
+    third = open_copy("third")
+    link = sent(copy, item_id, 5)
+    with refused("body_too_large"):
+        refusing.claim(link)
 
-    def refuse_first(request):
-        return next(fates, "") if "swap" in request.url.path else "answered"
+    third.look()
 
-    with copy_of(anna, fates=refuse_first) as copy:
-        link = sent(anna, item_id, 5)
+    copy.check()
+    assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
 
-        with pytest.raises(ProblemError):
-            copy.send(item_id, 5)
 
-        assert copy.history()[0].state == "refused"
-        # Both know it, and one has handed it out.
-        assert [each.key for each in copy.outputs(item_id, "given")] == [link.key]
+def test_a_link_that_a_copy_has_made_is_not_called_sent_here(anna, item_id, open_copy):
+    copy = open_copy("copy", "/swap", "refused", "answered")
+    link = sent(anna, item_id, 5)
+
+    with refused("body_too_large"):
+        copy.send(item_id, 5)
+
+    assert copy.history()[0].state == "refused"
+    # Both know it, and one has handed it out.
+    assert [each.key for each in copy.outputs(item_id, "given")] == [link.key]
 
 
 def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
-    anna, ben, ledger
+    anna, ben, ledger, open_copy
 ):
     item_id = minted(ben, 1, 5)
     link, other = (sent(ben, item_id, amount) for amount in (1, 2))
     anna.claim(link)
-    with copy_of(anna) as copy:
-        copy.ask(item_id, 3)
-        anna.claim(other)
-        ledger.expire_offers()
+    copy = open_copy()
+    copy.ask(item_id, 3)
+    anna.claim(other)
+    ledger.expire_offers()
 
-        copy.check()
+    copy.check()
 
-        assert copy.history()[0].code == "offer_expired"
-        assert units(copy, item_id) == units(anna, item_id) == {"held": 3}
+    assert copy.history()[0].code == "offer_expired"
+    assert units(copy, item_id) == units(anna, item_id) == {"held": 3}
 
 
-def test_a_mint_tells_the_amount_better_than_a_link(anna, open_wallet):
-    def lost(request):
-        return "answer lost" if request.url.path == "/v1/mint" else "answered"
+def test_a_mint_tells_the_amount_better_than_a_link(anna, open_wallet, open_copy):
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/mint", "answer lost").mint([5])
+    [made] = open_copy().resume()
+    [minted] = made.outputs
+    with refused("unknown_input"):
+        anna.claim(Output(6, minted.item_id, minted.secret))
 
-    with wallet_at(anna.store.path, anna.deeds.base_url, lost, tries=1) as unlucky:
-        with pytest.raises(NoAnswerError):
-            unlucky.mint([5])
-        with copy_of(unlucky) as copy:
-            copy.resume()
-            [minted] = copy.outputs()
-        wrong = Output(6, minted.item_id, minted.secret)
-        with pytest.raises(ProblemError):
-            anna.claim(wrong)
-        anna.resume()
+    anna.resume()
 
     assert units(anna, minted.item_id) == {"held": 5}
 
 
-def test_an_offer_that_was_completed_as_it_expired_is_done(anna, ben):
-    item_id = minted(ben, 1, 5)
-    offer = ben.deeds.offer(anna.ask(item_id, 5).offer_id)
-    told = httpx.get(f"{ben.deeds.base_url}/v1/offers/{offer.id}").json()
-    expired = iter([httpx.Response(200, json={**told, "state": "expired"})])
+def test_an_offer_that_was_completed_as_it_expired_is_done(ben, item_id, open_wallet):
+    asked = ben.ask(item_id, 5)
+    told = httpx.get(f"{ben.deeds.base_url}/v1/offers/{asked.offer_id}").json()
+    expired = httpx.Response(200, json={**told, "state": "expired"})
+    payer = open_wallet()
 
-    def fates(request):
-        answer = next(expired, None) if "/offers/" in request.url.path else None
-        if not answer:
-            return "answered"
-        ben.complete(offer)
-        return answer
+    def pay():
+        payer.complete(payer.deeds.offer(asked.offer_id))
 
-    with wallet_at(anna.store.path, anna.deeds.base_url, fates) as late:
-        late.check()
+    open_wallet("ben", "/offers/", expired, "answered", before=pay).check()
 
-    assert anna.history()[0].state == "done"
-    assert units(anna, item_id) == {"held": 5}
+    assert ben.history()[0].state == "done"
+    assert units(ben, item_id) == {"held": 5}
 
 
-def test_a_payment_of_what_a_copy_has_moved_is_not_called_made(anna, ben):
-    item_id = minted(anna, 1, 5)
+def test_a_payment_of_what_a_copy_has_moved_is_not_called_made(
+    anna, ben, item_id, open_copy
+):
     offer = ben.deeds.offer(ben.ask(item_id, 5).offer_id)
+    copy = open_copy("copy", "/complete", "refused")
+    anna.send(item_id, 5)
 
-    def refuse(request):
-        return "refused" if request.url.path.endswith("/complete") else "answered"
+    with refused("body_too_large"):
+        copy.complete(offer)
 
-    with copy_of(anna, fates=refuse) as copy:
-        anna.send(item_id, 5)
-
-        with pytest.raises(ProblemError):
-            copy.complete(offer)
-
-        assert copy.history()[0].state == "refused"
+    assert copy.history()[0].state == "refused"
 
 
-def test_what_was_carried_out_since_a_backup_may_be_spent_since(anna):
-    item_id = minted(anna, 1, 5, 3)
-    with (
-        copy_of(anna, fates=swaps("lost")) as unlucky,
-        pytest.raises(NoAnswerError),
-    ):
-        unlucky.merge(item_id)
-    with (
-        wallet_at(unlucky.store.path, anna.deeds.base_url) as first,
-        copy_of(first, "restored") as restored,
-    ):
-        first.resume()
-        first.send(item_id, 4)
+def test_what_was_carried_out_since_a_backup_may_be_spent_since(
+    anna, item_id, open_wallet, open_copy
+):
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/swap", "lost").merge(item_id)
+    restored = open_copy()
+    anna.resume()
+    anna.send(item_id, 4)
 
-        restored.look()
+    restored.look()
 
-        assert units(restored, item_id) == units(first, item_id)
+    assert units(restored, item_id) == units(anna, item_id)
 
 
-def test_what_is_claimed_after_a_look_is_not_called_unclear(anna, ben):
-    item_id = minted(anna, 1, 5)
+def test_what_is_claimed_after_a_look_is_not_called_unclear(
+    anna, ben, item_id, open_copy
+):
     link = sent(anna, item_id, 2)
-    with copy_of(anna) as copy:
-        anna.merge(item_id)
-        copy.look()
-        ben.claim(link)
+    copy = open_copy()
+    anna.merge(item_id)
+    copy.look()
+    ben.claim(link)
 
-        [claimed] = copy.check()
+    [claimed] = copy.check()
 
     assert (claimed.spent_elsewhere, claimed.is_unclear) == (True, False)
 
 
-def test_another_wallet_joins_and_is_looked_for(anna, ben):
-    item_id = minted(ben, 1, 5)
-    mine = minted(anna, 2, 1)
-    backup = ben.export(PASSPHRASE)
-    ben.send(item_id, 2)
+def test_another_wallet_joins_and_is_looked_for(anna, ben, item_id):
+    mine = minted(ben, 2, 1)
+    backup = anna.export(PASSPHRASE)
+    anna.send(item_id, 2)
 
-    anna.restore(backup, PASSPHRASE)
-    anna.look()
+    ben.restore(backup, PASSPHRASE)
+    ben.look()
 
     assert own_seed(anna.store) != own_seed(ben.store)
-    assert len(used_seeds(anna.store)) == 2
-    assert units(anna, item_id) == {"held": 4, "given": 2}
+    assert units(ben, item_id) == {"held": 4, "given": 2}
     # What is used next is of the own seed.
-    [joined] = anna.outputs_of(anna.merge(item_id))
-    secret = derive(own_seed(anna.store), item_id, "kept", 0)
-    assert joined.secret.reveal() == secret
-    assert units(anna, mine) == {"held": 3}
+    [joined] = ben.outputs_of(ben.merge(item_id))
+    assert joined.secret.reveal() == derive(own_seed(ben.store), item_id, "kept", 0)
+    assert units(ben, mine) == {"held": 3}
 
 
-def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben):
-    item_id = minted(anna, 1, 5)
-
+def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben, item_id):
     ben.restore(anna.export(PASSPHRASE), PASSPHRASE)
 
     assert own_seed(ben.store) == own_seed(anna.store)
@@ -326,66 +302,46 @@ def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben):
     assert ben.store.all(Numbers) == raised != before
 
 
-def test_a_file_of_before_seeds_gets_one_when_it_is_opened(anna):
-    path = anna.store.path
+def test_a_file_of_before_seeds_gets_one_when_it_is_opened(anna, open_wallet):
     anna.close()
-    with closing(sqlite3.connect(path)) as older, older:
+    with closing(sqlite3.connect(anna.store.path)) as older, older:
         older.execute("DELETE FROM records WHERE kind = 'seeds'")
         older.execute("PRAGMA user_version = 0x64656501")
 
     for _ in range(2):
-        with wallet_at(path, anna.deeds.base_url) as opened:
-            seeds = opened.store.all(Seed)
+        seeds = open_wallet().store.all(Seed)
     assert [each.is_own for each in seeds] == [True]
 
 
-def said(*answers):
-    """Return a fate: the service has these answers about secrets, then the last."""
-    left = list(answers)
-
-    def fates(request):
-        if request.url.path != "/v1/find":
-            return "answered"
-        answer = left.pop(0) if len(left) > 1 else left[0]
-        count = len(json.loads(request.content)["secrets"])
-        return httpx.Response(200, json={"outputs": [answer] * count})
-
-    return fates
-
-
-def found(amount=1, state="unspent"):
-    return {"amount": amount, "state": state}
-
-
 LIES = {
-    "more than there is": said(found(8), None),
-    "more in sum": said(found(), found(), None),
-    "without an end": said(found(state="spent")),
+    "more than there is": [Found(8, False), None],
+    "more in sum": [Found(1, False), Found(1, False), None],
+    "without an end": [Found(1, True)],
 }
 
 
-@pytest.mark.parametrize("fates", LIES.values(), ids=LIES)
-def test_a_service_that_tells_lies_changes_nothing(anna, monkeypatch, fates):
+@pytest.mark.parametrize("lies", LIES.values(), ids=LIES)
+def test_a_service_that_tells_lies_changes_nothing(item_id, copy, monkeypatch, lies):
+    told = chain(lies, repeat(lies[-1]))
     monkeypatch.setattr(finding, "_NUMBERS_MAX", 20)
-    item_id = minted(anna, 2, 5)
-    with copy_of(anna, fates=fates) as copy:
-        before = copy.outputs(), copy.store.all(Numbers)
+    monkeypatch.setattr(copy.deeds, "find", lambda _, asked: [next(told)] * len(asked))
+    before = copy.outputs(), copy.store.all(Numbers)
 
-        with pytest.raises(FindingError, match="does not add up"):
-            copy.look()
+    with pytest.raises(FindingError, match="does not add up"):
+        copy.look()
 
-        assert (copy.outputs(), copy.store.all(Numbers)) == before
-        assert copy.send(item_id, 5)
+    assert (copy.outputs(), copy.store.all(Numbers)) == before
+    assert copy.send(item_id, 5)
 
 
-def test_a_look_that_was_broken_off_goes_on(anna):
+def test_a_look_that_was_broken_off_goes_on(anna, open_copy):
     items = [minted(anna, 2, 5) for _ in range(2)]
-    with copy_of(anna) as copy:
-        for item_id in items:
-            anna.merge(item_id)
+    copy = open_copy()
+    for item_id in items:
+        anna.merge(item_id)
 
-        with pytest.raises(KeyboardInterrupt):
-            copy.look(Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        copy.look(Mock(side_effect=KeyboardInterrupt))
 
-        assert copy.is_look_due()
-        assert [each.item_id for each in copy.look()] == items[1:]
+    assert copy.is_look_due()
+    assert [each.item_id for each in copy.look()] == items[1:]

@@ -2,31 +2,18 @@
 
 import sqlite3
 import stat
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import psutil
 import pytest
-from client_walk import live_at_once, sent, units, wallet_at
+from client_walk import refused, sent, units
 
 from deeds_client import store as store_module
-from deeds_client.errors import (
-    InvalidInputError,
-    NoAnswerError,
-    ProblemError,
-    WalletError,
-    WalletFileError,
-)
+from deeds_client.errors import InvalidInputError, NoAnswerError, WalletFileError
 from deeds_client.service import Deeds
 from deeds_client.store import Store
 from deeds_client.values import Units
 from deeds_client.wallet import Wallet
-
-
-@contextmanager
-def refused(code):
-    with pytest.raises((WalletError, ProblemError)) as caught:
-        yield
-    assert caught.value.code == code
 
 
 def amounts(wallet, item_id):
@@ -144,9 +131,10 @@ def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben
 
 def test_what_was_refused_and_carried_out_late_is_made(anna, open_wallet):
     item_id = minted(anna, 2, 3)
+    refusing = open_wallet("anna", "/swap", "refused")
     for amount in (2, 3):
         with refused("body_too_large"):
-            open_wallet("anna", "/swap", lambda: "refused").send(item_id, amount)
+            refusing.send(item_id, amount)
     two = anna.outputs(item_id, "void")[0]
 
     for sending in anna.history()[:2]:
@@ -165,9 +153,9 @@ def test_a_check_is_not_confused_by_what_is_sent_meanwhile(anna, open_wallet):
 
     def send():
         with pytest.raises(NoAnswerError):
-            open_wallet("anna", "/swap", lambda: "answer lost").send(item_id, 2)
+            open_wallet("anna", "/swap", "answer lost").send(item_id, 2)
 
-    open_wallet("anna", "/check", iter([send, None]).__next__).check()
+    open_wallet("anna", "/check", send, "answered").check()
 
     assert units(anna, item_id) == {"held": 4, "given": 2}
 
@@ -176,9 +164,9 @@ def test_a_check_is_not_confused_by_what_is_sent_meanwhile(anna, open_wallet):
 def test_a_check_is_not_confused_by_what_is_finished_meanwhile(anna, open_wallet, fate):
     item_id = minted(anna, 5, 1)
     with pytest.raises(NoAnswerError):
-        open_wallet("anna", "/swap", lambda: fate).send(item_id, 2)
+        open_wallet("anna", "/swap", fate).send(item_id, 2)
 
-    open_wallet("anna", "/check", lambda: anna.resume).check()
+    open_wallet("anna", "/check", anna.resume).check()
 
     assert units(anna, item_id) == {"held": 4, "given": 2}
 
@@ -191,41 +179,26 @@ def test_what_another_process_has_settled_is_not_refused(anna, ben, open_wallet)
         anna.complete(anna.deeds.offer(asked.offer_id))
         ben.check()
 
-    asking = open_wallet("ben", "/offers", iter([settle, None]).__next__)
-    unlucky = open_wallet("ben", "/offers", lambda: ben.resume() and "refused")
+    asking = open_wallet("ben", "/offers", settle, "answered")
+    unlucky = open_wallet("ben", "/offers", "refused", before=ben.resume)
 
     assert asking.ask(item_id, 2).state == "done"
     assert unlucky.ask(item_id, 1).state == "open"
     assert units(ben, item_id) == {"held": 2, "coming": 1}
 
 
-def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
-    item_id = minted(anna, 9)
-
-    def live():
-        with refused("not_enough"), wallet_at(tmp_path / "anna", url) as wallet:
-            while wallet.send(item_id, 1):
-                pass
-
-    assert live_at_once(live, live, live) == [False] * 3
-    assert units(anna, item_id) == {"given": 9}
-
-
 def test_a_series_that_two_processes_begin_at_once_makes_one_series(
     anna, ben, open_wallet
 ):
-    other = []
-    meanwhile = open_wallet(
-        "anna", "/mint", lambda: other.extend(anna.issue(5, 2, reference="a"))
-    )
+    def issue(wallet=anna):
+        return wallet.issue(5, 2, reference="a")
 
-    links = meanwhile.issue(5, 2, reference="a")
+    links = issue(open_wallet("anna", "/mint", before=issue))
     ben.claim(links[1].output)
     anna.check()
 
-    assert [each.link for each in links] == [each.link for each in other]
-    left = anna.issue(5, 2, reference="a")
-    assert [each.output.number for each in left] == [1, 3, 4, 5]
+    assert [each.output.number for each in links] == [1, 2, 3, 4, 5]
+    assert issue() == links[:1] + links[2:]
 
 
 def test_a_refused_batch_of_links_is_not_made_besides_its_successor(anna, open_wallet):
@@ -233,8 +206,8 @@ def test_a_refused_batch_of_links_is_not_made_besides_its_successor(anna, open_w
         with refused("spent_input"):
             anna.deeds.send("/v1/swap", late.body, late.key)
 
-    fates = iter(["answered", "refused", deliver_late, "answered"])
-    unlucky = open_wallet("anna", "/swap", fates.__next__)
+    fates = ("answered", "refused", deliver_late, "answered")
+    unlucky = open_wallet("anna", "/swap", *fates)
     with refused("body_too_large"):
         unlucky.issue(9, reference="a")
     late, made = anna.history()[:2]
