@@ -71,31 +71,24 @@ def test_links_go_from_one_wallet_to_another_once():
     [more] = ask("send", 1, "night")
     forged = f"{more['link'][:-32]}{'0' * 32}"
 
-    claimed = run("claim", wallet="bob", stdin=f"Here it is:\n\n{sent}").stdout
+    ask("claim", wallet="bob", stdin=f"Here it is:\n\n{sent}")
     partly = run(
         "--json", "claim", wallet="eve", stdin=f"{sent} {more['link']} {forged}"
     )
 
-    assert claimed.startswith("amount  deed")
-    assert claimed.endswith("Claimed.\n")
     used, fresh, false = json.loads(partly.stdout)
     assert partly.exit_code == 1
     assert "sender" in used["said"]
     assert fresh["said"] == "Claimed."
     assert false["said"] == "This service never made this link, or it was changed."
     assert (held(), held("bob")) == ({"“Night Choir": 1}, {"“Night Choir": 3})
-    assert [row["state"] for row in ask("check")] == ["spent", "spent"]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [[], ["claim"], ["send", 1], ["balance"], ["take-back"]],
-    ids=["none", "claim", "send", "balance", "take-back"],
-)
+@pytest.mark.parametrize("command", ["claim", "balance"])
 def test_a_link_is_never_taken_from_arguments(cider, command):
     [sent] = ask("send", 1, "Cider")
 
-    refused = run(*command, sent["link"], stdin=sent["link"])
+    refused = run(command, sent["link"], stdin=sent["link"])
 
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert sent["link"][-32:] not in refused.stderr
@@ -110,7 +103,7 @@ def test_a_deed_is_named_in_many_ways():
     texts = (name, "night choir", "NIGHT-choir", mark, item_id[5:9], item_id)
     found = {text: ask("balance", text)[0]["itemId"] for text in texts}
     unclear = run("balance", "night c")
-    unknown = run("ask", 1, "Cider").stderr
+    unknown = run("ask", 1, "🎸").stderr
 
     assert found == dict.fromkeys(texts, item_id)
     assert (unclear.exit_code, unclear.stderr.count("“Night ")) == (2, 2)
@@ -126,14 +119,12 @@ def test_what_strangers_wrote_is_shown_and_never_obeyed():
     assert shown.count("[31mRed[/red] [bold]b line 7kq2·m9xd") == 2
 
 
-def test_parts_are_split_and_merged_into_one():
-    ask("mint", "Cider", 30)
+def test_parts_are_split_and_merged_into_one(cider):
     ask("split", "Cider", 1, 2)
 
-    [merged] = ask("merge", "cider")
+    ask("merge", "Cider")
 
-    assert merged["amount"] == 30
-    assert [part["amount"] for part in ask("balance", "cider")] == [30]
+    assert [part["amount"] for part in ask("balance", "Cider")] == [5]
 
 
 def test_an_offer_is_made_and_completed_or_withdrawn(cider):
@@ -142,11 +133,9 @@ def test_an_offer_is_made_and_completed_or_withdrawn(cider):
 
     unsure = run("complete", asked["link"], wallet="bob", stdin="y")
     ask("complete", asked["link"], "--yes", wallet="bob")
-    ask("check")
     [traded] = ask("trade", 2, "Cider", 1, "bread")
     [withdrawn] = ask("trade", 2, "Cider", 1, "bread")
     [taken] = ask("take-back", withdrawn["offerId"])
-    told = run("history").stdout
     ask("complete", traded["offerId"], "--yes", wallet="bob")
     late = run("complete", withdrawn["link"], "--yes", wallet="bob")
 
@@ -154,40 +143,22 @@ def test_an_offer_is_made_and_completed_or_withdrawn(cider):
     assert "Give 2 “Bread”" in unsure.stderr
     assert unsure.stderr.endswith("Say --yes to complete without asking.\n")
     assert taken["code"] == "offer_withdrawn"
-    assert "offer_withdrawn" in told
     assert late.stderr == "This offer is void.\n"
-    assert sorted(row["state"] for row in ask("check")) == ["held", "spent"]
-    assert held() == {"“Cider": 3, "“Bread": 3}
     assert held("bob") == {"“Bread": 2, "“Cider": 2}
+    ask("check")
+    assert held() == {"“Cider": 3, "“Bread": 3}
 
 
-def test_a_request_is_cancelled_by_who_holds_a_part_of_the_deed(cider):
-    [mine] = ask("ask", 2, "Cider")
-    [item] = ask("balance")
-    [other] = ask("ask", 2, item["itemId"], wallet="bob")
+def test_a_request_is_cancelled_once(cider):
+    [asked] = ask("ask", 2, "Cider", "--reference", "order-1")
 
-    ended = run("cancel", mine["link"])
-    unable = run("cancel", other["link"], wallet="bob")
-    late = [run(word, mine["offerId"]).exit_code for word in ("cancel", "take-back")]
+    ended = run("cancel", asked["link"])
+    late = run("cancel", asked["offerId"])
+    again = run("ask", 2, "Cider", "--reference", "order-1")
 
     assert (ended.exit_code, ended.stdout[:21]) == (0, "This offer has ended.")
-    assert (unable.exit_code, unable.stderr[:21]) == (1, "It can be paid until ")
-    assert late == [1, 1]
-    assert run("complete", mine["link"], "--yes").exit_code == 1
-
-
-def test_an_offer_that_has_ended_takes_no_other_back(cider, ledger):
-    [bread] = ask("mint", "Bread", 5, wallet="bob")
-    trade = ["trade", 2, "Cider", 1, bread["itemId"], "--reference", "old"]
-    [old] = ask(*trade)
-    ledger.expire_offers()
-    again = run(*trade)
-    [new] = ask("trade", 2, "Cider", 1, bread["itemId"])
-
-    late = run("take-back", old["offerId"])
-
-    assert (again.exit_code, late.exit_code) == (1, 1)
-    ask("complete", new["link"], "--yes", wallet="bob")
+    assert (late.exit_code, late.stderr) == (1, "This offer has ended already.\n")
+    assert (again.exit_code, "offer_withdrawn" in again.stdout) == (1, True)
 
 
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
@@ -238,7 +209,6 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(cider, monkeypatch, error,
     due = run("balance", wallet="bob").stderr
     rows = ask("look", wallet="bob")
     again = run("look", wallet="bob")
-    whole = run("import", "backup", wallet="eve", stdin=PASSPHRASE).stdout
 
     assert (broken.exit_code, "New here: 1 output.\n" in broken.stderr) == (code, True)
     assert not any("link" in row or "said" in row for row in rows)
@@ -247,8 +217,6 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(cider, monkeypatch, error,
     assert "deeds-wallet look" in due
     assert "deeds-wallet look" not in again.stderr
     assert again.stdout == "Nothing new was found.\n"
-    assert whole == "Restored. New here: 1 output. Found since this backup: 4.\n"
-    assert held("bob") == held("eve") == {"“Cider": 2}
 
 
 def test_what_another_copy_moved_is_not_called_claimed(cider):
@@ -337,15 +305,16 @@ def test_the_balance_ends_with_what_no_backup_has(cider):
     assert told == ["Not backed up yet.\n", "", behind, ""]
 
 
-ELSEWHERE = ["--url", "http://127.0.0.1:9"]
 WRONG = {
-    "no service": (3, [*ELSEWHERE, "--wallet", "other", "balance"], ""),
-    "another service": (2, [*ELSEWHERE, "balance"], ""),
+    "no service": (
+        3,
+        ["--url", "http://127.0.0.1:9", "--wallet", "other", "balance"],
+        "",
+    ),
     "a damaged wallet": (2, ["--wallet", "damaged", "balance"], ""),
     "an amount of nothing": (2, ["send", 0, "Cider"], ""),
     "no deed": (2, ["send", 1, ""], ""),
     "no passphrase": (2, ["export", "other"], ""),
-    "an unknown deed": (2, ["balance", "🎸"], ""),
     "no text": (2, ["claim"], b"\xff"),
     "an unknown offer": (1, ["complete", f"offer_{'0' * 26}"], ""),
     "a short offer": (2, ["ask", 1, "Cider", "--expires", "59"], ""),
@@ -357,7 +326,6 @@ WRONG = {
     "a file that is there": (2, ["export", "damaged"], PASSPHRASE),
     "no backup": (2, ["import", "damaged"], PASSPHRASE),
     "no wallet to show": (1, ["--wallet", "other", "show", "Cider"], ""),
-    "no deed to show": (1, ["show", f"deed_{'0' * 26}"], ""),
 }
 
 
@@ -406,8 +374,6 @@ MISTAKES = (
     ["--count", 0, "--csv", "new"],
     ["--count", 5, "--each", 0, "--csv", "new"],
     ["--count", 5, "--csv", "new", "--note", "these"],
-    ["--count", 5, "--csv", "anna"],
-    ["--count", 5, "--csv", "no/new"],
 )
 
 
@@ -425,7 +391,6 @@ def test_a_reference_is_carried_out_once_and_a_note_is_kept(cider):
     [first], [second] = ask(*words), ask(*words)
 
     assert first == second
-    assert held() == {"“Cider": 3}
     [sent] = ask("history", "--limit", 1)
     assert (sent["reference"], sent["note"]) == ("order-1", "for Bob")
 
@@ -499,10 +464,8 @@ def test_what_moved_and_cannot_be_printed_is_told_from_what_did_not(cider, shell
     assert held() == {"“Cider": 4}
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["mint", "--help"]])
-def test_help_for_a_full_disk_is_no_traceback(words):
-    full = (2, "Standard output: No space left on device.\n")
-    assert outcome(words, ">/dev/full") == full
+def test_help_for_a_full_disk_is_no_traceback():
+    assert outcome(["--help"], ">/dev/full") == (2, BROKEN[">/dev/full"])
 
 
 @pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
@@ -554,11 +517,9 @@ def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch, capfd, command):
 def test_a_wallet_that_others_can_read_is_made_private_with_a_word(cider):
     Path("anna").chmod(0o644)
 
-    told = outcome(["history"], "")[1]
+    _, told = outcome(["history"], "")
 
-    assert (
-        told == f"Others could read {Path('anna').resolve()}: it has mode 0600 now.\n"
-    )
+    assert told.endswith("/anna: it has mode 0600 now.\n")
     assert Path("anna").stat().st_mode & 0o777 == 0o600
 
 
