@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
-from client_walk import live_at_once, problem, wallet_at
+from client_walk import at, live_at_once, problem, wallet_at
 
 from deeds_client import store as store_module
 from deeds_client.errors import CallError, InvalidInputError, WalletFileError
@@ -53,7 +53,7 @@ def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
     ids=["a text", "a time"],
 )
 def test_what_no_backup_could_hold_is_not_written_down(alone, verb):
-    wallet = alone(lambda _: INFO)
+    wallet = alone(at("", INFO))
 
     with pytest.raises(InvalidInputError):
         verb(wallet)
@@ -63,18 +63,15 @@ def test_what_no_backup_could_hold_is_not_written_down(alone, verb):
 
 FORBIDDEN = httpx.Response(403, html="<h1>Forbidden</h1>")
 REFUSALS = {
-    "no route": httpx.Response(404, json={"code": "rest_no_route", "title": "No"}),
     "not found": problem(404, "not_found"),
     "too large": problem(400, "total_too_large", isFinal=True),
     "forbidden": FORBIDDEN,
-    "a new limit": "refused",
 }
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 def test_a_mint_that_may_have_been_carried_out_is_not_given_up(alone, refusal):
-    fates = iter([INFO, "lost", refusal])
-    wallet = alone(lambda _: next(fates))
+    wallet = alone(at("", INFO, "lost", refusal))
 
     with pytest.raises(CallError):
         wallet.mint([5])

