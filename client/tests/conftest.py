@@ -23,22 +23,15 @@ from tests.support.ledger_view import ledger_view  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_certificates(tmp_path_factory):
-    """Services of tests speak plain HTTP, but each client would read them: 20 ms."""
+def _quick(tmp_path_factory):
+    """What takes long is not done, or less of it."""
     with pytest.MonkeyPatch.context() as patch:
+        # Services of tests speak plain HTTP, but each client would read them: 20 ms.
         patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("none")))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _small_figures():
-    """Services of tests take few secrets at once: to ask for all 512 takes long.
-
-    And of as few iterations as are allowed a passphrase is read in a moment.
-    """
-    with pytest.MonkeyPatch.context() as patch:
+        # These services take few secrets at once: to ask for all 512 takes long.
         patch.setattr(finding, "GAP", 8)
+        # The fewest that are allowed for a passphrase.
         patch.setattr(file, "ITERATIONS", 100_000)
         yield
 

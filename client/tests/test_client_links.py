@@ -107,7 +107,6 @@ def test_no_link_is_read_where_one_is_cut_off(text):
 
 
 REFUSED = {
-    "nothing": ("no whole claim link", ""),
     "no link": ("no whole claim link", "hello +5.00 https://a.b/ deed_x"),
     "no UTF-8": ("A secret has", f"{LINK}a%C3"),
     "two services": (
@@ -118,7 +117,6 @@ REFUSED = {
         "belongs to deeds.example.com@evil",
         link_of("a").replace(".com", ".com@evil"),
     ),
-    "another service": ("belongs to e.com", f"https://e.com/{LINK[8:]}a"),
 }
 
 
