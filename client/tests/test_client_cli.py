@@ -12,6 +12,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 import pytest
 from click.testing import CliRunner
@@ -41,15 +42,21 @@ def here(url, tmp_path, monkeypatch):
     monkeypatch.setattr("deeds_client.calls._WAIT_S", 0.001)
 
 
-def run(*words, wallet="anna", stdin="", **env):
-    words = ["--wallet", wallet, *map(str, words)]
+def run(line, wallet="anna", stdin="", **env):
+    """Return what comes of a line that is typed behind the name of the program."""
+    words = ["--wallet", wallet, *shlex.split(line)]
     return CliRunner().invoke(
         main, words, input=stdin, prog_name="deeds-wallet", env=env
     )
 
 
-def ask(*words, **options):
-    result = run("--json", *words, **options)
+def at_terminal(line, **options):
+    """Run a line where a person reads the output and types; return the exit code."""
+    return pty.spawn([*COMMAND, *shlex.split(line)], **options) >> 8
+
+
+def ask(line, **options):
+    result = run(f"--json {line}", **options)
     assert (result.exit_code, '"secret"' in result.stdout) == (0, False), result.output
     return json.loads(result.stdout)
 
@@ -57,7 +64,7 @@ def ask(*words, **options):
 @pytest.fixture
 def cider(here):
     """Anna holds five units of it."""
-    ask("mint", "Cider", 5)
+    ask("mint Cider 5")
 
 
 def held(wallet="anna"):
@@ -66,15 +73,13 @@ def held(wallet="anna"):
 
 
 def test_links_go_from_one_wallet_to_another_once():
-    ask("mint", "Night Choir", 5)
-    sent = run("send", 3, "night").stdout
-    [more] = ask("send", 1, "night")
+    ask("mint 'Night Choir' 5")
+    sent = run("send 3 night").stdout
+    [more] = ask("send 1 night")
     forged = f"{more['link'][:-32]}{'0' * 32}"
 
     ask("claim", wallet="bob", stdin=f"Here it is:\n\n{sent}")
-    partly = run(
-        "--json", "claim", wallet="eve", stdin=f"{sent} {more['link']} {forged}"
-    )
+    partly = run("--json claim", wallet="eve", stdin=f"{sent} {more['link']} {forged}")
 
     used, fresh, false = json.loads(partly.stdout)
     assert partly.exit_code == 1
@@ -86,24 +91,24 @@ def test_links_go_from_one_wallet_to_another_once():
 
 @pytest.mark.parametrize("command", ["claim", "balance"])
 def test_a_link_is_never_taken_from_arguments(cider, command):
-    [sent] = ask("send", 1, "Cider")
+    [sent] = ask("send 1 Cider")
 
-    refused = run(command, sent["link"], stdin=sent["link"])
+    refused = run(f"{command} {sent['link']}", stdin=sent["link"])
 
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert sent["link"][-32:] not in refused.stderr
 
 
 def test_a_deed_is_named_in_many_ways():
-    [choir] = ask("mint", "Night Choir", 5)
-    ask("mint", "Night Choirs", 5)
+    [choir] = ask("mint 'Night Choir' 5")
+    ask("mint 'Night Choirs' 5")
     name, mark = choir["deed"].rsplit(" ", 1)
     item_id = choir["itemId"]
 
     texts = (name, "night choir", "NIGHT-choir", mark, item_id[5:9], item_id)
-    found = {text: ask("balance", text)[0]["itemId"] for text in texts}
-    unclear = run("balance", "night c")
-    unknown = run("ask", 1, "🎸").stderr
+    found = {text: ask(f"balance '{text}'")[0]["itemId"] for text in texts}
+    unclear = run("balance 'night c'")
+    unknown = run("ask 1 🎸").stderr
 
     assert found == dict.fromkeys(texts, item_id)
     assert (unclear.exit_code, unclear.stderr.count("“Night ")) == (2, 2)
@@ -111,7 +116,7 @@ def test_a_deed_is_named_in_many_ways():
 
 
 def test_what_strangers_wrote_is_shown_and_never_obeyed():
-    ask("mint", "\x1b]0;owned\x07\x1b[31mRed[/red] [bold]b\u202e\nline” 7kq2·m9xd", 1)
+    ask("mint '\x1b]0;owned\x07\x1b[31mRed[/red] [bold]b\u202e\nline” 7kq2·m9xd' 1")
 
     shown = run("balance").stdout + ask("history")[0]["deed"].rsplit("”", 1)[0]
 
@@ -120,24 +125,24 @@ def test_what_strangers_wrote_is_shown_and_never_obeyed():
 
 
 def test_parts_are_split_and_merged_into_one(cider):
-    ask("split", "Cider", 1, 2)
+    ask("split Cider 1 2")
 
-    ask("merge", "Cider")
+    ask("merge Cider")
 
-    assert [part["amount"] for part in ask("balance", "Cider")] == [5]
+    assert [part["amount"] for part in ask("balance Cider")] == [5]
 
 
 def test_an_offer_is_made_and_completed_or_withdrawn(cider):
-    [bread] = ask("mint", "Bread", 5, wallet="bob")
-    [asked] = ask("ask", 2, bread["itemId"])
+    [bread] = ask("mint Bread 5", wallet="bob")
+    [asked] = ask(f"ask 2 {bread['itemId']}")
 
-    unsure = run("complete", asked["link"], wallet="bob", stdin="y")
-    ask("complete", asked["link"], "--yes", wallet="bob")
-    [traded] = ask("trade", 2, "Cider", 1, "bread")
-    [withdrawn] = ask("trade", 2, "Cider", 1, "bread")
-    [taken] = ask("take-back", withdrawn["offerId"])
-    ask("complete", traded["offerId"], "--yes", wallet="bob")
-    late = run("complete", withdrawn["link"], "--yes", wallet="bob")
+    unsure = run(f"complete {asked['link']}", wallet="bob", stdin="y")
+    ask(f"complete {asked['link']} --yes", wallet="bob")
+    [traded] = ask("trade 2 Cider 1 bread")
+    [withdrawn] = ask("trade 2 Cider 1 bread")
+    [taken] = ask(f"take-back {withdrawn['offerId']}")
+    ask(f"complete {traded['offerId']} --yes", wallet="bob")
+    late = run(f"complete {withdrawn['link']} --yes", wallet="bob")
 
     assert (unsure.exit_code, late.exit_code) == (2, 1)
     assert "Give 2 “Bread”" in unsure.stderr
@@ -150,11 +155,11 @@ def test_an_offer_is_made_and_completed_or_withdrawn(cider):
 
 
 def test_a_request_is_cancelled_once(cider):
-    [asked] = ask("ask", 2, "Cider", "--reference", "order-1")
+    [asked] = ask("ask 2 Cider --reference order-1")
 
-    ended = run("cancel", asked["link"])
-    late = run("cancel", asked["offerId"])
-    again = run("ask", 2, "Cider", "--reference", "order-1")
+    ended = run(f"cancel {asked['link']}")
+    late = run(f"cancel {asked['offerId']}")
+    again = run("ask 2 Cider --reference order-1")
 
     assert (ended.exit_code, ended.stdout[:21]) == (0, "This offer has ended.")
     assert (late.exit_code, late.stderr) == (1, "This offer has ended already.\n")
@@ -162,16 +167,18 @@ def test_a_request_is_cancelled_once(cider):
 
 
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
-    command = ["mint", "Night Choir", "--count", "200", "--csv", "new"]
+    line = "mint 'Night Choir' --count 200 --csv new"
     with (
-        subprocess.Popen([*COMMAND, *command], stderr=subprocess.DEVNULL) as process,
+        subprocess.Popen(
+            [*COMMAND, *shlex.split(line)], stderr=subprocess.DEVNULL
+        ) as process,
         closing(Store("anna")) as store,
     ):
         wait_until(lambda: len(store.all(Operation)) > 2)
         process.kill()
 
-    [made] = ask(*command)
-    again = run("mint", "Bus", "--count", "4", "--csv", "new")
+    [made] = ask(line)
+    again = run("mint Bus --count 4 --csv new")
 
     file = Path("new")
     rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
@@ -180,7 +187,7 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
     assert file.stat().st_mode & 0o777 == 0o600
     assert [row["kind"] for row in ask("history")].count("mint") == 1
     assert ask("claim", wallet="bob", stdin=rows[0]["link"])[0]["said"] == "Claimed."
-    assert ask("take-back", "night", 1, 5, 7)[0]["amount"] == 2
+    assert ask("take-back night 1 5 7")[0]["amount"] == 2
     assert held() == {"“Night Choir": 2}
 
 
@@ -192,20 +199,19 @@ BROKEN_OFF = pytest.mark.parametrize(
 
 
 @BROKEN_OFF
-def test_a_look_for_what_moved_since_a_backup_goes_on(cider, monkeypatch, error, code):
+def test_a_look_for_what_moved_since_a_backup_goes_on(cider, error, code):
     def lose(deeds, path, *about, ask=Deeds._ask):
         if path == "/v1/find":
             raise error
         return ask(deeds, path, *about)
 
-    ask("export", "backup", stdin=PASSPHRASE)
+    ask("export backup", stdin=PASSPHRASE)
     assert Path("backup").stat().st_mode & 0o777 == 0o600
-    ask("send", 2, "Cider")
-    ask("send", 1, "Cider")
+    ask("send 2 Cider")
+    ask("send 1 Cider")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Deeds, "_ask", lose)
-        broken = run("import", "backup", wallet="bob", stdin=PASSPHRASE)
+    with patch.object(Deeds, "_ask", lose):
+        broken = run("import backup", wallet="bob", stdin=PASSPHRASE)
     due = run("balance", wallet="bob").stderr
     rows = ask("look", wallet="bob")
     again = run("look", wallet="bob")
@@ -220,9 +226,9 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(cider, monkeypatch, error,
 
 
 def test_what_another_copy_moved_is_not_called_claimed(cider):
-    ask("export", "backup", stdin=PASSPHRASE)
-    ask("import", "backup", wallet="twin", stdin=PASSPHRASE)
-    ask("send", 2, "Cider", wallet="twin")
+    ask("export backup", stdin=PASSPHRASE)
+    ask("import backup", wallet="twin", stdin=PASSPHRASE)
+    ask("send 2 Cider", wallet="twin")
 
     told = run("check").stdout
 
@@ -230,46 +236,39 @@ def test_what_another_copy_moved_is_not_called_claimed(cider):
 
 
 @BROKEN_OFF
-def test_what_was_broken_off_is_finished_by_the_next_command(
-    cider, monkeypatch, error, code
-):
+def test_what_was_broken_off_is_finished_by_the_next_command(cider, error, code):
     def lose(*arguments, send=Deeds.send):
         send(*arguments)
         raise error
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Deeds, "send", lose)
-        broken = run("send", 3, "Cider")
-    finished = run("balance", "Cider")
+    with patch.object(Deeds, "send", lose):
+        broken = run("send 3 Cider")
+    finished = run("balance Cider")
 
     assert (broken.exit_code, "next command" in broken.stderr) == (code, True)
     assert "send 3, done" in finished.stderr
     assert "/claim/deed_" in finished.stdout
 
 
-def test_what_is_held_is_shown_without_a_network_and_stays_held(monkeypatch):
-    def fail(*_arguments):
-        raise KeyboardInterrupt
-
-    [made] = ask("mint", "Night Choir", 1, 1, 2)
+def test_what_is_held_is_shown_without_a_network_and_stays_held():
+    fail = Mock(side_effect=KeyboardInterrupt)
+    [made] = ask("mint 'Night Choir' 1 1 2")
     with closing(Store("anna")) as store, store.transaction():
         store.put(replace(store.get(Item, made["itemId"]), unit="ticket"))
         for number, part in zip((9, 4), store.outputs(), strict=False):
             store.change(part, number=number, of=200)
-    with monkeypatch.context() as patched:
-        patched.setattr(Deeds, "send", fail)
-        run("send", 2, "night")
+    with patch.object(Deeds, "send", fail):
+        run("send 2 night")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(socket.socket, "connect", fail)
-        lowest = run("show", "night")
-        [chosen] = ask("show", "night", "--number", 9)
-        unknown = run("show", f"deed_{'0' * 26}")
+    with patch.object(socket.socket, "connect", fail):
+        lowest = run("show night")
+        [chosen] = ask("show night --number 9")
+        unknown = run(f"show deed_{'0' * 26}")
     kept = held()
     ask("claim", wallet="bob", stdin=chosen["link"])
     told = run("check").stdout
-    ask("send", 1, "night")
-    late = [run("show", "night", *number).stderr for number in ((), ("--number", 9))]
+    ask("send 1 night")
+    late = [run(f"show night {number}").stderr for number in ("", "--number 9")]
 
     assert (lowest.exit_code, lowest.stderr) == (0, "")
     assert (unknown.exit_code, unknown.stdout) == (1, "")
@@ -282,9 +281,9 @@ def test_what_is_held_is_shown_without_a_network_and_stays_held(monkeypatch):
 
 
 def test_of_several_parts_each_is_shown_in_its_turn():
-    ask("mint", "Cider", 1, 2)
+    ask("mint Cider 1 2")
 
-    shown = [ask("show", "Cider")[0] for _ in range(3)]
+    shown = [ask("show Cider")[0] for _ in range(3)]
 
     said = ["1 of 2 here", "2 of 2 here", "1 of 2 here"]
     assert [part["said"] for part in shown] == said
@@ -293,47 +292,43 @@ def test_of_several_parts_each_is_shown_in_its_turn():
 
 def test_the_balance_ends_with_what_no_backup_has(cider):
     told = [run("balance").stderr]
-    ask("export", "backup", stdin=PASSPHRASE)
-    ask("send", 1, "Cider")
+    ask("export backup", stdin=PASSPHRASE)
+    ask("send 1 Cider")
     told.append(run("balance").stderr)
-    ask("mint", "Bread", 1)
+    ask("mint Bread 1")
     told.append(run("balance").stderr)
-    ask("import", "backup", wallet="bob", stdin=PASSPHRASE)
+    ask("import backup", wallet="bob", stdin=PASSPHRASE)
     told.append(run("balance", wallet="bob").stderr)
 
     behind = "1 deed came in after the last backup: deeds-wallet export FILE\n"
     assert told == ["Not backed up yet.\n", "", behind, ""]
 
 
-WRONG = {
-    "no service": (
-        3,
-        ["--url", "http://127.0.0.1:9", "--wallet", "other", "balance"],
-        "",
-    ),
-    "a damaged wallet": (2, ["--wallet", "damaged", "balance"], ""),
-    "an amount of nothing": (2, ["send", 0, "Cider"], ""),
-    "no deed": (2, ["send", 1, ""], ""),
-    "no passphrase": (2, ["export", "other"], ""),
-    "no text": (2, ["claim"], b"\xff"),
-    "an unknown offer": (1, ["complete", f"offer_{'0' * 26}"], ""),
-    "a short offer": (2, ["ask", 1, "Cider", "--expires", "59"], ""),
-    "a long offer": (2, ["ask", 1, "Cider", "--expires", "31d"], ""),
-    "an offer of another": (1, ["cancel", f"offer_{'0' * 26}"], ""),
-    "nothing given": (1, ["take-back", "Cider"], ""),
-    "no file": (2, ["import", "other"], ""),
-    "a folder that is not there": (2, ["export", "other/file"], PASSPHRASE),
-    "a file that is there": (2, ["export", "damaged"], PASSPHRASE),
-    "no backup": (2, ["import", "damaged"], PASSPHRASE),
-    "no wallet to show": (1, ["--wallet", "other", "show", "Cider"], ""),
-}
+WRONG = [
+    (3, "--url http://127.0.0.1:9 --wallet other balance", ""),
+    (2, "--wallet damaged balance", ""),
+    (2, "send 0 Cider", ""),
+    (2, "send 1 ''", ""),
+    (2, "export other", ""),
+    (2, "claim", b"\xff"),
+    (1, f"complete offer_{'0' * 26}", ""),
+    (2, "ask 1 Cider --expires 59", ""),
+    (2, "ask 1 Cider --expires 31d", ""),
+    (1, f"cancel offer_{'0' * 26}", ""),
+    (1, "take-back Cider", ""),
+    (2, "import other", ""),
+    (2, "export other/file", PASSPHRASE),
+    (2, "export damaged", PASSPHRASE),
+    (2, "import damaged", PASSPHRASE),
+    (1, "--wallet other show Cider", ""),
+]
 
 
-@pytest.mark.parametrize(("code", "words", "stdin"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_in_a_sentence(cider, code, words, stdin):
+@pytest.mark.parametrize(("code", "line", "stdin"), WRONG)
+def test_what_is_wrong_is_told_in_a_sentence(cider, code, line, stdin):
     Path("damaged").write_bytes(b"not a database" * 100)
 
-    refused = run(*words, stdin=stdin)
+    refused = run(line, stdin=stdin)
 
     assert (refused.exit_code, refused.stdout) == (code, ""), refused.output
     assert refused.stderr.count("\n") == 1
@@ -342,43 +337,42 @@ def test_what_is_wrong_is_told_in_a_sentence(cider, code, words, stdin):
 
 
 def test_names_are_completed_from_the_file():
-    ask("mint", "Bread", 5)
-    ask("mint", "Night Choir; $(reboot)", 5)
+    ask("mint Bread 5")
+    ask("mint 'Night Choir; $(reboot)' 5")
     words = {"COMP_WORDS": "deeds-wallet --wallet anna send 1 ni", "COMP_CWORD": "5"}
 
-    completed = run(_DEEDS_WALLET_COMPLETE="bash_complete", **words)
+    completed = run("", _DEEDS_WALLET_COMPLETE="bash_complete", **words)
 
     assert completed.stdout == "plain,Night-Choir-reboot\n"
-    assert ask("balance", "Night-Choir-reboot")
+    assert ask("balance Night-Choir-reboot")
 
 
-def test_what_was_taken_back_is_told_where_the_rest_was_claimed(monkeypatch):
-    ask("mint", "Bus", "--count", 6, "--csv", "new")
+def test_what_was_taken_back_is_told_where_the_rest_was_claimed():
+    ask("mint Bus --count 6 --csv new")
     sixth = Path("new").read_text().splitlines()[6].split(",")[2]
 
     def check(*_arguments):
         ask("claim", wallet="bob", stdin=sixth)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Wallet, "check", check)
-        taken = run("take-back", "Bus")
+    with patch.object(Wallet, "check", check):
+        taken = run("take-back Bus")
 
     assert (taken.exit_code, taken.stdout.count("takeBack")) == (1, 1)
     assert "Of the others: Spent already" in taken.stderr
 
 
 MISTAKES = (
-    ["5", "--count", 5, "--csv", "new"],
-    ["--count", 5],
-    ["--csv", "new"],
-    ["--count", 0, "--csv", "new"],
-    ["--count", 5, "--each", 0, "--csv", "new"],
-    ["--count", 5, "--csv", "new", "--note", "these"],
+    "5 --count 5 --csv new",
+    "--count 5",
+    "--csv new",
+    "--count 0 --csv new",
+    "--count 5 --each 0 --csv new",
+    "--count 5 --csv new --note these",
 )
 
 
 def test_each_mistake_about_a_series_has_its_sentence(cider):
-    refused = [run("mint", "Cider", *words) for words in MISTAKES]
+    refused = [run(f"mint Cider {options}") for options in MISTAKES]
 
     assert {each.exit_code for each in refused} == {2}
     assert len({each.stderr for each in refused}) == len(MISTAKES)
@@ -386,12 +380,12 @@ def test_each_mistake_about_a_series_has_its_sentence(cider):
 
 
 def test_a_reference_is_carried_out_once_and_a_note_is_kept(cider):
-    words = ["send", 2, "Cider", "--reference", "order-1", "--note", "for Bob"]
+    line = "send 2 Cider --reference order-1 --note 'for Bob'"
 
-    [first], [second] = ask(*words), ask(*words)
+    [first], [second] = ask(line), ask(line)
 
     assert first == second
-    [sent] = ask("history", "--limit", 1)
+    [sent] = ask("history --limit 1")
     assert (sent["reference"], sent["note"]) == ("order-1", "for Bob")
 
 
@@ -403,16 +397,16 @@ def test_an_offer_is_open_for_as_long_as_is_said():
 def waiting(cider):
     """Bob waits for two units of Anna's; his process has told the link."""
     [item] = ask("balance")
-    words = ["--wallet", "bob", "--json", "ask", "2", item["itemId"], "--wait"]
+    line = f"--wallet bob --json ask 2 {item['itemId']} --wait"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([*COMMAND, *words], **pipes) as process:
+    with subprocess.Popen([*COMMAND, *line.split()], **pipes) as process:
         yield process, process.stderr.readline()
         process.kill()
 
 
 def test_a_request_is_waited_for_until_it_is_paid(waiting):
     process, link = waiting
-    ask("complete", link, "--yes")
+    ask(f"complete {link} --yes")
 
     out, _ = process.communicate(timeout=30)
 
@@ -438,10 +432,10 @@ def test_who_stops_waiting_is_told_until_when_it_can_be_paid(waiting):
     assert told.startswith("Not paid yet. It can be paid until 20")
 
 
-def outcome(words, shell):
-    """Return the exit code, and what is told on standard error."""
-    command = f"{shlex.join([*COMMAND, *words])} {shell}"
-    bash = ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"]
+def outcome(line):
+    """Return the exit code of a line in a shell, and what is told on standard error."""
+    script = f"{shlex.join(COMMAND)} {line}; exit ${{PIPESTATUS[0]}}"
+    bash = ["bash", "-c", script]
     ran = subprocess.run(bash, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stderr
 
@@ -456,8 +450,8 @@ BROKEN = {
 
 @pytest.mark.parametrize(("shell", "said"), BROKEN.items())
 def test_what_moved_and_cannot_be_printed_is_told_from_what_did_not(cider, shell, said):
-    moved, told = outcome(["send", "1", "Cider"], shell)
-    looked = outcome(["balance"], shell)
+    moved, told = outcome(f"send 1 Cider {shell}")
+    looked = outcome(f"balance {shell}")
 
     assert (moved, *looked) == (3, 2, said)
     assert told.count("deeds-wallet history") == told.count("\n") == ("2>" not in shell)
@@ -465,25 +459,24 @@ def test_what_moved_and_cannot_be_printed_is_told_from_what_did_not(cider, shell
 
 
 def test_help_for_a_full_disk_is_no_traceback():
-    assert outcome(["--help"], ">/dev/full") == (2, BROKEN[">/dev/full"])
+    assert outcome("--help >/dev/full") == (2, BROKEN[">/dev/full"])
 
 
 @pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
 def test_nobody_is_told_where_standard_error_is_closed(cider, shell):
-    assert outcome(["balance"], shell)[0] == 0
-    assert outcome(["send", "0", "Cider"], shell)[0] == 2
+    assert outcome(f"balance {shell}")[0] == 0
+    assert outcome(f"send 0 Cider {shell}")[0] == 2
 
 
-DISK_FULL = {
-    "the wallet": (Deeds, "send", ["send", 1, "Cider"]),
-    "the links": (Wallet, "issue", ["mint", "Bus", "--count", 4, "--csv", "new"]),
-}
+# The wallet's, and that of the links.
+DISK_FULL = [
+    (Deeds, "send", "send 1 Cider"),
+    (Wallet, "issue", "mint Bus --count 4 --csv new"),
+]
 
 
-@pytest.mark.parametrize(("of", "name", "words"), DISK_FULL.values(), ids=DISK_FULL)
-def test_a_disk_that_is_full_once_units_moved_is_no_refusal(
-    cider, monkeypatch, of, name, words
-):
+@pytest.mark.parametrize(("of", "name", "line"), DISK_FULL)
+def test_a_disk_that_is_full_once_units_moved_is_no_refusal(cider, of, name, line):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     work = getattr(of, name)
 
@@ -492,9 +485,8 @@ def test_a_disk_that_is_full_once_units_moved_is_no_refusal(
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
         return done
 
-    with monkeypatch.context() as patched:
-        patched.setattr(of, name, fill)
-        full = run(*words)
+    with patch.object(of, name, fill):
+        full = run(line)
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert (full.exit_code, full.stdout) == (3, "")
@@ -503,12 +495,12 @@ def test_a_disk_that_is_full_once_units_moved_is_no_refusal(
     assert run("balance").exit_code == 0
 
 
-@pytest.mark.parametrize("command", [["balance"], ["send", "1"]], ids=["table", "link"])
+@pytest.mark.parametrize("command", ["balance", "send 1"])
 def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch, capfd, command):
-    ask("mint", "Käse", 5)
+    ask("mint Käse 5")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
 
-    assert pty.spawn([*COMMAND, *command, "Käse"]) == 0
+    assert at_terminal(f"{command} Käse") == 0
     shown = capfd.readouterr().out
     assert "  K?se " in shown
     assert "??" not in shown
@@ -517,7 +509,7 @@ def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch, capfd, command):
 def test_a_wallet_that_others_can_read_is_made_private_with_a_word(cider):
     Path("anna").chmod(0o644)
 
-    _, told = outcome(["history"], "")
+    _, told = outcome("history")
 
     assert told.endswith("/anna: it has mode 0600 now.\n")
     assert Path("anna").stat().st_mode & 0o777 == 0o600
@@ -525,7 +517,7 @@ def test_a_wallet_that_others_can_read_is_made_private_with_a_word(cider):
 
 def test_help_is_whole_and_has_examples():
     commands = run("--help").stdout
-    examples = [run(word, "--help").stdout for word in ("mint", "send", "trade")]
+    examples = [run(f"{word} --help").stdout for word in ("mint", "send", "trade")]
 
     assert "..." not in commands.partition("Commands:")[2]
     assert all("Example" in text for text in examples)
@@ -535,21 +527,22 @@ def test_help_is_whole_and_has_examples():
 @pytest.mark.parametrize(("said", "code"), [(b"n\n", 1), (b"y\n", 0)])
 def test_a_payment_is_confirmed_at_a_terminal(cider, said, code):
     [item] = ask("balance")
-    [asked] = ask("ask", 2, item["itemId"], wallet="bob")
-    pay = ["complete", asked["offerId"]]
+    [asked] = ask(f"ask 2 {item['itemId']}", wallet="bob")
     answers = iter([said])
 
-    status = pty.spawn([*COMMAND, *pay], stdin_read=lambda _: next(answers, b""))
+    ended = at_terminal(
+        f"complete {asked['offerId']}", stdin_read=lambda _: next(answers, b"")
+    )
 
-    assert status >> 8 == code
+    assert ended == code
 
 
 def test_a_link_is_alone_on_its_line_in_a_narrow_terminal(cider, monkeypatch, capfd):
-    ask("ask", 1, "Cider")
-    ask("ask", 2, "Cider")
+    ask("ask 1 Cider")
+    ask("ask 2 Cider")
     monkeypatch.setenv("COLUMNS", "40")
 
-    assert pty.spawn([*COMMAND, "history"]) == 0
+    assert at_terminal("history") == 0
 
     lines = capfd.readouterr().out.splitlines()
     links = [line for line in lines if "offer_" in line]
@@ -558,7 +551,7 @@ def test_a_link_is_alone_on_its_line_in_a_narrow_terminal(cider, monkeypatch, ca
     assert max(map(len, set(lines).difference(links))) <= 40
 
 
-@pytest.mark.parametrize("command", [["send", "1"], ["show"]], ids=["send", "show"])
+@pytest.mark.parametrize("command", ["send 1", "show"])
 def test_a_link_has_a_code_at_a_terminal(cider, capfd, command):
-    assert pty.spawn([*COMMAND, *command, "Cider"]) == 0
+    assert at_terminal(f"{command} Cider") == 0
     assert "██" in capfd.readouterr().out

@@ -87,40 +87,42 @@ def test_several_links_and_raw_outputs_are_found_in_a_text():
     ]
 
 
-CUT_OFF = {
-    "in the id": LINK[:50],
-    "before the secret": f"{LINK[:-1]} {link_of('a')}",
-    "in an escape": f"{LINK}a%C",
-    "in the unit": f"{LINK}a&un",
-    "a raw output": f"+5.{ID}.",
-    "over lines": link_of("a").replace("#", "\n> #"),
-    "not escaped": f"{LINK}pass-on.it",
-    "without a blank": link_of("a") * 2,
-    "too long a secret": f"{link_of('a')} +5.{ID}.{'b' * 33}",
-}
+# In the id, before the secret, in an escape, in the unit, a raw output, over lines, not
+# escaped, without a blank, with too long a secret.
+CUT_OFF = [
+    LINK[:50],
+    f"{LINK[:-1]} {link_of('a')}",
+    f"{LINK}a%C",
+    f"{LINK}a&un",
+    f"+5.{ID}.",
+    link_of("a").replace("#", "\n> #"),
+    f"{LINK}pass-on.it",
+    link_of("a") * 2,
+    f"{link_of('a')} +5.{ID}.{'b' * 33}",
+]
 
 
-@pytest.mark.parametrize("text", CUT_OFF.values(), ids=CUT_OFF)
+@pytest.mark.parametrize("text", CUT_OFF)
 def test_no_link_is_read_where_one_is_cut_off(text):
     with pytest.raises(InvalidInputError, match=r"This link is cut off\. Ask for it"):
         read_claims(text, URL)
 
 
-REFUSED = {
-    "no link": ("no whole claim link", "hello +5.00 https://a.b/ deed_x"),
-    "no UTF-8": ("A secret has", f"{LINK}a%C3"),
-    "two services": (
+REFUSED = [
+    ("no whole claim link", "hello +5.00 https://a.b/ deed_x"),
+    ("A secret has", f"{LINK}a%C3"),
+    (
         "belongs to evil.com, not to deeds.exa",
         f"{link_of('a')} evil.com/claim/{ID}#+5.a",
     ),
-    "a user": (
+    (
         "belongs to deeds.example.com@evil",
         link_of("a").replace(".com", ".com@evil"),
     ),
-}
+]
 
 
-@pytest.mark.parametrize(("message", "text"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("message", "text"), REFUSED)
 def test_nothing_is_read_where_something_is_wrong(message, text):
     with pytest.raises(InvalidInputError, match=message):
         read_claims(text, URL)

@@ -96,16 +96,6 @@ def test_what_was_given_since_a_refusal_is_not_taken_from_its_receiver(
     assert anna.deeds.check([given]) == ["unspent"]
 
 
-def test_an_offer_that_has_ended_keeps_its_reference(anna, item_id, ledger):
-    anna.ask(item_id, 2, reference=REFERENCE)
-    ledger.expire_offers()
-
-    ended = anna.ask(item_id, 2, reference=REFERENCE)
-
-    assert (ended.state, ended.code) == ("refused", "offer_expired")
-    assert ended.expires_at.utcoffset().total_seconds() == 0
-
-
 def test_a_payment_is_waited_for(anna, ben, item_id, open_wallet, quick):
     asked = ben.ask(item_id, 2)
 

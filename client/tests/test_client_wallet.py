@@ -11,7 +11,6 @@ from client_walk import refused, sent, units
 from deeds_client import store as store_module
 from deeds_client.errors import InvalidInputError, NoAnswerError, WalletFileError
 from deeds_client.service import Deeds
-from deeds_client.store import Store
 from deeds_client.values import Units
 from deeds_client.wallet import Wallet
 
@@ -230,19 +229,6 @@ def test_a_wallet_is_a_file_of_one_service(anna):
     assert path.read_bytes() == before
 
 
-def test_a_file_that_cannot_be_used_is_left_as_it_is_and_closed(tmp_path):
-    path = tmp_path / "diary"
-    path.write_text("Dear diary, " * 99)
-
-    # Its traceback keeps what was not closed.
-    with pytest.raises(WalletFileError, match=f"{path} .*cannot be used") as refused:
-        Store(path)
-
-    assert str(path) not in [each.path for each in psutil.Process().open_files()]
-    assert path.read_text() == "Dear diary, " * 99
-    assert refused.tb is not None
-
-
 def test_only_its_owner_reads_a_wallet_and_its_journal(anna):
     with anna.store.transaction() as records:
         records.put_note("a")
@@ -252,28 +238,41 @@ def test_only_its_owner_reads_a_wallet_and_its_journal(anna):
     assert modes == {"anna": 0o600, "anna-journal": 0o600}
 
 
-# What another program has done to the file, and has open.
+def by_another(statement):
+    """Return a function that spoils a wallet by this statement."""
+
+    def spoil(path):
+        with closing(sqlite3.connect(path)) as other:
+            other.execute(statement)
+
+    return spoil
+
+
 SPOILT = {
-    "another kind": ("PRAGMA user_version = 1", "is not a wallet"),
+    "another file": (
+        lambda path: path.write_text("Dear diary, " * 99),
+        "cannot be used",
+    ),
+    "another kind": (by_another("PRAGMA user_version = 1"), "is not a wallet"),
     "newer": (
-        f"PRAGMA user_version = {store_module._FORMAT + 1}",
+        by_another(f"PRAGMA user_version = {store_module._FORMAT + 1}"),
         "newer deeds-wallet",
     ),
-    "locked": ("BEGIN EXCLUSIVE", "in use by another program"),
 }
 
 
-@pytest.mark.parametrize(("statement", "said"), SPOILT.values(), ids=SPOILT)
-def test_a_file_that_is_no_wallet_is_left_as_it_is(anna, monkeypatch, statement, said):
-    monkeypatch.setattr(store_module, "_BUSY_S", 0.01)
+@pytest.mark.parametrize(("spoil", "said"), SPOILT.values(), ids=SPOILT)
+def test_a_file_that_is_no_wallet_is_left_as_it_is_and_closed(anna, spoil, said):
     path = anna.store.path
     anna.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute(statement)
-        path.chmod(0o640)
-        before = path.read_bytes()
+    spoil(path)
+    path.chmod(0o640)
+    before = path.read_bytes()
 
-        with pytest.raises(WalletFileError, match=f"{path} .*{said}"):
-            Wallet(path, anna.deeds)
+    # Its traceback keeps what was not closed.
+    with pytest.raises(WalletFileError, match=f"{path} .*{said}") as refused:
+        Wallet(path, anna.deeds)
 
-        assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o640)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o640)
+    assert str(path) not in [each.path for each in psutil.Process().open_files()]
+    assert refused.tb is not None
