@@ -20,7 +20,6 @@ from copy import copy
 from dataclasses import asdict
 from functools import partial
 from http.client import HTTPConnection
-from itertools import chain
 from pathlib import Path
 from unittest.mock import patch
 from uuid import uuid4
@@ -36,10 +35,17 @@ from deeds_client.errors import (
     WalletError,
 )
 from deeds_client.record_format import read_records, write_records
-from deeds_client.records import Operation, made_by
+from deeds_client.records import made_by
 from deeds_client.service import Deeds
 from deeds_client.store import Store
-from deeds_client.values import Kind, OperationState, Output, OutputState, Units
+from deeds_client.values import (
+    Holding,
+    Kind,
+    OperationState,
+    Output,
+    OutputState,
+    Units,
+)
 from deeds_client.wallet import Wallet
 from tests.support.ledger_view import ledger_view
 
@@ -47,8 +53,7 @@ from tests.support.ledger_view import ledger_view
 def problem(status, code, retry_after="0", **rest):
     """Return an answer of the service that says what is wrong."""
     told = {"code": code, "title": "T", "detail": "D.", **rest}
-    media_type = "application/problem+json"
-    headers = {"Content-Type": media_type, "Retry-After": retry_after}
+    headers = {"Content-Type": "application/problem+json", "Retry-After": retry_after}
     return httpx.Response(status, headers=headers, json=told)
 
 
@@ -155,7 +160,7 @@ class Lines(httpx.BaseTransport):
         self._connection.close()
 
 
-def at(path, *fates, before=lambda: None):
+def at(path="", *fates, before=lambda: None):
     """Return what becomes of requests to such a path: the last fate for ever.
 
     Before each of them something else may happen.
@@ -210,17 +215,19 @@ def copy_of(wallet, name="copy", path="", *fates):
 
 def units(wallet, item_id):
     """Return what of an item is in a wallet, by state."""
-    holding = asdict(wallet.balance()[item_id]) if item_id in wallet.balance() else {}
-    return {
-        name: holding[name]
-        for name in holding
-        if holding[name] != item_id and holding[name]
-    }
+    holding = wallet.balance().get(item_id, Holding(item_id))
+    told = asdict(holding).items()
+    return {state: count for state, count in told if count not in (0, item_id)}
 
 
 def sent(wallet, item_id, amount):
     """Give some units away; return what is in the link."""
     return wallet.send(item_id, amount).output
+
+
+def pay(wallet, asked):
+    """Complete an offer of another wallet."""
+    return wallet.complete(wallet.deeds.offer(asked.offer_id))
 
 
 def live_at_once(*lives):
@@ -292,12 +299,8 @@ class Walk:
             with self._wallet(name) as wallet:
                 wallet.mint([5, 20])
 
-    def _wallet(self, name):
-        return wallet_at(self._directory / name, self._url)
-
-    def _unlucky(self, name):
-        """A wallet whose swaps are lost, so that a series stays to be made."""
-        return wallet_at(self._directory / name, self._url, at("/swap", "lost"))
+    def _wallet(self, name, *fates):
+        return wallet_at(self._directory / name, self._url, at(*fates))
 
     def _look(self, read, *names):
         found = []
@@ -390,7 +393,7 @@ class Walk:
 
     def _deliver_late(self, count=None):
         paths = sorted((self._directory / "late").iterdir())[:count]
-        lines = Lines(self._url, lambda _: "answered")
+        lines = Lines(self._url, at())
         with Deeds(self._url, transport=lines) as deeds:
             for path in paths:
                 with suppress(ProblemError):
@@ -484,8 +487,10 @@ class WalkOfCopies(Walk):
             item_id = ben.mint([9, 12]).item_id
             first.claim(sent(ben, item_id, 4))
             first.send(first.mint([30]).item_id, 3)
-            # A copy of the file goes on with what was begun, one of a backup does not.
-            with suppress(NoAnswerError), self._unlucky("first") as unlucky:
+            # A series stays to be made. A copy of the file goes on with what was begun,
+            # one of a backup does not.
+            unlucky = self._wallet("first", "/swap", "lost")
+            with suppress(NoAnswerError), unlucky as unlucky:
                 unlucky.issue(LINKS_COUNT, 2, reference="job")
             for name in copies:
                 if self._rng.random() < 0.5:
@@ -500,10 +505,10 @@ class WalkOfCopies(Walk):
         But for what a mint has made: its secrets are of no seed.
         """
         copies = [wallets[name] for name, owner in COPIES.items() if owner == "anna"]
-        mints = [copy.store.all(Operation) for copy in copies]
         minted = {
             key
-            for each in chain(*mints)
+            for copy in copies
+            for each in copy.history()
             if each.kind == Kind.MINT
             for key in made_by(each)
         }

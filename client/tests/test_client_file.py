@@ -25,6 +25,7 @@ from deeds_client.store import Store
 from tests.page import steps
 from tests.page.visitor import visiting
 from tests.support.needs import chromium_path, require
+from tests.support.readme import blocks_of
 from tests.support.serving import REPOSITORY, running_service
 
 PASSPHRASE = "Käse & Brot 😀"
@@ -233,12 +234,9 @@ def test_another_passphrase_opens_no_file(backup, passphrase):
 
 
 def test_the_document_shows_what_is_authenticated_of_a_head():
-    page = (REPOSITORY / "docs/wallet-file.md").read_text(encoding="utf-8")
-    head = json.loads(page.partition("```json\n")[2].partition("```")[0])
-    _, _, rest = page.partition("```text\n")
-    shown, _, _ = rest.partition("\n```")
-    del head["data"]
-    head.pop("checksum", None)
+    [(file, (_, shown)), *_] = blocks_of(["docs/wallet-file.md"], "json")
+    head = json.loads(file)
+    del head["data"], head["checksum"]
 
     assert compact(head) == shown.replace("\n", "")
 
