@@ -14,7 +14,6 @@ from deeds_client.errors import CallError, InvalidInputError, WalletFileError
 from deeds_client.service import Deeds
 from deeds_client.store import Store
 from deeds_client.values import Output, Secret
-from deeds_client.wallet import Wallet
 
 LIMITS = ("arrayLengthMax", "bodyBytesMax", "offerExpiresInMin", "offerExpiresInMax")
 INFO = httpx.Response(200, json={"version": "1", "limits": dict.fromkeys(LIMITS, 256)})
@@ -128,15 +127,8 @@ def test_limits_are_asked_for_again_after_a_refusal():
     assert asked == ["/v1/info", "/v1/check"] * 2
 
 
-def test_a_backup_of_another_service_is_not_taken_in(tmp_path, deeds):
-    with (
-        Deeds("http://127.0.0.1:9") as elsewhere,
-        Wallet(tmp_path / "there", elsewhere) as there,
-    ):
-        text = there.export("a passphrase of ours")
+def test_a_backup_of_another_service_is_not_taken_in(anna, alone):
+    backup = alone(at()).export("a passphrase of ours")
 
-    with (
-        Wallet(tmp_path / "here", deeds) as here,
-        pytest.raises(WalletFileError, match="not for http"),
-    ):
-        here.restore(text, "a passphrase of ours")
+    with pytest.raises(WalletFileError, match="not for http"):
+        anna.restore(backup, "a passphrase of ours")

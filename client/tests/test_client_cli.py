@@ -5,6 +5,7 @@ import json
 import pty
 import resource
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -192,7 +193,6 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
 BROKEN_OFF = pytest.mark.parametrize(
     ("error", "code"),
     [(NoAnswerError(key="1"), 3), (KeyboardInterrupt, 130)],
-    ids=["no answer", "Ctrl-C"],
 )
 
 
@@ -219,8 +219,7 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(cider, error, code):
 
 
 def test_what_another_copy_moved_is_not_called_claimed(cider):
-    ask("export backup", stdin=PASSPHRASE)
-    ask("import backup", wallet="twin", stdin=PASSPHRASE)
+    shutil.copy("anna", "twin")
     ask("send 2 Cider", wallet="twin")
 
     told = run("check").stdout
@@ -297,31 +296,34 @@ def test_the_balance_ends_with_what_no_backup_has(cider):
     assert told == ["Not backed up yet.\n", "", behind, ""]
 
 
-WRONG = [
-    (3, "--url http://127.0.0.1:9 --wallet other balance", ""),
-    (2, "--wallet damaged balance", ""),
-    (2, "send 0 Cider", ""),
-    (2, "send 1 ''", ""),
-    (2, "export other", ""),
-    (2, "claim", b"\xff"),
-    (1, f"complete offer_{'0' * 26}", ""),
-    (2, "ask 1 Cider --expires 59", ""),
-    (2, "ask 1 Cider --expires 31d", ""),
-    (1, f"cancel offer_{'0' * 26}", ""),
-    (1, "take-back Cider", ""),
-    (2, "import other", ""),
-    (2, "export other/file", PASSPHRASE),
-    (2, "export damaged", PASSPHRASE),
-    (2, "import damaged", PASSPHRASE),
-    (1, "--wallet other show Cider", ""),
-]
+# `other` is not there, and `damaged` is neither a wallet nor a backup.
+WRONG = {
+    "--url http://127.0.0.1:9 --wallet other balance": 3,
+    "--wallet damaged balance": 2,
+    "send 0 Cider": 2,
+    "send 1 ''": 2,
+    "export other": 2,
+    "claim": 2,
+    f"complete offer_{'0' * 26}": 1,
+    "ask 1 Cider --expires 59": 2,
+    "ask 1 Cider --expires 31d": 2,
+    f"cancel offer_{'0' * 26}": 1,
+    "take-back Cider": 1,
+    "import other": 2,
+    "export other/file": 2,
+    "export damaged": 2,
+    "import damaged": 2,
+    "--wallet other show Cider": 1,
+}
+# No passphrase, and no text.
+TYPED = {"export other": "", "claim": b"\xff"}
 
 
-@pytest.mark.parametrize(("code", "line", "stdin"), WRONG)
-def test_what_is_wrong_is_told_in_a_sentence(cider, code, line, stdin):
+@pytest.mark.parametrize(("line", "code"), WRONG.items())
+def test_what_is_wrong_is_told_in_a_sentence(cider, line, code):
     Path("damaged").write_bytes(b"not a database" * 100)
 
-    refused = run(line, stdin=stdin)
+    refused = run(line, stdin=TYPED.get(line, PASSPHRASE))
 
     assert (refused.exit_code, refused.stdout) == (code, ""), refused.output
     assert refused.stderr.count("\n") == 1
@@ -332,9 +334,13 @@ def test_what_is_wrong_is_told_in_a_sentence(cider, code, line, stdin):
 def test_names_are_completed_from_the_file():
     ask("mint Bread 5")
     ask("mint 'Night Choir; $(reboot)' 5")
-    words = {"COMP_WORDS": "deeds-wallet --wallet anna send 1 ni", "COMP_CWORD": "5"}
 
-    completed = run("", _DEEDS_WALLET_COMPLETE="bash_complete", **words)
+    completed = run(
+        "",
+        _DEEDS_WALLET_COMPLETE="bash_complete",
+        COMP_WORDS="deeds-wallet --wallet anna send 1 ni",
+        COMP_CWORD="5",
+    )
 
     assert completed.stdout == "plain,Night-Choir-reboot\n"
     assert ask("balance Night-Choir-reboot")
@@ -391,8 +397,12 @@ def waiting(cider):
     """Bob waits for two units of Anna's; his process has told the link."""
     [item] = ask("balance")
     line = f"--wallet bob --json ask 2 {item['itemId']} --wait"
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([*COMMAND, *line.split()], **pipes) as process:
+    with subprocess.Popen(
+        [*COMMAND, *line.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         yield process, process.stderr.readline()
         process.kill()
 
@@ -540,7 +550,6 @@ def test_a_link_is_alone_on_its_line_in_a_narrow_terminal(cider, monkeypatch, ca
     lines = capfd.readouterr().out.splitlines()
     links = [line for line in lines if "offer_" in line]
     assert [link[:7] for link in links] == ["http://"] * 2
-    assert lines.count("kind       ask") == 2
     assert max(map(len, set(lines).difference(links))) <= 40
 
 

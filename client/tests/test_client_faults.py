@@ -272,7 +272,6 @@ def test_what_a_door_of_the_page_has_scanned_is_not_sent(
         (lambda wallet, ticket: wallet.send(ticket.item_id, 1), "not_enough"),
         (Wallet.claim, "busy"),
     ],
-    ids=["send", "claim"],
 )
 def test_no_verb_sends_what_a_door_has_scanned(anna, ben, scan, verb, code):
     ticket, _ = scan()

@@ -56,17 +56,17 @@ def test_a_link_brings_its_output_back_whatever_stands_around_it(secret, around)
 
 # Without a scheme, followed for advertising, as HTML, and with characters that are not
 # seen.
-DONE_TO_LINKS = [
-    ("https://", "("),
-    ("#", "?utm_source=x&fbclid=Iw_-1#"),
-    ("&unit", "&amp;unit"),
-    ("deed_", "de\u200bed_\u00ad"),
-    (URL, URL.upper()),
-    ("#+", "%23%2B"),
-]
+DONE_TO_LINKS = {
+    "https://": "(",
+    "#": "?utm_source=x&fbclid=Iw_-1#",
+    "&unit": "&amp;unit",
+    "deed_": "de\u200bed_\u00ad",
+    URL: URL.upper(),
+    "#+": "%23%2B",
+}
 
 
-@pytest.mark.parametrize(("part", "changed"), DONE_TO_LINKS)
+@pytest.mark.parametrize(("part", "changed"), DONE_TO_LINKS.items())
 def test_what_was_done_to_a_link_is_undone(part, changed):
     text = f"{link_of('a b.')}&unit=hour".replace(part, changed)
 
@@ -108,22 +108,16 @@ def test_no_link_is_read_where_one_is_cut_off(text):
         read_claims(text, URL)
 
 
-REFUSED = [
-    ("no whole claim link", "hello +5.00 https://a.b/ deed_x"),
-    ("A secret has", f"{LINK}a%C3"),
-    (
-        "belongs to evil.com, not to deeds.exa",
-        f"{link_of('a')} evil.com/claim/{ID}#+5.a",
-    ),
-    (
-        "belongs to deeds.example.com@evil",
-        link_of("a").replace(".com", ".com@evil"),
-    ),
-]
+REFUSED = {
+    "hello +5.00 https://a.b/ deed_x": "no whole claim link",
+    f"{LINK}a%C3": "A secret has",
+    f"{link_of('a')} evil.com/claim/{ID}#+5.a": "belongs to evil.com, not to deeds.exa",
+    link_of("a").replace(".com", ".com@evil"): "belongs to deeds.example.com@evil",
+}
 
 
-@pytest.mark.parametrize(("message", "text"), REFUSED)
-def test_nothing_is_read_where_something_is_wrong(message, text):
+@pytest.mark.parametrize(("text", "message"), REFUSED.items())
+def test_nothing_is_read_where_something_is_wrong(text, message):
     with pytest.raises(InvalidInputError, match=message):
         read_claims(text, URL)
 
@@ -131,7 +125,6 @@ def test_nothing_is_read_where_something_is_wrong(message, text):
 @pytest.mark.parametrize(
     "text",
     [OFFER_ID, f"Pay: {URL}/offer/{OFFER_ID}.", f"{URL[8:]}/offer/{OFFER_ID}"],
-    ids=["id", "link", "no scheme"],
 )
 def test_offers_are_found_by_their_id_or_a_link(text):
     assert read_offer(text, URL) == OFFER_ID

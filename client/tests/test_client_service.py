@@ -81,8 +81,8 @@ def test_units_are_minted_and_traded(deeds):
     deeds.complete(offer.id, [two], [])
 
     assert deeds.check([five, two, till]) == ["unspent", "spent", "unspent"]
-    assert (offer.state, offer.gives) == ("open", ())
-    assert offer.wants == (Units(item_id, 2),)
+    halves = (offer.gives, offer.wants)
+    assert (offer.state, halves) == ("open", ((), (Units(item_id, 2),)))
     assert offer.expires_at.tzinfo is UTC
     assert deeds.offer(offer.id).state == "completed"
     assert deeds.item(item_id) == Item(item_id, 7, '{"name":"Night Choir"}')
@@ -153,7 +153,6 @@ def test_a_refusal_that_follows_a_lost_answer_is_told(line, deeds, five, fresh):
 
     told = caught.value
     assert (told.code, told.status, told.index) == ("unknown_input", 400, 1)
-    assert (told.attempts, told.retry_after_s) == (2, 0)
     assert deeds.check([five]) == ["unspent"]
 
 

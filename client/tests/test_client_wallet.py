@@ -19,10 +19,6 @@ def amounts(wallet, item_id):
     return sorted(each.amount for each in wallet.outputs(item_id, "held"))
 
 
-def minted(wallet, *parts):
-    return wallet.mint(parts).item_id
-
-
 def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
     metadata = {"image": "https://e.example/i", "name": "Choir"}
 
@@ -41,7 +37,6 @@ def test_a_mint_of_nothing_is_refused(anna):
 
 def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben, item_id):
     given = sent(anna, item_id, 3)
-    assert units(anna, item_id) == {"given": 3, "held": 5}
 
     claimed = ben.claim(given)
 
@@ -73,7 +68,7 @@ def test_links_that_were_not_claimed_are_taken_back(anna, ben, item_id):
 
 
 def test_parts_are_split_and_joined_as_many_as_fit(anna):
-    item_id = minted(anna, 9)
+    item_id = anna.mint([9]).item_id
     with refused("nothing_to_merge"):
         anna.merge(item_id)
     anna.split(item_id, [1, 2])
@@ -89,7 +84,7 @@ def test_parts_are_split_and_joined_as_many_as_fit(anna):
 
 
 def test_a_trade_is_completed_with_several_parts_once(anna, ben, item_id):
-    theirs = minted(ben, 3, 4)
+    theirs = ben.mint([3, 4]).item_id
     trading = anna.trade(Units(item_id, 3), Units(theirs, 7))
     assert units(anna, item_id) == {"offered": 3, "held": 5}
     with refused("own_offer"):
