@@ -63,7 +63,7 @@ def test_what_was_refused_is_begun_once_more_under_its_reference(
             anna.take_back([link], reference="order-18")
 
 
-@pytest.mark.parametrize("reference", ["", "a\nb", "\ud800", 17])
+@pytest.mark.parametrize("reference", ["", "a\0b", "\ud800", 17])
 def test_a_reference_is_a_text_of_one_line(anna, item_id, reference):
     with pytest.raises(InvalidInputError):
         anna.merge(item_id, reference=reference)
