@@ -11,8 +11,7 @@ def main() -> None:
         package = str(error.name).partition(".")[0]
         if package == "deeds_client":
             raise
-        install = 'pip install "deeds-client[wallet]"'
-        sys.exit(f"deeds-client needs {package}: {install}")
+        sys.exit(f"deeds-wallet needs {package}: pip install {package}")
     except KeyboardInterrupt:
         sys.exit(130)
     wallet(prog_name="deeds-wallet")

@@ -30,6 +30,7 @@ from deeds_client.values import (
 
 Metadata = Mapping[str, str] | None
 Chosen = tuple[list[Output], list[Part]]
+_EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
 
 
@@ -114,7 +115,7 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
         Output(amount, "deed_", Secret(make_secret()), state=OutputState.HELD)
         for amount in amounts
     ]
-    about = {"item_id": None, "metadata": dict(metadata) if metadata else None}
+    about = {"item_id": "", "metadata": dict(metadata) if metadata else None}
     return _begin(Kind.MINT, [], made, **about)
 
 
@@ -216,7 +217,7 @@ def take_back(records: Store, outputs: Sequence[Output]) -> Operation:
 
 def ask(records: Store, item_id: str, amount: int, expires_in: int) -> Operation:
     """Begin an offer that gives nothing."""
-    about = {"expires_in": check_amount(expires_in)}
+    about = {"expires_in": _check_expiry(expires_in)}
     wanted = Part(amount, check_id("deed", item_id))
     return swap(records, Kind.ASK, [], [wanted], **about)
 
@@ -224,12 +225,18 @@ def ask(records: Store, item_id: str, amount: int, expires_in: int) -> Operation
 def trade(records: Store, gives: Units, wants: Units, expires_in: int) -> Operation:
     """Begin an offer, or to split off first what it gives."""
     wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
-    about = {"expires_in": check_amount(expires_in)}
+    about = {"expires_in": _check_expiry(expires_in)}
     inputs, change = choose(records, gives.item_id, gives.amount)
     if change:
         parts = [Part(gives.amount, gives.item_id), *change]
         return swap(records, Kind.SPLIT, inputs, parts)
     return swap(records, Kind.TRADE, inputs, [wanted], **about)
+
+
+def _check_expiry(expires_in: int) -> int:
+    if type(expires_in) is not int or expires_in not in _EXPIRES_IN_S:
+        raise InvalidInputError("An offer is open for 60 seconds to 30 days.")
+    return expires_in
 
 
 def cancel(records: Store, key: str) -> Operation:
@@ -245,8 +252,9 @@ def cancel(records: Store, key: str) -> Operation:
         return _under_way(records, known, "It is not offered any more.")
     wanted = offer.outputs[0]
     free = free_of(records, wanted.item_id)
-    # A link with a number would lose it.
-    free.sort(key=lambda output: (output.number is not None, output.amount))
+    # A link with a number would lose it, and a small part may be what an order was
+    # paid with.
+    free.sort(key=lambda output: (output.number is not None, -output.amount))
     if free:
         made = replace(wanted, amount=free[0].amount)
         return _begin(Kind.WITHDRAW, free[:1], [made])

@@ -42,6 +42,8 @@ _DAY_S = 24 * 60 * 60.0  # who is told of no longer one.
 _WAIT_S = 0.25
 _CODE = re.compile("[a-z][a-z0-9_]{0,63}")
 _DETAIL_LENGTH_MAX = 500
+# A server may repeat what it was sent.
+_SECRET = re.compile(r"\+[0-9]+\.\S+|[0-9A-Za-z]{32}")
 _HEADERS = {
     # A small compressed answer may be a very large one.
     "Accept-Encoding": "identity",
@@ -235,8 +237,12 @@ def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
     index = told.get("index")
     return {
         "code": code,
-        "title": plain(member(told, "title", str)),
-        "detail": plain(member(told, "detail", str), _DETAIL_LENGTH_MAX),
+        "title": _clean(member(told, "title", str)),
+        "detail": _clean(member(told, "detail", str), _DETAIL_LENGTH_MAX),
         "index": index if type(index) is int and index >= 0 else None,
         "is_final": told.get("isFinal") is True and is_clients,
     }
+
+
+def _clean(text: str, length_max: int = 200) -> str:
+    return plain(_SECRET.sub("…", text), length_max)

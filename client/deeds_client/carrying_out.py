@@ -90,7 +90,7 @@ def issue(
     minting = carry_out(
         store, checker, order, lambda: beginning.mint([series.total], series.metadata)
     )
-    item_id = minting.item_id or ""
+    item_id = minting.item_id
     room = checker.deeds.info().array_length_max
     while True:
         made = carry_out(
@@ -141,8 +141,8 @@ def _begun(
 def _finish_first(checker: Checker, key: str) -> None:
     try:
         checker.finish(key)
-    except ProblemError as problem:
-        if not problem.is_final:
+    except ProblemError:
+        if checker.store.operation(key).state == OperationState.BEGUN:
             raise
 
 
@@ -152,7 +152,7 @@ def _write_down(
     known = find(records, order.reference) if order.reference else None
     if known and known.asked != order.asked:
         raise WalletError(
-            "reference_used", f"“{order.reference}” is the reference of another one."
+            "reference_used", f"“{order.reference}” was begun with something else."
         )
     if known and not _is_over(records, known):
         return _go_on(records, known)
@@ -223,7 +223,9 @@ def _was_overtaken(store: Store, problem: ProblemError) -> bool:
     operation = store.get(Operation, problem.key or "")
     if not operation or _is_paid(store, operation):
         return False
-    is_choosing = operation.kind in _CHOOSING and operation.code == "spent_input"
+    # Of links that are taken back some may have been claimed.
+    can_choose = operation.kind in (*_CHOOSING, Kind.TAKE_BACK)
+    is_choosing = can_choose and operation.code == "spent_input"
     return is_choosing or operation.code in _USED
 
 

@@ -137,7 +137,7 @@ class Checker:
 
     def _send(self, operation: Operation) -> Any:
         """Return what the service answers, or the offer that an operation is about."""
-        kind, offer_id = operation.kind, operation.offer_id or ""
+        kind, offer_id = operation.kind, operation.offer_id
         if operation.state == OperationState.OPEN:
             return self.deeds.offer(offer_id)
         paths = {
@@ -219,7 +219,7 @@ class Checker:
         """Return whether all is there that an operation makes."""
         # A payment may make nothing but the end of an offer.
         if operation.kind == Kind.COMPLETE:
-            offer = self.deeds.offer(operation.offer_id or "")
+            offer = self.deeds.offer(operation.offer_id)
             if offer.state != OfferState.COMPLETED:
                 return False
         return CheckState.UNKNOWN not in self.deeds.check(operation.outputs)

@@ -61,7 +61,7 @@ Examples:
 @main.command(epilog=_MINT_EXAMPLES)
 @click.argument("name")
 @amounts
-@click.option("--count", type=click.IntRange(1), help="Make so many numbered links.")
+@click.option("--count", type=click.IntRange(1, 100_000), help="Make so many links.")
 @click.option("--each", type=click.IntRange(1), default=1, help="Units of each link.")
 @click.option("--csv", "file", type=FILE, help="A new file. Broken off, run it again.")
 @reference

@@ -67,7 +67,7 @@ def _wait(wallet: Wallet, asked: Operation) -> Operation:
     try:
         if is_json():
             # A program reads one array, at the end.
-            say(links.offer_link(wallet.deeds.base_url, asked.offer_id or ""))
+            say(links.offer_link(wallet.deeds.base_url, asked.offer_id))
         else:
             show(wallet, Result([asked]))
         return wallet.wait_paid(asked)

@@ -23,7 +23,7 @@ from deeds_client.wallet import Wallet
 _DONE, _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 0, 1, 2, 3, 130
 _STOPPED_SAID = "Stopped. If something was begun, the next command goes on with it."
 _LOOK_IS_DUE = (
-    "A look for what was moved since a restore is not finished: deeds-wallet look"
+    "A look for what other copies have moved is not finished: deeds-wallet look"
 )
 _BUT_DONE = (
     "But it is done, or goes on: see deeds-wallet history, and deeds-wallet balance"

@@ -112,9 +112,7 @@ def _checksum(whole: Head) -> str:
 
 def _cipher(passphrase: str, salt: bytes, iterations: int) -> "AESGCM":
     if AESGCM is None:
-        raise WalletFileError(
-            'Backups need cryptography: pip install "deeds-client[wallet]"'
-        )
+        raise WalletFileError("Backups need cryptography: pip install cryptography")
     # One passphrase, however a keyboard composes its letters (RFC 8265).
     password = unicodedata.normalize("NFC", passphrase).encode(errors="replace")
     return AESGCM(hashlib.pbkdf2_hmac("sha256", password, salt, iterations))

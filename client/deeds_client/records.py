@@ -26,7 +26,7 @@ _MS = timedelta(milliseconds=1)
 _MS_MAX = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MS
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SEED = re.compile("[0-9a-f]{64}")
-ABSENT = (None, False, ())  # What is not written.
+ABSENT = (None, False, (), "")  # What is not written.
 
 Number = NewType("Number", int)
 Seconds = NewType("Seconds", int)
@@ -49,10 +49,10 @@ class Operation:
     state: OperationState
     amount: int
     begun_at: datetime
-    item_id: str | None = None  # Of a mint, once it has its answer.
+    item_id: str = ""  # Of a mint, once it has its answer.
     reference: str | None = None
     note: str | None = None
-    offer_id: str | None = None
+    offer_id: str = ""
     expires_at: datetime | None = None
     ended_at: datetime | None = None
     code: str | None = None
@@ -72,7 +72,7 @@ class Operation:
     def __post_init__(self) -> None:
         if not _UUID.fullmatch(self.key):
             raise InvalidInputError("The key of an operation is a UUID.")
-        if self.offer_id is not None:
+        if self.offer_id:
             check_id("offer", self.offer_id)
         is_whole = self.kind in MAKINGS and self.offer_id and self.expires_at
         if self.state == OperationState.OPEN and not is_whole:
@@ -194,5 +194,5 @@ def keys_of(outputs: Iterable[Output]) -> list[str]:
 
 def made_by(operation: Operation) -> list[str]:
     """Return the keys of what an operation makes; a mint has none before its answer."""
-    is_minting = operation.kind == Kind.MINT and operation.item_id is None
+    is_minting = operation.kind == Kind.MINT and not operation.item_id
     return [] if is_minting else keys_of(operation.outputs)

@@ -45,8 +45,8 @@ class Wallet:
 
     A verb may have a `reference`, a text that is unique in the wallet, such as the
     number of an order: the same verb with the same reference goes on with what was
-    begun, and `find` returns it. One that the service refused is begun once more. A
-    `note` is kept with an operation.
+    begun, and `find` returns it. One that the service refused is begun once more, but
+    no request that has ended. A `note` is kept with an operation.
 
     Verbs raise `InvalidInputError` or `WalletError` when nothing was begun,
     `ProblemError` when the service has refused and nothing has moved, and where no
@@ -109,9 +109,9 @@ class Wallet:
     ) -> list[Sent]:
         """Make an item as `count` numbered links of `each` units.
 
-        Return those that nobody has claimed. They count as handed out as soon as they
-        are made. However often it is broken off, the same reference goes on where it
-        was. `told` is called with how many are made, of how many.
+        Return those that are not claimed, as far as the last `check` knows. They count
+        as handed out as soon as they are made. However often it is broken off, the same
+        reference goes on where it was. `told` is called with how many are made.
         """
         series = Series(count, each, metadata, reference)
         issued = carrying_out.issue(self.store, self._checker, series, told)
@@ -223,7 +223,7 @@ class Wallet:
 
         The service ends an offer when something that it needs is used: a trade when one
         of its inputs is spent, a request when the secret that it waits for is. For the
-        latter the wallet swaps a part of the same item, so it must hold one. Raise
+        latter the wallet swaps the largest part of the same item that it holds. Raise
         `WalletError` where it holds none, which says until when the request can still
         be paid. One that was paid meanwhile is `done`.
         """

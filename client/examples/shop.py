@@ -1,6 +1,6 @@
 """A shop that asks for payment by an offer, and serves when it is paid.
 
-    pip install "deeds-client[wallet]" flask
+    pip install "./client[wallet]" flask
     DEEDS_ITEM=deed_… flask --app shop run
 
 `DEEDS_ITEM` is the deed that the shop takes as money. No secret passes between customer
@@ -23,8 +23,9 @@ import segno
 from flask import Flask, abort, redirect, render_template_string, request, url_for
 from werkzeug.wrappers import Response
 
-from deeds_client import CallError, Deeds, Operation, Wallet, offer_link
+from deeds_client import CallError, Deeds, DeedsError, Operation, Wallet, offer_link
 
+DEED = os.environ["DEEDS_ITEM"]
 PRICE = 2
 PAY_WITHIN_S = 15 * 60
 ORDERS = os.environ.get("SHOP_ORDERS", "orders.sqlite3")
@@ -42,6 +43,7 @@ PAGE = """<!doctype html><meta name="viewport" content="width=device-width">
 LATER = """<!doctype html><meta http-equiv="refresh" content="10"><title>A song</title>
 <p>Payments are down at the moment. Your order is kept: this page goes on with it.</p>
 """
+SORRY = "<!doctype html><title>A song</title><p>This shop is out of order.</p>\n"
 
 # A customer waits for no more than two tries.
 deeds = Deeds(
@@ -61,7 +63,8 @@ def query(sql: str, *values: object) -> list[sqlite3.Row]:
 def request_of(order: sqlite3.Row) -> Operation:
     """Return the payment request of an order as it is now. Make it if there is none."""
     known = wallet.find(order["id"])
-    if known:
+    # One that was refused was never a request: it is asked for once more.
+    if known and (known.offer_id or known.state == "begun"):
         return wallet.finish(known)
     asked = (order["deed"], order["price"], PAY_WITHIN_S)
     return wallet.ask(*asked, reference=order["id"])
@@ -88,8 +91,8 @@ def buy() -> Response:
     """Write an order down. Its page asks for the payment, and may be loaded again."""
     # The service does not tell who paid: an order is shown to this browser alone.
     visitor = request.cookies.get("visitor") or token_urlsafe()
-    order, deed, now = uuid4().hex, os.environ["DEEDS_ITEM"], datetime.now(UTC)
-    values = (order, visitor, deed, PRICE, now.isoformat())
+    order, now = uuid4().hex, datetime.now(UTC)
+    values = (order, visitor, DEED, PRICE, now.isoformat())
     query("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", *values)
     response = redirect(url_for("show", order_id=order), 303)
     response.set_cookie("visitor", visitor, httponly=True, samesite="Lax")
@@ -103,7 +106,7 @@ def show(order_id: str) -> str:
     sql = "SELECT * FROM orders WHERE id = ? AND visitor = ?"
     found = query(sql, order_id, visitor) or abort(404)
     payment = request_of(found[0])
-    link = offer_link(deeds.base_url, payment.offer_id or "")
+    link = offer_link(deeds.base_url, payment.offer_id)
     return render_template_string(
         PAGE,
         state=payment.state,
@@ -113,13 +116,17 @@ def show(order_id: str) -> str:
     )
 
 
-@app.errorhandler(CallError)
-def postpone(error: CallError) -> tuple[str, int]:
-    """Say so where the service is down. What was begun goes on later."""
-    app.logger.warning("%s", error)
-    return LATER, 503
+@app.errorhandler(DeedsError)
+def apologize(error: DeedsError) -> tuple[str, int]:
+    """Say so where the service is down: what was begun goes on later.
+
+    What it refuses for good, or is not valid, is this shop's own mistake.
+    """
+    app.logger.error("%s", error)
+    is_down = isinstance(error, CallError) and not getattr(error, "is_final", False)
+    return (LATER, 503) if is_down else (SORRY, 500)
 
 
 # Where the service is down, the page of an order goes on with it later.
-with suppress(CallError):
+with suppress(DeedsError):
     start()

@@ -23,33 +23,35 @@ def main() -> None:
     parser.add_argument("--title", default="Voucher")
     arguments = parser.parse_args()
     with arguments.guests.open(newline="", encoding="utf-8-sig") as lines:
-        names = [row["name"] for row in csv.DictReader(lines)]
+        names = [row.get("name") for row in csv.DictReader(lines)]
+    if not names or None in names:
+        raise SystemExit("The CSV file needs a column `name`, and a line for each.")
 
+    # Nothing is minted where the links could not be written. Whoever can read the file
+    # can take the vouchers.
+    part = arguments.links.with_name(f"{arguments.links.name}.part")
+    part.touch(0o600)
     with (
         Deeds(os.environ.get("DEEDS_URL", "http://127.0.0.1:8000")) as deeds,
         Wallet(os.environ.get("DEEDS_WALLET", "vouchers.wallet"), deeds) as wallet,
     ):
+        # What was claimed since the last run is not written again.
+        wallet.check()
         job = str(arguments.links.resolve())
         about = {"name": arguments.title}
         vouchers = wallet.issue(len(names), reference=job, metadata=about)
         links = {voucher.output.number: voucher.link for voucher in vouchers}
 
-    # Whoever can read the file can take the vouchers.
-    with open(
-        arguments.links, "w", newline="", opener=_private, encoding="utf-8"
-    ) as lines:
+    with part.open("w", newline="", encoding="utf-8") as lines:
         writer = csv.writer(lines)
         writer.writerow(["name", "link"])
         for number, name in enumerate(names, start=1):
             writer.writerow([name, links.get(number, "claimed")])
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    part.replace(arguments.links)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except DeedsError as error:
+    except (DeedsError, OSError) as error:
         raise SystemExit(str(error)) from None

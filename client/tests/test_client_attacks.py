@@ -10,7 +10,13 @@ import pytest
 from client_walk import at, live_at_once, problem, wallet_at
 
 from deeds_client import store as store_module
-from deeds_client.errors import CallError, InvalidInputError, WalletFileError
+from deeds_client.errors import (
+    CallError,
+    InvalidInputError,
+    NoAnswerError,
+    ProblemError,
+    WalletFileError,
+)
 from deeds_client.service import Deeds
 from deeds_client.store import Store
 from deeds_client.values import Output, Secret
@@ -132,3 +138,21 @@ def test_a_backup_of_another_service_is_not_taken_in(anna, alone):
 
     with pytest.raises(WalletFileError, match="not for http"):
         anna.restore(backup, "a passphrase of ours")
+
+
+def test_a_service_that_refuses_all_for_good_keeps_nobody_waiting(anna, open_wallet):
+    item_id = anna.mint([5]).item_id
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/swap", "lost", "lost").send(item_id, 1)
+    refusal = problem(400, "spent_input", isFinal=True)
+
+    def refuse(request):
+        return refusal if request.content else "answered"
+
+    with (
+        wallet_at(anna.store.path, anna.deeds.base_url, refuse) as refused,
+        pytest.raises(ProblemError),
+    ):
+        refused.send(item_id, 1)
+
+    assert anna.send(item_id, 1).output.amount == 1

@@ -373,6 +373,7 @@ LEAKS = {
     "unanswered": UNANSWERED,
     "a list": httpx.Response(200, json=[MARK]),
     "a text": httpx.Response(200, text=MARK),
+    "an echo": problem(400, "x", detail=f"+5.{NOWHERE}.{MARK}, {MARK}", title=MARK),
     "busy": BUSY,
     "no fault": None,
 }

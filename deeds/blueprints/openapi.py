@@ -32,6 +32,10 @@ Issues deeds: items divided into units, which belong to whoever knows their secr
 
 Swap what you receive at once, to a secret that only you know.
 
+A **strong secret**, which offers need, is 32 characters of lower-case Crockford base32
+(`0123456789abcdefghjkmnpqrstvwxyz`): 26 with 130 random bits, then 6 with the first 30
+bits of SHA-256 over `deeds strong secret v1:` and the 26.
+
 Every error is a [problem](/problems) (RFC 9457) with a stable `code`. Any other path is
 answered 404 `not_found`, any other method 405 `method_not_allowed` with the header
 `Allow`.
