@@ -5,7 +5,7 @@ written down, before anything is sent.
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.records import Operation, keys_of, now
 from deeds_client.seeds import Part, take_secret
+from deeds_client.service import Metadata
 from deeds_client.store import Store
 from deeds_client.values import (
     Kind,
@@ -28,9 +29,8 @@ from deeds_client.values import (
     make_secret,
 )
 
-Metadata = Mapping[str, str] | None
 Chosen = tuple[list[Output], list[Part]]
-_EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
+EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
 
 
@@ -234,7 +234,7 @@ def trade(records: Store, gives: Units, wants: Units, expires_in: int) -> Operat
 
 
 def _check_expiry(expires_in: int) -> int:
-    if type(expires_in) is not int or expires_in not in _EXPIRES_IN_S:
+    if type(expires_in) is not int or expires_in not in EXPIRES_IN_S:
         raise InvalidInputError("An offer is open for 60 seconds to 30 days.")
     return expires_in
 

@@ -51,7 +51,7 @@ _HEADERS = {
     "User-Agent": f"deeds-client/{__version__}",
 }
 
-_log = logging.getLogger("deeds_client")
+log = logging.getLogger("deeds_client")
 
 
 @dataclass(repr=False)
@@ -111,7 +111,7 @@ class Calls:
             is_too_long = answer.wait_s > _RETRY_AFTER_S_MAX
             if attempts == self.tries or is_too_long or wait_s > deadline.left_s():
                 break
-            _log.info(
+            log.info(
                 "%s: request %d: %s, sent again in %.1f s",
                 path,
                 attempts,
@@ -145,7 +145,7 @@ class Calls:
             # httpx reads where a redirect leads, followed or not, and fails at some.
             return _Answer(type(error).__name__, 0, {}, b"")
         if response.headers.get("Idempotency-Replayed") == "true":
-            _log.info("%s: answered as the first time", path)
+            log.info("%s: answered as the first time", path)
         status = response.status_code
         return _Answer(str(status), status, response.headers, read)
 

@@ -11,7 +11,7 @@ from deeds_client.checking import Checker
 from deeds_client.errors import InvalidInputError, ProblemError, WalletError
 from deeds_client.record_format import compact
 from deeds_client.records import Operation, keys_of
-from deeds_client.settling import SURE
+from deeds_client.settling import SURE, begin_again
 from deeds_client.store import Store
 from deeds_client.values import Kind, OperationState, Output, OutputState, Secret
 
@@ -172,7 +172,7 @@ def _write_down(
 
 def _go_on(records: Store, known: Operation) -> tuple[Operation, bool]:
     """Return what is known of an order, to be sent again where it was refused."""
-    if known.state != OperationState.REFUSED or known.expires_at:
+    if not known.is_refused:
         return known, False
     for output in records.known(keys_of(known.inputs)):
         wait_for(records, output)
@@ -181,16 +181,14 @@ def _go_on(records: Store, known: Operation) -> tuple[Operation, bool]:
             raise WalletError(
                 "busy", "What this takes was handed out or offered since."
             )
-    again = replace(known, state=OperationState.BEGUN, code=None)
-    return records.put(again), True
+    return begin_again(records, known), True
 
 
 def _is_over(records: Store, operation: Operation) -> bool:
     """Return whether what was refused can never be carried out any more."""
     taken = records.known(keys_of(operation.inputs))
     is_spent = any(output.state == OutputState.SPENT for output in taken)
-    is_refused = operation.state == OperationState.REFUSED and not operation.expires_at
-    return is_refused and (operation.code in _HOPELESS or is_spent)
+    return operation.is_refused and (operation.code in _HOPELESS or is_spent)
 
 
 def find(records: Store, reference: str) -> Operation | None:
@@ -206,7 +204,7 @@ def _ended(operation: Operation) -> Operation:
 
     Another process was told why. An offer that has ended was not refused.
     """
-    if operation.state != OperationState.REFUSED or operation.expires_at:
+    if not operation.is_refused:
         return operation
     code = operation.code or ""
     raise ProblemError(

@@ -23,6 +23,7 @@ from deeds_client.finding import (
 )
 from deeds_client.record_format import write
 from deeds_client.records import (
+    ENDED,
     MAKINGS,
     Operation,
     keys_of,
@@ -30,7 +31,7 @@ from deeds_client.records import (
     named_by,
     now,
 )
-from deeds_client.service import Deeds, parse_offer
+from deeds_client.service import Deeds
 from deeds_client.settling import (
     AT_REST,
     SURE,
@@ -57,7 +58,6 @@ log = logging.getLogger("deeds_client")
 Told = Callable[[int, int], None]
 # What a service may say of what it has carried out, once its limits are others.
 _DOUBTS = ("invalid_request", "body_too_large", "idempotency_key_reused")
-_ENDED = (OperationState.DONE, OperationState.REFUSED)
 
 
 def untold(_done: int, _of: int) -> None:
@@ -103,7 +103,7 @@ class Checker:
         too.
         """
         operation = self._set_out(key, is_first=is_first)
-        if operation.state in _ENDED:
+        if operation.state in ENDED:
             return operation
         if operation.is_cancelled:
             return self._refuse(operation, "cancelled")
@@ -122,7 +122,7 @@ class Checker:
         if isinstance(answer, Offer):
             return self._settle_offer(key, answer)
         with self.store.transaction() as records:
-            return settle_done(records, key, answer.get("itemId"))
+            return settle_done(records, key, answer)
 
     def _set_out(self, key: str, *, is_first: bool) -> Operation:
         """Return an operation. From now on it may have reached the service."""
@@ -136,7 +136,7 @@ class Checker:
             return records.put(sent)
 
     def _send(self, operation: Operation) -> Any:
-        """Return what the service answers, or the offer that an operation is about."""
+        """Return the offer that an operation is about, or what a mint has made."""
         kind, offer_id = operation.kind, operation.offer_id
         if operation.state == OperationState.OPEN:
             return self.deeds.offer(offer_id)
@@ -147,8 +147,7 @@ class Checker:
             Kind.COMPLETE: f"/v1/offers/{offer_id}/complete",
         }
         path = paths.get(kind, "/v1/swap")
-        answer = self.deeds.send(path, operation.body, operation.key)
-        return parse_offer(answer) if kind in MAKINGS else answer
+        return self.deeds.send(path, operation.body, operation.key)
 
     def _settle_offer(self, key: str, offer: Offer) -> Operation:
         with self.store.transaction() as records:
@@ -179,7 +178,7 @@ class Checker:
             current = records.operation(key)
             # One that is open by now was not refused; another process may have settled
             # it, or have made a mint before this one was refused.
-            is_same = current.state == operation.state not in _ENDED
+            is_same = current.state == operation.state not in ENDED
             if is_same and not current.is_sent_again:
                 refused = replace(
                     current,

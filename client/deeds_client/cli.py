@@ -34,17 +34,11 @@ from deeds_client.terminal import (
     read_text,
     say,
 )
-from deeds_client.values import Item, Output, OutputState
+from deeds_client.values import IN_A_HOLDING, Item, Output, OutputState
 from deeds_client.wallet import Wallet
 
 __all__ = ["main"]
 
-_PARTS = (
-    OutputState.HELD,
-    OutputState.GIVEN,
-    OutputState.OFFERED,
-    OutputState.COMING,
-)
 _NEVER_MADE = "This service never made this link, or it was changed."
 _OF_LINKS = {
     "spent_input": "Already claimed. If it wasn't you, ask the sender.",
@@ -187,7 +181,7 @@ def balance(wallet: Wallet, item_id: str | None) -> Result:
     """
     hint = _backup_hint(wallet)
     if item_id:
-        return Result(wallet.outputs(item_id, *_PARTS), hint=hint)
+        return Result(wallet.outputs(item_id, *IN_A_HOLDING), hint=hint)
     return Result(list(wallet.balance().values()), hint=hint)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from deeds_client import links
+from deeds_client.beginning import EXPIRES_IN_S
 from deeds_client.commands import (
     Result,
     amount,
@@ -24,9 +25,7 @@ from deeds_client.terminal import confirm, say
 from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet
 
-_DAY_S = 24 * 60 * 60
-_EXPIRES_IN_S = range(60, 30 * _DAY_S + 1)  # Contract, part 3.
-_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 60 * 60, "d": _DAY_S}
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 expires = click.option(
     "--expires", default="7d", help="How long it is open: seconds, 15m, 2h or 7d."
@@ -151,7 +150,7 @@ def _seconds(text: str) -> int:
     """Return what --expires says in seconds."""
     match = re.fullmatch("([0-9]{1,9})([smhd]?)", text)
     seconds = int(match[1]) * _UNITS_S[match[2]] if match else 0
-    if seconds not in _EXPIRES_IN_S:
+    if seconds not in EXPIRES_IN_S:
         raise InvalidInputError(
             "--expires is from 60 seconds to 30 days, such as 900, 15m, 2h or 7d."
         )

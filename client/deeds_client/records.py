@@ -18,6 +18,7 @@ from deeds_client.values import (
 )
 
 MAKINGS = (Kind.ASK, Kind.TRADE)
+ENDED = (OperationState.DONE, OperationState.REFUSED)
 NUMBER_MAX = 2**48 - 1  # What is counted on from here stays exact in JavaScript.
 SEEDS_MAX = 100  # More wallets than anybody joins; each is looked for.
 
@@ -58,7 +59,7 @@ class Operation:
     code: str | None = None
     inputs: tuple[Output, ...] = field(default=(), repr=False)
     outputs: tuple[Output, ...] = field(default=(), repr=False)
-    expires_in: Seconds | None = None
+    expires_in: Seconds | None = None  # Of its request, where it is read.
     metadata: dict[str, str] | None = None
     unit: str | None = None
     own: tuple[int, ...] = ()  # Places of a mint's secrets that a person made.
@@ -95,6 +96,11 @@ class Operation:
             body["expiresIn"] = self.expires_in
         body["outputs"] = [each.raw for each in self.outputs]
         return body
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the service refused it. An offer that was open has ended instead."""
+        return self.state == OperationState.REFUSED and not self.expires_at
 
     @property
     def is_at_door(self) -> bool:

@@ -101,7 +101,7 @@ class Deeds:
         if metadata:
             body["metadata"] = metadata
         try:
-            item_id = _parse_minted(self.send("/v1/mint", body, key))
+            item_id = self.send("/v1/mint", body, key)
         except CallError as error:
             error.outputs = tuple(new)
             raise
@@ -122,7 +122,8 @@ class Deeds:
         """Offer the inputs for the outputs, for so many seconds."""
         body = _halves(inputs, outputs)
         body["expiresIn"] = expires_in
-        return parse_offer(self.send("/v1/offers", body, key))
+        offer: Offer = self.send("/v1/offers", body, key)
+        return offer
 
     def complete(
         self, offer_id: str, inputs: Outputs, outputs: Outputs, key: Key = None
@@ -132,17 +133,12 @@ class Deeds:
         self.send(path, _halves(inputs, outputs), key)
 
     def send(self, path: str, body: Mapping[str, Any], key: Key = None) -> Any:
-        """Send a change and return its answer, JSON of the right form.
+        """Send a change; return the id of what is minted, or the offer that is made.
 
         Under one key it is done once; without, under a new one.
         """
         parse = _ANSWERS.get(path, _check_success)
-
-        def checked(answer: Any) -> Any:
-            parse(answer)
-            return answer
-
-        return self._ask(path, checked, body, key or str(uuid.uuid4()))
+        return self._ask(path, parse, body, key or str(uuid.uuid4()))
 
     def check(self, outputs: Outputs) -> list[CheckState]:
         """Return for each output whether it is unspent, spent or unknown."""
@@ -171,7 +167,7 @@ class Deeds:
 
     def offer(self, offer_id: str) -> Offer:
         """Return an offer as it is now."""
-        return self._ask(f"/v1/offers/{check_id('offer', offer_id)}", parse_offer)
+        return self._ask(f"/v1/offers/{check_id('offer', offer_id)}", _parse_offer)
 
     def info(self) -> Info:
         """Return the service's limits, asked once.
@@ -218,7 +214,7 @@ def _parse_item(item_id: str, answer: Any) -> Item:
     return Item(item_id, total, member(answer, "metadata", str))
 
 
-def parse_offer(answer: Any) -> Offer:
+def _parse_offer(answer: Any) -> Offer:
     """Return the offer that an answer shows.
 
     Raise InvalidInputError where it is of another form.
@@ -294,5 +290,5 @@ def _halves(inputs: Outputs, outputs: Outputs) -> dict[str, Any]:
 # What the right answer to a change is: others say `success`.
 _ANSWERS: dict[str, Parse[object]] = {
     "/v1/mint": _parse_minted,
-    "/v1/offers": parse_offer,
+    "/v1/offers": _parse_offer,
 }

@@ -102,25 +102,27 @@ def _begin_again(records: Store, news: Mapping[str, str], refused: str) -> None:
             begin_again(records, operation)
 
 
-def begin_again(records: Store, operation: Operation) -> None:
-    """Have an operation sent again that was refused.
+def begin_again(records: Store, operation: Operation) -> Operation:
+    """Have an operation sent again that was refused, and return it.
 
     Nobody stands at the door any more: it is only asked what became of it.
     """
     state, is_cancelled = OperationState.BEGUN, operation.at_door
-    records.put(replace(operation, state=state, code=None, is_cancelled=is_cancelled))
+    again = replace(operation, state=state, code=None, is_cancelled=is_cancelled)
+    return records.put(again)
 
 
 def code_of(records: Store, offer: Operation, code: str) -> str:
     """Return why an operation was refused."""
+    if offer.state != OperationState.OPEN:
+        return code
     taken = records.known(keys_of(offer.inputs))
     made = records.known(keys_of(offer.outputs))
     ours = {output.state for output in taken if not output.spent_elsewhere}
     # We have spent what the offer put in, or are about to, or have used its secret.
     is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
     is_used = any(output.operation != offer.key for output in made)
-    is_open = offer.state == OperationState.OPEN
-    return "offer_withdrawn" if is_open and (is_spent or is_used) else code
+    return "offer_withdrawn" if is_spent or is_used else code
 
 
 def settle_done(records: Store, key: str, item_id: str | None = None) -> Operation:

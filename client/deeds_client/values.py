@@ -270,7 +270,7 @@ class Item:
             return ""
 
 
-_IN_A_HOLDING = (
+IN_A_HOLDING = (
     OutputState.HELD,
     OutputState.GIVEN,
     OutputState.OFFERED,
@@ -296,7 +296,7 @@ def add_up(outputs: Iterable[Output]) -> dict[str, Holding]:
     for output in outputs:
         state = "unknown" if output.unknown else output.state.value
         known = holdings.get(output.item_id, Holding(output.item_id))
-        if output.state in _IN_A_HOLDING:
+        if output.state in IN_A_HOLDING:
             units = getattr(known, state) + output.amount
             holdings[output.item_id] = replace(known, **{state: units})
     return holdings

@@ -6,14 +6,12 @@ from threading import Event
 from time import monotonic
 
 from deeds_client.errors import CallError, ProblemError
-from deeds_client.records import Operation, now
-from deeds_client.values import OperationState
+from deeds_client.records import ENDED, Operation, now
 
 _WAIT_S = 2.0  # Before it is asked for again at first, and at most.
 _WAIT_S_MAX = 15.0
 _BACK_OFF = 1.25
 _GRACE_S = 30.0  # For so long it is asked for behind its end: clocks differ.
-_ENDED = (OperationState.DONE, OperationState.REFUSED)
 
 
 def wait(
@@ -38,7 +36,7 @@ def wait(
         open_s = inf
         if operation.expires_at:
             open_s = (operation.expires_at - now()).total_seconds()
-        is_over = operation.state in _ENDED or open_s < -_GRACE_S
+        is_over = operation.state in ENDED or open_s < -_GRACE_S
         if is_over or left_s <= 0 or stop.is_set():
             break
         # An end is noticed when it comes.

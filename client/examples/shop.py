@@ -62,10 +62,6 @@ def query(sql: str, *values: object) -> list[sqlite3.Row]:
 
 def request_of(order: sqlite3.Row) -> Operation:
     """Return the payment request of an order as it is now. Make it if there is none."""
-    known = wallet.find(order["id"])
-    # One that was refused was never a request: it is asked for once more.
-    if known and (known.offer_id or known.state == "begun"):
-        return wallet.finish(known)
     asked = (order["deed"], order["price"], PAY_WITHIN_S)
     return wallet.ask(*asked, reference=order["id"])
 

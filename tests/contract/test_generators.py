@@ -35,9 +35,9 @@ def printed(tmp_path):
 
 def assert_traded(service, spent, unspent, code, detail):
     """Assert that both halves changed hands, and that a swap cannot be repeated."""
-    states = ["spent"] * 3 + ["unspent"] * 2
     with service.open_api() as api:
-        assert api.check(*spent, *unspent) == states
+        states = api.check(*spent, *unspent)
+    assert states == ["spent"] * 3 + ["unspent"] * 2
     assert code == "spent_input"
     assert detail.startswith("inputs[0]: The input was spent before.")
 
@@ -66,9 +66,13 @@ def test_a_client_made_by_openapi_python_client_trades(
         complete_offer.sync(offer.offer_id, client=client, body=rest)
         refused = swap.sync(client=client, body=moved)
 
-    spent = minted.raw_outputs + given + paid.raw_outputs
-    code = models.ProblemCode(refused.code)
-    assert_traded(service, spent, wanted + taken, code, refused.detail)
+    assert_traded(
+        service,
+        minted.raw_outputs + given + paid.raw_outputs,
+        wanted + taken,
+        models.ProblemCode(refused.code),
+        refused.detail,
+    )
 
 
 def test_a_client_typed_by_openapi_typescript_trades(service, printed, tmp_path):
@@ -79,7 +83,7 @@ def test_a_client_typed_by_openapi_typescript_trades(service, printed, tmp_path)
     printed(tools / "openapi-typescript", document, "-o", "schema.d.ts")
     printed(tools / "tsc", *TSC, "typed_client.mjs")
 
-    command = ["node", "--input-type=module", "--eval", RUN]
-    told = printed(*command, service.url, make_strong_secret())
+    strong = make_strong_secret()
+    told = printed("node", "--input-type=module", "--eval", RUN, service.url, strong)
 
     assert_traded(service, *json.loads(told))

@@ -11,6 +11,7 @@ import re
 import pytest
 from openapi_spec_validator import validate
 
+from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
@@ -40,7 +41,7 @@ def test_the_document_is_valid(document):
     assert document["openapi"] == "3.1.0"
     assert document["info"]["contact"]
     # Generators of clients require what has one.
-    assert list(found_everywhere(document["components"], "default")) == []
+    assert not list(found_everywhere(document["components"], "default"))
 
 
 def test_the_document_describes_exactly_the_routes_of_the_interface(
@@ -56,6 +57,20 @@ def test_the_document_describes_exactly_the_routes_of_the_interface(
     described = {(path, method) for path, method, _ in operations(document)}
 
     assert described == routes
+
+
+def test_every_problem_is_described_under_its_status(document):
+    described = {
+        (code, int(status))
+        for _, _, operation in operations(document)
+        for status, response in operation["responses"].items()
+        if status >= "400"
+        for code in next(found_everywhere(response["content"], "enum"))
+    }
+
+    problems = {(code, problem.status) for code, problem in PROBLEMS.items()}
+    assert problems - described == {("method_not_allowed", 405)}
+    assert described <= problems
 
 
 def test_every_operation_has_a_description_a_described_tag_and_the_request_id(document):

@@ -58,7 +58,8 @@ def run_deeds(*arguments, cwd=REPOSITORY, **settings):
 
 def run_python(*arguments, cwd=REPOSITORY, **settings):
     return run_program(
-        *(sys.executable, *arguments),
+        sys.executable,
+        *arguments,
         cwd=cwd,
         env=clean_environment(settings),
         timeout=120,
