@@ -1,0 +1,42 @@
+// Texts in the language of the page, and how it writes dates. The texts of the code are
+// English; where the page is in another language, the script of its catalogue has run
+// before.
+
+/** As CLDR orders the forms of a plural, and so do catalogues. */
+const FORMS = ["zero", "one", "two", "few", "many", "other"];
+
+/**
+ * Of each English text its translation; of one with a plural, all forms.
+ * @type {Readonly<Record<string, string | string[]>>}
+ */
+const CATALOGUE = /** @type {any} */ (globalThis).deedsCatalogue ?? {};
+
+const language = globalThis.document?.documentElement.lang || "en";
+const plurals = new Intl.PluralRules(language);
+const categories = new Set(plurals.resolvedOptions().pluralCategories);
+const forms = FORMS.filter((form) => categories.has(/** @type {any} */ (form)));
+
+/** What the person's browser writes dates by: their own locale if the page speaks it. */
+export const LOCALE =
+  globalThis.navigator?.languages?.find((each) => each.split("-")[0] === language) ??
+  language;
+
+/** Return a text with these values in the place of their names in braces. */
+export function gettext(text, values = {}) {
+  const translated = CATALOGUE[text];
+  return fill(typeof translated === "string" ? translated : text, values);
+}
+
+/**
+ * Return the form of a text for a count, which texts name `{count}`: pass it among the
+ * values as it is to be written.
+ */
+export function ngettext(one, many, count, values = {}) {
+  const translated = CATALOGUE[one];
+  const form = forms.indexOf(plurals.select(count));
+  const english = count === 1 ? one : many;
+  return fill(Array.isArray(translated) ? translated[form] : english, values);
+}
+
+const fill = (text, values) =>
+  text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
