@@ -1,6 +1,7 @@
 // What a person reads: of problems, of the wallet's operations, and of offers. Pure.
 
-import { formatAmount, unitsText } from "./format/amounts.js";
+import { unitsText } from "./format/amounts.js";
+import { formatAmount } from "./format/gettext.js";
 import { nameOf } from "./ui/card.js";
 
 const LATER = "Try again in a moment.";

@@ -6,10 +6,10 @@ import { test } from "node:test";
 import {
   AMOUNT_MAX,
   AmountError,
-  formatAmount,
   parseAmount,
   sumOf,
 } from "../../../../deeds/page/static/js/format/amounts.js";
+import { formatAmount } from "../../../../deeds/page/static/js/format/gettext.js";
 
 const READ = [
   ["1", 1],

@@ -1,9 +1,10 @@
 // Amounts of units: whole numbers from 1 to what every reader of JSON sees exactly.
 
+import { formatAmount } from "./gettext.js";
+
 /** In units. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
-const NARROW_SPACE = "\u202f";
 const MOST = formatAmount(AMOUNT_MAX);
 const UNIT_LENGTH_MAX = 20;
 
@@ -30,14 +31,6 @@ export function parseAmount(text) {
 }
 
 export const isAmount = (value) => Number.isSafeInteger(value) && value >= 1;
-
-/**
- * Return the digits in groups of three, which narrow spaces part: no language reads
- * them wrongly.
- */
-export function formatAmount(/** @type {number} */ amount) {
-  return String(amount).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
-}
 
 /**
  * Return the sum of amounts. @throws {AmountError} it is more than an item can hold.

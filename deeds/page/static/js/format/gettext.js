@@ -1,6 +1,8 @@
-// Texts in the language of the page, and how it writes dates. The texts of the code are
+// Texts in the language of the page, and how it writes amounts and dates. The texts of the code are
 // English; where the page is in another language, the script of its catalogue has run
 // before.
+
+const NARROW_SPACE = "\u202f";
 
 /** As CLDR orders the forms of a plural, and so do catalogues. */
 const FORMS = ["zero", "one", "two", "few", "many", "other"];
@@ -27,16 +29,22 @@ export function gettext(text, values = {}) {
   return fill(typeof translated === "string" ? translated : text, values);
 }
 
-/**
- * Return the form of a text for a count, which texts name `{count}`: pass it among the
- * values as it is to be written.
- */
+/** Return the form of a text for a count, which it may name too, as `{count}`. */
 export function ngettext(one, many, count, values = {}) {
   const translated = CATALOGUE[one];
   const form = forms.indexOf(plurals.select(count));
   const english = count === 1 ? one : many;
-  return fill(Array.isArray(translated) ? translated[form] : english, values);
+  const text = Array.isArray(translated) ? translated[form] : english;
+  return fill(text, { count: formatAmount(count), ...values });
 }
 
 const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+
+/**
+ * Return the digits in groups of three, which narrow spaces part: no language reads
+ * them wrongly.
+ */
+export function formatAmount(/** @type {number} */ amount) {
+  return String(amount).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
+}

@@ -2,7 +2,8 @@
 // written by strangers: it goes into the page as text, and a picture only from where
 // deeds/page/card.py lets one come.
 
-import { formatAmount, unitsText } from "../format/amounts.js";
+import { unitsText } from "../format/amounts.js";
+import { formatAmount } from "../format/gettext.js";
 import { copyTemplate, find, make } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;

@@ -2,13 +2,8 @@
 // state; what was handed out, collected at the door or is still to be split is spent by
 // nothing but its own verb. Pure: changes a draft only.
 
-import {
-  AmountError,
-  formatAmount,
-  isAmount,
-  isUnit,
-  sumOf,
-} from "../format/amounts.js";
+import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
+import { formatAmount } from "../format/gettext.js";
 import { WalletError } from "./records.js";
 
 /** More links than anybody makes; what is counted on from here stays exact. */

@@ -1,7 +1,7 @@
 // What the Claim page says of outputs that somebody was sent, from what the wallet
 // knows of them and what the service says. Pure.
 
-import { formatAmount } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 

@@ -1,6 +1,6 @@
 // Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
-import { formatAmount } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import { countText } from "../../texts.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";

@@ -2,7 +2,8 @@
 // outlives the page, so that nothing that was typed is lost. Secrets of a person's own
 // are never in the draft.
 
-import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { countText, textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";

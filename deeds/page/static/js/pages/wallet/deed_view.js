@@ -1,7 +1,8 @@
 // The page of one deed: its card, what is held of it, and all that can be done with
 // that.
 
-import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
+import { parseAmount, unitsText } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import { countText, partText, quoted, textFor } from "../../texts.js";
 import { fillCard, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";

@@ -3,7 +3,8 @@
 // anything of them leaves. Paper tickets are sheets of eight: a part of the document
 // that only a printer shows (css/print.css).
 
-import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
+import { parseAmount, unitsText } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import { waitText } from "../../texts.js";
 import { isShown, metadataOf, nameOf } from "../../ui/card.js";
 import { copyText, download, freshId, make, makeButton, pause } from "../../ui/dom.js";

@@ -1,7 +1,8 @@
 // The links of one deed: which are here, handed out and claimed, a note for each, and
 // what can be done with one or with many of them.
 
-import { formatAmount, unitsText } from "../../format/amounts.js";
+import { unitsText } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import { quoted } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make } from "../../ui/dom.js";

@@ -1,7 +1,8 @@
 // The list of deeds, with a row for each that leads to its page and a search from eight
 // deeds on; and the list of what was done.
 
-import { formatAmount, unitsText } from "../../format/amounts.js";
+import { unitsText } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import {
   clockText,
   countText,

@@ -1,7 +1,7 @@
 // Looks for what was moved since a backup, or by another copy of this wallet: after a
 // restore, by hand, and by itself where a look was broken off.
 
-import { formatAmount } from "../../format/amounts.js";
+import { formatAmount } from "../../format/gettext.js";
 import { countText, textFor } from "../../texts.js";
 import { isLive } from "../../wallet/records.js";
 import { valueText } from "./backup_forms.js";
