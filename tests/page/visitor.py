@@ -41,6 +41,7 @@ class Visitor:
     origin: str
     api: Api
     errors: list[str] = field(default_factory=list)
+    taps: int = 0
     requests: list[Request] = field(default_factory=list)
 
     def go(self, path):
@@ -83,6 +84,7 @@ class Visitor:
         self.clear_storage()
         self.errors.clear()
         self.requests.clear()
+        self.taps = 0
 
     def clear_storage(self):
         data = {"origin": self.origin, "storageTypes": "indexeddb"}
@@ -100,6 +102,9 @@ class Visitor:
     def note_console(self, message):
         if message.type in ("error", "warning") and message.text != NO_WORKER:
             self.errors.append(message.text)
+
+    def note_tap(self, _source):
+        self.taps += 1
 
     def note_request(self, request):
         self.requests.append(request)
@@ -138,6 +143,7 @@ def visiting(browser, origin, **options):
         context.add_init_script(path=IN_BROWSER)
         visitor = Visitor(context, context.new_page(), origin, api)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.expose_binding("noteTap", visitor.note_tap)
         context.on("console", visitor.note_console)
         context.on("request", visitor.note_request)
         context.on("weberror", lambda thrown: visitor.errors.append(str(thrown.error)))

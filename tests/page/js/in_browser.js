@@ -29,6 +29,9 @@ function movedOf({ node, previousRect, currentRect }) {
   return `${localName}#${id}.${className}: ${from} → ${to}`;
 }
 
+// What a person does with a finger; keys are not counted.
+addEventListener("pointerdown", () => window.noteTap(), { capture: true });
+
 document.addEventListener("securitypolicyviolation", (event) => {
   window.watched.violations.push(`${event.effectiveDirective} ${event.blockedURI}`);
 });
