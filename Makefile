@@ -10,6 +10,7 @@ NATIVE_TRIED := $(VENV)/native.stamp
 LOCKED := requirements requirements/client requirements/dev requirements/native
 PAGE_TESTS := tests/page/js
 PRETTIER := --print-width 88 "deeds/**/*.js" "$(PAGE_TESTS)/**/*.js"
+TRANSLATIONS := deeds/page/translations
 READER_READY := deeds/page/node_modules/.package-lock.json
 NODE_READY := $(PAGE_TESTS)/node_modules/.package-lock.json
 # Where nothing may keep compiled modules, as in many containers, each process compiles all of them.
@@ -30,7 +31,7 @@ $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY)
 # Targets share one environment.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run native wallet test soak check format lint types imports operations mutants bench bench-long \
+.PHONY: help run native wallet test soak check format lint types texts imports operations mutants bench bench-long \
 	lock audit-deps clean
 
 help: ## list these targets
@@ -72,6 +73,10 @@ lint: $(DEV_READY) ## look for faults in the code, and for misspelt words
 types: $(DEV_READY) ## check the types
 	@$(BIN)/mypy
 	@$(call with_node,tsc --project $(PAGE_TESTS))
+# A new language: make texts ARGS="--init-missing --locale fr"
+texts: $(DEV_READY) ## write the texts of pages and scripts into the catalogues of all languages
+	@$(call collect_texts,messages,deeds/page/*.py deeds/page/templates)
+	@$(call collect_texts,javascript,deeds/page/static/js)
 imports: $(DEV_READY) ## check that imports run one way
 	@PYTHONPATH=client $(BIN)/lint-imports
 
@@ -126,6 +131,11 @@ $(READER_READY): deeds/page/package-lock.json
 $(NODE_READY): $(PAGE_TESTS)/package-lock.json
 	@echo "Fetching what checks the page's JavaScript, from npm"
 	@$(NPM_CI) --prefix $(PAGE_TESTS) && touch $@
+
+# Line numbers would change the catalogues with every change of the code, and a guess is taken for a translation.
+collect_texts = for run in "extract --add-location file --mapping-file $(TRANSLATIONS)/babel.cfg --output $(VENV)/$(1).pot $(2)" \
+	"update --domain $(1) --input-file $(VENV)/$(1).pot --output-dir $(TRANSLATIONS) --no-fuzzy-matching --ignore-obsolete \
+		--ignore-pot-creation-date $(ARGS)"; do $(BIN)/pybabel --quiet $$run || exit 1; done
 
 # Runs a tool on the page's JavaScript. Where node 20 or npm is missing, only make check (IS_CHECK) fails.
 with_node = if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then \

@@ -10,6 +10,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from babel.lists import format_list
+from flask_babel import format_datetime, get_locale, gettext, ngettext
+
 from deeds.domain.model import Item, Offer, OfferState, Units
 from deeds.domain.raw_output import ITEM_ID_PREFIX
 from deeds.page.picture import uploaded_picture
@@ -74,7 +77,9 @@ class DeedCard:
     @property
     def title(self) -> str:
         """Return what to call the deed, in one line."""
-        return _one_line(self.name, _TITLE_LENGTH_MAX) or "A deed without a name"
+        return _one_line(self.name, _TITLE_LENGTH_MAX) or gettext(
+            "A deed without a name"
+        )
 
     @property
     def units(self) -> str:
@@ -85,15 +90,15 @@ class DeedCard:
     def quoted(self) -> str:
         """Return a short title in quotation marks, which has none itself."""
         name = _QUOTES.sub("\N{RIGHT SINGLE QUOTATION MARK}", self.title)
-        return f"“{_one_line(name, _QUOTED_LENGTH_MAX)}”"
+        short = _one_line(name, _QUOTED_LENGTH_MAX)
+        text: str = gettext("“%(name)s”", name=short)
+        return text
 
     @property
     def summary(self) -> str:
         """Return what a link to the deed says below its title."""
-        return (
-            _one_line(self.description, _SUMMARY_LENGTH_MAX)
-            or f"A deed of {self.units}."
-        )
+        own = _one_line(self.description, _SUMMARY_LENGTH_MAX)
+        return own or gettext("A deed of %(units)s.", units=self.units)
 
     @property
     def shown_image(self) -> str:
@@ -146,34 +151,48 @@ def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
     cards = {each.item_id: read_card(each.item_id) for each in named}
     wanted = _side_text(offer.wants, cards)
     given = _side_text(offer.gives, cards)
-    is_trade = bool(offer.gives)
+    summary = gettext("Nothing can be done with this link any more.")
     if offer.state is OfferState.OPEN:
-        title = f"You give {wanted} and get {given}" if is_trade else f"Pay {wanted}"
-        expires_at = f"{offer.expires_at:%d %B %Y, %H:%M} UTC"
-        summary = f"Open the link to see it. Until {expires_at}."
-    else:
-        ends = {
-            OfferState.COMPLETED: "Traded" if is_trade else "Paid",
-            OfferState.VOID: "Withdrawn",
-            OfferState.EXPIRED: "Expired",
-        }
-        units = f"{wanted} for {given}" if is_trade else wanted
-        title = f"{ends[offer.state]}: {units}"
-        summary = "Nothing can be done with this link any more."
+        summary = gettext(
+            "Open the link to see it. Until %(time)s UTC.",
+            time=format_datetime(offer.expires_at, "d MMMM y, HH:mm"),
+        )
+    titles = _trade_titles() if offer.gives else _payment_titles()
+    title = titles[offer.state] % {"wanted": wanted, "given": given}
     return OfferCard(title, summary, tuple(cards.values()))
+
+
+def _trade_titles() -> dict[OfferState, str]:
+    return {
+        OfferState.OPEN: gettext("You give %(wanted)s and get %(given)s"),
+        OfferState.COMPLETED: gettext("Traded: %(wanted)s for %(given)s"),
+        OfferState.VOID: gettext("Withdrawn: %(wanted)s for %(given)s"),
+        OfferState.EXPIRED: gettext("Expired: %(wanted)s for %(given)s"),
+    }
+
+
+def _payment_titles() -> dict[OfferState, str]:
+    return {
+        OfferState.OPEN: gettext("Pay %(wanted)s"),
+        OfferState.COMPLETED: gettext("Paid: %(wanted)s"),
+        OfferState.VOID: gettext("Withdrawn: %(wanted)s"),
+        OfferState.EXPIRED: gettext("Expired: %(wanted)s"),
+    }
 
 
 def _side_text(side: Sequence[Units], cards: Mapping[str, DeedCard]) -> str:
     named = [
-        f"{units_text(each.amount)} of {cards[each.item_id].quoted}"
+        gettext(
+            "%(units)s of %(name)s",
+            units=units_text(each.amount),
+            name=cards[each.item_id].quoted,
+        )
         for each in side[:NAMED_COUNT_MAX]
     ]
     more = len(side) - NAMED_COUNT_MAX
-    if more == 1:
-        named.append("1 more deed")
-    elif more > 1:
-        named.append(f"{more} more deeds")
-    return " and ".join(named)
+    if more > 0:
+        named.append(ngettext("%(num)d more deed", "%(num)d more deeds", more))
+    return format_list(named, locale=get_locale())
 
 
 def units_text(amount: int) -> str:
@@ -181,7 +200,8 @@ def units_text(amount: int) -> str:
     # A narrow space, as in js/format/amounts.js: no language reads it as a decimal
     # point.
     digits = f"{amount:,}".replace(",", "\u202f")
-    return f"{digits} {'unit' if amount == 1 else 'units'}"
+    text: str = ngettext("%(digits)s unit", "%(digits)s units", amount, digits=digits)
+    return text
 
 
 def item_mark(item_id: str) -> ItemMark:

@@ -10,7 +10,19 @@ from http import HTTPStatus
 from pathlib import PurePath
 from typing import Any
 
-from flask import Blueprint, Response, abort, render_template, request
+from babel import Locale
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    current_app,
+    make_response,
+    redirect,
+    render_template,
+    request,
+)
+from flask.blueprints import BlueprintSetupState
+from flask_babel import Babel, Domain, force_locale, get_locale
 
 from deeds.blueprints.endpoints import ITEM, ITEM_PAGE
 from deeds.blueprints.error_answers import retry_after
@@ -25,7 +37,7 @@ from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, OfferCard, deed_card, offer_card
 from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
-from deeds.page.static_files import StaticFiles, serve_offline
+from deeds.page.static_files import LANGUAGE_HEADERS, StaticFiles, serve_offline
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no
 # text is ever made into HTML or code (Trusted Types): the one policy returns the
@@ -55,6 +67,10 @@ _PAGES = {"landing": "/"} | {
     name: f"/{name}" for name in ("mint", "claim", "offer", "wallet", "door")
 }
 
+# What a page says without a catalogue.
+_OWN_LANGUAGE = "en"
+_YEAR_S = 31_536_000
+
 _OFFER_ID_LENGTH = len(OFFER_ID_PREFIX) + RANDOM_LENGTH
 
 
@@ -68,8 +84,14 @@ def pages_blueprint(
 ) -> Blueprint:
     """Return the blueprint; `array_length_max` is how many outputs a mint may have."""
     blueprint = Blueprint("pages", __name__, template_folder="templates")
+    blueprint.record_once(functools.partial(_speak, static))
     blueprint.app_context_processor(
-        lambda: {"static": static, "array_length_max": array_length_max}
+        lambda: {
+            "static": static,
+            "array_length_max": array_length_max,
+            "language": get_locale(),
+            "languages": current_app.extensions["languages"],
+        }
     )
 
     for name, path in _PAGES.items():
@@ -90,6 +112,24 @@ def pages_blueprint(
     _serve_docs(blueprint)
     serve_offline(blueprint, static, list(_PAGES.values()), array_length_max)
     return blueprint
+
+
+def _speak(static: StaticFiles, state: BlueprintSetupState) -> None:
+    """Write pages in the language that was chosen, or that the browser asks for."""
+    languages = [_OWN_LANGUAGE, *static.translations]
+
+    def select() -> str:
+        chosen = request.cookies.get("language", "")
+        asked = request.accept_languages.best_match(languages, _OWN_LANGUAGE)
+        return chosen if chosen in languages else asked
+
+    # Where Flask-Babel keeps what it has read of compiled files, which we have not.
+    domain = Domain()
+    for language, translations in static.translations.items():
+        domain.cache[language, "messages"] = translations
+    Babel(state.app, locale_selector=select).domain_instance = domain
+    named = {language: Locale.parse(language) for language in languages}
+    state.app.extensions["languages"] = named
 
 
 def _serve_items(
@@ -144,13 +184,16 @@ def _serve_offers(
 def _serve_docs(blueprint: Blueprint) -> None:
     @blueprint.get("/docs", strict_slashes=False)
     def read_docs() -> Response:
-        return page_answer(render_template("docs.html"), allowed=_ALLOWED_IN_DOCS)
+        with force_locale(_OWN_LANGUAGE):
+            html = render_template("docs.html")
+        return page_answer(html, allowed=_ALLOWED_IN_DOCS)
 
     @blueprint.get("/problems")
     def read_problems() -> Response:
-        html = render_template(
-            "problems.html", page="problems", problems=PROBLEMS.values()
-        )
+        with force_locale(_OWN_LANGUAGE):
+            html = render_template(
+                "problems.html", page="problems", problems=PROBLEMS.values()
+            )
         return page_answer(html, allowed=_ALLOWED_IN_PROBLEMS)
 
 
@@ -166,6 +209,9 @@ def _page_with_card(
 
 
 def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
+    language = request.args.get("language", "")
+    if language in current_app.extensions["languages"]:
+        return _switch_answer(language)
     # A proxy may have passed on any scheme that a client wrote.
     scheme = "https" if request.is_secure else "http"
     # Empty where the header Host holds what no host name can.
@@ -175,6 +221,21 @@ def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
     )
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)
+    answer.vary.update(LANGUAGE_HEADERS)
+    return answer
+
+
+def _switch_answer(language: str) -> Response:
+    """Return to the same page, in a language from now on.
+
+    Browsers keep the fragment of the address.
+    """
+    # Relative: a path such as `//example.org/` is not an address of another site.
+    address = "./" + request.path.rpartition("/")[2]
+    answer = make_response(redirect(address, HTTPStatus.SEE_OTHER))
+    answer.set_cookie(
+        "language", language, _YEAR_S, secure=request.is_secure, samesite="Lax"
+    )
     return answer
 
 

@@ -10,14 +10,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 from posixpath import dirname, normpath
 
+from babel import Locale
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.support import Translations
 from flask import Blueprint, Response, render_template
+from flask_babel import get_locale
 
 from deeds.blueprints.responses import MEDIA_TYPES, file_answer
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_TRANSLATIONS = Path(__file__).parent / "translations"
 STATIC = Path(__file__).parent / "static"
 # The npm package that reads QR codes, if it was fetched: package.json beside it names
 # it. A page loads it as js/ui/scan.js says, never with its modules.
@@ -28,6 +36,9 @@ READER_FILES = ("decode.js", "index.js")
 # forbids.
 _SWAGGER_UI = files("flask_swagger_ui") / "dist"
 _SWAGGER_UI_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
+
+# What the language of a page depends on.
+LANGUAGE_HEADERS = ("Accept-Language", "Cookie")
 
 # The ways in which one of our modules names another; a name may stand lines below its
 # keyword.
@@ -51,6 +62,8 @@ class StaticFiles:
 
     version: str
     by_name: Mapping[str, bytes]
+    # Of the pages, by language; those of their scripts are `languages/<language>.js`.
+    translations: Mapping[str, Translations]
     # By page, all modules that it needs: a browser fetches them at once, not one after
     # the other.
     modules: Mapping[str, tuple[str, ...]]
@@ -75,7 +88,14 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
         by_name |= {name: path.read_bytes() for name, path in found.items()}
     for name in _SWAGGER_UI_FILES:
         by_name[f"vendor/swagger-ui/{name}"] = (_SWAGGER_UI / name).read_bytes()
-    templates = [path.read_bytes() for path in sorted(_TEMPLATES.glob("*.html"))]
+    translations = {}
+    for path in sorted(_TRANSLATIONS.glob("*/LC_MESSAGES/messages.po")):
+        language, _ = path.relative_to(_TRANSLATIONS).parts[:2]
+        translations[language] = _read_catalogue(path)[1]
+        script = _catalogue_script(path.with_name("javascript.po"), language)
+        by_name[f"languages/{language}.js"] = script
+    texts = [*_TEMPLATES.glob("*.html"), *_TRANSLATIONS.rglob("*.po")]
+    templates = [path.read_bytes() for path in sorted(texts)]
     # No two sets have the same notation in Python, and 64 bits tell releases apart.
     notation = repr((by_name, templates))
     version = hashlib.sha256(notation.encode()).hexdigest()[:16]
@@ -83,7 +103,7 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
         name.split("/")[-2]: name for name in by_name if name.endswith("/page.js")
     }
     modules = {page: _modules_of(name, by_name) for page, name in scripts.items()}
-    return StaticFiles(version, by_name, modules)
+    return StaticFiles(version, by_name, translations, modules)
 
 
 def serve_offline(
@@ -95,20 +115,25 @@ def serve_offline(
     """
     # Pictures are for previews and for installing, and the reader of codes is loaded
     # after a tap.
-    unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/")
-    release = {
-        # The settings stand in the pages.
-        "name": f"{static.version}-{settings}",
-        "version": static.version,
-        "pages": pages,
-        "files": [static.url(n) for n in static.by_name if not unneeded.search(n)],
-    }
-    head = f"const RELEASE = {json.dumps(release)};\n"
-    worker = head.encode() + static.by_name["sw.js"]
+    unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/|^languages/")
 
     @blueprint.get("/sw.js")
     def read_worker() -> Response:
+        language = get_locale()
+        own = f"languages/{language}.js"
+        needed = [n for n in static.by_name if n == own or not unneeded.search(n)]
+        release = {
+            # The settings stand in the pages. In another language it is another
+            # release, so that a switch makes the worker fetch the pages again.
+            "name": f"{static.version}-{language}-{settings}",
+            "version": static.version,
+            "pages": pages,
+            "files": [static.url(name) for name in needed],
+        }
+        head = f"const RELEASE = {json.dumps(release)};\n"
+        worker = head.encode() + static.by_name["sw.js"]
         answer = file_answer(worker, MEDIA_TYPES[".js"])
+        answer.vary.update(LANGUAGE_HEADERS)
         # What the worker may fetch. It needs nothing from elsewhere.
         answer.headers["Content-Security-Policy"] = (
             "default-src 'none'; connect-src 'self'"
@@ -118,12 +143,47 @@ def serve_offline(
     @blueprint.get("/manifest.webmanifest")
     def read_manifest() -> Response:
         text = render_template("manifest.webmanifest")
-        return file_answer(text.encode(), "application/manifest+json")
+        answer = file_answer(text.encode(), "application/manifest+json")
+        answer.vary.update(LANGUAGE_HEADERS)
+        return answer
 
 
 def _read(path: Path) -> bytes:
     content = path.read_bytes()
     return _COMMENTS.sub(b"", content) if path.suffix in (".css", ".js") else content
+
+
+def _read_catalogue(path: Path) -> tuple[Catalog, Translations]:
+    with path.open("rb") as file:
+        catalog = read_po(file)
+    compiled = BytesIO()
+    write_mo(compiled, catalog)
+    compiled.seek(0)
+    return catalog, Translations(compiled)
+
+
+def _catalogue_script(path: Path, language: str) -> bytes:
+    """Return what js/format/gettext.js reads.
+
+    A text with a plural has its forms by the names of Intl.PluralRules.
+    """
+    catalog, translations = _read_catalogue(path)
+    name_of = Locale.parse(language).plural_form
+    # A count for each: French has a form of its own for millions.
+    counts = {name_of(count): count for count in (1_000_000, *range(200))}
+    texts: dict[str, str | dict[str, str]] = {}
+    for message in catalog:
+        if isinstance(message.id, str):
+            texts[message.id] = translations.gettext(message.id)
+            continue
+        one, many = message.id
+        texts[one] = {
+            name: translations.ngettext(one, many, count)
+            for name, count in counts.items()
+        }
+    # The header of the catalogue.
+    del texts[""]
+    return f"globalThis.deedsCatalogue = {json.dumps(texts)};\n".encode()
 
 
 def _modules_of(name: str, by_name: Mapping[str, bytes]) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def test_text_is_compressed_on_request(api, path, accepted, encoding):
 
     assert answer.headers.get("Content-Encoding") == encoding
     assert answer.content == plain.content
-    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert "Accept-Encoding" in answer.headers["Vary"]
     is_same = answer.headers["ETag"] == plain.headers["ETag"]
     assert is_same == (encoding is None)
 

@@ -4,19 +4,15 @@
 
 const NARROW_SPACE = "\u202f";
 
-/** As CLDR orders the forms of a plural, and so do catalogues. */
-const FORMS = ["zero", "one", "two", "few", "many", "other"];
-
 /**
- * Of each English text its translation; of one with a plural, all forms.
- * @type {Readonly<Record<string, string | string[]>>}
+ * Of each English text its translation; of one with a plural, its forms by their names
+ * in CLDR.
+ * @type {Readonly<Record<string, string | Record<string, string>>>}
  */
 const CATALOGUE = /** @type {any} */ (globalThis).deedsCatalogue ?? {};
 
 const language = globalThis.document?.documentElement.lang || "en";
 const plurals = new Intl.PluralRules(language);
-const categories = new Set(plurals.resolvedOptions().pluralCategories);
-const forms = FORMS.filter((form) => categories.has(/** @type {any} */ (form)));
 
 /** What the person's browser writes dates by: their own locale if the page speaks it. */
 export const LOCALE =
@@ -31,10 +27,8 @@ export function gettext(text, values = {}) {
 
 /** Return the form of a text for a count, which it may name too, as `{count}`. */
 export function ngettext(one, many, count, values = {}) {
-  const translated = CATALOGUE[one];
-  const form = forms.indexOf(plurals.select(count));
   const english = count === 1 ? one : many;
-  const text = Array.isArray(translated) ? translated[form] : english;
+  const text = CATALOGUE[one]?.[plurals.select(count)] ?? english;
   return fill(text, { count: formatAmount(count), ...values });
 }
 

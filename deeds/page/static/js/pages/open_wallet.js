@@ -27,6 +27,17 @@ const DELAY_MS_MAX = 60_000;
  */
 
 /**
+ * Take what the fragment of the address shows along to the page in another language.
+ */
+function keepFragment() {
+  for (const link of document.querySelectorAll(".languages a"))
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      location.search = /** @type {HTMLAnchorElement} */ (link).search;
+    });
+}
+
+/**
  * Return the wallet with its store and the service, or null after saying why it cannot
  * be opened.
  *
@@ -36,6 +47,7 @@ const DELAY_MS_MAX = 60_000;
  * @returns {Promise<Opened | null>}
  */
 export async function openWallet(onOutcomes) {
+  keepFragment();
   const missing = whatIsMissing();
   if (missing.length) {
     showMissing([
