@@ -1,13 +1,21 @@
 // What a person reads: of problems, of the wallet's operations, and of offers. Pure.
 
 import { unitsText } from "./format/amounts.js";
-import { formatAmount } from "./format/gettext.js";
+import {
+  fill,
+  formatAmount,
+  gettext,
+  listText,
+  LOCALE,
+  ngettext,
+} from "./format/gettext.js";
 import { nameOf } from "./ui/card.js";
 
-const LATER = "Try again in a moment.";
-const TRY_AGAIN = `Nothing was changed. ${LATER}`;
-const OUR_FAULT =
-  "This page and the service do not understand each other. Reload the page.";
+const LATER = gettext("Try again in a moment.");
+const TRY_AGAIN = `${gettext("Nothing was changed.")} ${LATER}`;
+const OUR_FAULT = gettext(
+  "This page and the service do not understand each other. Reload the page.",
+);
 
 /**
  * What a person is told for each problem that the service answers (docs/problems.md).
@@ -15,39 +23,45 @@ const OUR_FAULT =
  */
 export const PROBLEM_TEXTS = Object.freeze({
   bad_request: OUR_FAULT,
-  body_unreadable: "The connection broke while sending. Try again.",
+  body_unreadable: gettext("The connection broke while sending. Try again."),
   wrong_media_type: OUR_FAULT,
   invalid_json: OUR_FAULT,
-  invalid_request: "The service cannot take this as it is written.",
+  invalid_request: gettext("The service cannot take this as it is written."),
   invalid_idempotency_key: OUR_FAULT,
-  total_too_large: "Together that is more than one deed can hold.",
-  not_an_offer: "An offer has to ask for something.",
+  total_too_large: gettext("Together that is more than one deed can hold."),
+  not_an_offer: gettext("An offer has to ask for something."),
   weak_secret: OUR_FAULT,
-  unbalanced: "The amounts do not add up.",
-  duplicate_input: "The same link is in here twice.",
-  duplicate_secret: "Two links have the same secret. Each needs its own.",
-  unknown_item: "This service does not know this deed.",
-  offer_not_open: "This offer can no longer be taken.",
-  unknown_input: "This service does not know this link. Ask the sender for it again.",
-  spent_input: "This link was used already. Ask the sender.",
-  used_secret: "This secret was used before. Choose another one.",
-  item_not_found: "This service does not know this deed.",
-  unknown_offer: "This service does not know this offer.",
-  not_found: "There is nothing at this address.",
+  unbalanced: gettext("The amounts do not add up."),
+  duplicate_input: gettext("The same link is in here twice."),
+  duplicate_secret: gettext("Two links have the same secret. Each needs its own."),
+  unknown_item: gettext("This service does not know this deed."),
+  offer_not_open: gettext("This offer can no longer be taken."),
+  unknown_input: gettext(
+    "This service does not know this link. Ask the sender for it again.",
+  ),
+  spent_input: gettext("This link was used already. Ask the sender."),
+  used_secret: gettext("This secret was used before. Choose another one."),
+  item_not_found: gettext("This service does not know this deed."),
+  unknown_offer: gettext("This service does not know this offer."),
+  not_found: gettext("There is nothing at this address."),
   method_not_allowed: OUR_FAULT,
-  body_too_large: "That is too much at once. A smaller picture may help.",
+  body_too_large: gettext("That is too much at once. A smaller picture may help."),
   headers_too_large: OUR_FAULT,
-  idempotency_key_reused:
+  idempotency_key_reused: gettext(
     "This was sent before with other contents. Nothing was changed now.",
-  too_many_failures:
+  ),
+  too_many_failures: gettext(
     "Too many wrong links came from your network. Wait a minute, then try again.",
-  too_many_requests: "Too many requests. Wait a minute, then try again.",
-  overloaded: `The service is busy. ${TRY_AGAIN}`,
-  ledger_unavailable: `The service is not ready. ${TRY_AGAIN}`,
-  ledger_in_doubt: "The service is not sure yet whether it was done. We keep asking.",
-  ledger_rolled_back: "The service is being repaired. Nothing was changed.",
-  scheme_unavailable: `The service is being set up. ${TRY_AGAIN}`,
-  internal: "The service made a mistake. Nothing that you hold is lost.",
+  ),
+  too_many_requests: gettext("Too many requests. Wait a minute, then try again."),
+  overloaded: `${gettext("The service is busy.")} ${TRY_AGAIN}`,
+  ledger_unavailable: `${gettext("The service is not ready.")} ${TRY_AGAIN}`,
+  ledger_in_doubt: gettext(
+    "The service is not sure yet whether it was done. We keep asking.",
+  ),
+  ledger_rolled_back: gettext("The service is being repaired. Nothing was changed."),
+  scheme_unavailable: `${gettext("The service is being set up.")} ${TRY_AGAIN}`,
+  internal: gettext("The service made a mistake. Nothing that you hold is lost."),
 });
 
 /**
@@ -63,31 +77,36 @@ const OURS =
 export function textFor(error) {
   const { code, name, message, status } = /** @type {any} */ (error ?? {});
   if (name === "NoAnswerError" && status)
-    return `The service cannot be reached now. ${LATER}`;
+    return `${gettext("The service cannot be reached now.")} ${LATER}`;
   // Said of a request that is not sent again.
-  if (name === "NoAnswerError") return "No connection. Check it and try again.";
+  if (name === "NoAnswerError")
+    return gettext("No connection. Check it and try again.");
   if (name === "ProblemError")
-    return PROBLEM_TEXTS[code] ?? "The service refused this.";
+    return PROBLEM_TEXTS[code] ?? gettext("The service refused this.");
   return (
-    (OURS.test(name) && message) || "Something went wrong in this page. Reload it."
+    (OURS.test(name) && message) ||
+    gettext("Something went wrong in this page. Reload it.")
   );
 }
 
 const NAME_LENGTH_MAX = 60;
 
-/** Done, while it is under way, and of what an earlier visit began. */
-const VERBS = {
-  mint: ["Created", "Creating", "created"],
-  claim: ["Claimed", "Claiming", "claimed"],
-  collect: ["Collected at the door:", "Collecting at the door:", "collected"],
-  send: ["Made a link of", "Making a link of", "made into a link"],
-  split: ["Split", "Splitting", "split"],
-  merge: ["Merged", "Merging", "merged"],
-  takeBack: ["Took back", "Taking back", "taken back"],
-  ask: ["Received", "Asking for", "received"],
-  trade: ["Traded", "Offering", "traded"],
-  complete: ["Paid", "Paying", "paid"],
-  withdraw: ["Withdrew", "Withdrawing", "withdrawn"],
+/** Done, and while it is under way. */
+const OPERATIONS = {
+  mint: [gettext("Created {units}"), gettext("Creating {units}")],
+  claim: [gettext("Claimed {units}"), gettext("Claiming {units}")],
+  collect: [
+    gettext("Collected at the door: {units}"),
+    gettext("Collecting at the door: {units}"),
+  ],
+  send: [gettext("Made a link of {units}"), gettext("Making a link of {units}")],
+  split: [gettext("Split {units}"), gettext("Splitting {units}")],
+  merge: [gettext("Merged {units}"), gettext("Merging {units}")],
+  takeBack: [gettext("Took back {units}"), gettext("Taking back {units}")],
+  ask: [gettext("Received {units}"), gettext("Asking for {units}")],
+  trade: [gettext("Traded {units}"), gettext("Offering {units}")],
+  complete: [gettext("Paid {units}"), gettext("Paying {units}")],
+  withdraw: [gettext("Withdrew {units}"), gettext("Withdrawing {units}")],
 };
 
 /**
@@ -103,13 +122,25 @@ const VERBS = {
  */
 export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
-  const [done, underWay] = VERBS[atDoor ? "collect" : kind];
-  const verb = state === "done" ? done : underWay;
-  const all =
-    kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
+  const [done, underWay] = OPERATIONS[atDoor ? "collect" : kind];
   const called = itemId ? nameOf(itemOf(itemId)) : body?.metadata?.name;
-  const of = called ? ` of ${quoted(called)}` : "";
-  return `${all} ${units ?? unitsText(amount, itemOf(itemId)?.unit ?? operation.unit) + of}`;
+  const sum = unitsText(amount, itemOf(itemId)?.unit ?? operation.unit);
+  const values = { units: units ?? (called ? ofText(sum, called) : sum) };
+  if (kind !== "send" || count === 1)
+    return fill(state === "done" ? done : underWay, values);
+  return state === "done"
+    ? ngettext(
+        "Made {count} link of {units}",
+        "Made {count} links of {units}",
+        count,
+        values,
+      )
+    : ngettext(
+        "Making {count} link of {units}",
+        "Making {count} links of {units}",
+        count,
+        values,
+      );
 }
 
 /**
@@ -118,9 +149,9 @@ export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
  */
 export function refusalText({ code, kind = "claim" }) {
   if (code === "spent_input" && kind === "takeBack")
-    return "This link was used already.";
+    return gettext("This link was used already.");
   if (code === "spent_input" && kind !== "claim")
-    return "These units are no longer here.";
+    return gettext("It is no longer here: it was used elsewhere.");
   return textFor({ name: "ProblemError", code });
 }
 
@@ -142,35 +173,43 @@ export function shortName(name) {
  * Return the short name in quotation marks, which it does not end: a stranger may have
  * written it.
  */
-export const quoted = (name) => `“${shortName(name).replace(/[“”„‟"«»]/g, "’")}”`;
+export const quoted = (name) =>
+  gettext("“{name}”", { name: shortName(name).replace(/[“”„‟"«»]/g, "’") });
 
 /** Return for example "2 × ticket of “Concert”". */
 export const partText = (amount, item) =>
-  `${unitsText(amount, item?.unit)} of ${quoted(nameOf(item))}`;
+  ofText(unitsText(amount, item?.unit), nameOf(item));
+
+const ofText = (units, name) =>
+  gettext("{units} of {name}", { units, name: quoted(name) });
 
 /**
- * Return when it was, as the browser's language writes it; nothing for no time (of a
+ * Return when it was, as the page's language writes it; nothing for no time (of a
  * file).
  */
 export function timeText(milliseconds) {
   const date = new Date(milliseconds);
   if (Number.isNaN(date.getTime())) return "";
-  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return date.toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 }
 
 /** Return when it was; of today the time alone. */
 export function clockText(milliseconds) {
   const date = new Date(milliseconds);
   if (date.toDateString() !== new Date().toDateString()) return timeText(milliseconds);
-  return date.toLocaleTimeString(undefined, { timeStyle: "short" });
+  return date.toLocaleTimeString(LOCALE, { timeStyle: "short" });
 }
 
 /** Return for example "Ticket 17 of 200"; without a number, "1 ticket". */
 export function heldText({ amount, number = 0, of = 0 }, unit) {
-  const [first, ...others] = unit || "number";
-  const numbered = `${first.toLocaleUpperCase()}${others.join("")} ${number} of ${of}`;
   const units = unitsText(amount, unit);
   if (!number) return units;
+  const [first = "", ...others] = unit?.split("/")[0] ?? "";
+  const word = `${first.toLocaleUpperCase(LOCALE)}${others.join("")}`;
+  const values = { word, number: formatAmount(number), total: formatAmount(of) };
+  const numbered = word
+    ? gettext("{word} {number} of {total}", values)
+    : gettext("Number {number} of {total}", values);
   return amount === 1 ? numbered : `${numbered} · ${units}`;
 }
 
@@ -181,24 +220,27 @@ export function heldText({ amount, number = 0, of = 0 }, unit) {
 export function outcomesText(outcomes, wasWaiting) {
   const ended = outcomes.map(({ operation }) => endText(operation)).filter(Boolean);
   if (ended.length)
-    return `What was begun earlier is finished: ${ended.join("; ")}. See My deeds.`;
+    return gettext("What was begun earlier is finished: {list}. See My deeds.", {
+      list: ended.join("; "),
+    });
   const waiting = outcomes.find(({ problem }) => problem);
   return waiting && !wasWaiting ? waitText(waiting.problem) : "";
 }
 
 /** Return why something is still under way, and what of it. */
-export function waitText(problem, then = "We keep trying; nothing is lost.") {
+export function waitText(problem, then = gettext("We keep trying; nothing is lost.")) {
   // The first sentence says why.
   return `${textFor(problem).replace(/\. .*/, ".")} ${then}`.trim();
 }
 
 /** @param {import("./wallet/records.js").OperationRecord} operation */
-function endText({ kind, state, amount, code }) {
-  if (state === "done") return `${unitsText(amount)} ${VERBS[kind][2]}`;
+function endText({ kind, state, amount, unit, code }) {
+  const values = { units: unitsText(amount, unit) };
+  if (state === "done") return fill(OPERATIONS[kind][0], values);
   if (state !== "refused") return "";
-  const reason = refusalText({ code, kind });
   // In the middle of a sentence, so without its own end.
-  return `${unitsText(amount)} refused (${reason.replace(/\.$/, "")})`;
+  const reason = refusalText({ code, kind }).replace(/\.$/, "");
+  return gettext("{units} refused ({reason})", { ...values, reason });
 }
 
 /** How many deeds of one side are named; deeds/page/card.py names as many. */
@@ -206,10 +248,10 @@ const NAMED_MAX = 2;
 
 /** How an offer of ours ended without being taken, or a scan, by its code. */
 const ENDINGS = {
-  offer_expired: "Expired. Nobody took it.",
-  offer_void: "No longer valid: its units were used elsewhere.",
-  offer_withdrawn: "Withdrawn.",
-  cancelled: "Cancelled at the door.",
+  offer_expired: gettext("Expired. Nobody took it."),
+  offer_void: gettext("No longer valid: what it gives was used elsewhere."),
+  offer_withdrawn: gettext("Withdrawn."),
+  cancelled: gettext("Cancelled at the door."),
 };
 
 /** Return for example "2 units of “A ticket” and 1 unit of “A drink”". */
@@ -219,7 +261,8 @@ export function sideText(units, /** @type {ItemOf} */ itemOf) {
   const named = all
     .slice(0, NAMED_MAX)
     .map(({ itemId, amount }) => partText(amount, itemOf(itemId)));
-  return [...named, ...(more > 0 ? [countText(more, "more deed")] : [])].join(" and ");
+  if (more > 0) named.push(ngettext("{count} more deed", "{count} more deeds", more));
+  return listText(named);
 }
 
 /**
@@ -230,15 +273,21 @@ export function sideText(units, /** @type {ItemOf} */ itemOf) {
  */
 export function offerText({ give = null, want = null, state = "open" }, itemOf) {
   const [given, wanted] = [give, want].map((side) => sideText(side, itemOf));
-  if (state !== "open") return [given, wanted].filter(Boolean).join(" for ");
-  if (!given) return `Ask for ${wanted}`;
-  return wanted ? `You give ${given} and get ${wanted}` : `Pay ${given}`;
+  const values = { given, wanted };
+  if (state !== "open" && !(given && wanted)) return given || wanted;
+  if (state !== "open") return gettext("{given} for {wanted}", values);
+  if (!given) return gettext("Ask for {wanted}", values);
+  if (!wanted) return gettext("Pay {given}", values);
+  return gettext("You give {given} and get {wanted}", values);
 }
 
 /** Return what has become of an offer of ours. */
 export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
-  if (state === "done") return isAsk ? "Paid." : "Traded.";
+  if (state === "done") return isAsk ? gettext("Paid.") : gettext("Traded.");
   if (state === "refused") return ENDINGS[code] ?? refusalText({ code, kind });
-  return `${isAsk ? "Can be paid" : "Open"} until ${timeText(expiresAt)}.`;
+  const until = { time: timeText(expiresAt) };
+  return isAsk
+    ? gettext("Can be paid until {time}.", until)
+    : gettext("Open until {time}.", until);
 }

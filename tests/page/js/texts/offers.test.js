@@ -23,7 +23,7 @@ test("one sentence says what a person gives and gets, of one deed or several", (
   );
   assert.equal(
     offerText({ give: [a, b, a, a] }, itemOf),
-    "Pay 1 unit of “A” and 2 × ticket of “B” and 2 more deeds",
+    "Pay 1 unit of “A”, 2 × ticket of “B”, and 2 more deeds",
   );
 });
 

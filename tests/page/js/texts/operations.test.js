@@ -27,8 +27,8 @@ test("what is finished is said in one sentence for all", () => {
 
   assert.equal(
     outcomesText([done("mint"), done("claim", 1000), begun, refused], false),
-    "What was begun earlier is finished: 5 units created; 1\u202f000 units claimed; 1 unit refused " +
-      "(These units are no longer here). See My deeds.",
+    "What was begun earlier is finished: Created 5 units; Claimed 1\u202f000 units; 1 unit refused " +
+      "(It is no longer here: it was used elsewhere). See My deeds.",
   );
 });
 

@@ -1,6 +1,6 @@
-// Texts in the language of the page, and how it writes amounts and dates. The texts of the code are
-// English; where the page is in another language, the script of its catalogue has run
-// before.
+// Texts in the language of the page, and how it writes amounts, dates and lists. The
+// texts of the code are English; where the page is in another language, the script of
+// its catalogue has run before.
 
 const NARROW_SPACE = "\u202f";
 
@@ -14,12 +14,15 @@ const CATALOGUE = /** @type {any} */ (globalThis).deedsCatalogue ?? {};
 const language = globalThis.document?.documentElement.lang || "en";
 const plurals = new Intl.PluralRules(language);
 
-/** What the person's browser writes dates by: their own locale if the page speaks it. */
+/** What the person's browser writes dates and lists by: their own locale if the page speaks it. */
 export const LOCALE =
   globalThis.navigator?.languages?.find((each) => each.split("-")[0] === language) ??
   language;
 
-/** Return a text with these values in the place of their names in braces. */
+/**
+ * Return a text with these values in the place of their names in braces; a name without
+ * one stays, for `fill`.
+ */
 export function gettext(text, values = {}) {
   const translated = CATALOGUE[text];
   return fill(typeof translated === "string" ? translated : text, values);
@@ -32,8 +35,12 @@ export function ngettext(one, many, count, values = {}) {
   return fill(text, { count: formatAmount(count), ...values });
 }
 
-const fill = (text, values) =>
-  text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+/** Return the text with these values in the place of their names; others stay. */
+export const fill = (text, values) =>
+  text.replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place));
+
+/** Return for example "a, b and c". */
+export const listText = (texts) => new Intl.ListFormat(LOCALE).format(texts);
 
 /**
  * Return the digits in groups of three, which narrow spaces part: no language reads
