@@ -225,7 +225,8 @@ def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
     item = wallet.store.get(Item, item_id)
     words = []
     if _number(part):
-        unit = item.unit if item and item.unit else ""
+        # Of "ticket/tickets", that for one.
+        unit = item.unit.partition("/")[0] if item and item.unit else ""
         words.append(f"{unit} {part.number} of {part.of or '?'}".strip())
     if len(held) > 1:
         words.append(f"{held.index(part) + 1} of {len(held)} here")

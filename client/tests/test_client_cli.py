@@ -246,7 +246,7 @@ def test_what_is_held_is_shown_without_a_network_and_stays_held():
     fail = Mock(side_effect=KeyboardInterrupt)
     [made] = ask("mint 'Night Choir' 1 1 2")
     with closing(Store("anna")) as store, store.transaction():
-        store.put(replace(store.get(Item, made["itemId"]), unit="ticket"))
+        store.put(replace(store.get(Item, made["itemId"]), unit="ticket/tickets"))
         for number, part in zip((9, 4), store.outputs(), strict=False):
             store.change(part, number=number, of=200)
     with patch.object(Deeds, "send", fail):

@@ -9,12 +9,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from babel.lists import format_list
 from flask_babel import format_datetime, get_locale, gettext, ngettext
 
 from deeds.domain.model import Item, Offer, OfferState, Units
-from deeds.domain.raw_output import ITEM_ID_PREFIX
+from deeds.domain.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
 from deeds.page.picture import uploaded_picture
 from schemas.requests import METADATA_NAMES
 
@@ -42,9 +44,24 @@ _SUMMARY_LENGTH_MAX = 200
 _QUOTES = re.compile('[“”„‟"«»]')
 _QUOTED_LENGTH_MAX = 60
 
-# Of the picture in a mark: its columns, of which the right half mirrors the left.
+# What the last paragraph of a description may say, one fact a line; js/format/about.js
+# has an example, and reads the same.
+_TIME = (
+    "[12][0-9]{3}(?:-[0-9]{2}){2} [0-9]{2}:[0-9]{2} [+-](?:0[0-9]|1[0-4]):[0-5][0-9]"
+)
+# Nothing in them is invisible, or changes how the letter before it looks.
+_UNIT = (
+    r"(?=[^\W\d_])"
+    rf"[^\n/{_BLANK_LETTERS}\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f]{{1,20}}"
+)
+_FACT = re.compile(
+    rf"^(Place|(?:Date|Valid until)(?=: {_TIME}$)|"
+    rf"Unit(?=: {_UNIT}(?:/{_UNIT})?$)): (.+)$",
+    re.MULTILINE,
+)
+
+# The picture in a mark has as many rows of as many cells: each row is a letter's bits.
 _SIDE = 5
-_HALF = 3
 
 # As many deeds of a side are named, and their cards read; js/texts.js names as many.
 NAMED_COUNT_MAX = 2
@@ -54,13 +71,14 @@ NAMED_COUNT_MAX = 2
 class ItemMark:
     """What tells a deed from another of the same name; js/ui/card.js makes the same.
 
-    Two short ends of the id, to be read aloud, and a picture made from the letters
-    between: the filled cells, of five by five, and a hue in degrees.
+    Two short ends of the id, to be read aloud, and a picture made from letters between:
+    the filled cells, of five by five, and the hues of ground and cells, in 32nds of a
+    circle.
     """
 
     text: str
     cells: tuple[tuple[int, int], ...]
-    hue: int
+    hues: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +91,10 @@ class DeedCard:
     description: str = ""
     image: str = ""
     is_cut: bool = False
+    date: datetime | None = None
+    place: str = ""
+    valid_until: datetime | None = None
+    unit: str = ""
 
     @property
     def title(self) -> str:
@@ -84,7 +106,7 @@ class DeedCard:
     @property
     def units(self) -> str:
         """Return the total in words."""
-        return units_text(self.total)
+        return units_text(self.total, self.unit)
 
     @property
     def quoted(self) -> str:
@@ -92,6 +114,12 @@ class DeedCard:
         name = _QUOTES.sub("\N{RIGHT SINGLE QUOTATION MARK}", self.title)
         short = _one_line(name, _QUOTED_LENGTH_MAX)
         text: str = gettext("“%(name)s”", name=short)
+        return text
+
+    def part(self, amount: int) -> str:
+        """Return so many of its units in words."""
+        units = units_text(amount, self.unit)
+        text: str = gettext("%(units)s of %(name)s", units=units, name=self.quoted)
         return text
 
     @property
@@ -139,7 +167,8 @@ def deed_card(item: Item) -> DeedCard:
         kept["image"] = whole["image"] if _is_long_picture(whole["image"]) else ""
     # A longer one is a picture, in which nothing is written.
     texts = {n: _text(t) if len(t) <= TEXT_LENGTH_MAX else t for n, t in kept.items()}
-    return DeedCard(item.id, item.total, **texts, is_cut=kept != whole)
+    about = texts | _about(texts["description"])
+    return DeedCard(item.id, item.total, **about, is_cut=kept != whole)
 
 
 def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
@@ -181,46 +210,60 @@ def _payment_titles() -> dict[OfferState, str]:
 
 
 def _side_text(side: Sequence[Units], cards: Mapping[str, DeedCard]) -> str:
-    named = [
-        gettext(
-            "%(units)s of %(name)s",
-            units=units_text(each.amount),
-            name=cards[each.item_id].quoted,
-        )
-        for each in side[:NAMED_COUNT_MAX]
-    ]
+    named = [cards[each.item_id].part(each.amount) for each in side[:NAMED_COUNT_MAX]]
     more = len(side) - NAMED_COUNT_MAX
     if more > 0:
         named.append(ngettext("%(num)d more deed", "%(num)d more deeds", more))
     return format_list(named, locale=get_locale())
 
 
-def units_text(amount: int) -> str:
-    """Return an amount in words, its digits in groups."""
+def units_text(amount: int, unit: str = "") -> str:
+    """Return an amount in words, its digits in groups.
+
+    `unit` is the word for one, or for one and several, "ticket/tickets".
+    """
     # A narrow space, as in js/format/amounts.js: no language reads it as a decimal
     # point.
     digits = f"{amount:,}".replace(",", "\u202f")
-    text: str = ngettext("%(digits)s unit", "%(digits)s units", amount, digits=digits)
-    return text
+    if not unit:
+        text: str = ngettext(
+            "%(digits)s unit", "%(digits)s units", amount, digits=digits
+        )
+        return text
+    one, _, several = unit.partition("/")
+    word = one if amount == 1 else several or f"\N{MULTIPLICATION SIGN} {one}"
+    return f"{digits} {word}"
 
 
 def item_mark(item_id: str) -> ItemMark:
     """Return the mark of an item."""
     letters = item_id.removeprefix(ITEM_ID_PREFIX)
-    # FNV-1a of 32 bits. An id is random and the service's choice: no stronger one is
-    # needed.
-    hashed = 0x811C9DC5
-    for letter in letters[4:-4]:
-        hashed = (hashed ^ ord(letter)) * 0x01000193 & 0xFFFFFFFF
+    values = [BASE32_ALPHABET.find(letter) for letter in letters[4:11]]
     cells = tuple(
         (x, y)
-        for y in range(_SIDE)
+        for y, value in enumerate(values[:_SIDE])
         for x in range(_SIDE)
-        if hashed >> (y * _HALF + min(x, _SIDE - 1 - x)) & 1
+        if value >> x & 1
     )
-    return ItemMark(
-        f"{letters[:4]}·{letters[-4:]}", cells, (hashed >> _SIDE * _HALF) % 360
-    )
+    return ItemMark(f"{letters[:4]}·{letters[-4:]}", cells, tuple(values[_SIDE:]))
+
+
+def _about(description: str) -> dict[str, Any]:
+    """Return what the facts of a description say, by the fields of a card."""
+    lines = "\n".join(map(str.strip, description.strip().split("\n")))
+    text, _, last = lines.rpartition("\n\n")
+    facts: dict[str, Any] = dict(_FACT.findall(last))
+    kinds = {unicodedata.category(each)[0] for each in facts.get("Unit", "")}
+    if len(facts) <= last.count("\n") or kinds & {"N", "C"}:
+        return {}
+    try:
+        for name in facts.keys() & {"Date", "Valid until"}:
+            facts[name] = datetime.strptime(facts[name], "%Y-%m-%d %H:%M %z")
+    except ValueError:
+        # There is no such day or hour.
+        return {}
+    fields = {name.lower().replace(" ", "_"): fact for name, fact in facts.items()}
+    return fields | {"description": text.strip()}
 
 
 def _text(text: str) -> str:

@@ -4,6 +4,7 @@ What the pages of a deed say, and that metadata stays text.
 """
 
 import json
+from datetime import datetime
 
 import pytest
 
@@ -11,6 +12,7 @@ from deeds.domain.model import Item
 from deeds.page.card import TEXT_LENGTH_MAX, DeedCard, deed_card
 from tests.page.html import preview, read_page
 from tests.support.hostile_metadata import IMAGES
+from tests.support.serving import REPOSITORY
 from tests.support.ways_to_fail import no_database
 
 ID = f"deed_{26 * '0'}"
@@ -92,6 +94,30 @@ def test_characters_that_turn_the_direction_or_are_not_seen_are_left_out():
     card = card_of(name="\u202ea\u2067b\u200f", description="\u2800\u3164\u200b")
 
     assert card == DeedCard(ID, 5, "ab")
+
+
+ABOUT = json.loads((REPOSITORY / "tests/page/about.json").read_text())
+
+
+@pytest.mark.parametrize("example", ABOUT, ids=range(len(ABOUT)))
+def test_a_description_says_what_the_scripts_of_the_page_read_in_it(example):
+    is_text = len(example) == 1
+    said = {"text": example["description"] if is_text else ""} | example
+    date, valid_until = (
+        time and datetime.fromisoformat(time)
+        for time in (said.get("date"), said.get("validUntil"))
+    )
+
+    card = card_of(description=example["description"])
+
+    about = (card.description, card.date, card.place, card.valid_until, card.unit)
+    assert about == (
+        said["text"],
+        date,
+        said.get("place", ""),
+        valid_until,
+        said.get("unit", ""),
+    )
 
 
 def test_titles_and_summaries_are_one_short_line():

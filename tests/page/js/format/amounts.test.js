@@ -7,7 +7,9 @@ import {
   AMOUNT_MAX,
   AmountError,
   parseAmount,
+  isUnit,
   sumOf,
+  unitsText,
 } from "../../../../deeds/page/static/js/format/amounts.js";
 import { formatAmount } from "../../../../deeds/page/static/js/format/gettext.js";
 
@@ -69,6 +71,22 @@ test("digits are grouped and read back", () => {
     "1\u202f234\u202f567",
   ]);
   assert.deepEqual(amounts.map(formatAmount).map(parseAmount), amounts);
+});
+
+test("units are counted in the issuer's words, as far as there are any", () => {
+  const said = (unit) => [1, 1000].map((amount) => unitsText(amount, unit));
+
+  assert.deepEqual(said(""), ["1 unit", "1\u202f000 units"]);
+  assert.deepEqual(said("ticket"), ["1 ticket", "1\u202f000 × ticket"]);
+  assert.deepEqual(said("ticket/tickets"), ["1 ticket", "1\u202f000 tickets"]);
+});
+
+test("a unit has a word for one, and may have one for several", () => {
+  const longest = "\u{1d538}".repeat(20);
+
+  assert.ok(["ticket", "ticket/tickets", `${longest}/${longest}`].every(isUnit));
+  for (const text of ["", "/", "a/", "/a", "a/b/c", "a/ b", `a/${longest}x`])
+    assert.equal(isUnit(text), false);
 });
 
 test("a sum is exact up to what an item can hold, and refused above", () => {

@@ -57,10 +57,11 @@ async function assertLinkIn(text, link) {
 for (const secret of SECRETS) {
   test(`a link brings its output and unit back: ${JSON.stringify(secret)}`, async () => {
     const output = outputWith(secret);
-    const link = claimLink(ORIGIN, output, { unit: "Stück &c." });
+    const unit = "Stück &c./Stücke";
+    const link = claimLink(ORIGIN, output, { unit });
 
     assert.match(link, /claim\/deed_x{26}#\+5\.[A-Za-z0-9%]+&unit=[A-Za-z0-9%]+$/);
-    await assertLinkIn(link, { output, unit: "Stück &c.", address: link });
+    await assertLinkIn(link, { output, unit, address: link });
   });
 
   test(`a link of an earlier release is read: ${JSON.stringify(secret)}`, async () => {

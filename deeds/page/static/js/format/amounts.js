@@ -1,6 +1,6 @@
 // Amounts of units: whole numbers from 1 to what every reader of JSON sees exactly.
 
-import { formatAmount } from "./gettext.js";
+import { formatAmount, ngettext } from "./gettext.js";
 
 /** In units. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
@@ -47,19 +47,27 @@ export function sumOf(amounts) {
 }
 
 /**
- * Return whether a text can be the word for a unit: a digit in it would pass for the
- * amount's.
+ * Return whether a text can be the word for a unit, "ticket", or both that for one and
+ * that for several, "ticket/tickets".
  */
 export function isUnit(text) {
-  const isWord = /^\p{L}/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
-  return isWord && [...text].length <= UNIT_LENGTH_MAX;
+  const words = text.split("/");
+  return words.length <= 2 && words.every(isWord);
+}
+
+/** A digit would pass for the amount's. */
+function isWord(text) {
+  const isPlain = /^\p{L}/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
+  return isPlain && [...text].length <= UNIT_LENGTH_MAX;
 }
 
 /**
- * Return "1 unit" or "100 units"; "1 ticket" or "100 × ticket" where the issuer has
- * named the unit: no plural can be made of a word in any language.
+ * Return "1 unit" or "100 units"; "1 ticket", "100 tickets" where the issuer has named
+ * one and several, and "100 × ticket" where only one: no plural can be made of a word in
+ * any language.
  */
 export function unitsText(/** @type {number} */ amount, unit = "") {
-  if (unit) return `${formatAmount(amount)} ${amount === 1 ? "" : "× "}${unit}`;
-  return `${formatAmount(amount)} ${amount === 1 ? "unit" : "units"}`;
+  if (!unit) return ngettext("{count} unit", "{count} units", amount);
+  const [one, several = `× ${one}`] = unit.split("/");
+  return `${formatAmount(amount)} ${amount === 1 ? one : several}`;
 }

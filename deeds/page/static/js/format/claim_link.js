@@ -67,7 +67,7 @@ const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
 // at its end are of the sentence around it.
 const LETTER = "[A-Za-z0-9%]|[^\\x00-\\x7f\\s\\p{P}]";
 const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u");
-const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,240})/;
+const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,483})/;
 const HOST =
   /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
 /** One of a single word, right before the path. */

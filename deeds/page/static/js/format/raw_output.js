@@ -58,13 +58,13 @@ function parseAmountPart(text) {
   return amount;
 }
 
-const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+export const BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const BODY_LENGTH = 26;
 /** As many as hold 130 bits. */
 const BITS_BYTES = 17;
 const CHECKSUM_LENGTH = 6;
 const LABEL = "deeds strong secret v1:";
-const STRONG = new RegExp(`^[${ALPHABET}]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
+const STRONG = new RegExp(`^[${BASE32_ALPHABET}]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /** Return a new strong secret of 32 characters. */
 export const makeStrongSecret = () =>
@@ -78,7 +78,7 @@ export async function strongSecretOf(/** @type {Uint8Array} */ bytes) {
   const character = (_, place) => {
     const [start, offset] = [(5 * place) >> 3, (5 * place) & 7];
     const both = (bytes[start] << 8) | (bytes[start + 1] ?? 0);
-    return ALPHABET[(both >> (11 - offset)) & 31];
+    return BASE32_ALPHABET[(both >> (11 - offset)) & 31];
   };
   const body = Array.from({ length: BODY_LENGTH }, character).join("");
   return body + (await checksum(body));
@@ -99,6 +99,6 @@ async function checksum(body) {
     new TextEncoder().encode(LABEL + body),
   );
   const bits = new DataView(digest).getUint32(0);
-  const character = (_, place) => ALPHABET[(bits >>> (27 - 5 * place)) & 31];
+  const character = (_, place) => BASE32_ALPHABET[(bits >>> (27 - 5 * place)) & 31];
   return Array.from({ length: CHECKSUM_LENGTH }, character).join("");
 }

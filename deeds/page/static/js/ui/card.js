@@ -2,41 +2,19 @@
 // written by strangers: it goes into the page as text, and a picture only from where
 // deeds/page/card.py lets one come.
 
+import { metadataOf } from "../format/about.js";
 import { unitsText } from "../format/amounts.js";
 import { formatAmount } from "../format/gettext.js";
+import { BASE32_ALPHABET } from "../format/raw_output.js";
 import { copyTemplate, find, make } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
-// What turns the direction of writing makes one name look like another;
-// deeds/page/card.py too leaves it out, and texts of which nothing is seen.
-const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 
 /**
- * @typedef {{name?: string, description?: string, image?: string}} Metadata
  * @typedef {{itemId?: string, amount?: number, unit?: string, pictures?: "shown" | "ask"}} CardOptions
  *   `amount` of all units is what the card is about, all of them unless given; `unit` is what the
  *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
  */
-
-/** Return what of a registry item's metadata is text. @returns {Metadata} */
-export function metadataOf(item) {
-  try {
-    const about = JSON.parse(item?.metadata ?? "{}") ?? {};
-    const texts = ["name", "description", "image"].map((name) => [
-      name,
-      textOf(about[name]),
-    ]);
-    return Object.fromEntries(texts.filter(([, text]) => text));
-  } catch {
-    return {};
-  }
-}
-
-function textOf(value) {
-  const text = typeof value === "string" ? value.replace(TURNS, "") : "";
-  return BLANK.test(text) ? "" : text;
-}
 
 const displayName = ({ name = "" }) => name || "A deed without a name";
 
@@ -102,17 +80,17 @@ function foreignHost(address) {
 // deeds/page/card.py makes the same.
 
 const END_LENGTH = 4;
-/** Columns of the picture; the right half mirrors the left. */
+/** The picture has as many rows of as many cells: each row is a letter's bits. */
 const SIDE = 5;
-const HALF = 3;
 
 /** Return the mark of a deed: its small picture and text. */
 export function makeMark(itemId) {
   const mark = copyTemplate("mark-template");
-  const { cells, hue } = markShape(itemId);
+  const { cells, hues } = markShape(itemId);
   const [ground, drawing] = mark.querySelectorAll("path");
-  ground.setAttribute("fill", `hsl(${hue} 60% 88%)`);
-  drawing.setAttribute("fill", `hsl(${hue} 60% 32%)`);
+  const [light, dark] = hues.map((hue) => (360 / 32) * hue);
+  ground.setAttribute("fill", `hsl(${light} 60% 88%)`);
+  drawing.setAttribute("fill", `hsl(${dark} 60% 32%)`);
   drawing.setAttribute(
     "d",
     cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""),
@@ -128,26 +106,17 @@ export function markText(itemId) {
 }
 
 /**
- * Return the picture: the cells that are filled, of five by five, and a hue in degrees.
+ * Return the picture: the cells that are filled, of five by five, and the hues of ground
+ * and cells, in 32nds of a circle.
  */
 export function markShape(itemId) {
-  const hash = hashOf(lettersOf(itemId).slice(END_LENGTH, -END_LENGTH));
-  /** @returns {[x: number, y: number]} */
-  const cellAt = (_, place) => [place % SIDE, Math.floor(place / SIDE)];
-  const cells = Array.from({ length: SIDE * SIDE }, cellAt);
-  const isFilled = ([x, y]) => (hash >>> (y * HALF + Math.min(x, SIDE - 1 - x))) & 1;
-  return { cells: cells.filter(isFilled), hue: (hash >>> (SIDE * HALF)) % 360 };
+  const letters = [...lettersOf(itemId)].slice(END_LENGTH, END_LENGTH + SIDE + 2);
+  const values = letters.map((letter) => BASE32_ALPHABET.indexOf(letter));
+  const rows = values.slice(0, SIDE);
+  const cells = rows.flatMap((value, y) =>
+    [0, 1, 2, 3, 4].filter((x) => (value >> x) & 1).map((x) => [x, y]),
+  );
+  return { cells, hues: values.slice(SIDE) };
 }
 
 const lettersOf = (itemId) => itemId.replace(/^deed_/, "");
-
-/**
- * FNV-1a of 32 bits. An id is random and the service's choice, so that no stronger one
- * is needed.
- */
-function hashOf(letters) {
-  let hash = 0x811c9dc5;
-  for (const letter of letters)
-    hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
-  return hash >>> 0;
-}

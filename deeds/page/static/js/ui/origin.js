@@ -1,7 +1,8 @@
 // Says whether a deed is one that this wallet knows, or only has the name of one.
 // Anybody can mint a deed of any name: what makes two the same is their id.
 
-import { metadataOf, nameOf } from "./card.js";
+import { metadataOf } from "../format/about.js";
+import { nameOf } from "./card.js";
 
 /**
  * @typedef {"minted" | "held" | "new" | "lookalike" | "unknown"} OriginKind

@@ -242,7 +242,7 @@ export function makeWallet({
       const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
         const ofItem = draft.operations.list({ itemId });
         const unit = ofItem.find((operation) => operation.unit)?.unit;
-        return draft.items.get(itemId) ?? draft.putItem({ ...item, unit });
+        return draft.items.get(itemId) ?? draft.putItem({ unit, ...item });
       });
       // A device without room for it shows it all the same.
       return kept.catch(() => item);

@@ -82,10 +82,11 @@ test("a row tells what was shown, and what a door has used, without alarm", () =
 test("a part is told by its number, or else its units", () => {
   assert.equal(heldText({ amount: 1 }, "ticket"), "1 ticket");
   const numbered = { number: 17, of: 200 };
-  assert.equal(heldText({ amount: 1, ...numbered }, "ticket"), "Ticket 17 of 200");
+  const unit = "ticket/tickets";
+  assert.equal(heldText({ amount: 1, ...numbered }, unit), "Ticket 17 of 200");
   assert.equal(
-    heldText({ amount: 2, ...numbered }, "ticket"),
-    "Ticket 17 of 200 · 2 × ticket",
+    heldText({ amount: 2, ...numbered }, unit),
+    "Ticket 17 of 200 · 2 tickets",
   );
   assert.equal(heldText({ amount: 1, ...numbered }), "Number 17 of 200");
 });

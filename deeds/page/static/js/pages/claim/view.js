@@ -2,7 +2,8 @@
 
 import { formatAmount } from "../../format/gettext.js";
 import { countText } from "../../texts.js";
-import { fillCard, metadataOf } from "../../ui/card.js";
+import { metadataOf } from "../../format/about.js";
+import { fillCard } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
 import { headingOf, isBad, isKept, isOpened, isStuck, offerOf } from "./state.js";

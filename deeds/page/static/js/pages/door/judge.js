@@ -11,7 +11,7 @@ import {
   timeText,
   waitText,
 } from "../../texts.js";
-import { metadataOf } from "../../ui/card.js";
+import { metadataOf } from "../../format/about.js";
 import { pause } from "../../ui/dom.js";
 import { nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";

@@ -6,7 +6,8 @@
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { formatAmount } from "../../format/gettext.js";
 import { waitText } from "../../texts.js";
-import { isShown, metadataOf, nameOf } from "../../ui/card.js";
+import { metadataOf } from "../../format/about.js";
+import { isShown, nameOf } from "../../ui/card.js";
 import { copyText, download, freshId, make, makeButton, pause } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
 import { ask, makeField, say } from "../../ui/forms.js";

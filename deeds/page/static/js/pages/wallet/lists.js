@@ -12,7 +12,8 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
-import { isShown, makeMark, markText, metadataOf, nameOf } from "../../ui/card.js";
+import { metadataOf } from "../../format/about.js";
+import { isShown, makeMark, markText, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
 import { partsOf } from "../../wallet/offers.js";

@@ -1,0 +1,82 @@
+// What a deed says of itself, in metadata that may have any form.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import {
+  metadataOf,
+  readAbout,
+  writeAbout,
+} from "../../../../deeds/page/static/js/format/about.js";
+
+for (const metadata of [
+  "null",
+  "[]",
+  "3",
+  '"text"',
+  "{",
+  '{"name":{"a":1}}',
+  '{"name":" "}',
+  "",
+]) {
+  test(`metadata of another form has no texts: ${metadata}`, () => {
+    assert.deepEqual(metadataOf({ metadata }), {});
+  });
+}
+
+test("metadata that is not there has no texts, and texts are kept as they are", () => {
+  assert.deepEqual(metadataOf({ metadata: null }), {});
+  assert.deepEqual(metadataOf({ metadata: '{"name":" a ","image":5}' }), {
+    name: " a ",
+  });
+});
+
+test("what turns the direction of writing, and what nothing is seen of, is left out", () => {
+  const metadata = JSON.stringify({
+    name: "\u202ea\u2067b\u200f",
+    description: "\u2800\u3164",
+  });
+
+  assert.deepEqual(metadataOf({ metadata }), { name: "ab" });
+});
+
+const EXAMPLES = JSON.parse(
+  readFileSync(new URL("../../about.json", import.meta.url), "utf8"),
+);
+const NOTHING = { date: null, place: "", validUntil: null, unit: "" };
+
+for (const { description, ...said } of EXAMPLES) {
+  test(`a description is read: ${JSON.stringify(description).slice(0, 60)}`, () => {
+    const about = JSON.parse(JSON.stringify(readAbout(description)));
+    const isText = Object.keys(said).length === 0;
+
+    assert.deepEqual(about, {
+      ...NOTHING,
+      text: isText ? description : "",
+      ...said,
+    });
+  });
+}
+
+test("what is written is read back, in the time of this device", () => {
+  const about = {
+    text: "Songs.\n\nPlace: none",
+    date: new Date(2026, 6, 5, 20, 30),
+    place: "Moonlight Club",
+    validUntil: new Date(2026, 11, 6, 2),
+    unit: "ticket/tickets",
+  };
+
+  assert.deepEqual(readAbout(writeAbout(about)), about);
+  assert.match(writeAbout(about), /^Songs\.\n\nPlace: none\n\nDate: 2026-07-05 20:30 /);
+  assert.equal(writeAbout({ text: " a " }), "a");
+});
+
+test("facts of a long description are text, and it is read in no time", () => {
+  for (const part of ["\n", " ", "\n ", "Place: a\n", "Unit: a/"]) {
+    const description = `${part.repeat(1_000_000)}x`;
+
+    assert.equal(readAbout(description).text, description);
+  }
+});
