@@ -1,7 +1,9 @@
 """The files that the pages load, at addresses that change whenever a file changes.
 
-Browsers may cache them forever, and the modules of two releases never mix. The manifest
-and the service worker let the pages be installed and open without a network.
+Browsers may cache them forever, and the modules of two releases never mix. The script
+of a page, `js/pages/<page>/page.js`, is served with all modules that it imports joined
+before it: a browser fetches one file. The manifest and the service worker let the pages
+be installed and open without a network.
 """
 
 import hashlib
@@ -9,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -40,11 +43,15 @@ _SWAGGER_UI_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
 # What the language of a page depends on.
 LANGUAGE_HEADERS = ("Accept-Language", "Cookie")
 
-# The ways in which one of our modules names another; a name may stand lines below its
-# keyword.
+# What is joined imports and exports in these ways only, as prettier writes them.
 _IMPORT = re.compile(
-    r"""^(?:import|export)\b[^"';]*["'](\.\.?/[a-z0-9_./]+\.js)["']""", re.MULTILINE
+    r"""^import \{([^}]*)\} from "(\.\.?/[a-z0-9_./]+\.js)";$""", re.MULTILINE
 )
+_IMPORTED = re.compile(r"(?:^|,)\s*(\w+)")
+_EXPORT = re.compile(
+    r"^export (?=(?:(?:async )?function|class|const) (\w+))", re.MULTILINE
+)
+_OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 # Comments that have lines of their own: a third of what browsers would load. No text of
 # ours that spans lines has a line that starts like this.
@@ -64,9 +71,6 @@ class StaticFiles:
     by_name: Mapping[str, bytes]
     # Of the pages, by language; those of their scripts are `languages/<language>.js`.
     translations: Mapping[str, Translations]
-    # By page, all modules that it needs: a browser fetches them at once, not one after
-    # the other.
-    modules: Mapping[str, tuple[str, ...]]
 
     def url(self, name: str) -> str:
         """Return the address of a file."""
@@ -74,15 +78,13 @@ class StaticFiles:
 
 
 def read_static_files(directory: Path = STATIC, reader: Path = READER) -> StaticFiles:
-    """Return the files below a directory, and those of packages as `vendor/…`.
-
-    The scripts of pages are `js/pages/<page>/page.js`.
-    """
+    """Return the files below a directory, and those of packages as `vendor/…`."""
     by_name = {
         str(path.relative_to(directory)): _read(path)
         for path in sorted(directory.rglob("*"))
         if path.suffix in MEDIA_TYPES
     }
+    by_name |= _joined_scripts(by_name)
     found = {f"vendor/qr/{name}": reader / name for name in READER_FILES}
     if all(path.is_file() for path in found.values()):
         by_name |= {name: path.read_bytes() for name, path in found.items()}
@@ -99,11 +101,7 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     # No two sets have the same notation in Python, and 64 bits tell releases apart.
     notation = repr((by_name, templates))
     version = hashlib.sha256(notation.encode()).hexdigest()[:16]
-    scripts = {
-        name.split("/")[-2]: name for name in by_name if name.endswith("/page.js")
-    }
-    modules = {page: _modules_of(name, by_name) for page, name in scripts.items()}
-    return StaticFiles(version, by_name, translations, modules)
+    return StaticFiles(version, by_name, translations)
 
 
 def serve_offline(
@@ -113,9 +111,11 @@ def serve_offline(
 
     `pages` hold nothing personal, and `settings` are what stands in them.
     """
-    # Pictures are for previews and for installing, and the reader of codes is loaded
-    # after a tap.
-    unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/|^languages/")
+    # Pictures are for previews and for installing, the reader of codes is loaded after
+    # a tap, and other modules than the scripts of pages are in these.
+    unneeded = re.compile(
+        r"\.png$|^sw\.js$|^vendor/|^languages/|^js/(?!pages/\w+/page\.js$)"
+    )
 
     @blueprint.get("/sw.js")
     def read_worker() -> Response:
@@ -186,11 +186,67 @@ def _catalogue_script(path: Path, language: str) -> bytes:
     return f"globalThis.deedsCatalogue = {json.dumps(texts)};\n".encode()
 
 
-def _modules_of(name: str, by_name: Mapping[str, bytes]) -> tuple[str, ...]:
-    # Near ones first; the list grows while it is read.
-    found = [name]
-    for each in found:
-        imported = _IMPORT.findall(by_name[each].decode())
-        modules = (normpath(f"{dirname(each)}/{path}") for path in imported)
-        found += [module for module in dict.fromkeys(modules) if module not in found]
-    return tuple(found)
+@dataclass(frozen=True, slots=True)
+class _Module:
+    # What it imports, by the names of modules, and its text without `import`, `export`.
+    imports: Mapping[str, set[str]]
+    exports: Sequence[str]
+    body: str
+
+
+def _joined_scripts(by_name: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the scripts of pages, each after the modules that it needs."""
+    modules = {
+        name: _read_module(name, content.decode())
+        for name, content in by_name.items()
+        if name.startswith("js/")
+    }
+    for name, module in modules.items():
+        for other, names in module.imports.items():
+            if missing := names - {*modules[other].exports}:
+                raise ValueError(f"{name}: {other} does not export {missing}")
+    graph = {name: module.imports for name, module in modules.items()}
+    in_order = list(TopologicalSorter(graph).static_order())
+    return {
+        name: _joined_script(name, modules, in_order)
+        for name in modules
+        if name.endswith("/page.js")
+    }
+
+
+def _joined_script(
+    entry: str, modules: Mapping[str, _Module], in_order: Sequence[str]
+) -> bytes:
+    needed = {entry}
+    for name in reversed(in_order):
+        if name in needed:
+            needed.update(modules[name].imports)
+    texts = [_as_function(n, modules[n]) for n in in_order if n in needed - {entry}]
+    return "".join([*texts, modules[entry].body]).encode()
+
+
+def _as_function(name: str, module: _Module) -> str:
+    exports = ", ".join(module.exports)
+    return (
+        f"const {_variable(name)} = (() => {{\n"
+        f"{module.body}return {{ {exports} }};\n}})();\n"
+    )
+
+
+def _read_module(name: str, text: str) -> _Module:
+    imports: dict[str, set[str]] = {}
+
+    def destructure(found: re.Match[str]) -> str:
+        other = normpath(f"{dirname(name)}/{found[2]}")
+        imports.setdefault(other, set()).update(_IMPORTED.findall(found[1]))
+        names = found[1].replace(" as ", ": ")
+        return f"const {{{names}}} = {_variable(other)};"
+
+    body = _EXPORT.sub("", _IMPORT.sub(destructure, text))
+    if left := _OTHER.search(body):
+        raise ValueError(f"{name}: this cannot be joined: {left[0]}")
+    return _Module(imports, _EXPORT.findall(text), body)
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"\W", "_", name)

@@ -12,6 +12,8 @@ from deeds.blueprints.responses import MEDIA_TYPES
 from deeds.page.static_files import read_static_files
 from tests.page.html import read_page
 from tests.support.api import fresh
+from tests.support.commanding import printed_by
+from tests.support.needs import require
 
 PAGES = [
     "/",
@@ -45,10 +47,7 @@ OUR_POLICY = (
 )
 
 TYPES = MEDIA_TYPES | {".webmanifest": "application/manifest+json"}
-FIRST_LOAD_BYTES_MAX = 72_000
 LOADING = ("link", "script", "img")
-# Read once the page is there, or by those who install it.
-LATER = ("manifest", "apple-touch-icon")
 SQUEEZED = {"Accept-Encoding": "gzip"}
 OF_TEXT = pytest.mark.parametrize("path", ["/", "/problems", "/sw.js"])
 
@@ -72,22 +71,14 @@ def test_a_page_has_a_strict_policy_and_nothing_inline(page):
     assert [each for each in html.iter("script") if (each.text or "").strip()] == []
 
 
-def test_a_page_loads_few_bytes_all_of_this_service(api, page):
-    sizes = {page.url.path: int(page.headers["Content-Length"])}
-
+def test_a_page_loads_files_of_this_service_only(api, page):
     for element in read_page(page).iter():
         address = element.get("src") or element.get("href")
-        rel = element.get("rel")
-        if element.tag not in LOADING or rel == "canonical" or not address:
-            continue
-        file = api.get(address, **SQUEEZED)
-        assert file.status_code == 200
-        assert file.headers["Content-Type"] == TYPES[PurePath(address).suffix]
-        if rel not in LATER:
-            sizes[address] = int(file.headers["Content-Length"])
-
-    if not page.url.path.startswith("/docs"):
-        assert sum(sizes.values()) < FIRST_LOAD_BYTES_MAX
+        is_loaded = element.tag in LOADING and element.get("rel") != "canonical"
+        if is_loaded and address:
+            file = api.get(address)
+            assert file.status_code == 200
+            assert file.headers["Content-Type"] == TYPES[PurePath(address).suffix]
 
 
 @OF_TEXT
@@ -206,21 +197,46 @@ def test_the_reader_of_codes_is_served_if_it_was_fetched(tmp_path):
     assert found.version != without.version
 
 
-def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
-    texts = {
-        "js/pages/p/page.js": 'import { a } from "../../a.js";\n'
-        'import {\n  b,\n} from "./b.js";\n',
-        "js/a.js": 'export { c } from "./q/r/c.js";\nimport "./pages/p/page.js";',
-        "js/pages/p/b.js": "import * as c from '../../q/r/c.js';\n",
-        "js/q/r/c.js": '// import "../../d.js"\n',
-        "js/d.js": "",
-    }
+MODULES = {
+    "js/pages/p/page.js": 'import { word } from "../../ui/b.js";\n'
+    'import {\n  count,\n  word as other,\n} from "../../a.js";\n'
+    "await 0;\nconsole.log(word, other, count());\n",
+    "js/ui/b.js": 'import { count } from "../a.js";\n'
+    "export const word = `b${count()}`;\n",
+    "js/a.js": 'let times = 0;\nexport const word = "a";\n'
+    "export function count() {\n  return (times += 1);\n}\n",
+    "js/unused.js": 'throw new Error("not of this page");\n',
+}
 
-    modules = static_files_of(tmp_path, texts).modules
 
-    assert modules == {
-        "p": ("js/pages/p/page.js", "js/a.js", "js/pages/p/b.js", "js/q/r/c.js")
-    }
+def test_the_script_of_a_page_holds_each_module_once_and_in_order(tmp_path):
+    require("node 20 or newer")
+
+    script = static_files_of(tmp_path, MODULES).by_name["js/pages/p/page.js"]
+
+    printed = printed_by("node", "--input-type=module", "--eval", script.decode())
+    assert printed == "b1 a 2\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('import "./ui/b.js";', "cannot be joined: import"),
+        ('import b from "./ui/b.js";', "cannot be joined: import b"),
+        ('import * as b from "./ui/b.js";', r"cannot be joined: import \*"),
+        ('import { other } from "./ui/c.js";', "other"),
+        ('import { word } from "./ui/b.js";', "cycle"),
+        ("export let changing;", "cannot be joined: export let"),
+        ("export default 1;", "cannot be joined: export default"),
+        ("export { times };", "cannot be joined: export {"),
+        ('export * from "./ui/b.js";', r"cannot be joined: export \*"),
+    ],
+)
+def test_what_cannot_be_joined_stops_the_start(tmp_path, line, problem):
+    others = {"js/a.js": f"{MODULES['js/a.js']}{line}\n", "js/ui/c.js": ""}
+
+    with pytest.raises(ValueError, match=problem):
+        static_files_of(tmp_path, MODULES | others)
 
 
 def test_every_problem_is_on_the_page_that_its_type_names(api):

@@ -3,6 +3,11 @@ import globals from "globals";
 
 const unused = ["error", { ignoreRestSiblings: true }];
 
+// What deeds/page/static_files.py cannot join. Of imports and exports in other ways it
+// says so itself.
+const unjoinable = ["ImportExpression > Literal", "MetaProperty"];
+const AWAIT = "AwaitExpression:not(:function *)";
+
 export default [
   { ignores: ["**/node_modules/"] },
   {
@@ -15,7 +20,17 @@ export default [
       "prefer-const": "error",
     },
   },
-  { files: ["deeds/**"], languageOptions: { globals: globals.browser } },
+  {
+    files: ["deeds/**"],
+    languageOptions: { globals: globals.browser },
+    rules: {
+      "no-restricted-syntax": ["error", ...unjoinable, AWAIT],
+    },
+  },
+  {
+    files: ["**/page.js"],
+    rules: { "no-restricted-syntax": ["error", ...unjoinable] },
+  },
   { files: ["tests/**"], languageOptions: { globals: globals.node } },
   { files: ["**/in_browser.js"], languageOptions: { globals: globals.browser } },
 ];

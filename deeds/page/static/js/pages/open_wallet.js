@@ -5,6 +5,7 @@
 import { makeStrongSecret } from "../format/raw_output.js";
 import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
 import { say, showMissing, whatIsMissing } from "../ui/forms.js";
+import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
 import { WalletError } from "../wallet/records.js";
 import { openStore } from "../wallet/store.js";
@@ -228,9 +229,10 @@ function prepareOffline() {
 /** Fetch the codes that a person may have to show without a network, when idle. */
 function keepCodesReady(parts) {
   const whenIdle = window.requestIdleCallback ?? setTimeout;
-  const fetchNow = async () => (await import("../ui/link_view.js")).keepReady(parts);
   // Of one that does not come, it is said when it is to be shown.
-  const keep = oneByOne(async () => navigator.onLine && fetchNow().catch(() => {}));
+  const keep = oneByOne(
+    async () => navigator.onLine && keepReady(parts).catch(() => {}),
+  );
   const keepLater = () => whenIdle(keep);
   parts.store.onChange(keepLater);
   window.addEventListener("online", keepLater);

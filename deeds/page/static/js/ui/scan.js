@@ -4,7 +4,6 @@
 import { pause } from "./dom.js";
 
 const FORMAT = "qr_code";
-const READER = "../../vendor/qr/decode.js";
 
 /** How long a phone rests between two looks, so that it stays cool. */
 const REST_MS = 120;
@@ -133,7 +132,7 @@ async function makeReader() {
 
 async function loadDetector() {
   try {
-    return (await import(new URL(READER, import.meta.url).href)).BarcodeDetector;
+    return (await import(document.body.dataset.codeReader ?? "")).BarcodeDetector;
   } catch {
     throw new Error(
       "The QR reader could not be loaded. Check the connection and reload this page.",

@@ -12,6 +12,7 @@ import { makeChecks, readOutputs } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { giveOut, isFree, linkParts, setNote } from "./links.js";
 import { askForLook, isOurs, LOOK, makeGather, makeLook } from "./finding.js";
+import { mergeInto } from "./merging.js";
 import { Draft, keyOf, keysOf, WalletError } from "./records.js";
 import { deriveSecrets, Secrets, seedsOf } from "./seeds.js";
 
@@ -315,8 +316,7 @@ export function makeWallet({
       }),
 
     /** Merge the records of another wallet, or of an earlier state of this one. */
-    async importRecords(theirs) {
-      const { mergeInto } = await import("./merging.js");
+    importRecords(theirs) {
       return changeOfNote(ALL, (draft) => {
         const note = noteOf(draft.slices);
         const isEmpty = !draft.operations.list().length;

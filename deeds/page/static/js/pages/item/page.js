@@ -2,10 +2,11 @@
 // same.
 
 import { byId, copyText } from "../../ui/dom.js";
+import { say } from "../../ui/forms.js";
+import { makeTeller, openWallet } from "../open_wallet.js";
 
 byId("copy-id").addEventListener("click", async () => {
   const isCopied = await copyText(byId("copy-id").dataset.copy ?? "");
-  const { say } = await import("../../ui/forms.js");
   say(isCopied ? "The item id is copied." : "This browser does not let pages copy.");
 });
 
@@ -20,7 +21,4 @@ for (const image of document.images) {
 
 // An existing wallet finishes what was begun; looking at a deed creates none.
 const databases = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
-if (databases.some(({ name }) => name === "deeds")) {
-  const { openWallet, makeTeller } = await import("../open_wallet.js");
-  await openWallet(makeTeller());
-}
+if (databases.some(({ name }) => name === "deeds")) await openWallet(makeTeller());

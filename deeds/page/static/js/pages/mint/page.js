@@ -8,6 +8,7 @@ import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
+import { showResult } from "./result.js";
 
 // A second tap on "Review" must not land on "Create", which comes to stand in its
 // place.
@@ -24,9 +25,6 @@ const form = mintForm(find(preview, "[data-card=image]"), (item) => {
 
 /** @type {any} */
 let wanted = null;
-
-/** Half of the scripts are for the links: the form is there before they have come. */
-const loadResult = () => import("./result.js");
 
 function showStep(step) {
   for (const section of document.querySelectorAll("[data-step]")) {
@@ -48,7 +46,6 @@ async function review() {
   byId("review-total").textContent = item.text;
   tell("");
   showStep("review");
-  loadResult().catch(() => {});
   // So that the browser's Back leads to the form.
   history.pushState("review", "");
   createButton.disabled = true;
@@ -65,11 +62,9 @@ async function create(opened) {
   tell("");
   form.dropDraft();
   const { unit, count } = form.shown();
-  // What cannot be shown is not made.
-  const mint = () => loadResult().then(() => opened.wallet.mint(wanted));
+  const mint = () => opened.wallet.mint(wanted);
   const operation = await opened.run(mint, tell).catch(refuse);
   if (operation) {
-    const { showResult } = await loadResult();
     form.reset();
     await showResult(opened, operation, { unit, count });
     showStep("done");

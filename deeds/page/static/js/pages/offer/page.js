@@ -8,6 +8,7 @@ import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
+import { askToWithdraw, openOffer } from "../wallet/offers_view.js";
 import { itemFinder, readKnown, sayingOf } from "./state.js";
 
 /** How often an offer that somebody may take at any time is asked for again. */
@@ -74,16 +75,15 @@ async function start(opened) {
   }
 
   /** Show how an offer of this wallet is handed over, or withdraw it. */
-  async function showOwn(act, opener) {
-    const views = await import("../wallet/offers_view.js");
+  function showOwn(act, opener) {
     const [made] = openOffersOf([known.own]);
-    views[act](made, opener, { ...opened, itemOf: itemFinder(known) });
+    act(made, opener, { ...opened, itemOf: itemFinder(known) });
   }
 
   const withdraw = byId("withdraw");
-  withdraw.addEventListener("click", () => showOwn("askToWithdraw", withdraw));
+  withdraw.addEventListener("click", () => showOwn(askToWithdraw, withdraw));
   button.addEventListener("click", () =>
-    known.own ? showOwn("openOffer", button) : pay(),
+    known.own ? showOwn(openOffer, button) : pay(),
   );
   store.onChange(draw);
   const isWanted = () => !document.hidden && LIVE.includes(saying.kind);

@@ -5,6 +5,7 @@
 import { clockText, countText, sideText, textFor } from "../../texts.js";
 import { byId, copyTemplate, download, make, makeButton, put } from "../../ui/dom.js";
 import { ask, FieldError, say } from "../../ui/forms.js";
+import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive, WalletError } from "../../wallet/records.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
@@ -21,11 +22,6 @@ const MODE = { mode: "readwrite" };
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
 const MAY_BE_GIVEN =
   "Links that may have been handed out since this backup count as handed out.";
-
-// Nothing of it is needed to list deeds. Exported apart: what a statement that begins
-// with `export` names is preloaded.
-const loadFile = () => import("../../wallet/file.js");
-export { loadFile };
 
 /**
  * @typedef {{wallet: import("../../wallet/wallet.js").Wallet}} Tools
@@ -115,7 +111,6 @@ function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
       }
       if (value !== again.value)
         throw new FieldError(again, "The two are not the same.");
-      const { makeMaterial } = await loadFile();
       await writeFile(wallet, makeMaterial(value));
     },
   });
@@ -149,7 +144,6 @@ async function pickFile() {
 /** Write a file whole, or download one; one tab after the other. */
 function write(wallet, material, file) {
   return navigator.locks.request("deeds-backup", async () => {
-    const { exportWallet } = await loadFile();
     const text = await exportWallet(await wallet.exportRecords(), material);
     if (text.length > FILE_BYTES_MAX)
       throw new WalletError("full", "Too much for one backup file.");
@@ -216,7 +210,6 @@ async function readFile(wallet, field, passphrase) {
   const text = await file.text().catch(() => {
     throw new FieldError(field, "The browser cannot read this file.");
   });
-  const { importWallet } = await loadFile();
   const records = await importWallet(text, passphrase.value).catch((error) => {
     const isItsPassphrase = error.name === "WrongPassphraseError";
     throw new FieldError(isItsPassphrase ? passphrase : field, textFor(error));

@@ -17,6 +17,7 @@ import { isShown, makeMark, markText, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
 import { partsOf } from "../../wallet/offers.js";
+import { openCodes } from "./show_code.js";
 
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */
 
@@ -93,14 +94,9 @@ function deedRow({ itemId }, tools) {
   return { element, update };
 }
 
-const loadCodes = () => import("./show_code.js");
-export { loadCodes };
-
 /** Show the codes of what is held of a deed. */
 export const openCode = ({ itemId }, opener, tools) =>
-  loadCodes()
-    .then(({ openCodes }) => openCodes(itemId, opener, tools))
-    .catch(sayError);
+  openCodes(itemId, opener, tools).catch(sayError);
 
 function showPicture(picture, item) {
   const { image = "" } = metadataOf(item);

@@ -7,14 +7,22 @@ import { nameOf } from "../../ui/card.js";
 import { findOrigins, wasHere } from "../../ui/origin.js";
 import { byId, copyTemplate, put } from "../../ui/dom.js";
 import { onceAtATime, say, showMissing } from "../../ui/forms.js";
-import * as holdings from "../../wallet/holdings.js";
+import {
+  historyOf,
+  holdingOf,
+  holdingWanted,
+  SUMMARIES_WANTED,
+  summariesOf,
+} from "../../wallet/holdings.js";
 import { keysOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
-import { backups, backupWriter, drawBackup, loadFile } from "./backup_forms.js";
-import { deedList, historyView, loadCodes } from "./lists.js";
+import { backups, backupWriter, drawBackup } from "./backup_forms.js";
+import { deedPage } from "./deed_view.js";
+import { deedList, historyView } from "./lists.js";
 import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
 import { makeLooker } from "./looking.js";
+import { offersView } from "./offers_view.js";
 
 const openedAt = Date.now();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */
@@ -60,14 +68,14 @@ function viewNow() {
  * What each view shows of the store, as little as it can; all want what is under way.
  */
 const READINGS = {
-  list: () => [holdings.SUMMARIES_WANTED, holdings.summariesOf],
+  list: () => [SUMMARIES_WANTED, summariesOf],
   deed(itemId) {
     const look = (slices) => {
-      const holding = holdings.holdingOf(slices, itemId);
+      const holding = holdingOf(slices, itemId);
       const isHere = !holding.isOver || slices.outputs.list({ itemId }).some(wasHere);
       return isHere || holding.item ? [{ ...holding, isHere }] : [];
     };
-    return [holdings.holdingWanted(itemId), look];
+    return [holdingWanted(itemId), look];
   },
   offers: () => [{ operations: "all" }, () => []],
   history: () => [{ operations: "all" }, () => []],
@@ -92,7 +100,7 @@ function read(store, { name, itemId }) {
     }));
     const taken = openKeys.flatMap((key) => operations.get(key) ?? []).filter(isTaken);
     openKeys = keysOf(operations.list(open));
-    const past = wanted.operations === "all" ? holdings.historyOf(slices) : [];
+    const past = wanted.operations === "all" ? historyOf(slices) : [];
     return { past, taken, begun: operations.list(begun) };
   });
 }
@@ -128,7 +136,7 @@ function drawer(opened) {
     if (name === "list") drawDeeds(summaries);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
-    if (name === "offers") drawOffers ??= (await loadOffers()).offersView(tools);
+    if (name === "offers") drawOffers ??= offersView(tools);
     if (name === "offers") drawOffers(past);
     if (name === "history") drawHistory(past);
     if (isEntering) enter(view, shown);
@@ -137,14 +145,7 @@ function drawer(opened) {
   };
 }
 
-/**
- * Most of the scripts are for the page of a deed: the list is there before they have
- * come.
- */
-const loadDeedView = () => import("./deed_view.js");
 const noDeed = () => ({ element: copyTemplate("no-deed-template") });
-
-const loadOffers = () => import("./offers_view.js");
 
 function deedPlace(tools) {
   let open = null;
@@ -155,7 +156,6 @@ function deedPlace(tools) {
   }
 
   async function draw(itemId, holding) {
-    const { deedPage } = await loadDeedView();
     const make = () => (holding ? deedPage(itemId, tools) : noDeed());
     const key = holding ? itemId : `no ${itemId}`;
     if (open?.key !== key) show({ key, ...make() });
@@ -219,13 +219,7 @@ async function start(opened) {
   backups({ wallet, itemOf, onRestored });
   await redraw();
   listen(opened, look);
-  // All of it is here before it is asked for, so that it works without a network.
-  const whenIdle = window.requestIdleCallback ?? setTimeout;
-  if (summaries.length || openKeys.length)
-    whenIdle(() =>
-      Promise.allSettled([loadDeedView(), loadCodes(), loadOffers(), askToKeep()]),
-    );
-  whenIdle(() => loadFile().catch(() => {}));
+  if (summaries.length || openKeys.length) askToKeep();
 }
 
 /** Do what a button is for, once at a time. */
