@@ -33,7 +33,7 @@ for (const fate of ["lost", "answer lost", "late"]) {
     assert.ok(first.problem instanceof NoAnswerError);
     assert.deepEqual(amountsByState(ground.store), BEGUN);
     await assert.rejects(ground.wallet.send(ground.itemId, 1), {
-      message: "These units are on their way, in this or another tab.",
+      message: "It is on its way, in this tab or another.",
     });
     const [finished] = await ground.wallet.finishBegun();
     ground.service.deliverLate();

@@ -1,6 +1,6 @@
 // Amounts of units: whole numbers from 1 to what every reader of JSON sees exactly.
 
-import { formatAmount, ngettext } from "./gettext.js";
+import { formatAmount, gettext, ngettext } from "./gettext.js";
 
 /** In units. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
@@ -24,9 +24,10 @@ export function parseAmount(text) {
     ? typed.replaceAll(",", "")
     : typed;
   if (!/^0*[1-9][0-9]*$/.test(digits))
-    throw new AmountError("Enter a whole number, 1 or more.");
+    throw new AmountError(gettext("Enter a whole number, 1 or more."));
   const amount = Number(digits);
-  if (!isAmount(amount)) throw new AmountError(`Enter at most ${MOST}.`);
+  if (!isAmount(amount))
+    throw new AmountError(gettext("Enter at most {most}.", { most: MOST }));
   return amount;
 }
 
@@ -41,7 +42,10 @@ export function sumOf(amounts) {
     // Both are at most 2**53 - 1, so that a sum above that is never rounded to below
     // it.
     sum += amount;
-    if (sum > AMOUNT_MAX) throw new AmountError(`Together they are more than ${MOST}.`);
+    if (sum > AMOUNT_MAX)
+      throw new AmountError(
+        gettext("Together they are more than {most}.", { most: MOST }),
+      );
   }
   return sum;
 }

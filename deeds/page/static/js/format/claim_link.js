@@ -3,6 +3,7 @@
 // but letters and digits of it is escaped, so that what others have put behind a link
 // is never taken for a part of it.
 
+import { gettext } from "./gettext.js";
 import { isUnit } from "./amounts.js";
 import {
   isStrongSecret,
@@ -18,13 +19,14 @@ import {
  *   are empty where it names none
  */
 
-const CUT_TEXT = "This link is cut off. Ask for it again.";
-const CAPITALS_TEXT = "This link was put into capitals. Ask for it again.";
-const TWO_DEEDS_TEXT = "This link names two deeds. Ask for another.";
-const NOTHING_TEXT = "There is no claim link in this text.";
-const NO_ITEM_TEXT =
-  "There is no deed in this text. Paste a link to it, or its item id.";
-const TWO_ITEMS_TEXT = "This text names two deeds. Paste one link.";
+const CUT_TEXT = gettext("This link is cut off. Ask for it again.");
+const CAPITALS_TEXT = gettext("This link was put into capitals. Ask for it again.");
+const TWO_DEEDS_TEXT = gettext("This link names two deeds. Ask for another.");
+const NOTHING_TEXT = gettext("There is no claim link in this text.");
+const NO_ITEM_TEXT = gettext(
+  "There is no deed in this text. Paste a link to it, or the address of its page.",
+);
+const TWO_ITEMS_TEXT = gettext("This text names two deeds. Paste one link.");
 
 /**
  * Of what stands before the item id, and of what follows it: no service takes longer

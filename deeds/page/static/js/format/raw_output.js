@@ -5,6 +5,7 @@
 // service knows that a machine made it. The characters are lower-case Crockford base32,
 // five bits each.
 
+import { gettext } from "./gettext.js";
 import { AMOUNT_MAX } from "./amounts.js";
 
 /** In characters. */
@@ -12,7 +13,7 @@ export const SECRET_LENGTH_MAX = 32;
 
 // Split at the first two dots.
 const FORM = /^\+([^.]*)\.(deed_[^.]*)\.(.*)$/s;
-const FORM_TEXT = "This is no raw output: +amount.deed_id.secret";
+const FORM_TEXT = gettext("This is no raw output: +amount.deed_id.secret");
 // With the flag u this finds lone surrogates only: they have no UTF-8 form.
 const SURROGATE = /[\ud800-\udfff]/u;
 
@@ -43,10 +44,12 @@ export function checkSecret(secret) {
   // Two units at most are a code point: what is longer need not be counted.
   const isShort = secret.length <= 2 * SECRET_LENGTH_MAX;
   if (!secret || !isShort || [...secret].length > SECRET_LENGTH_MAX) {
-    throw new RawOutputError(`A secret has 1 to ${SECRET_LENGTH_MAX} characters.`);
+    throw new RawOutputError(
+      gettext("A secret has 1 to {most} characters.", { most: SECRET_LENGTH_MAX }),
+    );
   }
   if (SURROGATE.test(secret))
-    throw new RawOutputError("The secret has an invalid character.");
+    throw new RawOutputError(gettext("The secret has an invalid character."));
   return secret;
 }
 
@@ -54,7 +57,7 @@ function parseAmountPart(text) {
   if (!/^[1-9][0-9]*$/.test(text)) throw new RawOutputError(FORM_TEXT);
   const amount = Number(text);
   if (amount > AMOUNT_MAX)
-    throw new RawOutputError("This is more than a deed can hold.");
+    throw new RawOutputError(gettext("This is more than a deed can hold."));
   return amount;
 }
 

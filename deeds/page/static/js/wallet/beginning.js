@@ -2,6 +2,7 @@
 // secrets and the whole request are written down, before anything is sent. Pure:
 // changes a draft only.
 
+import { gettext } from "../format/gettext.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
 import { itemIdOf, keyOf, unitsOf, WalletError } from "./records.js";
@@ -91,7 +92,7 @@ function claim(draft, plan) {
   if (record?.state === "spent") throw spent(record);
   const isOurs = record?.state === "held" || record?.state === "offered";
   if (isOurs && !(atDoor && isFree(record))) {
-    throw new WalletError("already_held", "You hold these units already.");
+    throw new WalletError("already_held", gettext("You have this already."));
   }
   if (record?.state === "given" && !atDoor)
     return takeBack(draft, { outputKeys: [outputKey] });
@@ -124,7 +125,7 @@ function split(draft, { outputKey, amounts, arrayMax }) {
   const input = mine(draft, outputKey, "held");
   const rest = amounts.reduce((left, amount) => left - amount, input.amount);
   if (rest < 0)
-    throw new WalletError("not_enough", "The parts are more than there is.");
+    throw new WalletError("not_enough", gettext("The parts are more than there is."));
   const all = rest ? [...amounts, rest] : amounts;
   checkCount(all, arrayMax);
   return { kind: "split", inputs: [input], made: all.map((amount) => ({ amount })) };
@@ -170,7 +171,7 @@ function merge(draft, { itemId, arrayMax }) {
     .sort((one, other) => one.amount - other.amount)
     .slice(0, arrayMax);
   if (inputs.length < 2)
-    throw new WalletError("nothing_to_merge", "There is nothing to merge.");
+    throw new WalletError("nothing_to_merge", gettext("There is nothing to merge."));
   return { kind: "merge", ...joined(inputs) };
 }
 
@@ -248,15 +249,17 @@ function mine(draft, key, state) {
   if (UNDER_WAY.includes(output?.state)) throw busy();
   if (output?.state !== state) {
     if (state === "held")
-      throw new WalletError("not_held", "These units are no longer here.");
+      throw new WalletError("not_held", gettext("It is no longer here."));
     const claimed = output?.isUnclear
-      ? "Already claimed, or moved by another copy of this wallet."
-      : "Already claimed.";
-    const why = output?.spentElsewhere ? claimed : "These units are not handed out.";
+      ? gettext("Already claimed, or moved by another copy of this wallet.")
+      : gettext("Already claimed.");
+    const why = output?.spentElsewhere
+      ? claimed
+      : gettext("This link is not handed out.");
     throw new WalletError("not_given", why);
   }
   if (output.collectedAt)
-    throw new WalletError("collected", "These units came in at the door.");
+    throw new WalletError("collected", gettext("This came in at the door."));
   if (output.each) throw inTheMaking();
   return output;
 }
@@ -264,18 +267,25 @@ function mine(draft, key, state) {
 function busy(at = null) {
   return new WalletError(
     "busy",
-    "These units are on their way, in this or another tab.",
+    gettext("It is on its way, in this tab or another."),
     at,
   );
 }
 
 const inTheMaking = () =>
-  new WalletError("busy", "These units are being made into links.");
+  new WalletError("busy", gettext("It is being made into links."));
 
 function spent({ spentElsewhere, changedAt }) {
   return spentElsewhere
-    ? new WalletError("spent_elsewhere", "This link was used already. Ask the sender.")
-    : new WalletError("already_spent", "Already claimed in this browser.", changedAt);
+    ? new WalletError(
+        "spent_elsewhere",
+        gettext("This link was used already. Ask the sender."),
+      )
+    : new WalletError(
+        "already_spent",
+        gettext("Already claimed in this browser."),
+        changedAt,
+      );
 }
 
 /**
@@ -312,7 +322,7 @@ export function checkRoom(parts, countMax) {
   if (parts.length <= countMax) return;
   throw new WalletError(
     "too_many",
-    "These units are in too many parts. Take fewer at a time.",
+    gettext("It is in too many parts. Take fewer at a time."),
   );
 }
 
@@ -339,7 +349,7 @@ function notEnough(draft, itemId, amount, free) {
     return inTheMaking();
   }
   if (isEnough(draft.outputs.list({ itemId, state: "offered" }))) {
-    return new WalletError("offered", "These units are in an open offer.");
+    return new WalletError("offered", gettext("It is in an open offer."));
   }
-  return new WalletError("not_enough", "You do not hold that many units.");
+  return new WalletError("not_enough", gettext("You do not have that many."));
 }

@@ -3,6 +3,7 @@
 // changed. Somebody who knows its passphrase may have written anything into it, and
 // what is taken in is sent and shown: so each record is checked.
 
+import { gettext } from "../format/gettext.js";
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { isItem as isItemOfService, isOfferId } from "./api.js";
@@ -29,8 +30,9 @@ const TARGET_STATES = ["held", "given"];
 const OPERATION_STATES = ["begun", "open", "done", "refused"];
 const KINDS = ["mint", "claim", "send", "split", "merge", "takeBack", "withdraw"];
 const MAKINGS = ["ask", "trade"];
-const DAMAGED =
-  "This file is damaged: a part of it was changed or is missing. Use another copy of it.";
+const DAMAGED = gettext(
+  "This file is damaged: a part of it was changed or is missing. Use another copy of it.",
+);
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The passphrase does not open the file; or, of an older one, it was changed. */
@@ -40,8 +42,8 @@ export class WrongPassphraseError extends Error {
   constructor(isChecked) {
     super(
       isChecked
-        ? "The passphrase does not open this file."
-        : "The passphrase is wrong, or the file was changed.",
+        ? gettext("The passphrase does not open this file.")
+        : gettext("The passphrase is wrong, or the file was changed."),
     );
   }
 }
@@ -114,7 +116,9 @@ export async function importWallet(text, passphrase) {
     const older = isChecked ? {} : { seeds: [], numbers: [] };
     return readRecords({ ...records, ...older, outputs });
   } catch {
-    throw new NotAWalletFileError("The file opens, but what it holds is no wallet.");
+    throw new NotAWalletFileError(
+      gettext("The file opens, but what it holds is no wallet."),
+    );
   }
 }
 
@@ -123,12 +127,14 @@ async function readFile(text) {
   const { data, ...head } = file;
   if (!text.includes(FORMAT)) {
     throw new NotAWalletFileError(
-      text.trim() ? "This is not a backup file." : "This file is empty.",
+      text.trim()
+        ? gettext("This is not a backup file.")
+        : gettext("This file is empty."),
     );
   }
   if (head.version > VERSION) {
     throw new NotAWalletFileError(
-      "This file was made by a newer page. Use that to read it.",
+      gettext("This file was made by a newer page. Use that to read it."),
     );
   }
   const isWhole = head.format === FORMAT && [1, 2, 3, VERSION].includes(head.version);
@@ -140,7 +146,7 @@ async function readFile(text) {
   const isBounded = iterations >= ITERATIONS_MIN && iterations <= ITERATIONS_MAX;
   const isKnown = hasFields(kdf, KDF) && hasFields(cipher, CIPHER);
   if (!isKnown || !isBounded || !Number.isSafeInteger(iterations)) {
-    throw new NotAWalletFileError("This file is encrypted in an unknown way.");
+    throw new NotAWalletFileError(gettext("This file is encrypted in an unknown way."));
   }
   try {
     const [salt, iv, sealed] = [kdf.salt, cipher.iv, data].map(fromBase64);

@@ -2,6 +2,7 @@
 // wallet of another seed that was taken in, has moved units since. Each secret that it
 // may have used is asked for, until there are no more (part 4 of the contract).
 
+import { gettext } from "../format/gettext.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, ProblemError } from "./api.js";
 import { LINK_NUMBER_MAX, nextNumber } from "./links.js";
@@ -28,7 +29,7 @@ const PASSED_OVER = new Set(["unknown_item", "item_not_found", "scheme_unavailab
 /** What the service answers cannot be true. */
 export class FindingError extends Error {
   name = "FindingError";
-  message = "The service’s answer does not add up. Nothing was changed.";
+  message = gettext("The service’s answer does not add up. Nothing was changed.");
 }
 
 /**

@@ -3,7 +3,7 @@
 // nothing but its own verb. Pure: changes a draft only.
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
-import { formatAmount } from "../format/gettext.js";
+import { formatAmount, gettext } from "../format/gettext.js";
 import { WalletError } from "./records.js";
 
 /** More links than anybody makes; what is counted on from here stays exact. */
@@ -27,14 +27,18 @@ export function isFree({ state, unknown, collectedAt, each }) {
 
 /** @throws {AmountError} it is no amount. */
 export function checkAmount(amount) {
-  if (!isAmount(amount)) throw new AmountError("Enter a whole number, 1 or more.");
+  if (!isAmount(amount))
+    throw new AmountError(gettext("Enter a whole number, 1 or more."));
   return amount;
 }
 
 /** @throws {WalletError} there is no part, or more than the service takes at once. */
 export function checkCount(parts, most) {
   if (parts.length && parts.length <= most) return;
-  throw new WalletError("too_many", `From 1 to ${most} parts at once.`);
+  throw new WalletError(
+    "too_many",
+    gettext("From 1 to {most} parts at once.", { most }),
+  );
 }
 
 /** @param {Links} links @throws {AmountError | WalletError} they cannot be made. */
@@ -42,7 +46,7 @@ export function checkLinks({ count, each }) {
   if (checkAmount(count) > LINKS_COUNT_MAX) {
     throw new WalletError(
       "too_many",
-      `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`,
+      gettext("At most {most} links at once.", { most: formatAmount(LINKS_COUNT_MAX) }),
     );
   }
   sumOf(Array(count).fill(checkAmount(each)));
@@ -62,7 +66,7 @@ export function linkParts({ count, each, from = 1, of = from + count - 1 }, room
   const parts = Array.from({ length: readyCount }, (_, place) => part(place));
   const left = count - readyCount;
   if (left > 1 && room < 2)
-    throw new WalletError("too_many", "There is room for one part only.");
+    throw new WalletError("too_many", gettext("There is room for one part only."));
   return left ? [...parts, { ...part(readyCount), amount: left * each, each }] : parts;
 }
 
@@ -95,7 +99,7 @@ export function giveOut(draft, keys, now) {
   const known = keys.flatMap((key) => draft.outputs.get(key) ?? []);
   const links = known.filter(({ state }) => state === "given");
   if (keys.length && !links.length) {
-    throw new WalletError("not_held", "These units are no longer here to hand out.");
+    throw new WalletError("not_held", gettext("It is no longer here to hand out."));
   }
   return links;
 }
@@ -106,7 +110,7 @@ export function setNote(draft, key, text) {
   if (!isNote(note)) {
     throw new WalletError(
       "too_long",
-      `A note has at most ${NOTE_LENGTH_MAX} characters.`,
+      gettext("A note has at most {most} characters.", { most: NOTE_LENGTH_MAX }),
     );
   }
   draft.changeOutput(key, { note: note || undefined });
@@ -127,7 +131,7 @@ export function checkUnit(text) {
   if (!text || clean(text) === "" || unitOf(text)) return unitOf(text);
   throw new WalletError(
     "invalid_unit",
-    "A word for a unit has at most 20 letters, and no digits.",
+    gettext("A word for a unit has at most 20 letters, and no digits."),
   );
 }
 

@@ -3,6 +3,7 @@
 // again, or that may have been since a file was written, and no operation that surely
 // ended is begun again. Pure.
 
+import { gettext } from "../format/gettext.js";
 import { LINK_NUMBER_MAX } from "./links.js";
 import {
   existing,
@@ -99,7 +100,7 @@ function mergeSeeds(
   }
   const all = new Set([...draft.slices.seeds.list(), ...seeds].map(({ key }) => key));
   if (all.size > SEEDS_MAX)
-    throw new WalletError("full", "Too many wallets are joined here already.");
+    throw new WalletError("full", gettext("Too many wallets are joined here already."));
   for (const { key, createdAt } of seeds) {
     const seed = { key, createdAt, isOwn: key === newOwn || undefined };
     const isKnown = hasFields(draft.slices.seeds.get(key) ?? {}, {

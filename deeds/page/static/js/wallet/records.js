@@ -26,6 +26,8 @@
 // `mayBeGiven` counts as handed out because it may have been since a backup. What is
 // held and whose code was shown, at a door, has `shownAt`.
 
+import { gettext } from "../format/gettext.js";
+
 /**
  * @typedef {{
  *   id: string, total: number, metadata?: string | null, key?: string, unit?: string,
@@ -276,7 +278,7 @@ export class Draft {
     if (this.outputs.get(record.key)) {
       throw new WalletError(
         "used_secret",
-        "This secret was used for this deed before.",
+        gettext("This secret was used for this deed before."),
       );
     }
     this.put("outputs", record);

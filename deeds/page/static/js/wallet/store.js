@@ -6,6 +6,7 @@
 // browser commits it too soon: so what is wanted is read first, and what decides is a
 // plain function.
 
+import { gettext } from "../format/gettext.js";
 import { fromVersion, KINDS, load, WalletError } from "./records.js";
 import { newSeed } from "./seeds.js";
 
@@ -18,13 +19,15 @@ const INDEXED_KINDS = ["outputs", "operations"];
 
 /** Messages for people, by the browser's name for what it cannot do. */
 const TEXTS = {
-  QuotaExceededError:
+  QuotaExceededError: gettext(
     "This device has no room left to keep it. Make some, then reload this page.",
-  InvalidStateError: "This page is out of date. Reload it.",
-  VersionError: "A newer page has been here. Reload this one.",
-  blocked: "Close the other tabs of this page, then reload it.",
-  unavailable:
+  ),
+  InvalidStateError: gettext("This page is out of date. Reload it."),
+  VersionError: gettext("A newer page has been here. Reload this one."),
+  blocked: gettext("Close the other tabs of this page, then reload it."),
+  unavailable: gettext(
     "This browser keeps nothing for this page. A private window or a setting may be the reason.",
+  ),
 };
 
 /** The browser cannot keep what it should. */
