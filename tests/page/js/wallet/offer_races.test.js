@@ -42,6 +42,24 @@ async function market() {
 }
 
 /**
+ * Somebody who holds 3 units of a deed in one part and asks for 2, and two people who
+ * hold 2 of it.
+ */
+async function till() {
+  const maker = await walletHolding(3, 4);
+  const { service, itemId } = maker;
+  const [buyer, rival] = [makerOn(service), makerOn(service)];
+  for (const { wallet } of [buyer, rival]) await wallet.claim(await linkFrom(maker, 2));
+  const { operation } = await maker.offers.ask({
+    itemId,
+    amount: 2,
+    expiresInS: WEEK_S,
+  });
+  const offer = await service.api().offer(operation.offerId);
+  return { service, maker, buyer, rival, operation, offer };
+}
+
+/**
  * Open each wallet once more, and after its time; fail unless every unit is held once,
  * and the offer has ended.
  */
@@ -108,29 +126,36 @@ const PAIRS = {
   ],
 };
 
-for (const fates of [[], ["answer lost"], ["lost", "answer lost", "refused"]]) {
-  for (const [name, [one, other, ends]] of Object.entries(PAIRS)) {
-    test(`an offer moves everything once or nothing: ${name}, ${fates.join() || "all answered"}`, async () => {
-      const found = new Set();
-      await inSomeOrders(60, async (choose) => {
-        const ground = await market();
-        const turns = new Turns();
-        const act = ([name_, verb], who) => {
-          const left = [...fates];
-          const fate = (request) => (request === "check" ? "answered" : left.shift());
-          return verb(tabOf(ground[name_], turns, who, fate), ground);
-        };
+const GROUNDS = { trade: market, request: till };
+const FATES = [[], ["answer lost"], ["lost", "answer lost", "refused"]];
+const ALL = Object.keys(GROUNDS).flatMap((kind) =>
+  FATES.flatMap((fates) =>
+    Object.entries(PAIRS).map(([name, pair]) => ({ kind, fates, name, pair })),
+  ),
+);
 
-        const ended = await turns.run([act(one, "a"), act(other, "b")], choose);
+for (const { kind, fates, name, pair } of ALL) {
+  const [one, other, ends] = pair;
+  test(`a ${kind} moves everything once or nothing: ${name}, ${fates.join() || "all answered"}`, async () => {
+    const found = new Set();
+    await inSomeOrders(60, async (choose) => {
+      const ground = await GROUNDS[kind]();
+      const turns = new Turns();
+      const act = ([name_, verb], who) => {
+        const left = [...fates];
+        const fate = (request) => (request === "check" ? "answered" : left.shift());
+        return verb(tabOf(ground[name_], turns, who, fate), ground);
+      };
 
-        const isExpected = ({ reason }) =>
-          !reason || reason instanceof WalletError || reason.name === "NoAnswerError";
-        for (const each of ended) assert.ok(isExpected(each), each.reason);
-        found.add(await assertEndsWell(ground));
-      });
-      for (const end of found) assert.ok(ends.includes(end), end);
+      const ended = await turns.run([act(one, "a"), act(other, "b")], choose);
+
+      const isExpected = ({ reason }) =>
+        !reason || reason instanceof WalletError || reason.name === "NoAnswerError";
+      for (const each of ended) assert.ok(isExpected(each), each.reason);
+      found.add(await assertEndsWell(ground));
     });
-  }
+    for (const end of found) assert.ok(ends.includes(end), end);
+  });
 }
 
 test("two tabs that finish one making make one offer", async () => {

@@ -12,10 +12,13 @@ import {
 import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
+  assertAllIsHere,
   beginTrade,
+  copyOf,
   endOf,
   fatesOf,
   hasCode,
+  linkFrom,
   makerOn,
   now,
   openTrade,
@@ -324,13 +327,80 @@ test("a request that was said to have ended and is paid after all is found by a 
   assert.deepEqual(amountsByState(shop.store), { held: [5] });
 });
 
-test("a withdraw of a request says that it only ends by its time", async () => {
-  const [one] = await people([5]);
-  const { operation } = await one.offers.ask({ itemId: one.itemId, amount: 5 });
+/** Return a shop that holds these amounts and asks for 5 more, and a customer. */
+async function askingShop(...amounts) {
+  const [shop, customer] = await people([...amounts, 5], []);
+  const { itemId } = shop;
+  await customer.wallet.claim(await linkFrom(shop, 5));
+  await shop.wallet.checkStates();
+  const asked = await shop.offers.ask({ itemId, amount: 5 });
+  return { shop, customer, key: asked.operation.key, offer: await seen(shop, asked) };
+}
 
-  await assert.rejects(one.offers.withdraw(operation.key), hasCode("not_open"));
+test("a request that is withdrawn can no longer be paid, and nothing is lost by that", async () => {
+  const { shop, customer, key, offer } = await askingShop(3, 2);
 
-  assert.equal(operationIn(one.store, operation.key).state, "open");
+  const { operation } = await shop.offers.withdraw(key);
+
+  assert.deepEqual([operation.kind, operation.state], ["withdraw", "done"]);
+  assert.deepEqual(endOf({ operation: operationIn(shop.store, key) }), [
+    "refused",
+    "offer_withdrawn",
+  ]);
+  assert.deepEqual(amountsByState(shop.store).held, [2, 3]);
+  assertAllIsHere(shop.service, shop.store, customer.store);
+  const late = await customer.offers.complete(offer);
+  assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
+  await assert.rejects(shop.offers.withdraw(key), hasCode("not_open"));
+});
+
+test("a request that was paid before its withdraw is paid, and what that took stays", async () => {
+  const { shop, customer, key, offer } = await askingShop(3);
+  await customer.offers.complete(offer);
+
+  const late = await shop.offers.withdraw(key);
+
+  assert.deepEqual(endOf(late), ["refused", "used_secret"]);
+  assert.equal(operationIn(shop.store, key).state, "done");
+  assert.deepEqual(amountsByState(shop.store).held, [3, 5]);
+});
+
+test("who holds nothing of what a request asks for is told until when it can be paid", async () => {
+  const { shop, asked } = await asking();
+  const { key, expiresAt } = asked.operation;
+
+  await assert.rejects(
+    shop.offers.withdraw(key),
+    (error) => hasCode("nothing_held")(error) && error.at === expiresAt,
+  );
+
+  assert.equal(operationIn(shop.store, key).state, "open");
+});
+
+test("a request whose withdraw was carried out unseen ends with the next round", async () => {
+  const { shop, customer, key, offer } = await askingShop(3);
+  const unlucky = swapsMeeting(shop, "answer lost");
+  const first = await offersOf(unlucky).withdraw(key);
+  assert.equal(first.operation.state, "begun");
+
+  await shop.wallet.finishBegun();
+  await shop.wallet.checkRound();
+
+  assert.equal(operationIn(shop.store, key).code, "offer_withdrawn");
+  const late = await customer.offers.complete(offer);
+  assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
+  assertAllIsHere(shop.service, shop.store, customer.store);
+});
+
+test("another copy of the wallet finds what a withdraw made of a request", async () => {
+  const { shop, customer, key } = await askingShop(3);
+  const copy = await copyOf(shop);
+  await shop.offers.withdraw(key);
+
+  await copy.wallet.finish(key);
+
+  assert.equal(operationIn(copy.store, key).code, "offer_withdrawn");
+  assertAllIsHere(shop.service, copy.store, customer.store);
 });
 
 test("an offer that expires while its withdraw is under way gives back what it put in", async () => {

@@ -5,7 +5,7 @@
 import { gettext } from "../format/gettext.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
-import { itemIdOf, keyOf, unitsOf, WalletError } from "./records.js";
+import { itemIdOf, keyOf, keysOf, unitsOf, WalletError } from "./records.js";
 import { numbersWanted } from "./seeds.js";
 
 const UNDER_WAY = ["coming", "leaving"];
@@ -25,7 +25,7 @@ const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
  * Return what a rule looks at: the outputs it names or what rests of items, and what is
  * made.
  */
-export function beginningWanted(rule, { key, outputKey, secrets, ...plan }) {
+export function beginningWanted(rule, { key, outputKey, offerKey, secrets, ...plan }) {
   const { outputKeys = outputKey ? [outputKey] : [] } = plan;
   const { itemId = itemIdOf(outputKeys[0] ?? ""), itemIds = [itemId] } = plan;
   if (rule === "mint") return { operations: [key] };
@@ -35,7 +35,7 @@ export function beginningWanted(rule, { key, outputKey, secrets, ...plan }) {
   const named = outputKeys.length ? outputKeys : all;
   const fresh = secrets.keysOf(itemIds);
   return {
-    operations: [key, { state: "begun" }],
+    operations: [key, offerKey, { state: "begun" }],
     outputs: rule === "links" ? { itemId } : [...named, ...fresh],
     items: itemIds,
     seeds: "all",
@@ -43,6 +43,7 @@ export function beginningWanted(rule, { key, outputKey, secrets, ...plan }) {
     // an open offer.
     next: (slices) => ({
       operations: outputKeys.map((each) => slices.outputs.get(each)?.operation),
+      outputs: keysOf(slices.operations.get(offerKey)?.outputs ?? []),
       numbers: numbersWanted(slices, itemIds),
     }),
   };

@@ -136,6 +136,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
   async function gatherFor(operation, code, spent) {
     const { key: refusedKey, atDoor, inputs, outputs } = operation;
     const lost = inputs.filter((key) => spent.has(key));
+    if (code === "offer_void" && (await isMade(operation))) return [];
     if (code === "used_secret" || code === "offer_void") {
       const named = [...keysOf(outputs), ...inputs];
       const branches = atDoor ? ["kept"] : undefined;
@@ -147,6 +148,10 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     }
     return atDoor ? [] : gatherAll(lost, () => ({ refusedKey }));
   }
+
+  /** Return whether what an offer waits for is here: it was withdrawn in this browser. */
+  const isMade = async ({ outputs }) =>
+    (await readOutputs(store, keysOf(outputs))).some(({ state }) => state !== "coming");
 
   /** Return what is found of these outputs' items; of what does not add up, nothing. */
   async function gatherAll(keys, optionsOf) {
@@ -369,17 +374,20 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
 
   /**
    * Settle the open offers that should have ended: by their time, or because an input
-   * is spent.
+   * is spent, or an output made by a withdraw.
    */
   async function endDue() {
     const open = await recordsIn("operations", "open");
-    const put = await readOutputs(
-      store,
-      open.flatMap(({ inputs }) => inputs),
-    );
-    const spent = new Set(keysOf(put.filter(({ state }) => state === "spent")));
-    const isDue = ({ expiresAt, inputs }) =>
-      now() >= expiresAt + COMMIT_MS || inputs.some((input) => spent.has(input));
+    const named = open.flatMap(({ inputs, outputs }) => [
+      ...inputs,
+      ...keysOf(outputs),
+    ]);
+    const known = await readOutputs(store, named);
+    const stateOf = new Map(known.map(({ key, state }) => [key, state]));
+    const isDue = ({ expiresAt, inputs, outputs }) =>
+      now() >= expiresAt + COMMIT_MS ||
+      inputs.some((key) => stateOf.get(key) === "spent") ||
+      outputs.some(({ key }) => stateOf.get(key) !== "coming");
     return endEach(open.filter(isDue).slice(0, DUE_MAX));
   }
 

@@ -2,7 +2,8 @@
 // something; a completion is the other half of somebody's. For the pages that make or
 // show offers.
 
-import { parseRawOutput } from "../format/raw_output.js";
+import { gettext } from "../format/gettext.js";
+import { formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { checkRoom, chooseOutputs, joined } from "./beginning.js";
 import { checkAmount } from "./links.js";
 import { WalletError } from "./records.js";
@@ -68,19 +69,22 @@ export function offersOf(wallet) {
     },
 
     /**
-     * Take back what a trade put in; its making has ended then too. Where somebody
-     * completed it first, the outcome is refused and the trade is done.
-     * @param {string} key of the trade's operation
+     * End an offer of ours: a trade gets back what it put in, and the secret that a
+     * request waits for is used. Where somebody completed it first, the outcome is
+     * refused and the offer is done.
+     * @param {string} key of the offer's operation
      * @returns {Promise<Outcome>} of the withdraw
-     * @throws {WalletError} `not_open`: it has ended, or is an ask, which only ends by its time
+     * @throws {WalletError} `not_open`: it has ended; `nothing_held`: this request can be
+     *   paid until the time `at`
      */
     async withdraw(key) {
-      const trading = await wallet.operationOf(key);
-      if (trading.state !== "open" || !trading.inputs.length) throw notOpen();
-      const outcome = await wallet.carryOut(withdraw, {
-        outputKeys: trading.inputs,
-      });
-      if (outcome.operation.state === "done") await wallet.finish(key);
+      const making = await wallet.operationOf(key);
+      if (making.state !== "open") throw notOpen();
+      const { itemId, inputs } = making;
+      const outcome = await (inputs.length
+        ? wallet.carryOut(withdraw, { outputKeys: inputs })
+        : wallet.carryOut(withdrawAsk, { itemId, offerKey: key, isOnce: true }));
+      if (outcome.operation.state !== "begun") await wallet.finish(key);
       return outcome;
     },
   };
@@ -136,6 +140,51 @@ function withdraw(draft, { outputKeys }) {
   if (busy) return { begun: draft.operations.get(busy.operation) };
   if (inputs.some(({ state }) => state !== "offered")) throw notOpen();
   return { kind: "withdraw", ...joined(inputs) };
+}
+
+/**
+ * Swap a part that is held to the secret that a request waits for: the service carries
+ * out this or a payment, and never both.
+ */
+function withdrawAsk(draft, { offerKey, key: operation, now, arrayMax }) {
+  const asking = draft.operations.get(offerKey);
+  const { itemId, amount, outputs, body, expiresAt } = asking;
+  const [{ key: awaited }] = outputs;
+  // It may be withdrawn already, and not have been asked for since.
+  const isAwaited = draft.outputs.get(awaited).state === "coming";
+  if (asking.state !== "open" || !isAwaited) throw notOpen();
+  const begun = draft.operations
+    .list({ state: "begun" })
+    .find((each) => each.outputs.some(({ key }) => key === awaited));
+  if (begun) return { begun };
+  const part = anyPart(draft, itemId, arrayMax, expiresAt);
+  draft.changeOutput(part.key, {
+    state: "leaving",
+    before: part.state,
+    operation,
+    changedAt: now,
+  });
+  const made = { ...parseRawOutput(body.outputs[0]), amount: part.amount };
+  return {
+    kind: "withdraw",
+    itemId,
+    amount,
+    body: { inputs: [formatRawOutput(part)], outputs: [formatRawOutput(made)] },
+    inputs: [part.key],
+    outputs,
+  };
+}
+
+function anyPart(draft, itemId, arrayMax, expiresAt) {
+  try {
+    return chooseOutputs(draft, itemId, 1, arrayMax).inputs[0];
+  } catch (error) {
+    if (!(error instanceof WalletError) || error.code !== "not_enough") throw error;
+    const why = gettext(
+      "To withdraw a request you have to hold some of what it asks for.",
+    );
+    throw new WalletError("nothing_held", why, expiresAt);
+  }
 }
 
 const notOpen = () => new WalletError("not_open", "This offer is no longer open.");

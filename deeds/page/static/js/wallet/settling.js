@@ -80,7 +80,10 @@ export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
     kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
   if (kind === "mint") countLinks(draft, operation, itemId);
   else keepAmounts(draft, operation);
-  for (const output of outputs) bringToEnd(draft, output, spent.has(output.key), now);
+  for (const output of outputs) {
+    const isSpent = spent.has(output.key);
+    bringToEnd(draft, output, { operation: key, isSpent, now });
+  }
   const ended = { state: "done", code: undefined, endedAt: now };
   return draft.put("operations", { itemId, ...operation, ...ended, outputs });
 }
@@ -122,7 +125,11 @@ export function settleRefused(draft, key, { code, from, states, isUnclear, now }
   const operation = existing(draft.operations.get(key));
   if (operation.state !== from) return operation;
   const isOpen = from === "open";
-  let why = code;
+  // Only this wallet, or a copy of it, can use the secret that a request waits for.
+  const isUsed =
+    isOpen && operation.outputs.some(({ key: made }) => isMade(draft, made));
+  const isWithdrawn = isUsed || (operation.kind === "ask" && code === "offer_void");
+  let why = isWithdrawn ? "offer_withdrawn" : code;
   for (const input of operation.inputs) {
     const output = existing(draft.outputs.get(input));
     const { state, operation: owner, before } = output;
@@ -149,6 +156,8 @@ export function settleRefused(draft, key, { code, from, states, isUnclear, now }
     endedAt: now,
   });
 }
+
+const isMade = (draft, key) => draft.outputs.get(key).state !== "coming";
 
 /** What an open offer put in and we have spent ourselves, or are about to. */
 function isTakenBack({ state, before, spentElsewhere }) {
@@ -186,7 +195,7 @@ function rest(draft, key, wanted, { state: found, isUnclear: isUnclearFor }, now
 /**
  * Bring an output of a done operation to its state, unless it has gone on from there.
  */
-function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
+function bringToEnd(draft, { key, state: wanted }, { operation, isSpent, now }) {
   const { state, before } = draft.outputs.get(key);
   draft.changeOutput(key, { neverHeld: undefined });
   // Somebody has begun to claim it as a link, and knew no better.
@@ -194,7 +203,9 @@ function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
     draft.changeOutput(key, { before: wanted });
   if (!AWAITED.includes(state)) return;
   const fields = isSpent ? { state: "spent", spentElsewhere: true } : { state: wanted };
-  draft.changeOutput(key, { ...fields, unknown: undefined, changedAt: now });
+  // A request and what withdraws it wait for one secret.
+  const made = { operation, unknown: undefined, changedAt: now };
+  draft.changeOutput(key, { ...fields, ...made });
 }
 
 /** Another copy of this wallet may have meant to use a number for another amount. */

@@ -101,7 +101,8 @@ export function makeWallet({
 
   /**
    * Write an operation down, whole, with its secrets; then send it. Where another copy
-   * of this wallet was faster, it is begun again with what is known by then.
+   * of this wallet was faster, it is begun again with what is known by then, unless it
+   * `isOnce`.
    * @returns {Promise<Outcome>}
    */
   async function carryOut(rule, given) {
@@ -123,7 +124,8 @@ export function makeWallet({
     if (!begun) return begun;
     if (begun.isUnsent) return { operation: begun };
     const outcome = await asked.finish(begun.key, true);
-    const isOvertaken = begun.key === plan.key && wasOvertaken(outcome.operation);
+    const isAgain = begun.key === plan.key && !given.isOnce;
+    const isOvertaken = isAgain && wasOvertaken(outcome.operation);
     return { ...outcome, isOvertaken };
   }
 
