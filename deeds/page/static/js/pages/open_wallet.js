@@ -2,6 +2,7 @@
 // operation is sent again until it has ended, as long as the page is open; in words
 // where it cannot be done.
 
+import { gettext } from "../format/gettext.js";
 import { makeStrongSecret } from "../format/raw_output.js";
 import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
 import { say, showMissing, whatIsMissing } from "../ui/forms.js";
@@ -53,13 +54,13 @@ export async function openWallet(onOutcomes) {
   if (missing.length) {
     showMissing([
       ...missing,
-      "You can look at deeds here, but not create, claim or keep them.",
+      gettext("You can look at deeds here, but not create, claim or keep them."),
     ]);
     return null;
   }
   try {
     const onClosed = () =>
-      showMissing(["This page is out of date. Reload it to go on."]);
+      showMissing([gettext("This page is out of date. Reload it to go on.")]);
     const store = await openStore(onClosed);
     const api = makePageApi();
     const wallet = makeWallet({

@@ -3,6 +3,7 @@
 // it in aria-describedby, so that a screen reader speaks both together. A dialog is the
 // browser's own, which keeps the focus within and gives it back, and closes on Escape.
 
+import { gettext } from "../format/gettext.js";
 import { textFor } from "../texts.js";
 import { byId, find, freshId, headingOf, make, makeButton } from "./dom.js";
 
@@ -19,12 +20,15 @@ export function whatIsMissing(browser = globalThis) {
   const missing = [];
   if (!browser.isSecureContext) {
     missing.push(
-      "This page did not come by https, so the browser makes no secrets for it.",
+      gettext(
+        "This page did not come by https, so the browser makes no secrets for it.",
+      ),
     );
   } else if (!browser.crypto?.subtle || !browser.crypto.randomUUID) {
-    missing.push("This browser is too old to make secrets for pages.");
+    missing.push(gettext("This browser is too old to make secrets for pages."));
   }
-  if (!browser.indexedDB) missing.push("This browser does not let pages store data.");
+  if (!browser.indexedDB)
+    missing.push(gettext("This browser does not let pages store data."));
   return missing;
 }
 
@@ -145,7 +149,7 @@ export function openDialog({
   title,
   content,
   actions = [],
-  closeText = "Close",
+  closeText = gettext("Close"),
   kind = "",
   onClose = () => {},
   opener,
@@ -219,7 +223,7 @@ export function ask({ title, content, yes, opener, said, act }) {
     title,
     content: [form],
     actions,
-    closeText: "Cancel",
+    closeText: gettext("Cancel"),
     opener,
   });
   const onWait = (text) => {

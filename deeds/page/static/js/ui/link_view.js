@@ -6,6 +6,7 @@
 // or saved, the wallet writes down that it is handed out: nothing else in this browser
 // spends it from then on.
 
+import { gettext } from "../format/gettext.js";
 import { unitsText } from "../format/amounts.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
@@ -56,7 +57,7 @@ export function makeLinkView(
   const developers = developersFold(output, link, handOverBy);
   const showInstead = () => {
     developers.open = true;
-    say("This browser does not let pages copy. The link is at the end.");
+    say(gettext("This browser does not let pages copy. The link is at the end."));
   };
   return make(
     "div",
@@ -67,13 +68,13 @@ export function makeLinkView(
       () => copyLink(output, tools, showInstead),
     ),
     codePlace(output, tools, handOverBy, about),
-    make("h3", {}, "Keep a copy"),
+    make("h3", {}, gettext("Keep a copy")),
     make(
       "p",
       { class: "hint" },
-      "This link is like cash. If you lose it, we can't restore it.",
+      gettext("This link is like cash. If you lose it, we can't restore it."),
     ),
-    make("p", { class: "actions" }, makeButton("Download", save)),
+    make("p", { class: "actions" }, makeButton(gettext("Download"), save)),
     developers,
   );
 }
@@ -84,16 +85,17 @@ export function makeLinkView(
  */
 export function openLinkDialog(output, tools) {
   return handOver(output, tools, ([given]) => {
-    const hint =
-      "Whoever opens it first can claim it. Until then you can take it back.";
+    const hint = gettext(
+      "Whoever opens it first can claim it. Until then you can take it back.",
+    );
     openDialog({
-      title: "Your link",
+      title: gettext("Your link"),
       content: [
         make("p", { class: "hint" }, hint),
         ...(tools.more ?? []),
         makeLinkView(given, tools),
       ],
-      closeText: "Done",
+      closeText: gettext("Done"),
       opener: tools.opener,
     });
   });
@@ -120,8 +122,10 @@ const handOver = ({ key }, { wallet }, act) =>
  */
 export function linkButtons(onShare, onCopy) {
   const canShare = "share" in navigator;
-  const shareButtons = canShare ? [makeButton("Share", onShare, { kind: "wide" })] : [];
-  const copyButton = makeButton("Copy link", onCopy, {
+  const shareButtons = canShare
+    ? [makeButton(gettext("Share"), onShare, { kind: "wide" })]
+    : [];
+  const copyButton = makeButton(gettext("Copy link"), onCopy, {
     kind: canShare ? "quiet" : "wide",
   });
   return make("p", { class: "actions" }, ...shareButtons, copyButton);
@@ -134,7 +138,7 @@ export async function share(url, text) {
   } catch (error) {
     // A person who changes their mind has seen that already.
     if (error.name !== "AbortError")
-      say("This device did not share it. Copy the link.");
+      say(gettext("This device did not share it. Copy the link."));
   }
 }
 
@@ -143,7 +147,12 @@ export async function share(url, text) {
  * tap.
  */
 function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
-  const told = () => say(`The link to ${unitsText(output.amount, unit)} is copied.`);
+  const told = () =>
+    say(
+      gettext("The link to {units} is copied.", {
+        units: unitsText(output.amount, unit),
+      }),
+    );
   return copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)))
     .then((isCopied) => (isCopied ? told() : showInstead()))
     .catch(sayError);
@@ -152,19 +161,28 @@ function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead
 /** The code is there at once if the link was handed out before, else after a tap. */
 function codePlace(output, tools, handOverBy, about) {
   const place = make("div", { class: "qr" });
-  const show = handOverBy(() => drawCode(place, output, tools, `QR code: ${about}`));
-  place.append(makeButton("Show QR code", show));
+  const show = handOverBy(() =>
+    drawCode(place, output, tools, gettext("QR code: {units}", { units: about })),
+  );
+  place.append(makeButton(gettext("Show QR code"), show));
   if (output.state === "given") show();
   return place;
 }
 
 function developersFold(output, link, handOverBy) {
   const place = make("div", { class: "stack" });
-  const details = make("details", {}, make("summary", {}, "For developers"), place);
-  const texts = { "Claim link": link, "Raw output": formatRawOutput(output) };
-  const fill = handOverBy(() =>
-    place.replaceChildren(...Object.entries(texts).map(textField)),
+  const details = make(
+    "details",
+    {},
+    make("summary", {}, gettext("For developers")),
+    place,
   );
+  /** @type {[string, string][]} */
+  const texts = [
+    [gettext("Claim link"), link],
+    [gettext("Raw output"), formatRawOutput(output)],
+  ];
+  const fill = handOverBy(() => place.replaceChildren(...texts.map(textField)));
   details.addEventListener("toggle", () => details.open && fill());
   return details;
 }

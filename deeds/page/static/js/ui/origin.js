@@ -1,6 +1,7 @@
 // Says whether a deed is one that this wallet knows, or only has the name of one.
 // Anybody can mint a deed of any name: what makes two the same is their id.
 
+import { gettext } from "../format/gettext.js";
 import { metadataOf } from "../format/about.js";
 import { nameOf } from "./card.js";
 
@@ -11,14 +12,14 @@ import { nameOf } from "./card.js";
  */
 
 const TEXTS = {
-  minted: ["Same deed as the one you minted.", "You made this"],
-  held: ["You hold this deed already.", "You have this"],
-  new: ["You have not seen this deed before.", "New to you"],
+  minted: [gettext("Same as the one you made."), gettext("You made this")],
+  held: [gettext("You have one of these already."), gettext("You have this")],
+  new: [gettext("You have not seen this before."), gettext("New to you")],
   lookalike: [
-    "Another deed of the same name is in your wallet: ask the sender.",
-    "Look-alike",
+    gettext("You have something else of the same name: ask the sender."),
+    gettext("Look-alike"),
   ],
-  unknown: ["We could not load what this is.", "Not loaded"],
+  unknown: [gettext("We could not load what this is."), gettext("Not loaded")],
 };
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here

@@ -1,6 +1,7 @@
 // Reads QR codes with the camera: by the browser's own detector, or else by the npm
 // package `qr`, which comes from our own address once a person has asked for it.
 
+import { gettext } from "../format/gettext.js";
 import { pause } from "./dom.js";
 
 const FORMAT = "qr_code";
@@ -16,21 +17,22 @@ const GONE_MS = 1500;
 const SIDE_MAX = 720;
 
 const CAMERA_TEXTS = {
-  NotAllowedError: "The browser was not allowed to use the camera.",
-  NotFoundError: "There is no camera.",
+  NotAllowedError: gettext("The browser was not allowed to use the camera."),
+  NotFoundError: gettext("There is no camera."),
 };
 
 /**
  * Return why this page cannot scan and what to do `instead`, or nothing where it can.
  */
 export async function whyNoScan(
-  instead = "Use the phone's camera app: it opens the link.",
+  instead = gettext("Use the phone's camera app: it opens the link."),
 ) {
-  if (!isSecureContext) return "The camera works on pages that came by https only.";
+  if (!isSecureContext)
+    return gettext("The camera works on pages that came by https only.");
   if (!navigator.mediaDevices?.getUserMedia)
-    return "This browser gives pages no camera.";
+    return gettext("This browser gives pages no camera.");
   const canRead = "codeReader" in document.body.dataset || (await nativeDetector());
-  return canRead ? "" : `This browser cannot read QR codes. ${instead}`;
+  return canRead ? "" : `${gettext("This browser cannot read QR codes.")} ${instead}`;
 }
 
 /**
@@ -106,7 +108,7 @@ async function openCamera() {
   } catch (error) {
     throw new Error(
       CAMERA_TEXTS[error.name] ??
-        "The camera cannot be used. Perhaps another app has it.",
+        gettext("The camera cannot be used. Perhaps another app has it."),
     );
   }
 }
@@ -135,7 +137,9 @@ async function loadDetector() {
     return (await import(document.body.dataset.codeReader ?? "")).BarcodeDetector;
   } catch {
     throw new Error(
-      "The QR reader could not be loaded. Check the connection and reload this page.",
+      gettext(
+        "The QR reader could not be loaded. Check the connection and reload this page.",
+      ),
     );
   }
 }

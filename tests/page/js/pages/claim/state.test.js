@@ -197,7 +197,7 @@ test("one tap claims what is surely wanted, and what may not be what it seems by
     [[alike, named], [named], "Take back “A ticket”", true],
     [[alike, spent], [alike], "Claim anyway", true],
     [[unknown], [unknown], "Claim anyway", true],
-    [[alike, unknown], [alike, unknown], "Claim both anyway", true],
+    [[alike, unknown], [alike, unknown], "Claim all 2 anyway", true],
     [[alike, alike, alike], [alike, alike, alike], "Claim all 3 anyway", true],
     [[loading], [], "Claim anyway", true],
     [[spent], [], "Claim anyway", true],

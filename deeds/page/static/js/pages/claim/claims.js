@@ -1,6 +1,7 @@
 // What the Claim page was given, looked at and claimed: it joins the list, the service,
 // the wallet and what is drawn of them.
 
+import { gettext } from "../../format/gettext.js";
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
 import { findOrigins, originAs } from "../../ui/origin.js";
@@ -151,7 +152,7 @@ export function makeClaims({
       const wanted = offerOf(rows.filter(isOpened)).rows;
       taking = new Set(wanted.map(({ output }) => keyOf(output)));
       rows = rows.map(asTaken);
-      view.setBusy("One moment…");
+      view.setBusy(gettext("One moment…"));
       view.draw(rows, true);
       view.tell("");
       view.focusOutcome();
@@ -159,7 +160,12 @@ export function makeClaims({
       try {
         for (const [place, { output }] of wanted.entries()) {
           if (wanted.length > 1)
-            view.setBusy(`Claiming ${place + 1} of ${wanted.length}…`);
+            view.setBusy(
+              gettext("Claiming {number} of {total}…", {
+                number: place + 1,
+                total: wanted.length,
+              }),
+            );
           await takeOne(output);
         }
       } catch (error) {

@@ -1,5 +1,6 @@
 // The Claim page: what somebody was sent, and one button that makes it theirs.
 
+import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
 import { byId, copyText } from "../../ui/dom.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
@@ -83,7 +84,7 @@ byId("copy-link").addEventListener("click", async () => {
     .opened()
     .map((output) => claimLink(location.origin, output, output));
   const isCopied = await copyText(links.join("\n"));
-  say(isCopied ? "Copied." : "Copy it from the address bar.");
+  say(isCopied ? gettext("Copied.") : gettext("Copy it from the address bar."));
 });
 byId("add-more").addEventListener("click", addMore);
 byId("put-away").addEventListener("click", async () => {
@@ -110,7 +111,7 @@ async function readyToScan() {
   };
   const onText = async (text) => {
     const found = await read(text);
-    if (!found.links.length) return say("This is not a claim link.");
+    if (!found.links.length) return say(gettext("This is not a claim link."));
     dialog.close();
     show(found);
   };

@@ -1,7 +1,7 @@
 // What the Claim page says of outputs that somebody was sent, from what the wallet
 // knows of them and what the service says. Pure.
 
-import { formatAmount } from "../../format/gettext.js";
+import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 
@@ -19,46 +19,57 @@ import { nameOf } from "../../ui/card.js";
  * @type {Record<ClaimKind, string[]>}
  */
 const SAID = {
-  unasked: ["Not checked", "This page is not on https."],
-  asking: ["Loading…", "", "Claim"],
+  unasked: [gettext("Not checked"), gettext("This page is not on https.")],
+  asking: [gettext("Loading…"), "", gettext("Claim")],
   free: [
-    "Ready",
-    "Claim it to make it yours. Until then the sender can take it back.",
-    "Ready to claim",
+    gettext("Ready"),
+    gettext("Claim it to make it yours. Until then the sender can take it back."),
+    gettext("Ready to claim"),
   ],
   own: [
-    "Your own link",
-    "You made this link. Until somebody claims it, you can take it back.",
+    gettext("Your own link"),
+    gettext("You made this link. Until somebody claims it, you can take it back."),
   ],
   spent: [
-    "Used already",
-    "Somebody has claimed it, or the sender took it back. Ask the sender.",
-    "This link was used already",
+    gettext("Used already"),
+    gettext("Somebody has claimed it, or the sender took it back. Ask the sender."),
+    gettext("This link was used already"),
   ],
   past: [
-    "Used already",
-    "It was yours, and it has been used since.",
-    "Your link was used",
+    gettext("Used already"),
+    gettext("It was yours, and it has been used since."),
+    gettext("Your link was used"),
   ],
   gone: [
-    "Claimed",
-    "You made this link, and somebody has claimed it.",
-    "Your link was claimed",
+    gettext("Claimed"),
+    gettext("You made this link, and somebody has claimed it."),
+    gettext("Your link was claimed"),
   ],
-  unknown: ["Not found", "The link is cut off or forged. Ask the sender for it again."],
-  busy: ["On its way", "It is on its way to you."],
-  taken: ["Yours", "Saved in this browser. The link no longer works.", "Claimed"],
+  unknown: [
+    gettext("Not found"),
+    gettext("The link is cut off or forged. Ask the sender for it again."),
+  ],
+  busy: [gettext("On its way"), gettext("It is on its way to you.")],
+  taken: [
+    gettext("Yours"),
+    gettext("Saved in this browser. The link no longer works."),
+    gettext("Claimed"),
+  ],
   back: [
-    "Yours again",
-    "Saved in this browser. The link no longer works.",
-    "Taken back",
+    gettext("Yours again"),
+    gettext("Saved in this browser. The link no longer works."),
+    gettext("Taken back"),
   ],
-  mine: ["Yours already", "This browser has it. The link still works for others."],
-  used: ["Passed on", "It was yours, and you have passed it on."],
+  mine: [
+    gettext("Yours already"),
+    gettext("This browser has it. The link still works for others."),
+  ],
+  used: [gettext("Passed on"), gettext("It was yours, and you have passed it on.")],
 };
 
-const ALL_LEAD =
-  "Claim them to make them yours. Until then the senders can take them back.";
+const ALL_LEAD = gettext(
+  "Claim them to make them yours. Until then the senders can take them back.",
+);
 
 /**
  * Return what to say of an output: `found` is what the service says of it, `problem`
@@ -127,23 +138,24 @@ export const isStuck = (rows, canClaim) =>
 export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   if (isStuck(rows, canClaim)) {
     return [
-      "You can't claim here",
-      "Your link stays good. Open it in another browser.",
+      gettext("You can't claim here"),
+      gettext("Your link stays good. Open it in another browser."),
     ];
   }
   const loading = rows.filter(
     (row) => row.state.kind === "asking" || (isFree(row) && !row.origin),
   );
   const problem = loading.find(({ state }) => state.kind === "asking" && state.text);
-  if (loading.length) return ["Claim", problem?.state.text ?? SAID.asking[0]];
+  if (loading.length) return [gettext("Claim"), problem?.state.text ?? SAID.asking[0]];
   if (rows.length > 1) return headingOfMany(rows);
-  if (rows.some(isDoubtful)) return ["Ask the sender first", SAID.free[1]];
+  if (rows.some(isDoubtful)) return [gettext("Ask the sender first"), SAID.free[1]];
   if (rows.length) {
     const { kind, word, text } = rows[0].state;
     return [SAID[kind][2] ?? word, text || word];
   }
-  if (strangersCount) return ["Another service", "Nothing was sent to this one."];
-  return ["Claim", "Paste the link you were sent, or scan its code."];
+  if (strangersCount)
+    return [gettext("Another service"), gettext("Nothing was sent to this one.")];
+  return [gettext("Claim"), gettext("Paste the link you were sent, or scan its code.")];
 }
 
 /** @param {Row[]} rows @returns {[title: string, lead: string]} */
@@ -151,20 +163,34 @@ function headingOfMany(rows) {
   const count = (...kinds) =>
     rows.filter(({ state }) => kinds.includes(state.kind)).length;
   const [free, taken] = [rows.filter(isSafe).length, count("taken", "back")];
-  const of = ` of ${formatAmount(rows.length)}`;
+  const total = formatAmount(rows.length);
   if (free)
     return [
-      `${formatAmount(free)}${of} ready to claim`,
+      gettext("{count} of {total} ready to claim", {
+        count: formatAmount(free),
+        total,
+      }),
       free > 1 ? ALL_LEAD : SAID.free[1],
     ];
-  if (count("busy")) return ["On their way", "They are on their way to you."];
+  if (count("busy"))
+    return [gettext("On their way"), gettext("They are on their way to you.")];
   if (rows.some(isDoubtful))
-    return ["Ask the sender first", "What is left may not be what it seems."];
-  const lead = "Saved in this browser. Their links no longer work.";
-  if (taken) return [`${formatAmount(taken)}${of} claimed`, lead];
+    return [
+      gettext("Ask the sender first"),
+      gettext("What is left may not be what it seems."),
+    ];
+  const lead = gettext("Saved in this browser. Their links no longer work.");
+  if (taken)
+    return [
+      gettext("{count} of {total} claimed", { count: formatAmount(taken), total }),
+      lead,
+    ];
   if (count("own"))
-    return ["Nothing to claim", "What is left is your own. You can take it back."];
-  return ["Nothing to claim", "None of these links can be claimed."];
+    return [
+      gettext("Nothing to claim"),
+      gettext("What is left is your own. You can take it back."),
+    ];
+  return [gettext("Nothing to claim"), gettext("None of these links can be claimed.")];
 }
 
 /**
@@ -178,18 +204,31 @@ export function offerOf(rows) {
   const [safe, own, doubtful] = [isSafe, isOwn, isDoubtful].map((is) =>
     rows.filter(is),
   );
-  const all = ({ length }) => (length === 2 ? "both" : `all ${formatAmount(length)}`);
   const offer = (list, one, many, isQuiet = true) => {
     return { rows: list, text: list.length > 1 ? many : one, isQuiet };
   };
   if (safe.length)
-    return offer(safe, "Claim", `Claim all ${formatAmount(safe.length)}`, false);
+    return offer(
+      safe,
+      gettext("Claim"),
+      gettext("Claim all {count}", { count: formatAmount(safe.length) }),
+      false,
+    );
   if (own.length) {
     const name = quoted(nameOf(own[0].item));
-    const one = rows.length > 1 ? `Take back ${name}` : "Take it back";
-    return offer(own, one, `Take back ${all(own)}`);
+    const one =
+      rows.length > 1 ? gettext("Take back {name}", { name }) : gettext("Take it back");
+    return offer(
+      own,
+      one,
+      ngettext("Take back {count}", "Take back all {count}", own.length),
+    );
   }
-  return offer(doubtful, "Claim anyway", `Claim ${all(doubtful)} anyway`);
+  return offer(
+    doubtful,
+    gettext("Claim anyway"),
+    ngettext("Claim {count} anyway", "Claim all {count} anyway", doubtful.length),
+  );
 }
 
 /** @returns {ClaimKind} */

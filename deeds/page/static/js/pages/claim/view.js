@@ -1,7 +1,6 @@
 // Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
-import { formatAmount } from "../../format/gettext.js";
-import { countText } from "../../texts.js";
+import { gettext, ngettext } from "../../format/gettext.js";
 import { metadataOf } from "../../format/about.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
@@ -59,8 +58,10 @@ export function claimView(acts) {
       others.length ? "/wallet" : `/wallet#${itemId}`,
     );
     const title =
-      taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now";
-    put(outcomeTitle, taken.length ? title : "On its way");
+      taken.length > 1
+        ? ngettext("{count} is yours now", "{count} are yours now", taken.length)
+        : gettext("Yours now");
+    put(outcomeTitle, taken.length ? title : gettext("On its way"));
   }
 
   return {
@@ -68,7 +69,14 @@ export function claimView(acts) {
       const rows = all.filter(isOpened);
       const older = all.filter((row) => !isOpened(row));
       byId("older").hidden = !older.length;
-      put(byId("older-count"), `${countText(older.length, "link")} opened before`);
+      put(
+        byId("older-count"),
+        ngettext(
+          "{count} link opened before",
+          "{count} links opened before",
+          older.length,
+        ),
+      );
       drawOlder(older.map((row) => ({ ...row, canTake: canClaim && !isBusy })));
       section.hidden = !rows.length && !strangersCount;
       // Then the heading of the page says what there is to say.
@@ -134,7 +142,8 @@ function makeFoundRow({ output }, acts) {
     acts.take(output);
   };
   remove.onclick = () => acts.remove(output);
-  more.onclick = () => put(more, element.toggleAttribute("data-cut") ? "More" : "Less");
+  more.onclick = () =>
+    put(more, element.toggleAttribute("data-cut") ? gettext("More") : gettext("Less"));
   /** @type {FoundRow["item"] | false} */
   let shown = false;
 
@@ -198,7 +207,8 @@ function isLong({ name = "", description = "" }) {
  */
 function fillFound(card, { itemId, amount, unit }, item) {
   fillCard(card, item, { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" });
-  if (item === null) find(card, "[data-card=name]").textContent = "Unknown deed";
+  if (item === null)
+    find(card, "[data-card=name]").textContent = gettext("Unknown deed");
   find(card, "[data-card=of]").hidden = !item;
 }
 

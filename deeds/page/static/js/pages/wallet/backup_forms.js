@@ -2,7 +2,8 @@
 // to a file and read one. Where the browser can write a file that was picked once, the
 // later backups need no tap.
 
-import { clockText, countText, sideText, textFor } from "../../texts.js";
+import { gettext, ngettext } from "../../format/gettext.js";
+import { clockText, sideText, textFor } from "../../texts.js";
 import { byId, copyTemplate, download, make, makeButton, put } from "../../ui/dom.js";
 import { ask, FieldError, say } from "../../ui/forms.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
@@ -19,9 +20,10 @@ const QUIET_MS = 2_000;
 const FILE_NAME = "my-deeds.json";
 const MODE = { mode: "readwrite" };
 
-const BACKED_UP = "Backed up. Keep the file somewhere else.";
-const MAY_BE_GIVEN =
-  "Links that may have been handed out since this backup count as handed out.";
+const BACKED_UP = gettext("Backed up. Keep the file somewhere else.");
+const MAY_BE_GIVEN = gettext(
+  "Links that may have been handed out since this backup count as handed out.",
+);
 
 /**
  * @typedef {{wallet: import("../../wallet/wallet.js").Wallet}} Tools
@@ -64,12 +66,19 @@ const isUpToDate = ({ at, newCount }) => at && !newCount;
 
 /** Return what is to be said of `wallet.backup.status()`. */
 export function backupText({ at, newCount, changesCount, file }) {
-  if (!at) return "Not backed up yet. If this browser is cleared, it is all gone.";
-  if (newCount) return `${countText(newCount, "deed")} came in after the last backup.`;
-  if (changesCount) return "Everything is backed up, but for small changes since.";
+  if (!at)
+    return gettext("Not backed up yet. If this browser is cleared, it is all gone.");
+  if (newCount)
+    return ngettext(
+      "{count} deed came in after the last backup.",
+      "{count} deeds came in after the last backup.",
+      newCount,
+    );
+  if (changesCount)
+    return gettext("Everything is backed up, but for small changes since.");
   return file
-    ? `Backed up ${clockText(at)} to ${file.name}.`
-    : "Everything is backed up.";
+    ? gettext("Backed up {time} to {file}.", { time: clockText(at), file: file.name })
+    : gettext("Everything is backed up.");
 }
 
 /**
@@ -79,7 +88,7 @@ export function backupText({ at, newCount, changesCount, file }) {
 export async function backupLine(tools, opener) {
   const status = await tools.wallet.backup.status();
   if (isUpToDate(status)) return [];
-  const button = makeButton("Back up", () => {
+  const button = makeButton(gettext("Back up"), () => {
     line.remove();
     backUp(tools, opener);
   });
@@ -96,9 +105,9 @@ async function backUp(/** @type {Tools} */ { wallet }, opener) {
 
 function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
   ask({
-    title: "Back up",
+    title: gettext("Back up"),
     content: [copyTemplate("back-up-template")],
-    yes: "Back up",
+    yes: gettext("Back up"),
     opener,
     said: BACKED_UP,
     act: async (_onWait, [first, again]) => {
@@ -106,11 +115,13 @@ function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
         throw new FieldError(
           first,
-          `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`,
+          gettext("Enter at least {least} characters.", {
+            least: PASSPHRASE_LENGTH_MIN,
+          }),
         );
       }
       if (value !== again.value)
-        throw new FieldError(again, "The two are not the same.");
+        throw new FieldError(again, gettext("The two are not the same."));
       await writeFile(wallet, makeMaterial(value));
     },
   });
@@ -137,7 +148,7 @@ async function pickFile() {
   const { showSaveFilePicker } = /** @type {any} */ (window);
   return showSaveFilePicker?.({ suggestedName: FILE_NAME }).catch(({ name }) => {
     if (name !== "AbortError") return null;
-    throw new WalletError("cancelled", "Nothing was backed up.");
+    throw new WalletError("cancelled", gettext("Nothing was backed up."));
   });
 }
 
@@ -146,7 +157,7 @@ function write(wallet, material, file) {
   return navigator.locks.request("deeds-backup", async () => {
     const text = await exportWallet(await wallet.exportRecords(), material);
     if (text.length > FILE_BYTES_MAX)
-      throw new WalletError("full", "Too much for one backup file.");
+      throw new WalletError("full", gettext("Too much for one backup file."));
     const date = new Date().toISOString().slice(0, 10);
     // What was in the file stays there until the stream is closed.
     const stream = await file?.createWritable();
@@ -179,9 +190,9 @@ export function backupWriter({ wallet }) {
 
 function askToRestore({ wallet, itemOf, onRestored }, opener) {
   ask({
-    title: "Restore",
+    title: gettext("Restore"),
     content: [copyTemplate("restore-template")],
-    yes: "Restore",
+    yes: gettext("Restore"),
     opener,
     act: async (onWait, [file, passphrase]) => {
       const { inFile, live, added, given } = await readFile(wallet, file, passphrase);
@@ -204,11 +215,11 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
 
 async function readFile(wallet, field, passphrase) {
   const file = field.files?.[0];
-  if (!file) throw new FieldError(field, "Choose the file first.");
+  if (!file) throw new FieldError(field, gettext("Choose the file first."));
   if (file.size > FILE_BYTES_MAX)
-    throw new FieldError(field, "This file is too big to be a backup.");
+    throw new FieldError(field, gettext("This file is too big to be a backup."));
   const text = await file.text().catch(() => {
-    throw new FieldError(field, "The browser cannot read this file.");
+    throw new FieldError(field, gettext("The browser cannot read this file."));
   });
   const records = await importWallet(text, passphrase.value).catch((error) => {
     const isItsPassphrase = error.name === "WrongPassphraseError";
@@ -220,10 +231,13 @@ async function readFile(wallet, field, passphrase) {
 /** Return what a file has brought, by value, and what was `found` besides. */
 export function restoredText({ fresh, isOlder, isGiven, found }, itemOf) {
   const text = isOlder
-    ? "Restored. This backup is older than the last change here."
-    : "Restored. All of it was here already.";
+    ? gettext("Restored. This backup is older than the last change here.")
+    : gettext("Restored. All of it was here already.");
   const brought = valueText(fresh, itemOf);
-  const texts = [brought ? `Restored: ${brought}.` : text, isGiven && MAY_BE_GIVEN];
+  const texts = [
+    brought ? gettext("Restored: {value}.", { value: brought }) : text,
+    isGiven && MAY_BE_GIVEN,
+  ];
   return [...texts, found].filter(Boolean).join(" ");
 }
 

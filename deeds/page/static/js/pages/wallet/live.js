@@ -1,6 +1,7 @@
 // Asks for the state of links that wait, so that an open page notices a claim by
 // itself, says what is new and what is under way, and goes on with a series of links.
 
+import { fill, gettext, ngettext } from "../../format/gettext.js";
 import { operationText, partText, refusalText, waitText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
@@ -10,9 +11,9 @@ const ROUND_MS = 20_000;
 const DELAY_MS_MAX = 600_000;
 const NEWS_COUNT_MAX = 3;
 const NEWS = {
-  claimed: "Claimed",
-  lost: "Used elsewhere",
-  unknownSum: "Not known to the service",
+  claimed: gettext("Claimed: {units}."),
+  lost: gettext("Used elsewhere: {units}."),
+  unknownSum: gettext("Not known to the service: {units}."),
 };
 
 /**
@@ -63,10 +64,17 @@ export function newsOf(before, after) {
     const { itemId, item } = summary;
     const more = (name) => summary[name] - (before.get(itemId)?.[name] ?? Infinity);
     const news = Object.entries(NEWS).filter(([name]) => more(name) > 0);
-    return news.map(([name, word]) => `${word}: ${partText(more(name), item)}.`);
+    return news.map(([name, text]) =>
+      fill(text, { units: partText(more(name), item) }),
+    );
   });
   const more = all.length - NEWS_COUNT_MAX;
-  return more > 0 ? [...all.slice(0, NEWS_COUNT_MAX), `And ${more} more.`] : all;
+  return more > 0
+    ? [
+        ...all.slice(0, NEWS_COUNT_MAX),
+        ngettext("And {count} more.", "And {count} more.", more),
+      ]
+    : all;
 }
 
 /**
@@ -96,7 +104,7 @@ export function drawBegun(begun, problems = new Map(), itemOf = () => undefined)
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
-    const next = operation.atDoor ? "Its door asks what to do with it." : "";
+    const next = operation.atDoor ? gettext("Its door asks what to do with it.") : "";
     const why = problem ? waitText(problem, "") : next;
     return make("li", {}, `${operationText(operation, itemOf)}. ${why}`);
   });

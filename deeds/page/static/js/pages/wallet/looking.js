@@ -1,18 +1,25 @@
 // Looks for what was moved since a backup, or by another copy of this wallet: after a
 // restore, by hand, and by itself where a look was broken off.
 
-import { formatAmount } from "../../format/gettext.js";
-import { countText, textFor } from "../../texts.js";
+import { fill, formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { textFor } from "../../texts.js";
 import { isLive } from "../../wallet/records.js";
 import { valueText } from "./backup_forms.js";
 
-const OUT_OF_REACH = "The service can’t be reached. Looking goes on when it can.";
+const OUT_OF_REACH = gettext(
+  "The service can’t be reached. Looking goes on when it can.",
+);
 
 const problemText = (error) =>
   error.name === "NoAnswerError" ? OUT_OF_REACH : textFor(error);
 
 const progressText = (done, of) =>
-  `Looking for what moved since: ${formatAmount(done)} of ${countText(of, "deed")}`;
+  ngettext(
+    "Looking for what moved since: {done} of {count} deed",
+    "Looking for what moved since: {done} of {count} deeds",
+    of,
+    { done: formatAmount(done) },
+  );
 
 /**
  * Return what looks, one look after the other, and returns what to say of it: what was
@@ -21,7 +28,7 @@ const progressText = (done, of) =>
  *   & {itemOf: import("../../texts.js").ItemOf}} tools
  * @param {(text: string) => void} show is told how far it is, and in the end the same
  * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown, word?: string}) => Promise<string>}
- *   with `isDueOnly` it looks only if a look was broken off; `word` begins what was found
+ *   with `isDueOnly` it looks only if a look was broken off; `word` says what was found
  */
 export function makeLooker({ wallet, store, itemOf }, show) {
   let last = Promise.resolve("");
@@ -35,10 +42,14 @@ export function makeLooker({ wallet, store, itemOf }, show) {
       outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
     );
     const value = valueText(found.filter(isLive), itemOf);
-    return value && `${word}: ${value}.`;
+    return value && fill(word, { value });
   }
 
-  async function lookOnce({ isDueOnly = false, onWait = show, word = "Found" } = {}) {
+  async function lookOnce({
+    isDueOnly = false,
+    onWait = show,
+    word = gettext("Found: {value}."),
+  } = {}) {
     if (isDueOnly && !(await wallet.isLookDue().catch(() => false))) return "";
     const text = await look(onWait, !isDueOnly, word).catch(problemText);
     show(text);

@@ -2,6 +2,7 @@
 // are views of one document. They are drawn again whenever the store has changed, in
 // any tab.
 
+import { gettext } from "../../format/gettext.js";
 import { operationText, shortName, textFor } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { findOrigins, wasHere } from "../../ui/origin.js";
@@ -47,7 +48,7 @@ function onOutcomes(outcomes) {
   for (const { operation, problem } of outcomes) {
     if (problem) problems.set(operation.key, problem);
     if (operation.state === "done" && operation.begunAt < openedAt)
-      say(`Finished: ${operationText(operation, itemOf)}.`);
+      say(gettext("Finished: {what}.", { what: operationText(operation, itemOf) }));
   }
   redraw();
 }
@@ -177,7 +178,11 @@ function enter({ name, itemId }, before) {
   }
   for (const tab of document.querySelectorAll("[data-tab]"))
     tab.ariaCurrent = tab.getAttribute("data-tab") === name ? "page" : null;
-  const titles = { list: "My deeds", offers: "Offers", history: "History" };
+  const titles = {
+    list: gettext("My deeds"),
+    offers: gettext("Offers"),
+    history: gettext("History"),
+  };
   document.title = `${titles[name] ?? shortName(nameOf(itemOf(itemId)))} · Deeds`;
   if (before.name) moveTo(name, before.itemId);
   byId("holdings").removeAttribute("aria-busy");
@@ -204,15 +209,18 @@ async function start(opened) {
       .checkStates()
       .then(redraw)
       .then(() => "", textFor);
-    if (problem) say(`Nothing was refreshed. ${problem}`);
-    else if (!newsCount) say("Everything is up to date.");
+    if (problem) say(`${gettext("Nothing was refreshed.")} ${problem}`);
+    else if (!newsCount) say(gettext("Everything is up to date."));
   });
   onClick("look", async () => {
-    say((await look()) || "Nothing new was found.");
+    say((await look()) || gettext("Nothing new was found."));
   });
   const onRestored = async (onWait) => {
     wake();
-    const found = await look({ onWait, word: "Found since the backup" });
+    const found = await look({
+      onWait,
+      word: gettext("Found since the backup: {value}."),
+    });
     await redraw();
     return found;
   };

@@ -1,6 +1,7 @@
 // Shows the codes of what is held to a door, which claims them. Nothing is sent, moved
 // or handed out for that, so that it works without a network.
 
+import { gettext } from "../../format/gettext.js";
 import { heldText, waitText } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
@@ -12,7 +13,7 @@ import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
 export async function openCodes(itemId, opener, tools) {
   const look = (slices) => holdingOf(slices, itemId);
   const { item, unit, parts } = await tools.store.read(holdingWanted(itemId), look);
-  if (!parts.length) return say("There is no code to show now.");
+  if (!parts.length) return say(gettext("There is no code to show now."));
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
   const view = copyTemplate("code-template");
@@ -23,13 +24,16 @@ export async function openCodes(itemId, opener, tools) {
     count = place + 1;
     find(view, ".code-about").textContent = heldText(parts[place], unit);
     find(view, ".code-frame").replaceChildren(codeOf(parts[place], { ...tools, unit }));
-    step.textContent = `${count} of ${parts.length}`;
+    step.textContent = gettext("{number} of {total}", {
+      number: count,
+      total: parts.length,
+    });
   };
   showNext();
   openDialog({
     title: nameOf(item),
     content: [view],
-    actions: parts.length > 1 ? [makeButton("Next", showNext), step] : [],
+    actions: parts.length > 1 ? [makeButton(gettext("Next"), showNext), step] : [],
     kind: "code-sheet",
     onClose: keepAwake(),
     opener,
@@ -40,14 +44,14 @@ export async function openCodes(itemId, opener, tools) {
 function codeOf(output, tools) {
   const place = make("div", { class: "qr" });
   const showLink = (error) => {
-    const why = waitText(error, "The door can type its link:");
+    const why = waitText(error, gettext("The door can type its link:"));
     const link = make("p", { class: "code" }, linkOf(output, tools.unit));
     place.className = "stack";
-    place.append(`The code is not here yet. ${why}`, link);
+    place.append(`${gettext("The code is not here yet.")} ${why}`, link);
   };
   // It is shown, whether or not there is room to note it.
   const note = () => tools.wallet.shown(output.key).catch(() => {});
-  drawCode(place, output, tools, "QR code").catch(showLink).then(note);
+  drawCode(place, output, tools, gettext("QR code")).catch(showLink).then(note);
   return place;
 }
 
