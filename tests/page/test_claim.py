@@ -187,7 +187,7 @@ def test_a_deed_that_looks_like_one_of_the_wallet_is_warned_of(visitor):
     wait_for_rows(page, "free")
 
     origin = page.locator(".origin")
-    expect(origin).to_contain_text("Another deed of the same name is in your wallet")
+    expect(origin).to_contain_text("You have something else of the same name")
     expect(origin).to_have_class("origin notice bad")
     anyway = page.get_by_role("button", name="Claim anyway")
     expect(anyway).to_have_class("button wide quiet")
@@ -197,7 +197,7 @@ def test_a_deed_that_looks_like_one_of_the_wallet_is_warned_of(visitor):
 
 @slow
 def test_what_the_page_says_of_a_deed_stands_before_its_makers_words(visitor):
-    said = "x\n" * 60 + "Same deed as the one you minted." + "\n" * 60
+    said = "x\n" * 60 + "Same as the one you made." + "\n" * 60
     image = "https://images.example.com/seat.png"
     metadata = {"name": "W" * 5000, "description": said, "image": image}
     [raw] = mint_outputs(visitor.api, "s", metadata=metadata)
@@ -206,7 +206,7 @@ def test_what_the_page_says_of_a_deed_stands_before_its_makers_words(visitor):
     page = visitor.go(claim_link("", raw).replace("#", "/#"))
     wait_for_rows(page, "free")
 
-    origin = page.get_by_text("You have not seen this deed before.")
+    origin = page.get_by_text("You have not seen this before.")
     expect(origin).to_be_in_viewport(ratio=1)
     assert page.locator(".origin + .deed").count() == 1
     height = "document.documentElement.scrollHeight"

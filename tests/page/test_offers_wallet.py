@@ -91,7 +91,7 @@ def test_a_trade_is_reviewed_before_it_is_offered(trade, visitor):
     said = "You give 2 units of “A ticket” and get 3 units of “A drink”."
     expect_shown(review, said)
     expect(review.locator(".mark")).to_have_count(2)
-    expect_shown(review, "You have not seen this deed before.")
+    expect_shown(review, "You have not seen this before.")
     visitor.assert_good()
     sent = [each.url + (each.post_data or "") for each in visitor.requests]
     assert [each for each in sent if "hush" in each] == []
