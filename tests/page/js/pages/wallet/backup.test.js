@@ -78,7 +78,7 @@ test("a look tells how far it is, and what it found, by value", async () => {
   });
 
   const found = await look();
-  const restored = await look({ word: "Found since the backup" });
+  const restored = await look({ word: "Found since the backup: {value}." });
 
   assert.equal(found, "Found: 98 × ticket of “Concert”.");
   assert.equal(restored, "Found since the backup: 98 × ticket of “Concert”.");
