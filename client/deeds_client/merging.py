@@ -92,7 +92,7 @@ def _merged(mine: Output, theirs: Output) -> Output:
     if mine.before not in (OutputState.HELD, OutputState.GIVEN):
         if mine.amount != theirs.amount:
             # What was to be made here is not what is there.
-            mine = replace(mine, number=None, of=None, each=None)
+            mine = replace(mine, number=None, of=None, each=None, issue=None)
         mine = replace(mine, amount=theirs.amount)
     return filled(mine, theirs)
 

@@ -184,12 +184,15 @@ class Output:
     operation: str | None = None  # The key of the one that makes or takes it.
     number: int | None = None  # The link's number, from 1.
     of: int | None = None  # How many numbered links there are.
+    issue: int | None = None  # Of its number: from 2 after the page took it back.
     each: int | None = None  # To be split into links of so many units.
     note: str | None = None
     created_at: datetime | None = None
     changed_at: datetime | None = None
     given_at: datetime | None = None  # When its link was handed out.
     collected_at: datetime | None = None  # When a door of the page took it.
+    admitted_at: datetime | None = None  # When another door let it in.
+    undone_at: datetime | None = None  # When either was undone.
     found_at: datetime | None = None  # When a look found it.
     shown_at: datetime | None = None  # When its code was last shown at a door.
     may_be_given: bool = False  # It may have been handed out since a backup.

@@ -40,6 +40,7 @@ FACTS = {
     "number",
     "of",
     "each",
+    "issue",
     "note",
     "spentElsewhere",
 }

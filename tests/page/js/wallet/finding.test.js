@@ -177,7 +177,8 @@ test("links that a copy has taken back were not claimed", async () => {
   await maker.wallet.checkStates();
 
   assert.deepEqual(lostIn(maker), []);
-  assert.deepEqual(liveIn(maker), liveIn(other));
+  // The copy may have handed out their next issue.
+  assert.deepEqual(liveIn(maker), { given: [2, 2, 2], held: [14] });
 });
 
 for (const isShown of [false, true]) {

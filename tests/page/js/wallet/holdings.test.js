@@ -146,7 +146,7 @@ test("what came in at the door is collected, and where it was handed out its lin
   assert.deepEqual(await told(ground.store), [
     { sum: 3, given: 2, collected: 2, isMinted },
   ]);
-  assert.deepEqual(await links(ground), ["collected"]);
+  assert.deepEqual(await links(ground), ["admitted"]);
 });
 
 test("where nothing is left comes last, and the rest stays where it was", async () => {
@@ -193,7 +193,7 @@ test("links that are still to be made are counted, and can be told from parts", 
   assert.deepEqual(await told(ground.store), [{ sum: 45, isMinted }]);
 });
 
-test("the first part is the largest, without a number if it can be, else the last link", async () => {
+test("the first part is the largest, without a number if it can be, else the first link", async () => {
   const ground = await walletHolding(9);
   const { wallet, itemId } = ground;
   const numbers = async () => {
@@ -202,9 +202,9 @@ test("the first part is the largest, without a number if it can be, else the las
   };
 
   await wallet.makeLinks(itemId, { count: 3, each: 2 });
-  assert.deepEqual(await numbers(), ["3", "2 3", "2 2", "2 1"]);
+  assert.deepEqual(await numbers(), ["3", "2 1", "2 2", "2 3"]);
   await wallet.send(itemId, 1);
-  assert.deepEqual(await numbers(), ["2", "2 3", "2 2", "2 1"]);
+  assert.deepEqual(await numbers(), ["2", "2 1", "2 2", "2 3"]);
 });
 
 test("all operations are in the history, the latest first", async () => {

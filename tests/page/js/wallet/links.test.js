@@ -175,10 +175,11 @@ test("a merge joins the parts without a number, and leaves the links theirs", as
   );
 });
 
-test("numbered links are sent last, the last of them first, with its number", async () => {
+test("numbered links are sent last, the first of them first, with its number and note", async () => {
   const { store, wallet, itemId } = await walletHolding(12);
   const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
   const keys = keysOf(operation.outputs);
+  await wallet.setNote(keys[0], "Anna");
 
   const rest = await wallet.send(itemId, 2);
   const more = await wallet.send(itemId, 4);
@@ -186,13 +187,13 @@ test("numbered links are sent last, the last of them first, with its number", as
 
   assert.deepEqual(rest.operation.inputs, [keys[3]]);
   assert.deepEqual(more.operation.inputs, [rest.operation.outputs[1].key]);
-  assert.deepEqual(link.operation.inputs, [keys[2]]);
-  const { state, number, of } = madeBy(store, link);
-  assert.deepEqual([state, number, of], ["given", 3, 3]);
+  assert.deepEqual(link.operation.inputs, [keys[0]]);
+  const { state, number, of, note } = madeBy(store, link);
+  assert.deepEqual([state, number, of, note], ["given", 1, 3, "Anna"]);
   assert.equal(madeBy(store, more).number, undefined);
 });
 
-test("several links are taken back at once, but those that somebody claimed", async () => {
+test("several links are taken back at once, each as the next issue of its number, but those that somebody claimed", async () => {
   const ground = await minted({ count: 4, each: 2 });
   const { service, store, wallet, keys, itemId } = ground;
   const [first, ...others] = keys;
@@ -207,7 +208,15 @@ test("several links are taken back at once, but those that somebody claimed", as
     ["refused", "done"],
   );
   assert.deepEqual(done.operation.inputs, others);
-  assert.deepEqual([done.operation.itemId, madeBy(store, done).amount], [itemId, 6]);
+  const made = heldIn(store).map(({ number, of, issue, amount }) => {
+    return [number, of, issue, amount];
+  });
+  assert.deepEqual(made, [
+    [2, 4, 2, 2],
+    [3, 4, 2, 2],
+    [4, 4, 2, 2],
+  ]);
+  assert.equal(done.operation.itemId, itemId);
   assert.ok(outputIn(store, first).spentElsewhere);
   const claimed = { code: "not_given", message: "Already claimed." };
   await assert.rejects(wallet.takeBack(...keys), claimed);

@@ -77,11 +77,11 @@ test("a link has the secret of its own number, and a second issue another one", 
   const keys = keysOf(operation.outputs);
   await wallet.giveOut([keys[1]]);
   await wallet.takeBack(keys[1]);
-  const again = await wallet.send(itemId, 3);
 
+  const again = outputsIn(store).find(({ issue }) => issue);
   const series = [1, 2, 3].map((number) => derived("series", number));
   assert.deepEqual(keys, await Promise.all(series));
-  assert.equal(again.operation.outputs[0].key, await derived("given", 0));
+  assert.equal(again?.key, await derived("given", 0));
 });
 
 test("a mint's links use up their numbers, although its secrets are random", async () => {

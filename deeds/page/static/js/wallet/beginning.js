@@ -5,7 +5,14 @@
 import { gettext } from "../format/gettext.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
-import { itemIdOf, keyOf, keysOf, unitsOf, WalletError } from "./records.js";
+import {
+  isCollected,
+  itemIdOf,
+  keyOf,
+  keysOf,
+  unitsOf,
+  WalletError,
+} from "./records.js";
 import { numbersWanted } from "./seeds.js";
 
 const UNDER_WAY = ["coming", "leaving"];
@@ -80,10 +87,10 @@ function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amount }) 
 /**
  * Claim an output of a link; a second call returns what the first one began. At the
  * door what this wallet holds or has handed out itself is claimed too, and a second
- * call is refused, there and elsewhere.
+ * call is refused, there and elsewhere; what it `knows` of the ticket is kept with it.
  */
 function claim(draft, plan) {
-  const { output, outputKey, atDoor, isUnsent, now } = plan;
+  const { output, outputKey, atDoor, isUnsent, knows, now } = plan;
   const record = draft.outputs.get(outputKey);
   if (UNDER_WAY.includes(record?.state)) {
     const begun = draft.operations.get(record.operation);
@@ -97,7 +104,7 @@ function claim(draft, plan) {
   }
   if (record?.state === "given" && !atDoor)
     return takeBack(draft, { outputKeys: [outputKey] });
-  if (!record) draft.addOutput(newOutput(output, "seen", now));
+  if (!record) draft.addOutput(newOutput({ ...output, ...knows }, "seen", now));
   // The link before it may have named another amount; of what this wallet made it knows
   // better.
   if (record?.state === "seen")
@@ -112,12 +119,12 @@ function claim(draft, plan) {
 
 /**
  * Make a fresh secret of `amount` units to give away; change comes back. A link that
- * has just this amount passes its number on.
+ * has just this amount passes its number and its note on.
  */
 function send(draft, { itemId, amount, arrayMax, now }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const { number, of } = inputs[0].amount === amount ? inputs[0] : {};
-  const made = [{ amount, state: "given", givenAt: now, number, of }, ...change];
+  const link = inputs[0].amount === amount ? namedAs(inputs[0]) : {};
+  const made = [{ amount, state: "given", givenAt: now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };
 }
 
@@ -178,12 +185,24 @@ function merge(draft, { itemId, arrayMax }) {
 
 /**
  * Make links that were handed out worthless, but those of several that were claimed
- * meanwhile.
+ * meanwhile. Each number comes back as its next issue, all else as one part.
  */
 function takeBack(draft, { outputKeys }) {
   const given = outputKeys.filter((key) => draft.outputs.get(key)?.state === "given");
   const keys = given.length ? given : outputKeys;
-  return { kind: "takeBack", ...joined(keys.map((key) => mine(draft, key, "given"))) };
+  const inputs = keys.map((key) => mine(draft, key, "given"));
+  const loose = inputs.filter(({ number }) => !number);
+  const links = inputs.filter(({ number }) => number);
+  const made = links.map((link) => {
+    return { amount: link.amount, ...namedAs(link), issue: (link.issue ?? 1) + 1 };
+  });
+  if (loose.length) made.push(...joined(loose).made);
+  return { kind: "takeBack", inputs, made };
+}
+
+/** Return what a person tells a link by, which the next one of its number keeps. */
+function namedAs({ number, of, issue, note }) {
+  return number ? { number, of, issue, note } : {};
 }
 
 export function joined(inputs, more) {
@@ -259,7 +278,7 @@ function mine(draft, key, state) {
       : gettext("This link is not handed out.");
     throw new WalletError("not_given", why);
   }
-  if (output.collectedAt)
+  if (isCollected(output))
     throw new WalletError("collected", gettext("This came in at the door."));
   if (output.each) throw inTheMaking();
   return output;
@@ -307,9 +326,7 @@ function newOutput(output, state, now) {
  * fewest that reach the amount; numbered links only if nothing else is enough.
  */
 export function chooseOutputs(draft, itemId, amount, countMax) {
-  // The last link of a series is the last that is handed out.
-  const lastFirst = (one, other) => (other.number ?? 0) - (one.number ?? 0);
-  const free = freeOf(draft, itemId).sort(lastFirst);
+  const free = freeOf(draft, itemId).sort(lowestFirst);
   const plain = free.filter(({ number }) => !number);
   const inputs = fewest(plain, amount) ?? fewest(free, amount);
   if (!inputs) throw notEnough(draft, itemId, amount, free);
@@ -326,6 +343,9 @@ export function checkRoom(parts, countMax) {
     gettext("It is in too many parts. Take fewer at a time."),
   );
 }
+
+/** The first link of a series is the first that is handed out. */
+const lowestFirst = (one, other) => (one.number ?? 0) - (other.number ?? 0);
 
 function fewest(outputs, amount) {
   const exact = outputs.find((output) => output.amount === amount);

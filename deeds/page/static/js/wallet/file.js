@@ -249,11 +249,12 @@ function isOutput(output, begun) {
 /** What is there besides, which older pages did not write. */
 function isLink(output) {
   const { givenAt = 0, collectedAt = 0, foundAt = 0, shownAt = 0, note = "" } = output;
-  const { number, of, each, mayBeGiven } = output;
+  const { admittedAt = 0, undoneAt = 0, number, of, each, mayBeGiven } = output;
   const isNumbered =
     number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
-    areTimes(givenAt, collectedAt, foundAt, shownAt) &&
+    areTimes(givenAt, collectedAt, foundAt, shownAt, admittedAt, undoneAt) &&
+    isNumber(output.issue ?? 1) &&
     isNote(note) &&
     [undefined, true].includes(mayBeGiven) &&
     isNumbered &&
@@ -328,11 +329,12 @@ const isNew = ({ amount, secret }) =>
   isAmount(amount) && checkSecret(secret) === secret;
 
 function isItem(item, operations) {
-  const { key, id, unit, isMinted } = item;
+  const { key, id, unit, isMinted, doorList = "" } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
   const isOurs =
     isMinted === undefined || (isMinted === true && operations.some(isMint));
-  return key === id && isItemOfService(item) && isOurs && unitOf(unit) === unit;
+  const isRight = unitOf(unit) === unit && typeof doorList === "string";
+  return key === id && isItemOfService(item) && isOurs && isRight;
 }
 
 const areTimes = (...times) => times.every(Number.isFinite);

@@ -3,7 +3,8 @@
 
 import { AMOUNT_MAX } from "../format/amounts.js";
 import { isFree } from "./links.js";
-import { unitsOf } from "./records.js";
+import { admittedAtOf, listedLinks } from "./door_list.js";
+import { isCollected, unitsOf } from "./records.js";
 import { AT_REST } from "./settling.js";
 
 /**
@@ -31,13 +32,15 @@ import { AT_REST } from "./settling.js";
  * }} Summary
  *
  * A link of an item, and since when it is in its state.
- * @typedef {"here" | "waiting" | "claimed" | "moved" | "used" | "collected" | "taken back"} LinkState
+ * @typedef {"here" | "waiting" | "claimed" | "moved" | "used" | "admitted" | "undone" |
+ *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
  * @typedef {{output: OutputRecord, state: LinkState, at: number}} Link
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
  * largest first and before those with a number; `links` those that have a number or
- * were handed out.
- * @typedef {Summary & {parts: OutputRecord[], links: Link[]}} Holding
+ * were handed out, came in at the door, or are on a door list; `admitted` are the units
+ * of those that were let in, at any door.
+ * @typedef {Summary & {parts: OutputRecord[], links: Link[], admitted: number}} Holding
  */
 
 const OPEN = { state: "open" };
@@ -77,10 +80,15 @@ export function summariesOf(slices) {
  */
 export function holdingOf(slices, itemId) {
   const all = slices.outputs.list({ itemId });
+  const summary = summaryOf(itemId, all, slices);
+  const own = all.flatMap((output) => linkOf(output) ?? []);
+  const links = [...own, ...listedLinks(summary.item)].sort(byNumber);
+  const admitted = links.filter(({ state }) => state === "admitted");
   return {
-    ...summaryOf(itemId, all, slices),
+    ...summary,
     parts: all.filter(isFree).sort(byAmount),
-    links: all.flatMap((output) => linkOf(output) ?? []).sort(byNumber),
+    links,
+    admitted: unitsOf(admitted.map(({ output }) => output)),
   };
 }
 
@@ -133,18 +141,18 @@ function summaryOf(itemId, all, { items, operations }) {
 
 /** Return which of a summary's sums an output counts in. */
 function groupOf(output) {
-  const { state, givenAt, collectedAt, spentElsewhere, isUnclear } = output;
+  const { state, givenAt, spentElsewhere, isUnclear } = output;
   if (output.neverHeld) return null;
   if (output.unknown && AT_REST.includes(state)) return "unknownSum";
-  if (state === "held") return collectedAt ? "collected" : "sum";
+  if (state === "held") return isCollected(output) ? "collected" : "sum";
   if (state === "given") return "waiting";
   if (state === "offered") return "offered";
-  if (state === "coming") return givenAt || collectedAt ? null : "coming";
+  if (state === "coming") return givenAt || output.collectedAt ? null : "coming";
   if (isUnclear) return null;
   if (isUsed(output)) return "used";
   if (state === "spent" && spentElsewhere) return givenAt ? "claimed" : "lost";
   // A link of this wallet that came back to it at the door.
-  return state === "spent" && givenAt && collectedAt ? "given" : null;
+  return state === "spent" && givenAt && isCollected(output) ? "given" : null;
 }
 
 /**
@@ -181,31 +189,33 @@ function preparingOf(all) {
  * is gone.
  */
 function linkOf(output) {
-  const { number, givenAt, each, state, before, createdAt, changedAt, collectedAt } =
+  const { number, givenAt, each, state, before, createdAt, changedAt, undoneAt } =
     output;
-  if (each || !(number || givenAt)) return null;
   const link = (linkState, at) => ({ output, state: linkState, at });
+  const admittedAt = admittedAtOf(output);
+  if (admittedAt) return link("admitted", admittedAt);
+  if (state === "spent" && undoneAt) return link("undone", undoneAt);
+  if (each || output.neverHeld || !(number || givenAt)) return null;
   const now = state === "leaving" ? before : state;
-  if (now === "held") return link("here", createdAt);
+  if (now === "held") return isCollected(output) ? null : link("here", createdAt);
   if (now === "given") return link("waiting", givenAt ?? changedAt);
   if (state !== "spent") return null;
   if (isUsed(output)) return link("used", changedAt);
   if (output.spentElsewhere && givenAt)
     return link(output.isUnclear ? "moved" : "claimed", changedAt);
   if (output.spentElsewhere) return null;
-  if (collectedAt) return link("collected", collectedAt);
   return givenAt ? link("taken back", changedAt) : null;
 }
 
-/** Of one amount what has no number comes first, and then the last link of a series. */
+/** Of one amount what has no number comes first, and then the first link of a series. */
 function byAmount(one, other) {
-  const { number: last = Infinity } = other;
-  return other.amount - one.amount || last - (one.number ?? Infinity) || 0;
+  return other.amount - one.amount || (one.number ?? 0) - (other.number ?? 0);
 }
 
 function byNumber(one, other) {
   return (
     (one.output.number ?? Infinity) - (other.output.number ?? Infinity) ||
+    (one.output.issue ?? 1) - (other.output.issue ?? 1) ||
     other.output.createdAt - one.output.createdAt
   );
 }

@@ -4,7 +4,7 @@
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { formatAmount, gettext } from "../format/gettext.js";
-import { WalletError } from "./records.js";
+import { isCollected, WalletError } from "./records.js";
 
 /** More links than anybody makes; what is counted on from here stays exact. */
 export const LINK_NUMBER_MAX = 1_000_000_000;
@@ -21,8 +21,8 @@ const NOTE_LENGTH_MAX = 80;
  * a swap.
  * @param {Partial<OutputRecord>} output
  */
-export function isFree({ state, unknown, collectedAt, each }) {
-  return state === "held" && !unknown && !collectedAt && !each;
+export function isFree({ state, unknown, each, ...output }) {
+  return state === "held" && !unknown && !isCollected(output) && !each;
 }
 
 /** @throws {AmountError} it is no amount. */

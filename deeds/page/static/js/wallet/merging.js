@@ -4,6 +4,7 @@
 // ended is begun again. Pure.
 
 import { gettext } from "../format/gettext.js";
+import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
 import {
   existing,
@@ -122,8 +123,9 @@ function mergeSeeds(
 function mergeItem(draft, theirs) {
   const mine = draft.items.get(theirs.id);
   const { unit = theirs.unit, isMinted = theirs.isMinted } = mine ?? {};
-  if (mine && hasFields(mine, { unit, isMinted })) return;
-  draft.putItem({ ...(mine ?? theirs), unit, isMinted });
+  const doorList = joinLists(theirs.id, mine?.doorList, theirs.doorList);
+  if (mine && hasFields(mine, { unit, isMinted, doorList })) return;
+  draft.putItem({ ...(mine ?? theirs), unit, isMinted, doorList });
 }
 
 function mergeOperation(draft, theirs) {
@@ -167,8 +169,8 @@ function mergeOutput(draft, theirs) {
  */
 function amountOf(mine, theirs) {
   if (isMade(mine) || mine.amount === theirs.amount) return { amount: mine.amount };
-  const { amount, number, of, each } = theirs;
-  return { amount, number, of, each };
+  const { amount, number, of, each, issue } = theirs;
+  return { amount, number, of, each, issue };
 }
 
 /** By which operation is more than that it is spent. */
@@ -187,8 +189,12 @@ function toldByEither(mine, theirs) {
     "note",
     "foundAt",
     "shownAt",
+    "issue",
   ];
-  return Object.fromEntries(names.map((name) => [name, mine[name] ?? theirs[name]]));
+  const told = names.map((name) => [name, mine[name] ?? theirs[name]]);
+  const latest = (name) => Math.max(mine[name] ?? 0, theirs[name] ?? 0) || undefined;
+  const doors = { admittedAt: latest("admittedAt"), undoneAt: latest("undoneAt") };
+  return { ...Object.fromEntries(told), ...doors };
 }
 
 /** Return whether a wallet has had the output, and not only its secret. */

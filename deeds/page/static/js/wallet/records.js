@@ -17,8 +17,10 @@
 //
 // A link has a `number` of so many, unique within its item, and a person's `note`. A
 // part with `each` is still to be split into links of so many units, the first of which
-// gets its number. What came in at the door has `collectedAt`, under its old secret and
-// its new one.
+// gets its number; one that was taken back comes again with its number as the next
+// `issue`. What came in at the door has `collectedAt`, under its old secret and its new
+// one. What a door's list says was let in has `admittedAt`. Where either was undone
+// after that, the output has `undoneAt`.
 //
 // Another copy of this wallet may move what is its own. What a look at the service has
 // found of that has `foundAt`. What is spent by nobody here has `spentElsewhere`; it
@@ -31,14 +33,16 @@ import { gettext } from "../format/gettext.js";
 /**
  * @typedef {{
  *   id: string, total: number, metadata?: string | null, key?: string, unit?: string,
- *   isMinted?: boolean,
- * }} Item `unit` is the issuer's word for one unit, `isMinted` says that this wallet minted it
+ *   isMinted?: boolean, doorList?: string,
+ * }} Item `unit` is the issuer's word for one unit, `isMinted` says that this wallet minted it,
+ *   `doorList` is what door lists say of tickets that this wallet has not seen, see door_list.js
  * @typedef {{
  *   key: string, itemId: string, amount: number, secret: string, state: string, before?: string,
  *   operation?: string, createdAt: number, changedAt: number, spentElsewhere?: boolean,
  *   unknown?: boolean, givenAt?: number, number?: number, of?: number, each?: number, note?: string,
  *   collectedAt?: number, neverHeld?: boolean, foundAt?: number, isUnclear?: boolean,
- *   mayBeGiven?: boolean, shownAt?: number,
+ *   mayBeGiven?: boolean, shownAt?: number, issue?: number, admittedAt?: number,
+ *   undoneAt?: number,
  * }} OutputRecord
  * @typedef {{
  *   key: string, kind: string, body: any, inputs: string[],
@@ -252,6 +256,10 @@ const GONE_STATES = new Set(["spent", "void", "seen"]);
 
 /** Return whether an output is neither spent nor void, by what is known now. */
 export const isLive = ({ state = "" } = {}) => !GONE_STATES.has(state);
+
+/** Return whether an output came in at the door, and that was not undone. */
+export const isCollected = ({ collectedAt = 0, undoneAt = 0 }) =>
+  collectedAt > undoneAt;
 
 /** Return whether a record has all of these fields with these values. */
 export function hasFields(record, fields) {

@@ -11,6 +11,7 @@ import { begin, beginningWanted } from "./beginning.js";
 import { makeChecks, readOutputs } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { giveOut, isFree, linkParts, setNote } from "./links.js";
+import { makeDoorList } from "./door_list.js";
 import { askForLook, isOurs, LOOK, makeGather, makeLook } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { Draft, keyOf, keysOf, WalletError } from "./records.js";
@@ -142,6 +143,7 @@ export function makeWallet({
     carryOut,
     ...asked,
     ...makeLook({ store, change, gather, keep, endOpen }),
+    ...makeDoorList({ store, change: changeOfNote, isStrong, now }),
 
     /**
      * Mint an item in these amounts, or as so many numbered links: of more links than
@@ -163,21 +165,23 @@ export function makeWallet({
     /**
      * Claim an output that somebody handed over.
      * @param {import("../format/raw_output.js").RawOutput} output
-     * @param {{unit?: string, atDoor?: boolean, isUnsent?: true}} [options] the link's word for a
-     *   unit; `atDoor` also claims what this wallet holds or handed out itself, and sets aside what
-     *   it makes; where `isUnsent` it is only written down, for `finish` to send
+     * @param {{unit?: string, atDoor?: boolean, isUnsent?: true, knows?: object}} [options] the
+     *   link's word for a unit; `atDoor` also claims what this wallet holds or handed out itself,
+     *   and sets aside what it makes; where `isUnsent` it is only written down, for `finish` to
+     *   send; number and note that a door list `knows`
      * @returns {Promise<Outcome>}
      * @throws {WalletError} `already_spent` here, at the time `at`; `spent_elsewhere`;
      *   `already_held`; at the door `busy` where its claim began before, at the time `at`
      */
-    async claim({ amount, itemId, secret }, { unit, atDoor = false, isUnsent } = {}) {
+    async claim({ amount, itemId, secret }, options = {}) {
+      const { unit, atDoor = false, isUnsent, knows } = options;
       const output = {
         amount: checkAmount(amount),
         itemId,
         secret: checkSecret(secret),
       };
       const outputKey = keyOf(output);
-      return carryOut("claim", { output, outputKey, unit, atDoor, isUnsent });
+      return carryOut("claim", { output, outputKey, unit, atDoor, isUnsent, knows });
     },
 
     /**

@@ -1,0 +1,241 @@
+// The list of a deed's door: which tickets were let in and when, with their numbers and
+// notes, as far as a browser knows them. Doors and the maker hand it to each other as a
+// text. What several lists say adds up: of each ticket the latest is true. A list names
+// a ticket by a hash of its secret, so that nobody can claim one with it.
+
+import { isAmount } from "../format/amounts.js";
+import { gettext } from "../format/gettext.js";
+import { isNote, LINK_NUMBER_MAX } from "./links.js";
+import { existing, isCollected, isLive, itemIdOf, recordsWith } from "./records.js";
+import { WalletError } from "./records.js";
+import { hexOf } from "./seeds.js";
+
+const HEAD = "deeds door list 1";
+const LABEL = "deeds door list v1:";
+const ID_BYTES = 8;
+const ROW =
+  /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
+/** What a letter of a list means; of the last one nothing has become yet. */
+const STATES = { a: "admitted", u: "undone", b: "taken back", n: "expected" };
+
+/**
+ * What a list says of a ticket, and since when.
+ * @typedef {{
+ *   id: string, letter: string, at: number, amount: number, number?: number, of?: number,
+ *   issue?: number, note?: string,
+ * }} Row
+ * @typedef {import("./records.js").OutputRecord} OutputRecord
+ * @typedef {import("./records.js").Draft} Draft
+ */
+
+/** Return what lists call a ticket. @param {Pick<OutputRecord, "key">} output */
+export async function ticketId({ key }) {
+  // A list's own ticket has no other name.
+  if (!itemIdOf(key)) return key;
+  const bytes = new TextEncoder().encode(LABEL + key);
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  return hexOf(new Uint8Array(digest, 0, ID_BYTES));
+}
+
+/** Return whether a text is a list of a door. */
+export const isDoorList = (text) => text.startsWith(HEAD);
+
+/** Return the rows of a list's text; a line that is not right says nothing. */
+export function rowsOf(text = "") {
+  return text.split("\n").flatMap((line) => {
+    const [, id, letter, time, ...more] = ROW.exec(line.trimEnd()) ?? [];
+    const [amount, number = 0, of = 0, issue = 0] = more.slice(0, 4).map(Number);
+    const note = more[4];
+    const isRight = [number, of, issue].every((each) => !(each > LINK_NUMBER_MAX));
+    if (!id || !isAmount(amount) || !isRight || !isNote(note ?? "")) return [];
+    const named = number ? { number, of: of || number } : {};
+    const numbered = { ...named, ...(number && issue > 1 ? { issue } : {}) };
+    const at = 1000 * parseInt(time, 36);
+    return [{ id, letter, at, amount, ...numbered, ...(note ? { note } : {}) }];
+  });
+}
+
+/** Return the text of a list. */
+export const writeList = (itemId, /** @type {Row[]} */ rows) =>
+  [`${HEAD} ${itemId}`, ...rows.map(lineOf)].join("\n");
+
+function lineOf({ id, letter, at, amount, number = 0, of = 0, issue = 1, note = "" }) {
+  const time = Math.floor(at / 1000).toString(36);
+  const named = number || note ? ` ${number} ${of} ${issue} ${note}` : "";
+  return `${id} ${letter}${time} ${amount}${named}`.trimEnd();
+}
+
+/** Return lists of one deed as one, nothing where they have no rows. */
+export function joinLists(itemId, ...texts) {
+  /** @type {Map<string, Row>} */
+  const rows = new Map();
+  for (const row of texts.flatMap(rowsOf)) {
+    const known = rows.get(row.id) ?? row;
+    const latest = row.at > known.at ? row : known;
+    const named = known.number ? known : row;
+    const { number, of, issue } = named;
+    const note = latest.note ?? known.note ?? row.note;
+    rows.set(row.id, { ...latest, number, of, issue, note });
+  }
+  return rows.size ? writeList(itemId, [...rows.values()]) : undefined;
+}
+
+/**
+ * Return a list in parts of at most so many characters, each a list.
+ * @param {string} text
+ */
+export function partsOfList(text, lengthMax) {
+  const [head, ...lines] = text.split("\n");
+  const parts = [head];
+  for (const line of lines) {
+    const longer = `${parts.at(-1)}\n${line}`;
+    if (longer.length > lengthMax) parts.push(`${head}\n${line}`);
+    else parts[parts.length - 1] = longer;
+  }
+  return parts;
+}
+
+/** Return when a ticket was let in, here or by a list; 0 if it was not, or is not now. */
+export function admittedAtOf(/** @type {OutputRecord} */ output) {
+  const { state, collectedAt = 0, admittedAt = 0, undoneAt = 0 } = output;
+  if (state === "spent" && isCollected(output)) return collectedAt;
+  return admittedAt > undoneAt ? admittedAt : 0;
+}
+
+/**
+ * Return the tickets of a list as links of a holding, see holdings.js.
+ * @returns {import("./holdings.js").Link[]}
+ */
+export function listedLinks(/** @type {import("./records.js").Item | null} */ item) {
+  return rowsOf(item?.doorList).map(({ id, letter, at, ...ticket }) => {
+    const about = { key: id, itemId: item?.id, createdAt: at, state: "listed" };
+    return /** @type {any} */ ({
+      output: { ...ticket, ...about },
+      state: STATES[letter],
+      at,
+    });
+  });
+}
+
+/**
+ * Return the door list of a wallet.
+ * @param {{
+ *   store: Pick<import("./store.js").Store, "read">, now: () => number,
+ *   change: (wanted: import("./records.js").Plan, apply: (draft: Draft) => any) => Promise<any>,
+ *   isStrong: (secret: string) => Promise<boolean>,
+ * }} parts
+ */
+export function makeDoorList({ store, change, isStrong, now }) {
+  const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
+
+  return {
+    /**
+     * Return the list of these links. A secret that a person made could be guessed from
+     * its hash: such a ticket is left out until it is spent.
+     * @param {import("./holdings.js").Link[]} links
+     */
+    async doorList(itemId, links) {
+      const rows = await Promise.all(
+        links.map(async ({ output, state, at }) => {
+          const { secret, state: now, amount, number, of, issue, note } = output;
+          const isSafe = !secret || now === "spent" || (await isStrong(secret));
+          if (!isSafe) return [];
+          const letters = Object.keys(STATES);
+          const letter = letters.find((each) => STATES[each] === state) ?? "n";
+          const since = letter === "n" ? 0 : at;
+          const named = { amount, number, of, issue, note };
+          return [{ id: await ticketId(output), letter, at: since, ...named }];
+        }),
+      );
+      return writeList(itemId, rows.flat());
+    },
+
+    /**
+     * Take in the list of another browser; return how many tickets it has.
+     * @param {string} text
+     * @throws {WalletError} it is no list, or of another deed.
+     */
+    async takeInList(itemId, text) {
+      const rows = rowsOf(text);
+      const isOurs = text.startsWith(`${HEAD} ${itemId}\n`);
+      if (!isDoorList(text) || !rows.length)
+        throw new WalletError("no_list", gettext("This is not a list of a door."));
+      if (!isOurs)
+        throw new WalletError("no_list", gettext("This list is of another deed."));
+      const outputs = await recordsWith(store, "outputs", { itemId });
+      const ids = await Promise.all(outputs.map(ticketId));
+      const keys = new Map(ids.map((id, place) => [id, outputs[place].key]));
+      await change(wantedOf(itemId), (draft) => noteRows(draft, itemId, rows, keys));
+      return rows.length;
+    },
+
+    /**
+     * Undo that a ticket was let in. Where it came in here, its units become a link with
+     * its number, which is returned; of what only a list says, the mark alone is undone.
+     * @returns {Promise<OutputRecord | null>}
+     */
+    undoAdmission: (itemId, key) =>
+      change(wantedOf(itemId), (draft) =>
+        itemIdOf(key)
+          ? undo(draft, itemId, key, now())
+          : undoRow(draft, itemId, key, now()),
+      ),
+
+    /** Return what lists say of a ticket, or nothing. */
+    async listed(/** @type {import("../format/raw_output.js").RawOutput} */ output) {
+      const { itemId, secret } = output;
+      const read = ({ items }) => items.get(itemId)?.doorList;
+      const rows = rowsOf(await store.read({ items: [itemId] }, read));
+      const id = rows.length && (await ticketId({ key: `${itemId}.${secret}` }));
+      return rows.find((row) => row.id === id);
+    },
+  };
+}
+
+/** Note what a list says with the outputs that are known here, and keep the rest of it. */
+function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
+  const others = rows.filter((row) => !keys.has(row.id));
+  for (const row of rows) {
+    if (keys.has(row.id)) noteRow(draft, keys.get(row.id), row);
+  }
+  if (others.length) addRows(draft, itemId, others);
+}
+
+function noteRow(draft, key, { letter, at, number, of, issue, note }) {
+  const output = draft.outputs.get(key);
+  const { admittedAt = 0, undoneAt = 0 } = output;
+  // A ticket of another's making, which came in here without its number.
+  const isNameless = !isLive(output) && !output.number;
+  draft.changeOutput(key, {
+    ...(isNameless && { number, of, issue, note }),
+    ...(letter === "a" && { admittedAt: Math.max(admittedAt, at) }),
+    ...(letter === "u" && { undoneAt: Math.max(undoneAt, at) }),
+  });
+}
+
+function addRows(draft, itemId, rows) {
+  const item = existing(draft.items.get(itemId));
+  const doorList = joinLists(itemId, item.doorList, writeList(itemId, rows));
+  if (doorList !== item.doorList) draft.putItem({ ...item, doorList });
+}
+
+function undoRow(draft, itemId, id, now) {
+  const { doorList } = existing(draft.items.get(itemId));
+  const row = existing(rowsOf(doorList).find((each) => each.id === id));
+  addRows(draft, itemId, [{ ...row, letter: "u", at: now }]);
+  return null;
+}
+
+function undo(draft, itemId, key, now) {
+  const output = existing(draft.outputs.get(key));
+  draft.changeOutput(key, { undoneAt: now });
+  if (!isCollected(output)) return null;
+  const { operation, number, of, issue = 1, note } = output;
+  const made = draft.outputs.list({ itemId, operation });
+  const fresh = made.find((each) => each.state === "held" && each.key !== key);
+  if (!fresh) throw new WalletError("not_held", gettext("It is no longer here."));
+  const named = number ? { number, of, issue: issue + 1, note } : {};
+  const given = { state: "given", givenAt: now, undoneAt: now, changedAt: now };
+  draft.changeOutput(fresh.key, { ...named, ...given });
+  return draft.outputs.get(fresh.key);
+}

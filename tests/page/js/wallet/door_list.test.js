@@ -1,0 +1,258 @@
+// Lists of doors: what several browsers know of the tickets of one deed adds up, and
+// nobody can claim anything with it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  joinLists,
+  partsOfList,
+  rowsOf,
+  ticketId,
+  writeList,
+} from "../../../../deeds/page/static/js/wallet/door_list.js";
+import {
+  holdingOf,
+  holdingWanted,
+} from "../../../../deeds/page/static/js/wallet/holdings.js";
+import {
+  amountsByState,
+  copyOf,
+  hasCode,
+  heldIn,
+  makerOn,
+  minted,
+  outputIn,
+  pass,
+  throughText,
+  walletOf,
+  walletOn,
+} from "./parts.js";
+
+const AT_DOOR = { atDoor: true };
+const ID = "0123456789abcdef";
+const ROW = { id: ID, letter: "a", at: 2000, amount: 2 };
+
+/** Return the maker of three tickets that are handed out, and doors to them. */
+async function party(doorsCount = 2) {
+  pass(60);
+  const maker = await minted({ count: 3, each: 1 });
+  await maker.wallet.setNote(maker.keys[1], "Anna, table 4");
+  await maker.wallet.giveOut(maker.keys);
+  const tickets = maker.keys.map((key) => outputIn(maker.store, key));
+  const { itemId } = maker;
+  const item = await maker.wallet.item(itemId);
+  const doors = await Promise.all(
+    Array.from({ length: doorsCount }, async () => {
+      const api = {
+        ...maker.service.api(),
+        item: async () => ({ id: itemId, total: 3, metadata: null }),
+      };
+      const door = makerOn(maker.service, undefined, api);
+      await door.wallet.item(itemId);
+      return { ...door, itemId };
+    }),
+  );
+  return { maker, item, tickets, doors, itemId };
+}
+
+const linksOf = ({ store, itemId }) =>
+  store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId).links);
+
+const listOf = async (browser) =>
+  browser.wallet.doorList(browser.itemId, await linksOf(browser));
+
+/** Let one browser take in another one's list. */
+const handOver = async (from, to) =>
+  to.wallet.takeInList(to.itemId, await listOf(from));
+
+/** Return number and state of each ticket, with its note. */
+const told = async (browser) =>
+  (await linksOf(browser)).map(({ output: { number = "", note = "" }, state }) =>
+    `${number} ${state} ${note}`.trim(),
+  );
+
+test("what two doors let in adds up at the maker's, once however often it is handed over", async () => {
+  const { maker, tickets, doors } = await party();
+  await doors[0].wallet.claim(tickets[0], AT_DOOR);
+  await doors[1].wallet.claim(tickets[1], AT_DOOR);
+  await handOver(doors[0], doors[1]);
+  await maker.wallet.checkStates();
+  const claimed = ["1 claimed", "2 claimed Anna, table 4", "3 waiting"];
+  assert.deepEqual(await told(maker), claimed);
+
+  for (const door of [...doors, ...doors]) await handOver(door, maker);
+
+  const admitted = ["1 admitted", "2 admitted Anna, table 4", "3 waiting"];
+  assert.deepEqual(await told(maker), admitted);
+  const look = (slices) => holdingOf(slices, maker.itemId).admitted;
+  assert.equal(await maker.store.read(holdingWanted(maker.itemId), look), 2);
+  // It comes through a backup.
+  assert.deepEqual(
+    await told({ ...(await copyOf(maker)), itemId: maker.itemId }),
+    admitted,
+  );
+});
+
+test("a ticket that its guest had claimed at home is let in without its number, once", async () => {
+  const { maker, tickets, doors } = await party();
+  const guest = makerOn(maker.service);
+  const { operation } = await guest.wallet.claim(tickets[0]);
+  const [{ key }] = operation.outputs;
+  await doors[0].wallet.claim(outputIn(guest.store, key), AT_DOOR);
+
+  await maker.wallet.checkStates();
+  for (const door of [doors[0], doors[0]]) await handOver(door, maker);
+
+  const all = ["1 claimed", "2 waiting Anna, table 4", "3 waiting", "admitted"];
+  assert.deepEqual(await told(maker), all);
+  const copy = await walletOf(
+    maker.service,
+    throughText(await maker.wallet.exportRecords()),
+  );
+  assert.deepEqual(await told({ ...copy, itemId: maker.itemId }), all);
+});
+
+test("a door that was given the maker's list knows number, note and what was taken back", async () => {
+  const { maker, tickets, doors } = await party(1);
+  const [door] = doors;
+  await maker.wallet.takeBack(tickets[2].key);
+  await handOver(maker, door);
+
+  const knows = await door.wallet.listed(tickets[1]);
+  await door.wallet.claim(tickets[1], {
+    ...AT_DOOR,
+    knows: { number: knows?.number, of: knows?.of, note: knows?.note },
+  });
+
+  assert.deepEqual(
+    [knows?.letter, knows?.number, knows?.note],
+    ["n", 2, "Anna, table 4"],
+  );
+  assert.equal((await door.wallet.listed(tickets[2]))?.letter, "b");
+  assert.equal(await door.wallet.listed({ ...tickets[2], secret: "x" }), undefined);
+  const states = (await told(door)).filter((each) => each.startsWith("2"));
+  assert.ok(states.includes("2 admitted Anna, table 4"));
+});
+
+test("an admission that is undone gives the guest a new link of its number", async () => {
+  const { maker, tickets, doors } = await party(1);
+  const [door] = doors;
+  await door.wallet.claim(tickets[1], { ...AT_DOOR, knows: { number: 2, of: 3 } });
+  pass(5);
+
+  const fresh = await door.wallet.undoAdmission(door.itemId, tickets[1].key);
+
+  assert.deepEqual(
+    [fresh?.state, fresh?.number, fresh?.of, fresh?.issue],
+    ["given", 2, 3, 2],
+  );
+  assert.deepEqual(await told(door), ["2 undone", "2 waiting"]);
+  await maker.wallet.checkStates();
+  await handOver(door, maker);
+  assert.equal((await told(maker))[1], "2 undone Anna, table 4");
+  // Back at the door it is let in again.
+  pass(5);
+  const { operation } = await door.wallet.claim(/** @type {any} */ (fresh), AT_DOOR);
+  assert.equal(operation.state, "done");
+  assert.deepEqual(await told(door), ["2 undone", "2 admitted"]);
+  assert.deepEqual(amountsByState(door.store).held, [1]);
+});
+
+test("of what only a list says, undoing takes the mark away, and an older list does not bring it back", async () => {
+  const { maker, tickets, doors } = await party(1);
+  await doors[0].wallet.claim(tickets[0], AT_DOOR);
+  const older = await listOf(doors[0]);
+  const other = makerOn(maker.service);
+  await maker.wallet.checkStates();
+  pass(5);
+  for (const text of [older, writeList(maker.itemId, [ROW])])
+    await maker.wallet.takeInList(maker.itemId, text);
+  pass(5);
+
+  for (const key of [tickets[0].key, ID])
+    assert.equal(await maker.wallet.undoAdmission(maker.itemId, key), null);
+  await maker.wallet.takeInList(maker.itemId, older);
+  await maker.wallet.takeInList(maker.itemId, writeList(maker.itemId, [ROW]));
+
+  const states = (await linksOf(maker)).map(({ state }) => state);
+  assert.deepEqual(states, ["undone", "waiting", "waiting", "undone"]);
+  assert.deepEqual(heldIn(other.store), []);
+});
+
+test("no list holds a secret, nor what a secret that a person made is guessed from", async () => {
+  const { maker, tickets } = await party(0);
+  const isStrong = async (secret) => secret !== tickets[0].secret;
+  const wallet = walletOn(maker.service, maker.store, undefined, { isStrong });
+
+  const text = await listOf({ ...maker, wallet });
+
+  for (const { secret } of tickets) assert.ok(!text.includes(secret));
+  const ids = rowsOf(text).map(({ id }) => id);
+  assert.deepEqual(ids, await Promise.all(tickets.slice(1).map(ticketId)));
+});
+
+test("a list is taken in for its own deed only", async () => {
+  const { maker, itemId } = await party(0);
+
+  for (const text of [
+    "",
+    "https://deeds.test/claim",
+    writeList(itemId, []),
+    writeList(`${itemId}0`, [ROW]),
+  ])
+    await assert.rejects(maker.wallet.takeInList(itemId, text), hasCode("no_list"));
+});
+
+test("a list is read as it was written, and what is not right in it is left out", () => {
+  const named = {
+    ...ROW,
+    id: ID.replace("0", "1"),
+    number: 17,
+    of: 200,
+    issue: 2,
+    note: "a 1 2",
+  };
+  const noted = { ...ROW, id: ID.replace("0", "2"), note: "no number" };
+  const rows = [ROW, named, noted];
+
+  assert.deepEqual(rowsOf(writeList("deed_1", rows)), rows);
+  for (const line of [
+    `${ID} x1 1`,
+    `${ID} a1 0`,
+    `${ID} a1 9007199254740993`,
+    `${ID} a1 1 9999999999 1 1`,
+    `${ID} a1 1 1 1 1 ${"n".repeat(81)}`,
+    `${ID.slice(1)} a1 1`,
+  ])
+    assert.deepEqual(rowsOf(`head\n${line}`), [], line);
+});
+
+test("of two lists the later word on a ticket is true, and its number stays known", () => {
+  const numbered = { ...ROW, letter: "n", at: 0, number: 3, of: 9, note: "Anna" };
+  const undone = { ...ROW, letter: "u", at: 4000 };
+  const [known, one, other] = [numbered, ROW, undone].map((row) =>
+    writeList("deed_1", [row]),
+  );
+
+  const expected = [{ ...undone, number: 3, of: 9, note: "Anna" }];
+  for (const texts of [
+    [known, one, other],
+    [other, one, known],
+    [one, known, other, one],
+  ])
+    assert.deepEqual(rowsOf(joinLists("deed_1", ...texts)), expected);
+  assert.equal(joinLists("deed_1", undefined, "x"), undefined);
+});
+
+test("a list too long for one code is several, which have all of it", () => {
+  const rows = Array.from({ length: 40 }, (_, place) => ({
+    ...ROW,
+    id: (place + 16).toString(16).padStart(16, "0"),
+  }));
+
+  const parts = partsOfList(writeList("deed_1", rows), 300);
+
+  assert.ok(parts.length > 3 && parts.every(({ length }) => length <= 300));
+  assert.deepEqual(rowsOf(joinLists("deed_1", ...parts)), rows);
+});
