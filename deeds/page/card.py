@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from babel.lists import format_list
@@ -107,6 +107,11 @@ class DeedCard:
     def units(self) -> str:
         """Return the total in words."""
         return units_text(self.total, self.unit)
+
+    @property
+    def is_expired(self) -> bool:
+        """Return whether it is no longer good for anything."""
+        return self.valid_until is not None and self.valid_until < datetime.now(UTC)
 
     @property
     def quoted(self) -> str:

@@ -55,7 +55,6 @@ def test_a_deed_is_shown_and_its_link_unfolds_with_title_and_picture(api):
     picture = page.find(".//img[@data-card='image']")
     assert picture.get("src") == SHED["image"]
     assert picture.get("referrerpolicy") == "no-referrer"
-    assert picture.get("loading") == "lazy"
     address = f"http://localhost/item/{item_id}"
     assert page.find(".//link[@rel='canonical']").get("href") == address
     assert preview(page) == PREVIEW | {"og:url": address}

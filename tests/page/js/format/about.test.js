@@ -7,6 +7,8 @@ import { test } from "node:test";
 import {
   metadataOf,
   readAbout,
+  untilText,
+  whenText,
   writeAbout,
 } from "../../../../deeds/page/static/js/format/about.js";
 
@@ -48,7 +50,7 @@ const NOTHING = { date: null, place: "", validUntil: null, unit: "" };
 
 for (const { description, ...said } of EXAMPLES) {
   test(`a description is read: ${JSON.stringify(description).slice(0, 60)}`, () => {
-    const about = JSON.parse(JSON.stringify(readAbout(description)));
+    const { clock: _, ...about } = JSON.parse(JSON.stringify(readAbout(description)));
     const isText = Object.keys(said).length === 0;
 
     assert.deepEqual(about, {
@@ -68,9 +70,27 @@ test("what is written is read back, in the time of this device", () => {
     unit: "ticket/tickets",
   };
 
-  assert.deepEqual(readAbout(writeAbout(about)), about);
+  const { clock: _, ...read } = readAbout(writeAbout(about));
+  assert.deepEqual(read, about);
   assert.match(writeAbout(about), /^Songs\.\n\nPlace: none\n\nDate: 2026-07-05 20:30 /);
   assert.equal(writeAbout({ text: " a " }), "a");
+});
+
+test("a time is told as clocks show it where it is, wherever it is read", () => {
+  const said = (year) => {
+    const times = `Date: ${year}-12-05 20:00 +09:30\nValid until: ${year}-12-06 02:00 -08:00`;
+    const about = readAbout(times);
+    return [whenText(about), untilText(about)].map((text) =>
+      text.replace("\u202f", " "),
+    );
+  };
+
+  assert.deepEqual(said(2126), [
+    "Thursday, December 5, 2126 at 8:00 PM",
+    "Valid until Dec 6, 2126, 2:00 AM",
+  ]);
+  assert.equal(said(2025)[1], "Expired on Dec 6, 2025, 2:00 AM");
+  assert.equal(untilText(readAbout("")), "");
 });
 
 test("facts of a long description are text, and it is read in no time", () => {

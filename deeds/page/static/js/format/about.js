@@ -11,6 +11,7 @@
 // rest. deeds/page/card.py reads the same.
 
 import { isUnit } from "./amounts.js";
+import { gettext, LOCALE } from "./gettext.js";
 
 /** Longer descriptions are text alone: all pages read them. */
 const DESCRIPTION_LENGTH_MAX = 5_000;
@@ -27,7 +28,9 @@ const TIME = /^([12]\d{3}-\d\d-\d\d) (\d\d:\d\d) ([+-](?:0\d|1[0-4]):[0-5]\d)$/;
  * @typedef {{name?: string, description?: string, image?: string}} Metadata
  * @typedef {{
  *   text: string, date: Date | null, place: string, validUntil: Date | null, unit: string,
- * }} About `text` is the description without its facts; what it does not say is empty, or null
+ *   clock: {date?: string, validUntil?: string},
+ * }} About `text` is the description without its facts; what it does not say is empty, or null;
+ *   `clock` has the times as they are written, which clocks show where the deed is good
  */
 
 /** Return what of a registry item's metadata is text. @returns {Metadata} */
@@ -61,6 +64,7 @@ export function readAbout(/** @type {string} */ description) {
     place: "",
     validUntil: null,
     unit: "",
+    clock: {},
   };
   if (description.length > DESCRIPTION_LENGTH_MAX) return about;
   const lines = description
@@ -75,7 +79,37 @@ export function readAbout(/** @type {string} */ description) {
   const isRight = from !== null && to !== null && (unit === undefined || isUnit(unit));
   if ("" in found || Object.keys(found).length < facts.length || !isRight) return about;
   const text = lines.slice(0, start).join("\n").trim();
-  return { text, date: from || null, place, validUntil: to || null, unit: unit ?? "" };
+  const clock = { date, validUntil: until };
+  const times = { date: from || null, validUntil: to || null, clock };
+  return { text, place, unit: unit ?? "", ...times };
+}
+
+/** Return whether a deed is no longer good for anything. */
+export function isExpired(/** @type {About} */ { validUntil }, now = Date.now()) {
+  return validUntil !== null && Number(validUntil) < now;
+}
+
+/** Return when it is, with the weekday. */
+export const whenText = (/** @type {About} */ { clock }) =>
+  clock.date ? clockText(clock.date, "full") : "";
+
+/** Return until when a deed is good for something, or when that has ended. */
+export function untilText(/** @type {About} */ about) {
+  if (!about.validUntil) return "";
+  const date = clockText(about.clock.validUntil, "medium");
+  return isExpired(about)
+    ? gettext("Expired on {date}", { date })
+    : gettext("Valid until {date}", { date });
+}
+
+/** Return a time that clocks show, in words of the page's language. */
+function clockText(written, /** @type {"full" | "medium"} */ dateStyle) {
+  const time = new Date(`${written.slice(0, 10)}T${written.slice(11, 16)}Z`);
+  return time.toLocaleString(LOCALE, {
+    dateStyle,
+    timeStyle: "short",
+    timeZone: "UTC",
+  });
 }
 
 /** Return the description that says this. */

@@ -2,9 +2,15 @@
 // written by strangers: it goes into the page as text, and a picture only from where
 // deeds/page/card.py lets one come.
 
-import { metadataOf } from "../format/about.js";
+import {
+  aboutOf,
+  isExpired,
+  metadataOf,
+  untilText,
+  whenText,
+} from "../format/about.js";
 import { unitsText } from "../format/amounts.js";
-import { formatAmount } from "../format/gettext.js";
+import { formatAmount, gettext } from "../format/gettext.js";
 import { BASE32_ALPHABET } from "../format/raw_output.js";
 import { copyTemplate, find, make } from "./dom.js";
 
@@ -16,10 +22,11 @@ const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
  *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
  */
 
-const displayName = ({ name = "" }) => name || "A deed without a name";
+const displayName = ({ name = "" }) => name || gettext("A deed without a name");
 
 /** Return the name of a registry item, which may not be known. */
-export const nameOf = (item) => (item ? displayName(metadataOf(item)) : "A deed");
+export const nameOf = (item) =>
+  item ? displayName(metadataOf(item)) : gettext("A deed");
 
 export const isShown = (image) => SHOWN.test(image);
 
@@ -35,18 +42,42 @@ export function makeCard(item, options = {}) {
  */
 export function fillCard(card, item, options = {}) {
   const { itemId = "", amount, unit = item?.unit, pictures = "shown" } = options;
-  const { description = "", image = "" } = metadataOf(item);
+  const { image = "" } = metadataOf(item);
+  const about = aboutOf(item);
   const total = item?.total ?? amount ?? 0;
   place(card, "name").textContent = nameOf(item);
-  place(card, "units").textContent = unitsText(amount ?? total, unit);
+  place(card, "units").textContent = unitsText(amount ?? total, unit || about.unit);
   place(card, "of").textContent =
-    amount === undefined ? "in all" : `of ${formatAmount(total)}`;
+    amount === undefined
+      ? ` ${gettext("in all")}`
+      : gettext(", of {total} made", { total: formatAmount(total) });
+  place(card, "date").textContent = whenText(about);
+  place(card, "place").textContent = about.place;
+  place(card, "until").textContent = untilText(about);
+  place(card, "until").classList.toggle("bad", isExpired(about));
+  place(card, "genuine").hidden = !itemId;
   place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
-  place(card, "description").textContent = description;
+  place(card, "letters").textContent = itemId && markText(itemId);
+  place(card, "description").textContent = about.text;
+  fold(card, nameOf(item), about);
   const unseen = isShown(image) ? "" : image;
   place(card, "image-note").textContent =
-    unseen && `Browsers cannot show its picture: ${unseen}`;
+    unseen &&
+    gettext("Browsers cannot show its picture: {address}", { address: unseen });
   showImage(card, unseen ? "" : image, pictures);
+}
+
+/** Texts of strangers must not push out of view what the page says itself. */
+function fold(card, name, { text }) {
+  const isLong = name.length > 80 || text.length > 300 || text.split("\n").length > 6;
+  const more = place(card, "more");
+  const toggle = (isCut) => {
+    card.toggleAttribute("data-cut", isCut);
+    more.textContent = isCut ? gettext("More") : gettext("Less");
+  };
+  more.hidden = !isLong;
+  more.onclick = () => toggle(!card.hasAttribute("data-cut"));
+  toggle(isLong);
 }
 
 const place = (card, name) => find(card, `[data-card="${name}"]`);
@@ -57,7 +88,7 @@ function showImage(card, address, pictures) {
   const isThere = (picture.getAttribute("src") ?? "") === address;
   const host = pictures === "ask" && !isThere ? foreignHost(address) : "";
   button.hidden = !host;
-  button.textContent = host && `Show picture from ${host}`;
+  button.textContent = host && gettext("Show picture from {host}", { host });
   button.onclick = () => showImage(card, address, "shown");
   if (isThere) return;
   picture.onerror = () => picture.toggleAttribute("hidden", true);

@@ -1,7 +1,6 @@
 // Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
 import { gettext, ngettext } from "../../format/gettext.js";
-import { metadataOf } from "../../format/about.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
@@ -133,8 +132,8 @@ export function claimView(acts) {
 
 function makeFoundRow({ output }, acts) {
   const element = copyTemplate("found-row");
-  const places = [".deed", ".found-state > .tag", ".found-text", ".origin", ".more"];
-  const [card, tag, text, origin, more] = places.map((each) => find(element, each));
+  const places = [".deed", ".found-state > .tag", ".found-text", ".origin"];
+  const [card, tag, text, origin] = places.map((each) => find(element, each));
   const [take, remove] = [".take", ".remove"].map((each) => find(element, each));
   take.onclick = () => {
     // The focus follows what becomes of it, to the top.
@@ -142,8 +141,6 @@ function makeFoundRow({ output }, acts) {
     acts.take(output);
   };
   remove.onclick = () => acts.remove(output);
-  more.onclick = () =>
-    put(more, element.toggleAttribute("data-cut") ? gettext("More") : gettext("Less"));
   /** @type {FoundRow["item"] | false} */
   let shown = false;
 
@@ -161,10 +158,7 @@ function makeFoundRow({ output }, acts) {
       const offer = offerOf([row]);
       take.hidden = !canTake || !offer.rows.length;
       put(take, offer.text);
-      if (shown !== item) {
-        fillFound(card, output, item);
-        more.hidden = !element.toggleAttribute("data-cut", isLong(metadataOf(item)));
-      }
+      if (shown !== item) fillFound(card, output, item);
       shown = item;
       element.dataset.state = claim.kind;
       element.toggleAttribute(
@@ -193,13 +187,6 @@ function drawOrigin(place, origin, { canTake }, isAlone) {
     : `origin ${isAlone ? "notice" : "tag"}`;
   place.dataset.origin = origin?.kind ?? "";
   put(place, (isBad || isAlone ? origin?.text : origin?.short) ?? "");
-}
-
-/** Whether texts of strangers would push out of view what the page says itself. */
-function isLong({ name = "", description = "" }) {
-  return (
-    name.length > 80 || description.length > 300 || description.split("\n").length > 6
-  );
 }
 
 /**
