@@ -5,10 +5,15 @@ import { startScan, untilGone } from "../../../../deeds/page/static/js/ui/scan.j
 
 /** Return what is told when these texts are in sight, by the moment in milliseconds. */
 function told(...looks) {
+  return toldWith(() => false, ...looks);
+}
+
+function toldWith(isAgain, ...looks) {
   const found = [];
   let moment = 0;
   const look = untilGone(
     (text) => found.push(`${moment} ${text}`),
+    () => isAgain(moment),
     () => moment,
   );
   for (const [atMs, ...texts] of looks) {
@@ -39,6 +44,14 @@ test("the next one is told at once, and the first again only after it was gone f
   ];
 
   assert.deepEqual(told(...looks), ["0 a", "300 b", "2101 a", "2200 b"]);
+});
+
+test("what stays in sight is told again when that is wanted", () => {
+  const looks = [0, 200, 400, 600].map((atMs) => [atMs, "a"]);
+
+  const found = toldWith((moment) => moment === 400, ...looks);
+
+  assert.deepEqual(found, ["0 a", "400 a"]);
 });
 
 test("of several in one picture each is told, one a look", () => {

@@ -39,17 +39,18 @@ export async function whyNoScan(
  * Show in `video` what the camera sees, and call `onText` with each text of a QR code,
  * once for as long as it stays in sight. It ends by itself when the page is left or
  * hidden, or by what is returned; `onEnd` is called once when it has ended, with what
- * went wrong.
+ * went wrong. Before each look `isAgain` says whether what is still in sight is told
+ * again.
  * @param {(problem: string) => void} [onEnd]
  */
-export function startScan(video, onText, onEnd = () => {}) {
+export function startScan(video, onText, onEnd = () => {}, isAgain = () => false) {
   const ending = new AbortController();
   const stop = (problem = "") => {
     if (ending.signal.aborted) return;
     ending.abort();
     onEnd(problem);
   };
-  watch(video, untilGone(onText), stop, ending.signal).catch(({ message }) =>
+  watch(video, untilGone(onText, isAgain), stop, ending.signal).catch(({ message }) =>
     stop(message),
   );
   return () => stop();
@@ -85,10 +86,11 @@ async function watch(video, onTexts, stop, signal) {
  * more than one of a look, so that each can be answered. The time of day may be set
  * back.
  */
-export function untilGone(onText, now = () => performance.now()) {
+export function untilGone(onText, isAgain, now = () => performance.now()) {
   const seen = new Map();
   return (texts) => {
     const moment = now();
+    if (isAgain()) seen.clear();
     for (const [text, lastMs] of seen) if (moment - lastMs > GONE_MS) seen.delete(text);
     const fresh = texts.find((text) => text && !seen.has(text));
     for (const text of texts)

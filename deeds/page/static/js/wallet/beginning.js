@@ -90,7 +90,7 @@ function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amount }) 
  * call is refused, there and elsewhere; what it `knows` of the ticket is kept with it.
  */
 function claim(draft, plan) {
-  const { output, outputKey, atDoor, isUnsent, knows, now } = plan;
+  const { output, outputKey, atDoor, isUnsent, knows = {}, now } = plan;
   const record = draft.outputs.get(outputKey);
   if (UNDER_WAY.includes(record?.state)) {
     const begun = draft.operations.get(record.operation);
@@ -104,7 +104,8 @@ function claim(draft, plan) {
   }
   if (record?.state === "given" && !atDoor)
     return takeBack(draft, { outputKeys: [outputKey] });
-  if (!record) draft.addOutput(newOutput({ ...output, ...knows }, "seen", now));
+  const named = namedAs(knows);
+  if (!record) draft.addOutput(newOutput({ ...output, ...named }, "seen", now));
   // The link before it may have named another amount; of what this wallet made it knows
   // better.
   if (record?.state === "seen")

@@ -48,6 +48,8 @@ function doorOf(claim, more = {}) {
       asked.push(itemId);
       throw new NoAnswerError();
     },
+    listed: async () => undefined,
+    takeInList: async () => 3,
   };
   const { judge, judgeLate } = makeJudge({
     item: ITEM,
@@ -78,20 +80,52 @@ test("a ticket is claimed for the door, and is valid once the service has said s
   assert.deepEqual(asked, [ITEM.id]);
 });
 
-test("a unit is called what the issuer calls it, whatever the link says", async () => {
+test("a ticket is valid with how many it lets in, its number and its note", async () => {
   const two = async () => ({ operation: { ...done, amount: 2 } });
+  const record = { number: 17, of: 200, note: "table 4" };
+  const readRecords = async () => ({ record, operation: done });
 
-  for (const [unit, said] of [
-    ["seat", "2 × seat"],
-    [undefined, "2 units"],
-  ]) {
-    const { judge, asked } = doorOf(two, { item: { ...ITEM, unit } });
-    const { detail } = await judge(
-      `${TICKET.replace("+1", "+2")}&unit=VIP%20%2B%20backstage`,
-    );
-    assert.equal(detail, said);
-    assert.deepEqual(asked, [ITEM.id]);
-  }
+  const { judge } = doorOf(two, { readRecords });
+  const { title, detail } = await judge(TICKET);
+
+  assert.deepEqual([title, detail], ["Valid, 2", "17 of 200 · table 4"]);
+});
+
+test("what a list says of a ticket goes with its claim", async () => {
+  const row = { number: 3, of: 9 };
+  const wallet = { listed: async () => row };
+  const asked = [];
+  const claim = (output, knows) => {
+    asked.push(knows);
+    return claimed();
+  };
+
+  await doorOf(claimed, { wallet, claim }).judge(TICKET);
+
+  assert.deepEqual(asked, [row]);
+});
+
+test("once its time is past a ticket is refused, and nothing is claimed", async () => {
+  const description = "Come!\n\nValid until: 2030-06-01 19:00 +00:00";
+  const metadata = JSON.stringify({ name: "A ticket", description });
+  const until = Date.UTC(2030, 5, 1, 19);
+  const said = async (moment) => {
+    const parts = { item: { ...ITEM, metadata }, now: () => moment };
+    const { judge, asked } = doorOf(claimed, parts);
+    const { kind, title } = await judge(TICKET);
+    return [kind, title.slice(0, 10), asked.length];
+  };
+
+  assert.deepEqual(await said(until), ["valid", "Valid", 1]);
+  assert.deepEqual(await said(until + 1), ["refused", "Expired on", 0]);
+});
+
+test("the list of another door is taken in, and no admission", async () => {
+  const { judge } = doorOf(claimed);
+
+  const { kind, title, detail } = await judge("deeds door list 1 deed_1");
+
+  assert.deepEqual([kind, title, detail], ["list", "List taken in", "3 tickets"]);
 });
 
 test("of several tickets in one text none is claimed; one that is there twice is one", async () => {
@@ -103,23 +137,26 @@ test("of several tickets in one text none is claimed; one that is there twice is
   assert.equal(asked.length, 1);
 });
 
-test("who was let in a moment ago and is still in sight is no fraud", async (context) => {
-  const operation = { ...done, atDoor: true, endedAt: SCANNED_AT };
-  let moment = 0;
-  context.mock.method(performance, "now", () => moment);
+test("a ticket that comes again is told by how often and since when, and is no fraud", async () => {
+  const record = { state: "spent", collectedAt: SCANNED_AT, amount: 2 };
+  const operation = { ...done, atDoor: true };
+  let moment = SCANNED_AT;
   const gone = failing("already_spent", "");
-  const claim = () => (moment ? gone() : claimed());
-  const { judge } = doorOf(claim, { readRecords: known(operation) });
-  const said = async (atMs) => {
-    moment = atMs;
-    const { kind, title } = await judge(TICKET);
-    return [kind, title];
+  const readRecords = async () => ({ record, operation });
+  const { judge } = doorOf(gone, { readRecords, now: () => moment });
+  const said = async (afterMs) => {
+    moment = SCANNED_AT + afterMs;
+    const { kind, title, detail } = await judge(TICKET);
+    return [kind, title, detail];
   };
 
-  assert.deepEqual(await said(0), ["valid", "Valid"]);
-  assert.deepEqual(await said(1600), ["waiting", "Let in 2 s ago, at this door"]);
-  assert.deepEqual(await said(9999), ["waiting", "Let in 10 s ago, at this door"]);
-  assert.equal((await said(10_001))[0], "refused");
+  const guests = "2 guests only.";
+  const soon = ["again", "2nd scan", `Let in once, 3 s ago. ${guests}`];
+  assert.deepEqual(await said(2500), soon);
+  assert.deepEqual((await said(4000)).slice(0, 2), ["again", "3rd scan"]);
+  const [kind, title, detail] = await said(3_600_000);
+  assert.deepEqual([kind, title], ["again", "4th scan"]);
+  assert.match(detail, /^Let in once, \D*(19|0?7)\D42\D07/);
 });
 
 test("of what is no ticket of this door nothing is sent but the id of its deed", async () => {
@@ -135,7 +172,7 @@ test("of what is no ticket of this door nothing is sent but the id of its deed",
   assert.deepEqual(found, [
     "Not a ticket",
     "A link of another service",
-    "Another deed",
+    "Ticket for another event",
   ]);
   assert.deepEqual(asked, [other]);
 });
@@ -143,12 +180,13 @@ test("of what is no ticket of this door nothing is sent but the id of its deed",
 test("another deed is named, and one that is called alike is told apart", () => {
   const title = (other) => otherVerdict(other, ITEM).title;
 
-  assert.equal(title(itemOf("2", "Voucher")), "Another deed: “Voucher”");
-  const alike = "Another deed of the same name: not one of yours";
+  const other = "Ticket for another event: “Voucher”";
+  assert.equal(title(itemOf("2", "Voucher")), other);
+  const alike = "Forged: not your ticket";
   assert.equal(title(itemOf("2", "A ticket")), alike);
   assert.equal(title(itemOf("2", "a\u200b  TICKET")), alike);
-  assert.equal(title({ ...itemOf("2"), metadata: null }), "Another deed");
-  assert.equal(title(null), "Another deed");
+  assert.equal(title({ ...itemOf("2"), metadata: null }), "Ticket for another event");
+  assert.equal(title(null), "Ticket for another event");
 });
 
 const HOLD = "Waiting. Let in only if you trust it, or cancel.";
@@ -177,10 +215,10 @@ test("a ticket that waits already is told by when it was scanned", async () => {
     const { kind, title, detail } = await judge(TICKET);
     return [kind, title, detail];
   };
-  const atDoor = { state: "begun", atDoor: true, begunAt: SCANNED_AT };
+  const atDoor = { state: "begun", atDoor: true, begunAt: Date.now() };
 
   const [kind, title, detail] = await said(atDoor);
-  assert.match(title, /^Scanned at \D*(19|0?7)\D42\D07/);
+  assert.match(title, /^Scanned at \d+:\d+:\d+/);
   assert.deepEqual([kind, detail], ["waiting", HOLD]);
   const cancelled = await said({ ...atDoor, isCancelled: true });
   assert.match(cancelled[2], /^May have been admitted already/);
@@ -192,8 +230,8 @@ test("a late answer says when the ticket was scanned", async () => {
 
   const { kind, title, detail, key } = await judgeLate({ ...done, amount: 2 });
 
-  assert.deepEqual([kind, title, key], ["valid", "Valid", KEY]);
-  assert.match(detail, /^2 units Scanned at /);
+  assert.deepEqual([kind, title, key], ["valid", "Valid, 2", KEY]);
+  assert.match(detail, /^Scanned at /);
 });
 
 test("what was cancelled too late is no admission, and counts", async () => {
@@ -207,19 +245,6 @@ test("what was cancelled too late is no admission, and counts", async () => {
   const said = [late, again].map(({ kind, title }) => [kind, title]);
   assert.deepEqual(said, Array(2).fill(["waiting", "Cancelled too late"]));
   assert.deepEqual([late.operation, late.amount], ["its key", 1]);
-});
-
-test("a ticket that was used here before the network came back is told by when", async () => {
-  const operation = { ...done, atDoor: true, endedAt: 0 };
-  const { judgeLate } = doorOf(claimed, { readRecords: known(operation) });
-  const refusal = { ...done, state: "refused", code: "spent_input" };
-
-  const { kind, title } = await judgeLate(refusal);
-
-  assert.equal(kind, "refused");
-  assert.match(title, /^Already used on /);
-  const { judgeLate: elsewhere } = doorOf(claimed);
-  assert.equal((await elsewhere(refusal)).title, "Already claimed elsewhere");
 });
 
 test("a browser that keeps nothing any more says so, for each ticket", async () => {
@@ -264,22 +289,38 @@ test("a refusal is told by why", () => {
   assert.deepEqual(refused("used_secret"), ["waiting", "Scan it again"]);
 });
 
-test("a ticket that this wallet knows to be spent is told by who spent it, and when", () => {
-  const now = new Date(2030, 5, 1, 19, 43).getTime();
-  const operation = { state: "done", endedAt: now - 60_000 };
-  const title = (more, record = {}) =>
-    usedVerdict({ record, operation: { ...operation, ...more } }, now).title;
+test("a spent ticket is told by who spent it, and what the guest can do", () => {
+  const now = SCANNED_AT + 60_000;
+  const operation = { state: "done", endedAt: SCANNED_AT };
+  const said = (record, more = {}, row) => {
+    const given = { record, operation: { ...operation, ...more }, row };
+    const { kind, title, detail } = usedVerdict(/** @type {any} */ (given), now);
+    return [
+      kind,
+      title.replace(/, \D*\d.*/, ""),
+      detail.replace(/, \D*\d.*\. /, ", … "),
+    ];
+  };
+  const remedy = "Claimed at home? Ask for the code in My deeds.";
+  const once = "Let in once, … One guest only.";
+  const spent = { state: "spent" };
+  const elsewhere = { ...spent, spentElsewhere: true };
+  const [before, after] = [SCANNED_AT - 1, SCANNED_AT + 1];
+  const row = (letter) => ({ letter, at: SCANNED_AT });
 
-  assert.match(
-    title({ kind: "claim", atDoor: true }),
-    /^Already used at \D*(19|0?7)\D42\D00/,
-  );
-  assert.match(title({ kind: "claim" }), /^Already claimed here at/);
-  assert.match(
-    title({ kind: "claim", atDoor: true, endedAt: 0 }),
-    /^Already used on .*1970/,
-  );
-  assert.equal(title({}, { spentElsewhere: true }), "Already claimed elsewhere");
+  for (const [found, expected] of [
+    [said(elsewhere), ["refused", "Already claimed elsewhere", remedy]],
+    [said(spent, { kind: "claim" }), ["refused", "Already claimed here", remedy]],
+    [said(spent, { kind: "takeBack" }), ["refused", "Taken back by the organiser", ""]],
+    [said(elsewhere, {}, row("b")), ["refused", "Taken back by the organiser", ""]],
+    [said(elsewhere, {}, row("a")), ["again", "Another door", once]],
+    [said({ ...elsewhere, admittedAt: before }), ["again", "Another door", once]],
+    [
+      said({ ...spent, collectedAt: before, undoneAt: after }, { atDoor: true }),
+      ["refused", "Not let in after all", "Ask for the new code."],
+    ],
+  ])
+    assert.deepEqual(found, expected);
 });
 
 test("tickets are counted, with their units where these are more", () => {

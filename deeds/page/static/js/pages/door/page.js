@@ -1,7 +1,6 @@
-// The door: which deed it lets in, how many came, and each ticket in its turn; and the
-// screen, which sees by the camera, is filled by a verdict, and lets it be heard and
-// felt.
+// The door: which deed it lets in, how many came, and each ticket in its turn.
 
+import { gettext, ngettext } from "../../format/gettext.js";
 import { waitText } from "../../texts.js";
 import { makeMark, nameOf } from "../../ui/card.js";
 import {
@@ -14,43 +13,18 @@ import {
   pause,
 } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
-import { startScan, whyNoScan } from "../../ui/scan.js";
-import { openDialog, say, sayError, showMissing } from "../../ui/forms.js";
-import { recordsWith } from "../../wallet/records.js";
+import { openDialog, sayError, showMissing } from "../../ui/forms.js";
+import { isCollected, recordsWith } from "../../wallet/records.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { CANCELLED, countText, makeJudge, scanText } from "./judge.js";
 import { makeQueue } from "./queue.js";
+import { makeDoor } from "./screen.js";
 
 /** So long a ticket has the screen at least, when the next one is there already. */
 const HOLD_MS = 300;
 
-const LAST_COUNT = 5;
-
-/**
- * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
- * is a no; frequencies in Hz, length in s, pattern of the vibration in ms.
- */
-const SIGNALS = {
-  valid: {
-    stayMs: 1500,
-    type: "sine",
-    notes: [880, 1320],
-    lengthS: 0.12,
-    pattern: [80],
-  },
-  refused: {
-    stayMs: 4000,
-    type: "sawtooth",
-    notes: [150],
-    lengthS: 0.5,
-    pattern: [250, 100, 250],
-  },
-  waiting: { stayMs: 4000 },
-};
-
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
 
-const dialog = byId("door", HTMLDialogElement);
 const itemId = itemIdOf();
 const opened = await openWallet(() => {});
 if (opened) await begin(opened);
@@ -61,12 +35,13 @@ window.addEventListener("hashchange", () => itemIdOf() && location.reload());
 async function begin({ wallet, store, api }) {
   if (!itemId) return offer(store);
   const item = await wallet.item(itemId).catch((error) => {
-    showMissing([waitText(error, "Reload this page to try again.")]);
+    showMissing([waitText(error, gettext("Reload this page to try again."))]);
     window.addEventListener("online", () => location.reload());
   });
   if (!item) return;
   for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
   byId("ready-mark").append(makeMark(itemId));
+  byId("list-link").setAttribute("href", `/wallet#${itemId}`);
   byId("elsewhere").addEventListener("click", () => showAddress(api).catch(sayError));
   await work(item, { wallet, store });
   byId("ready").hidden = false;
@@ -113,7 +88,7 @@ async function work(item, { wallet, store }) {
   async function redraw() {
     const scans = await queue.list();
     byId("queue").hidden = !scans.length;
-    const text = `${scans.length} waiting`;
+    const text = ngettext("{count} waiting", "{count} waiting", scans.length);
     byId("queue-title").textContent = text;
     byId("ready-waiting").textContent = scans.length ? text : "";
     draw(scans);
@@ -124,7 +99,9 @@ async function work(item, { wallet, store }) {
     const scans = await queue.list();
     if (!scans.length) return true;
     const sheet = byId("unsent", HTMLDialogElement);
-    byId("unsent-title").textContent = `Scans without an answer: ${scans.length}`;
+    byId("unsent-title").textContent = gettext("Scans without an answer: {count}", {
+      count: scans.length,
+    });
     byId("unsent-send").hidden = !isOpening;
     // What Escape leaves it at.
     sheet.returnValue = "";
@@ -164,7 +141,7 @@ async function work(item, { wallet, store }) {
 function scanRow(scan, unit, cancel) {
   const text = scanText(scan, unit);
   if (scan.isCancelled) return make("li", {}, `${text}. ${CANCELLED}`);
-  const button = makeButton("Cancel", cancel, { about: `: ${text}` });
+  const button = makeButton(gettext("Cancel"), cancel, { about: `: ${text}` });
   return make("li", {}, make("span", {}, text), button);
 }
 
@@ -173,7 +150,7 @@ function scanRow(scan, unit, cancel) {
  */
 async function makeCount(store, unit) {
   const all = await recordsWith(store, "outputs", { itemId, state: "held" });
-  const before = all.filter(({ collectedAt }) => collectedAt);
+  const before = all.filter(isCollected);
   const tickets = new Map(before.map((ticket) => [ticket.operation, ticket]));
   const count = (operation, ticket) => {
     if (operation) tickets.set(operation, ticket);
@@ -193,7 +170,7 @@ async function offer(store) {
   const found = await store.read(
     { items: "all", outputs: held },
     ({ items, outputs }) => {
-      const letIn = outputs.list(held).filter(({ collectedAt }) => collectedAt);
+      const letIn = outputs.list(held).filter(isCollected);
       const ids = new Set(letIn.map((ticket) => ticket.itemId));
       return items.list().filter(({ id, isMinted }) => isMinted || ids.has(id));
     },
@@ -210,138 +187,13 @@ async function offer(store) {
 async function showAddress(api) {
   const [svg] = await api.qr([location.href]);
   const content = copyTemplate("address-template");
-  find(content, ".door-code").append(codeImage(svg, "QR code of this page's address"));
+  find(content, ".door-code").append(
+    codeImage(svg, gettext("QR code of this page's address")),
+  );
   find(content, ".code").textContent = location.href;
   openDialog({
-    title: "Open on another phone",
+    title: gettext("Open on another phone"),
     content: [content],
     opener: byId("elsewhere"),
-  });
-}
-
-/**
- * Return the door, which the button Start opens; `onText` gets what is seen and what is
- * typed.
- */
-function makeDoor({ onText, ask, onClose }) {
-  let [shownKey, seenAt, timer] = ["", 0, 0];
-  let audio = null;
-
-  /**
-   * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
-   */
-  function show({ kind = "", title = "", detail = "", key = "" } = {}) {
-    clearTimeout(timer);
-    if (kind && !dialog.open) return say(`${title}. ${detail}`);
-    shownKey = key;
-    dialog.dataset.kind = kind;
-    byId("verdict-title").textContent = title;
-    byId("verdict-detail").textContent = detail;
-    const { stayMs = 0 } = SIGNALS[kind] ?? {};
-    seenAt = performance.now() + stayMs;
-    if (!kind) return;
-    timer = setTimeout(show, stayMs);
-    signal(audio, SIGNALS[kind]);
-  }
-
-  const look = makeEyes(onText);
-  const open = () => {
-    // Within the tap, or browsers keep it silent.
-    audio = new AudioContext();
-    dialog.showModal();
-    look();
-    ask(true).catch(sayError);
-  };
-  const stop = async (event) => {
-    event.preventDefault();
-    // A store that fails must not keep the camera on.
-    if (!(await ask(false).catch(() => true))) return;
-    // Chromium tells of a close with the next frame only.
-    onClose();
-    dialog.close();
-  };
-  byId("start").addEventListener("click", open);
-  byId("stop").addEventListener("click", stop);
-  // Escape, or the back gesture of a phone.
-  dialog.addEventListener("cancel", stop);
-  dialog.addEventListener("close", () => {
-    onClose();
-    show();
-    audio.close();
-  });
-  byId("type-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    const field = byId("type", HTMLInputElement);
-    if (field.value.trim()) onText(field.value);
-    field.select();
-  });
-
-  return {
-    show,
-
-    /** Take away what is said of a ticket. */
-    clear: (key) => key === shownKey && show(),
-
-    /** Wait until what is shown was seen; what is of the same ticket may be replaced. */
-    untilSeen: (key) => pause(key === shownKey ? 0 : seenAt - performance.now()),
-
-    /** Put a verdict on top of the list. */
-    note(verdict) {
-      const list = byId("door-last");
-      list.prepend(rowOf(verdict));
-      list.children[LAST_COUNT]?.remove();
-    },
-  };
-}
-
-function makeEyes(onText) {
-  const again = byId("again");
-  const video = byId("door-video", HTMLVideoElement);
-  let stop = () => {};
-
-  function tell(isOn, text) {
-    again.hidden = isOn;
-    byId("door-camera").textContent = text;
-  }
-
-  async function look() {
-    // Screens that nobody touches go dark.
-    navigator.wakeLock?.request("screen").catch(() => {});
-    if (again.hidden) return;
-    tell(true, "The camera starts.");
-    const why = await whyNoScan("Type or paste the links of tickets below.");
-    if (why) return tell(true, why);
-    stop = startScan(video, onText, (problem) =>
-      tell(false, problem || "The camera is off."),
-    );
-  }
-
-  video.addEventListener("playing", () => video.srcObject && tell(true, ""));
-  again.addEventListener("click", look);
-  dialog.addEventListener("close", () => stop());
-  document.addEventListener(
-    "visibilitychange",
-    () => dialog.open && !document.hidden && look(),
-  );
-  return look;
-}
-
-function rowOf({ kind, title, detail }) {
-  const said = kind === "valid" && detail ? `${title}, ${detail}` : title;
-  const time = `${new Date().toLocaleTimeString()} `;
-  return make("li", { "data-kind": kind }, time, make("span", { dir: "auto" }, said));
-}
-
-function signal(audio, { type, notes = [], lengthS, pattern = [] }) {
-  navigator.vibrate?.(pattern);
-  // A phone call in between puts it to sleep.
-  audio.resume();
-  const gain = new GainNode(audio, { gain: 0.4 });
-  gain.connect(audio.destination);
-  notes.forEach((frequency, place) => {
-    const tone = new OscillatorNode(audio, { type, frequency });
-    tone.connect(gain);
-    tone.start(audio.currentTime + place * lengthS);
-    tone.stop(audio.currentTime + (place + 1) * lengthS);
   });
 }

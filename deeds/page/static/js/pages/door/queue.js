@@ -38,16 +38,16 @@ export function makeQueue({ itemId, store, wallet, onEnd, onError }) {
 
   /**
    * Claim a ticket. While the service is away or slow it is only noted, so that it can be
-   * cancelled for sure.
+   * cancelled for sure. What a list `knows` of it is kept with it.
    */
-  async function claim(output) {
+  async function claim(output, knows) {
     const key = keyOf(output);
     const isUnsent = isAway || underWay.size > 0 || !navigator.onLine || undefined;
     let problem;
     allowed.add(key);
     underWay.add(key);
     try {
-      const outcome = await wallet.claim(output, { atDoor: true, isUnsent });
+      const outcome = await wallet.claim(output, { atDoor: true, isUnsent, knows });
       isAway = outcome.operation.state === "begun";
       ({ problem } = outcome);
       return outcome;

@@ -1,0 +1,178 @@
+// The screen of a door, which sees by the camera, is filled by a verdict, and lets it be
+// heard and felt.
+
+import { gettext, LOCALE } from "../../format/gettext.js";
+import { byId, make, pause } from "../../ui/dom.js";
+import { say, sayError } from "../../ui/forms.js";
+import { startScan, whyNoScan } from "../../ui/scan.js";
+
+const LAST_COUNT = 5;
+
+/**
+ * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
+ * is a no, three that stay where they are say that it was here before; frequencies in
+ * Hz, length in s, pattern of the vibration in ms.
+ */
+const SIGNALS = {
+  valid: {
+    stayMs: 1500,
+    type: "sine",
+    notes: [880, 1320],
+    lengthS: 0.12,
+    pattern: [80],
+  },
+  again: {
+    stayMs: 4000,
+    type: "triangle",
+    notes: [520, 520, 520],
+    lengthS: 0.16,
+    pattern: [60, 80, 60, 80, 60],
+  },
+  refused: {
+    stayMs: 4000,
+    type: "sawtooth",
+    notes: [150],
+    lengthS: 0.5,
+    pattern: [250, 100, 250],
+  },
+  waiting: { stayMs: 4000 },
+  list: { stayMs: 2500 },
+};
+
+const dialog = byId("door", HTMLDialogElement);
+
+/**
+ * Return the door, which the button Start opens; `onText` gets what is seen and what is
+ * typed.
+ */
+export function makeDoor({ onText, ask, onClose }) {
+  let [shownKey, seenAt, timer] = ["", 0, 0];
+  let audio = null;
+
+  /**
+   * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
+   */
+  function show({ kind = "", title = "", detail = "", key = "" } = {}) {
+    clearTimeout(timer);
+    if (kind && !dialog.open) return say(`${title}. ${detail}`);
+    shownKey = key;
+    dialog.dataset.kind = kind;
+    byId("verdict-title").textContent = title;
+    byId("verdict-detail").textContent = detail;
+    const { stayMs = 0 } = SIGNALS[kind] ?? {};
+    seenAt = performance.now() + stayMs;
+    if (!kind) return;
+    timer = setTimeout(() => {
+      // A guest who was let in and is still in sight has not come a second time.
+      isAgain = kind === "refused" || kind === "waiting";
+      show();
+    }, stayMs);
+    signal(audio, SIGNALS[kind]);
+  }
+
+  /** Whether what the camera still sees is to be judged again. */
+  let isAgain = false;
+  const look = makeEyes(onText, () => {
+    const wasAgain = isAgain;
+    isAgain = false;
+    return wasAgain;
+  });
+  const open = () => {
+    // Within the tap, or browsers keep it silent.
+    audio = new AudioContext();
+    dialog.showModal();
+    look();
+    ask(true).catch(sayError);
+  };
+  const stop = async (event) => {
+    event.preventDefault();
+    // A store that fails must not keep the camera on.
+    if (!(await ask(false).catch(() => true))) return;
+    // Chromium tells of a close with the next frame only.
+    onClose();
+    dialog.close();
+  };
+  byId("start").addEventListener("click", open);
+  byId("stop").addEventListener("click", stop);
+  // Escape, or the back gesture of a phone.
+  dialog.addEventListener("cancel", stop);
+  dialog.addEventListener("close", () => {
+    onClose();
+    show();
+    audio.close();
+  });
+  byId("type-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const field = byId("type", HTMLInputElement);
+    if (field.value.trim()) onText(field.value);
+    field.select();
+  });
+
+  return {
+    show,
+
+    /** Take away what is said of a ticket. */
+    clear: (key) => key === shownKey && show(),
+
+    /** Wait until what is shown was seen; what is of the same ticket may be replaced. */
+    untilSeen: (key) => pause(key === shownKey ? 0 : seenAt - performance.now()),
+
+    /** Put a verdict on top of the list. */
+    note(verdict) {
+      const list = byId("door-last");
+      list.prepend(rowOf(verdict));
+      list.children[LAST_COUNT]?.remove();
+    },
+  };
+}
+
+function makeEyes(onText, isAgain) {
+  const again = byId("again");
+  const video = byId("door-video", HTMLVideoElement);
+  let stop = () => {};
+
+  function tell(isOn, text) {
+    again.hidden = isOn;
+    byId("door-camera").textContent = text;
+  }
+
+  async function look() {
+    // Screens that nobody touches go dark.
+    navigator.wakeLock?.request("screen").catch(() => {});
+    if (again.hidden) return;
+    tell(true, gettext("The camera starts."));
+    const why = await whyNoScan(gettext("Type or paste the links of tickets below."));
+    if (why) return tell(true, why);
+    const onEnd = (problem) => tell(false, problem || gettext("The camera is off."));
+    stop = startScan(video, onText, onEnd, isAgain);
+  }
+
+  video.addEventListener("playing", () => video.srcObject && tell(true, ""));
+  again.addEventListener("click", look);
+  dialog.addEventListener("close", () => stop());
+  document.addEventListener(
+    "visibilitychange",
+    () => dialog.open && !document.hidden && look(),
+  );
+  return look;
+}
+
+function rowOf({ kind, title, detail }) {
+  const said = kind === "valid" && detail ? `${title} · ${detail}` : title;
+  const time = `${new Date().toLocaleTimeString(LOCALE)} `;
+  return make("li", { "data-kind": kind }, time, make("span", { dir: "auto" }, said));
+}
+
+function signal(audio, { type, notes = [], lengthS, pattern = [] }) {
+  navigator.vibrate?.(pattern);
+  // A phone call in between puts it to sleep.
+  audio.resume();
+  const gain = new GainNode(audio, { gain: 0.4 });
+  gain.connect(audio.destination);
+  notes.forEach((frequency, place) => {
+    const tone = new OscillatorNode(audio, { type, frequency });
+    tone.connect(gain);
+    tone.start(audio.currentTime + place * lengthS);
+    tone.stop(audio.currentTime + (place + 1) * lengthS);
+  });
+}
