@@ -1,6 +1,6 @@
 """The Mint page in a browser.
 
-A form, a review, and links that are ready to hand over.
+A form, and links that are ready to hand over.
 """
 
 import base64
@@ -12,8 +12,9 @@ from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.steps import (
+    COPIED,
     amounts,
-    expect_heading,
+    expect_notice,
     expect_shown,
     expect_text,
     follow,
@@ -33,13 +34,12 @@ SAID = "each => each.labels?.[0]?.textContent ?? each.ariaLabel ?? each.textCont
 def form(visitor):
     """The Mint page, once it works."""
     page = visitor.go("/mint")
-    expect(page.get_by_role("button", name="Review")).to_be_enabled()
+    expect(page.get_by_role("button", name="Create")).to_be_enabled()
     return page
 
 
 def create(page):
-    """Create what the form says; the button rests for a moment after the review."""
-    press(page, "Review")
+    """Create what the form says."""
     press(page, "Create")
     page.get_by_role("button", name="Create another").wait_for()
 
@@ -67,16 +67,11 @@ def test_by_the_keyboard_alone_only_create_mints(form, visitor):
     tab_to(form, "Name")
     form.keyboard.type("A ticket")
     form.keyboard.press("Enter")
-    expect_heading(form, "Review")
-    form.keyboard.press("Enter")
-    tab_to(form, "Back")
-    form.keyboard.press("Enter")
     tab_to(form, "How many links?")
     form.keyboard.type("3")
     form.keyboard.press("Enter")
-    expect_text(form, "#review-total", "3 links, 1 unit each: 3 in all")
+    expect_text(form, "#total", "3 links, 1 unit each: 3 in all")
     assert visitor.asked("/v1/mint") == []
-    expect(form.get_by_role("button", name="Create")).to_be_enabled()
     tab_to(form, "Create")
     form.keyboard.press("Enter")
 
@@ -97,7 +92,7 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
     expect_shown(form, "There is no picture at this address.")
     assert visitor.foreign_requests() == [address]
     expect_text(form, "#preview [data-card=name]", "A <b>ticket</b>")
-    form.get_by_label("What is one unit called?").fill("seat")
+    form.get_by_label("One is called").fill("seat")
     fill_amounts(form, "1 000", "2")
     form.get_by_label("Choose the secret myself").first.check()
     secret = "a.b+c päivä 東京 correct horse"
@@ -117,12 +112,40 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
     item = visitor.api.get(f"/v1/item/{item_id}").json()
     assert json.loads(item["metadata"]) == {
         "name": "A <b>ticket</b>",
-        "description": "One seat,\non the lawn",
+        "description": "One seat,\non the lawn\n\nUnit: seat",
         "image": address,
     }
     expect(form.locator("#public-page")).to_have_attribute("href", f"/item/{item_id}")
     follow(form, "Open the links")
     expect_text(form, "[data-part=links] .tag", "waiting")
+
+
+def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(
+    form, visitor
+):
+    form.get_by_label("Name").fill("Concert")
+    form.get_by_label("One is called").fill("ticket")
+    form.get_by_label("Several are called").fill("tickets")
+    form.get_by_text("Date and place").click()
+    form.get_by_label("Date").fill("2126-07-05T20:30")
+    form.get_by_label("Place").fill("The lawn")
+    form.get_by_label("Valid until").fill("2126-12-06T02:00")
+    expect_text(form, "#preview [data-card=place]", "The lawn")
+
+    create(form)
+
+    item_id = parse_raw_output(raws(form, "held")[0]).item_id
+    item = visitor.api.get(f"/v1/item/{item_id}").json()
+    assert json.loads(item["metadata"])["description"] == (
+        "Date: 2126-07-05 20:30 +00:00\n"
+        "Place: The lawn\n"
+        "Valid until: 2126-12-06 02:00 +00:00\n"
+        "Unit: ticket/tickets"
+    )
+    words = f"Genuine tickets of “Concert” have the mark {item_id[5:9]}·{item_id[-4:]}"
+    press(form, "Copy these words")
+    expect_notice(form, "Copied.")
+    assert form.evaluate(COPIED) == f"{words}: {visitor.origin}/item/{item_id}"
 
 
 # What a photo holds besides its picture: how it was held, here on its side, and where
@@ -171,10 +194,13 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
         ("Name", "n" * 101, "Use at most 100 characters (now 101)."),
         ("Description", "n" * 1001, "Use at most 1 000 characters (now 1 001)."),
         (
-            "What is one unit called?",
+            "One is called",
             "000 tickets",
             "A word for a unit has at most 20 letters, and no digits.",
         ),
+        ("One is called", "a/b", "A word for a unit has no slash."),
+        ("Valid until", "2026-01-02T03:04", "This is in the past."),
+        ("Date", "3126-01-02T03:04", "Enter a day and a time of day."),
         ("Image link", "javascript:alert(1)", "An image link starts with https://"),
         ("How many links?", "10 001", "At most 10 000 links at once."),
         ("each?", "0", "Enter a whole number, 1 or more."),
@@ -184,9 +210,11 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
 def test_a_mistake_is_told_beside_its_field(form, visitor, label, text, said):
     form.get_by_label("How many links?").fill("2")
     field = form.get_by_label(label)
-    field.fill(text)
+    # What is wrong within a fold opens it.
+    field.evaluate("(field, text) => (field.value = text)", text)
+    field.dispatch_event("input", {"bubbles": True})
 
-    press(form, "Review")
+    press(form, "Create")
 
     described = re.compile(re.escape(said))
     expect(field).to_have_accessible_description(described)
@@ -214,40 +242,55 @@ def test_two_links_of_a_deed_cannot_have_one_secret(form, visitor):
     secrets.first.fill("same")
     secrets.last.fill("same")
 
-    press(form, "Review")
+    press(form, "Create")
 
     said = re.compile("Another link has this secret")
     expect(secrets.last).to_have_accessible_description(said)
     visitor.assert_good()
     # What is out of play is not wrong.
     form.get_by_text("Different amounts").click()
-    press(form, "Review")
-    expect_heading(form, "Review")
+    create(form)
 
 
 @slow
-def test_a_double_tap_on_review_creates_nothing(form, visitor):
+def test_a_double_tap_on_create_creates_once(form, visitor):
     form.get_by_label("Name").fill("A ticket")
-    box = form.get_by_role("button", name="Review").bounding_box()
 
-    form.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    form.get_by_role("button", name="Create").dblclick()
 
-    expect(form.get_by_role("button", name="Create")).to_be_enabled()
-    assert visitor.asked("/v1/mint") == []
+    form.get_by_role("button", name="Create another").wait_for()
+    assert len(visitor.asked("/v1/mint")) == 1
+
+
+@slow
+def test_dates_and_words_that_do_not_fit_each_other_are_told(form):
+    form.get_by_text("Date and place").click()
+    form.get_by_label("Several are called").fill("tickets")
+    form.get_by_label("Date").fill("2126-12-05T20:00")
+    form.get_by_label("Valid until").fill("2126-12-05T19:59")
+
+    press(form, "Create")
+
+    for label, said in {
+        "One is called": "Say what one is called, too.",
+        "Valid until": "This is before the date above.",
+    }.items():
+        described = re.compile(re.escape(said))
+        expect(form.get_by_label(label)).to_have_accessible_description(described)
+    expect(form.get_by_label("One is called")).to_be_focused()
 
 
 @slow
 def test_a_refused_mint_loses_nothing_of_what_was_typed(form):
-    answer(form, "**/mint", status=413, json={"code": "body_too_large"})
+    answer(form, "**/v1/mint", status=413, json={"code": "body_too_large"})
     form.get_by_label("Name").fill("A ticket")
-    press(form, "Review")
 
     press(form, "Create")
 
     expect(form.locator("#create-error")).to_be_focused()
-    form.go_back()
+    form.reload()
     expect(form.get_by_label("Name")).to_have_value("A ticket")
-    form.unroute("**/mint")
+    form.unroute("**/v1/mint")
     create(form)
     press(form, "Copy link")
     wait_for_amounts(form, given=[1])
@@ -258,6 +301,8 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
     asked = []
     form.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     form.get_by_label("Name").fill("A ticket")
+    form.get_by_text("Date and place").click()
+    form.get_by_label("Place").fill("The lawn")
     fill_amounts(form, "40", "5", "2")
     press(form, "Remove link 2")
     form.get_by_role("link", name="My deeds").first.click()
@@ -265,6 +310,7 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
     form.go_back()
     expect(form.get_by_label("Name")).to_have_value("A ticket")
     expect_text(form, "#total", "2 links, together 42 units")
+    expect(form.get_by_label("Place")).to_have_value("The lawn")
     assert asked == []
 
     form.get_by_label("Choose the secret myself").last.check()
@@ -278,7 +324,7 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
 @slow
 def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
     held = hold_back(form, "**/v1/swap")
-    form.get_by_label("What is one unit called?").fill("ticket")
+    form.get_by_label("One is called").fill("ticket")
     form.get_by_label("How many links?").fill("130")
     with form.expect_request("**/v1/swap"):
         create(form)

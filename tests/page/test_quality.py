@@ -31,7 +31,7 @@ LOOKS = [("dark", 1280), ("light", 360)]
 # The pages, each with what is there once it can be used.
 READY = {
     "/": "h1",
-    "/mint": "#review-button:enabled",
+    "/mint": "#create-button:enabled",
     "/claim": "[data-ready]",
     "/claim#+95.{shed}.b": "[data-state=free]",
     "/offer/{offer}": "[data-kind=open]",
@@ -83,10 +83,7 @@ def test_minting_is_accessible(visitor):
     press(page, "Add a link")
     page.get_by_label("Choose the secret myself").last.check()
     page.get_by_label("Secret", exact=True).last.fill("lawn party")
-    assert_good_in_all_looks(visitor)
-
-    press(page, "Review")
-    expect(page.get_by_role("button", name="Create")).to_be_enabled()
+    page.get_by_text("Date and place").click()
     assert_good_in_all_looks(visitor)
 
     press(page, "Create")
@@ -189,7 +186,7 @@ def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visitor, ids,
     expect(page.locator("form:visible, .loading:visible")).not_to_have_count(0)
     assert first_held(page, held)
     page.unroute("**/*.js")
-    page.locator("[data-ready], #review-button:enabled").first.wait_for()
+    page.locator("[data-ready], #create-button:enabled").first.wait_for()
     visitor.assert_still()
 
 

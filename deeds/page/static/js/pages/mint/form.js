@@ -2,10 +2,11 @@
 // outlives the page, so that nothing that was typed is lost. Secrets of a person's own
 // are never in the draft.
 
+import { writeAbout } from "../../format/about.js";
 import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
-import { formatAmount } from "../../format/gettext.js";
+import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
-import { countText, textFor } from "../../texts.js";
+import { textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { clearWhenTyped, readField, showError } from "../../ui/forms.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
@@ -31,30 +32,29 @@ const DRAFT = "deeds-mint";
  */
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
-  const different = byId("different", HTMLDetailsElement);
-  const [name, unit, count, each, link] = [
-    "name",
-    "unit",
-    "count",
-    "each",
-    "image",
-  ].map((id) => byId(id, HTMLInputElement));
+  const [different, when] = ["different", "when"].map((id) =>
+    byId(id, HTMLDetailsElement),
+  );
+  const [name, count, each, link] = ["name", "count", "each", "image"].map((id) =>
+    byId(id, HTMLInputElement),
+  );
+  const facts = factFields();
   const description = byId("description", HTMLTextAreaElement);
   const image = imageField(picture, draw);
   const rows = outputRows(draw);
-  const kept = [name, description, unit, count, each, link];
+  const kept = [name, description, ...facts.fields, count, each, link];
 
   function shown() {
-    const texts = { name: name.value.trim(), description: description.value.trim() };
+    const said = facts.said();
+    const texts = {
+      name: name.value.trim(),
+      description: writeAbout({ text: description.value, ...said }),
+    };
     const about = Object.entries({ ...texts, image: image.address() }).filter(
       ([, text]) => text,
     );
-    const word = unit.value.trim();
-    return {
-      metadata: JSON.stringify(Object.fromEntries(about)),
-      unit: word,
-      ...sum(word),
-    };
+    const metadata = JSON.stringify(Object.fromEntries(about));
+    return { metadata, unit: said.unit, ...sum(said.unit) };
   }
 
   function sum(word) {
@@ -72,11 +72,12 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function draw() {
     const now = shown();
     byId("total").textContent = now.text;
-    byId("each-label").textContent = `How many ${now.unit ? "" : "units "}each?`;
+    byId("each-label").textContent = now.unit
+      ? gettext("How many each?")
+      : gettext("How many units each?");
     count.disabled = each.disabled = different.open;
     readField(name, atMost(NAME_MAX));
     readField(description, atMost(DESCRIPTION_MAX));
-    readField(unit, checkUnit);
     saveDraft();
     onChange(now);
   }
@@ -100,6 +101,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function fill({ texts = kept.map(({ defaultValue }) => defaultValue), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
     different.open = Boolean(draft.isDifferent);
+    when.open = facts.isDated();
     image.setUploaded(draft.uploaded ?? "");
     rows.fill(draft.amounts ?? ["1"]);
   }
@@ -132,11 +134,14 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     async read() {
       await image.read();
       clearErrors();
+      facts.check();
       const amounts = different.open
         ? { outputs: rows.read() }
         : { links: readLinks() };
       /** @type {HTMLElement | null} */
       const wrong = form.querySelector("[aria-invalid=true]");
+      const fold = wrong?.closest("details");
+      if (fold) fold.open = true;
       wrong?.focus();
       if (wrong) return null;
       const { metadata, unit: word } = shown();
@@ -155,8 +160,62 @@ const atMost = (max) => (text) => {
   const { length } = [...text.trim()];
   if (length <= max) return;
   const [most, now] = [max, length].map(formatAmount);
-  throw new RangeError(`Use at most ${most} characters (now ${now}).`);
+  throw new RangeError(
+    gettext("Use at most {most} characters (now {now}).", { most, now }),
+  );
 };
+
+/** The fields whose facts end the description. */
+function factFields() {
+  const fields = ["one", "several", "date", "place", "until"].map((id) =>
+    byId(id, HTMLInputElement),
+  );
+  const [one, several, date, place, until] = fields;
+  const line = ({ value }) => value.replace(/\s+/g, " ").trim();
+  const time = ({ value }) => (value ? new Date(value) : null);
+  const said = () => ({
+    unit: [one, several].map(line).filter(Boolean).join("/"),
+    date: time(date),
+    place: line(place),
+    validUntil: time(until),
+  });
+
+  return {
+    fields,
+    said,
+    isDated: () => [date, place, until].some(({ value }) => value),
+
+    /** Say beside the fields what is wrong. */
+    check() {
+      readField(one, (text) => checkWord(text || (several.value && "/")));
+      readField(several, checkWord);
+      readField(date, () => checkTime(date));
+      readField(place, atMost(NAME_MAX));
+      readField(until, () => checkUntil(until, said()));
+    },
+  };
+}
+
+function checkWord(text) {
+  if (text === "/") throw new RangeError(gettext("Say what one is called, too."));
+  if (text.includes("/"))
+    throw new RangeError(gettext("A word for a unit has no slash."));
+  checkUnit(text);
+}
+
+function checkTime(/** @type {HTMLInputElement} */ field) {
+  // A day without a time is no value either.
+  if (!field.validity.valid)
+    throw new RangeError(gettext("Enter a day and a time of day."));
+}
+
+function checkUntil(field, { date, validUntil }) {
+  checkTime(field);
+  if (!validUntil) return;
+  if (validUntil < (date ?? 0))
+    throw new RangeError(gettext("This is before the date above."));
+  if (validUntil < new Date()) throw new RangeError(gettext("This is in the past."));
+}
 
 /** Return how much so many links hold together. @returns {Sum} */
 export function sumOfLinks(
@@ -165,23 +224,25 @@ export function sumOfLinks(
 ) {
   const { count, each } = checkLinks(links);
   const total = count * each;
-  const text = `${countText(count, "link")}, ${unitsText(each, unit)}`;
-  return {
-    count,
-    total,
-    text: count === 1 ? text : `${text} each: ${formatAmount(total)} in all`,
-  };
+  const values = { ...wordsOf(count, each, unit), total: formatAmount(total) };
+  const text =
+    count === 1
+      ? gettext("{links}, {units}", values)
+      : gettext("{links}, {units} each: {total} in all", values);
+  return { count, total, text };
 }
 
 function sumOfRows(amounts, unit) {
   const total = sumOf(amounts);
   const { length: count } = amounts;
-  return {
-    count,
-    total,
-    text: `${countText(count, "link")}, together ${unitsText(total, unit)}`,
-  };
+  const text = gettext("{links}, together {units}", wordsOf(count, total, unit));
+  return { count, total, text };
 }
+
+const wordsOf = (count, amount, unit) => ({
+  links: ngettext("{count} link", "{count} links", count),
+  units: unitsText(amount, unit),
+});
 
 /** Make the rows work; `onChange` is called when there are more or fewer of them. */
 function outputRows(onChange) {
@@ -195,7 +256,9 @@ function outputRows(onChange) {
   function draw() {
     const all = rows();
     all.forEach((row, place) => {
-      find(row, "[data-row-name]").textContent = ` link ${place + 1}`;
+      const number = formatAmount(place + 1);
+      find(row, "[data-row-name]").textContent =
+        ` ${gettext("link {number}", { number })}`;
       removeButtonOf(row).disabled = all.length === 1;
     });
     addButton.disabled = all.length >= countMax;
@@ -268,7 +331,7 @@ function readRow(row, secrets) {
 
 function checkNew(secret, secrets) {
   if (secrets.has(secret))
-    throw new RangeError("Another link has this secret already.");
+    throw new RangeError(gettext("Another link has this secret already."));
   secrets.add(checkSecret(secret));
   return secret;
 }

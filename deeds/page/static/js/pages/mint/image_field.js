@@ -1,6 +1,7 @@
 // The field for a picture: a link to one, or a file of the person's own, which is made
 // small enough for a deed to hold it.
 
+import { gettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
 import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/forms.js";
@@ -14,8 +15,9 @@ const STORED = /^(?:ipfs|ar):\S+$/i;
 const DATA = /^data:image\/[^,\s]+,[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*$/i;
 // What URL() leaves as it is and RFC 3986 does not, and a % that escapes nothing.
 const UNFIT = /[^A-Za-z0-9\-._~!$&'()*+,;=:@%/?]|%(?![0-9A-Fa-f]{2})/g;
-const WRONG =
-  "An image link starts with https://, http://, ipfs: or ar:. Or upload a picture.";
+const WRONG = gettext(
+  "An image link starts with https://, http://, ipfs: or ar:. Or upload a picture.",
+);
 
 const URI_LENGTH_MAX = 48 * 1024;
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
@@ -65,7 +67,7 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
     // The same file may be chosen again.
     upload.value = "";
     if (!file) return;
-    tell("Resizing…");
+    tell(gettext("Resizing…"));
     try {
       const uri = await shrinkPicture(file);
       const isWaited = document.activeElement === uploadButton;
@@ -91,7 +93,7 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   });
   field.addEventListener("change", look);
   preview.addEventListener("error", () => {
-    if (address) tell("There is no picture at this address.");
+    if (address) tell(gettext("There is no picture at this address."));
   });
 
   return {
@@ -143,16 +145,20 @@ async function shrinkPicture(file) {
   } finally {
     bitmap.close();
   }
-  throw refusal("This picture cannot be made small enough. Choose another one.");
+  throw refusal(
+    gettext("This picture cannot be made small enough. Choose another one."),
+  );
 }
 
 async function decode(file) {
   if (file.size > FILE_BYTES_MAX)
-    throw refusal("This file is too large: at most 64 MB.");
+    throw refusal(gettext("This file is too large: at most 64 MB."));
   try {
     return await createImageBitmap(file, { imageOrientation: "from-image" });
   } catch {
-    throw refusal("This file is not a picture. Choose a JPEG, PNG or WebP file.");
+    throw refusal(
+      gettext("This file is not a picture. Choose a JPEG, PNG or WebP file."),
+    );
   }
 }
 

@@ -1,18 +1,14 @@
-// The Mint page in three steps: a form with a preview that follows it, a review, and
-// the result. Only the button of the review creates anything.
+// The Mint page in two steps: a form with a preview that follows it, and the result.
 
+import { gettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
-import { fillCard, makeCard } from "../../ui/card.js";
+import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
-
-// A second tap on "Review" must not land on "Create", which comes to stand in its
-// place.
-const CALM_MS = 400;
 
 const createButton = byId("create-button", HTMLButtonElement);
 const place = byId("create-error");
@@ -22,9 +18,6 @@ const form = mintForm(find(preview, "[data-card=image]"), (item) => {
   fillCard(preview, item);
   find(preview, ".deed-units").hidden = !item.total;
 });
-
-/** @type {any} */
-let wanted = null;
 
 function showStep(step) {
   for (const section of document.querySelectorAll("[data-step]")) {
@@ -38,43 +31,33 @@ function showStep(step) {
 
 const tell = (text) => (place.textContent = text);
 
-async function review() {
-  wanted = await form.read();
-  if (!wanted) return;
-  const item = form.shown();
-  byId("review-card").replaceChildren(makeCard(item));
-  byId("review-total").textContent = item.text;
-  tell("");
-  showStep("review");
-  // So that the browser's Back leads to the form.
-  history.pushState("review", "");
-  createButton.disabled = true;
-  setTimeout(() => setBusy(false), CALM_MS);
-}
-
 function setBusy(isBusy) {
-  createButton.disabled = byId("back-button", HTMLButtonElement).disabled = isBusy;
-  createButton.textContent = isBusy ? "Creating…" : "Create";
+  createButton.disabled = isBusy;
+  createButton.textContent = isBusy ? gettext("Creating…") : gettext("Create");
 }
 
 async function create(opened) {
   setBusy(true);
   tell("");
+  const wanted = await form.read();
+  if (wanted) await carryOut(opened, wanted);
+  setBusy(false);
+}
+
+async function carryOut(opened, wanted) {
   form.dropDraft();
   const { unit, count } = form.shown();
   const mint = () => opened.wallet.mint(wanted);
   const operation = await opened.run(mint, tell).catch(refuse);
-  if (operation) {
-    form.reset();
-    await showResult(opened, operation, { unit, count });
-    showStep("done");
-  }
-  setBusy(false);
+  if (!operation) return;
+  tell("");
+  form.reset();
+  await showResult(opened, operation, { unit, count });
+  showStep("done");
 }
 
 function refuse(error) {
   form.saveDraft();
-  showStep("review");
   tell(textFor(error));
   place.focus();
 }
@@ -96,19 +79,9 @@ const teller = makeTeller();
 const isNews = ({ operation: { kind, state } }) => kind !== "mint" || state !== "begun";
 const opened = await openWallet((outcomes) => teller(outcomes.filter(isNews)));
 if (opened) {
-  byId("mint-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    review();
-  });
-  byId("back-button").addEventListener("click", () => {
-    showStep("form");
-    if (history.state) history.back();
-  });
-  // The link past the head of the page leaves what is shown as it is.
-  window.addEventListener("popstate", () => location.hash || showStep("form"));
   createButton.addEventListener("click", () => create(opened));
   byId("another-button").addEventListener("click", () => showStep("form"));
-  byId("review-button", HTMLButtonElement).disabled = false;
+  createButton.disabled = false;
   opened.store.onChange(() => drawEarlier(opened.store));
   drawEarlier(opened.store);
 }

@@ -2,14 +2,18 @@
 // copied. Those that the mint itself had no room for are split off here, for as long as
 // the page is open.
 
-import { countText } from "../../texts.js";
-import { makeCard } from "../../ui/card.js";
-import { byId, copyTemplate, make } from "../../ui/dom.js";
+import { gettext, ngettext } from "../../format/gettext.js";
+import { quoted } from "../../texts.js";
+import { makeCard, markText, nameOf } from "../../ui/card.js";
+import { byId, copyTemplate, copyText, make, makeButton } from "../../ui/dom.js";
+import { say } from "../../ui/forms.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
 import { manyLinksButtons } from "../wallet/link_export.js";
 import { drawSeries } from "../wallet/links_view.js";
 import { seriesMaker } from "../wallet/live.js";
+
+const NO_COPY = gettext("This browser does not let pages copy.");
 
 /**
  * Show what a mint gave; `count` is how many links there are to be.
@@ -19,10 +23,40 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
   const made = { unit, count, item: await opened.wallet.item(itemId) };
   byId("public-page", HTMLAnchorElement).href = `/item/${itemId}`;
   byId("done-title").textContent =
-    count === 1 ? "Your link is ready" : `Your ${countText(count, "link")}`;
+    count === 1
+      ? gettext("Your link is ready")
+      : ngettext("Your {count} link", "Your {count} links", count);
   const { parts, links } = await readHolding(opened, itemId);
   const one = () => [makeLinkView(parts[0] ?? links[0].output, { ...opened, ...made })];
-  byId("result").replaceChildren(...(count === 1 ? one() : manyLinks(opened, made)));
+  byId("result").replaceChildren(
+    ...(count === 1 ? one() : manyLinks(opened, made)),
+    publishing(made),
+  );
+}
+
+/** Return words that tell buyers the mark, to be published where the deed is sold. */
+function publishing({ item, unit }) {
+  const [, units] = unit.split("/");
+  const address = `${location.origin}/item/${item.id}`;
+  const told = { units, name: quoted(nameOf(item)), mark: markText(item.id), address };
+  const words = units
+    ? gettext("Genuine {units} of {name} have the mark {mark}: {address}", told)
+    : gettext("The genuine {name} has the mark {mark}: {address}", told);
+  const copy = async () => say((await copyText(words)) ? gettext("Copied.") : NO_COPY);
+  return make(
+    "section",
+    { class: "stack" },
+    make("h2", {}, gettext("Publish this mark")),
+    make(
+      "p",
+      {},
+      gettext(
+        "Anyone can make a deed with this name and picture. Put these words where you sell, so that people can compare.",
+      ),
+    ),
+    make("p", { class: "panel words", dir: "auto" }, words),
+    make("p", { class: "actions" }, makeButton(gettext("Copy these words"), copy)),
+  );
 }
 
 const readHolding = ({ store }, itemId) =>
@@ -40,7 +74,7 @@ function manyLinks(opened, { item, unit, count }) {
     make(
       "p",
       {},
-      "These links are like cash. If you lose them, we can't restore them.",
+      gettext("These links are like cash. If you lose them, we can't restore them."),
     ),
     make("p", { class: "actions" }, ...manyLinksButtons(shown)),
   );
@@ -55,7 +89,11 @@ function manyLinks(opened, { item, unit, count }) {
     copies.hidden = Boolean(preparing);
     ready.textContent = preparing
       ? ""
-      : `${countText(count, "link")} are ready in My deeds.`;
+      : ngettext(
+          "{count} link is ready in My deeds.",
+          "{count} links are ready in My deeds.",
+          count,
+        );
     if (preparing) goOn();
     else if (!series.isConnected) stop();
   }
@@ -65,7 +103,7 @@ function manyLinks(opened, { item, unit, count }) {
   const open = make(
     "a",
     { class: "button wide", href: `/wallet#${item.id}` },
-    "Open the links",
+    gettext("Open the links"),
   );
   return [card, make("div", { class: "action-bar" }, series, ready, open), copies];
 }
