@@ -234,3 +234,26 @@ def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
 
     button = page.get_by_role("button", name="Claim all 30")
     assert button.evaluate(in_view)
+
+
+@slow
+def test_the_date_of_a_ticket_goes_into_a_calendar_from_each_of_its_pages(visitor):
+    metadata = {"name": "Concert", "description": "Date: 2126-12-05 20:00 +01:00"}
+    item_id = visitor.api.mint("+1.one", metadata=metadata)
+
+    def save():
+        with visitor.page.expect_download() as download:
+            press(visitor.page, "Add to calendar")
+        file = download.value
+        return file.suggested_filename, file.path().read_text().splitlines()[6]
+
+    page = visitor.go(f"/item/{item_id}")
+    saved = [save()]
+    page = visitor.go(f"/claim#+1.{item_id}.one")
+    press(page, "Claim")
+    expect_heading(page, "Yours now")
+    saved.append(save())
+    follow(page, "Show in My deeds")
+    saved.append(save())
+
+    assert saved == [("Concert.ics", "DTSTART:21261205T190000Z")] * 3

@@ -70,8 +70,9 @@ def test_without_the_codes_nothing_is_printed_and_nothing_handed_out(visitor):
 def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(
     visitor, paper, print_background
 ):
-    metadata = {"name": NAME, "image": SHED["image"]}
-    page, _ = hold(visitor, links=20, unit="ticket", metadata=metadata)
+    when = "Date: 2126-12-05 20:00 +00:00\nPlace: Moonlight Club"
+    metadata = {"name": NAME, "image": SHED["image"], "description": when}
+    page, item_id = hold(visitor, links=20, unit="ticket", metadata=metadata)
     page.emulate_media(color_scheme="dark")
     kept = sorted(records(page), key=lambda record: record["number"])
     links = [
@@ -100,7 +101,12 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(
     code = CODE_LEFT, INSET, WIDTH - INSET, HEIGHT - INSET
     assert read_codes([part(ticket, *code) for ticket in tickets[:20]]) == links
     for number, said in enumerate(texts[:20], 1):
-        assert said.endswith(f"1 ticket\r\n{number}/20")
+        lines = said.splitlines()
+        assert "Moonlight Club" in lines
+        assert "December 5, 2126" in " ".join(lines)
+        assert lines[lines.index("1 ticket") + 1] == f"{number}/20"
+        assert f"{item_id[5:9]}·{item_id[-4:]}" in said
+        assert "Don't post a photo of it." in " ".join(lines)
     assert "".join(text.split()) == "".join("".join(texts).split())
     for ticket in tickets[:20]:
         # Between text and code.

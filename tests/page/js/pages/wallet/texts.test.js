@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  byDate,
   doorTexts,
   groupsOf,
   historyText,
@@ -197,4 +198,31 @@ test("a trade is told with what was given and what came in", () => {
   assert.equal(told("trade", "done"), "Traded 4 units of “a” for 3 units of “b”");
   assert.equal(told("complete", "begun"), "Paying 4 units of “a” for 3 units of “b”");
   assert.equal(told("merge", "done"), "Merged 0 units of “x”");
+});
+
+test("what comes next is first, then what has no date, and what is over last", () => {
+  const now = Date.parse("2026-12-05T20:00Z");
+  const dated = (itemId, description) => ({
+    itemId,
+    item: { metadata: JSON.stringify({ description }) },
+  });
+  const summaries = [
+    dated("over", "Date: 2026-12-04 20:00 +00:00"),
+    dated("plain", "A drink"),
+    dated("expired", "Valid until: 2026-12-05 19:59 +00:00"),
+    dated("later", "Date: 2026-12-07 20:00 +00:00"),
+    { itemId: "unknown", item: null },
+    dated("begun", "Date: 2026-12-05 19:00 +00:00"),
+    dated(
+      "long",
+      "Date: 2026-12-01 19:00 +00:00\nValid until: 2027-12-05 19:59 +00:00",
+    ),
+  ];
+
+  const sorted = byDate(/** @type {any} */ (summaries), now);
+
+  assert.deepEqual(
+    sorted.map(({ itemId }) => itemId),
+    ["long", "begun", "later", "plain", "unknown", "over", "expired"],
+  );
 });

@@ -1,6 +1,8 @@
 // Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
+import { aboutOf } from "../../format/about.js";
 import { gettext, ngettext } from "../../format/gettext.js";
+import { saveDate } from "../../ui/calendar.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
@@ -60,6 +62,9 @@ export function claimView(acts) {
       taken.length > 1
         ? ngettext("{count} is yours now", "{count} are yours now", taken.length)
         : gettext("Yours now");
+    const dated = taken.find(({ item }) => item && aboutOf(item).date);
+    byId("claimed-calendar").hidden = !dated;
+    byId("claimed-calendar").onclick = () => dated?.item && saveDate(dated.item);
     put(outcomeTitle, taken.length ? title : gettext("On its way"));
   }
 

@@ -1,14 +1,28 @@
 // The page of a deed: what goes beyond showing it. Without this it is whole all the
 // same.
 
+import { gettext } from "../../format/gettext.js";
+import { saveDate } from "../../ui/calendar.js";
 import { byId, copyText } from "../../ui/dom.js";
-import { say } from "../../ui/forms.js";
-import { makeTeller, openWallet } from "../open_wallet.js";
+import { say, sayError } from "../../ui/forms.js";
+import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
+
+const { copy: itemId = "" } = byId("copy-id").dataset;
 
 byId("copy-id").addEventListener("click", async () => {
-  const isCopied = await copyText(byId("copy-id").dataset.copy ?? "");
-  say(isCopied ? "The item id is copied." : "This browser does not let pages copy.");
+  const isCopied = await copyText(itemId);
+  say(
+    isCopied
+      ? gettext("The item id is copied.")
+      : gettext("This browser does not let pages copy."),
+  );
 });
+
+document
+  .getElementById("calendar")
+  ?.addEventListener("click", () =>
+    makePageApi().item(itemId).then(saveDate).catch(sayError),
+  );
 
 // The drawing behind a broken picture is shown where the browser gives that room
 // anyway; this is for those that draw a sign of their own. It may have broken before

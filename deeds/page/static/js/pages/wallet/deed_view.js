@@ -1,9 +1,11 @@
 // The page of one deed: its card, what is held of it, and all that can be done with
 // that.
 
+import { aboutOf } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { formatAmount } from "../../format/gettext.js";
 import { countText, partText, quoted, textFor } from "../../texts.js";
+import { saveDate } from "../../ui/calendar.js";
 import { fillCard, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
@@ -55,6 +57,7 @@ export function deedPage(
     merge: askToMerge,
     ask: askForUnits,
     trade: askToTrade,
+    calendar: ({ item }) => saveDate(item),
     "take-them-back": askToTakeThemBack,
   };
   for (const [name, act] of Object.entries(acts))
@@ -91,6 +94,7 @@ export function deedPage(
     part("trade").hidden = !sum;
     // Of what was never here there is nothing else to do.
     part("ask").classList.toggle("quiet", holding.isHere);
+    part("calendar").hidden = !aboutOf(item).date;
     part("merge").hidden = looseOf(holding).length < 2;
     part("door").hidden = !holding.isMinted;
     drawOverview(part, holding);

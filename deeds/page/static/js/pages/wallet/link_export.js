@@ -4,10 +4,10 @@
 // that only a printer shows (css/print.css).
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { formatAmount } from "../../format/gettext.js";
+import { formatAmount, gettext } from "../../format/gettext.js";
 import { waitText } from "../../texts.js";
-import { metadataOf } from "../../format/about.js";
-import { isShown, nameOf } from "../../ui/card.js";
+import { aboutOf, metadataOf, whenText } from "../../format/about.js";
+import { isShown, makeMark, nameOf } from "../../ui/card.js";
 import { copyText, download, freshId, make, makeButton, pause } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
 import { ask, makeField, say } from "../../ui/forms.js";
@@ -246,18 +246,29 @@ async function printLinks(links, printed) {
 const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes }) {
+  const about = aboutOf(item);
+  const when = [whenText(about), about.place].filter(Boolean);
+  const line = (kind, ...content) =>
+    make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
     ...(image ? [pictureOf(image)] : []),
-    make("p", { class: "ticket-name", dir: "auto" }, nameOf(item)),
-    make("p", { class: "ticket-units", dir: "auto" }, unitsText(link.amount, unit)),
-    make("p", { class: "ticket-number" }, numberText(link)),
+    line("name", nameOf(item)),
+    ...(when.length ? when : [about.text]).map((text) => line("about", text)),
+    line("units", unitsText(link.amount, unit)),
+    line("number", numberText(link)),
+    line("mark", makeMark(link.itemId)),
   ];
-  const code = make("div", { class: "ticket-code" }, codeImage(codes.get(link.key)));
+  const hint = gettext("Scan to keep it on your phone. Don't post a photo of it.");
   return make(
     "div",
     { class: "ticket" },
     make("div", { class: "ticket-text" }, ...texts),
-    code,
+    make(
+      "div",
+      { class: "ticket-code" },
+      codeImage(codes.get(link.key)),
+      line("hint", hint),
+    ),
   );
 }
 

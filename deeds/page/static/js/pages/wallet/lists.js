@@ -12,7 +12,7 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
-import { metadataOf } from "../../format/about.js";
+import { aboutOf, isExpired, metadataOf } from "../../format/about.js";
 import { isShown, makeMark, markText, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
@@ -22,6 +22,8 @@ import { openCodes } from "./show_code.js";
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */
 
 const SEARCHED_FROM = 8;
+/** An event is over so long after its date, unless it says until when it is good. */
+const OVER_MS = 12 * 3_600_000;
 const GROUP_MS_MAX = 60_000;
 /** What is spent so soon after it was shown, the door has used. */
 const SCAN_MS_MAX = 600_000;
@@ -41,7 +43,7 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
   });
 
   function draw(summaries) {
-    all = summaries;
+    all = byDate(summaries);
     const found = all.filter((summary) => isFound(summary, field.value));
     byId("search").hidden = all.length < SEARCHED_FROM;
     byId("no-holdings").hidden = all.length > 0;
@@ -51,6 +53,22 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
 
   field.addEventListener("input", () => draw(all));
   return draw;
+}
+
+/**
+ * Return deeds as a person needs them: the next date first, those without one, and last
+ * what is over.
+ */
+export function byDate(/** @type {Summary[]} */ summaries, now = Date.now()) {
+  const dated = summaries.map((summary) => {
+    const about = aboutOf(summary.item);
+    const at = about.date ? Number(about.date) : NaN;
+    // Who comes late has it on top too.
+    const isOver = about.validUntil ? isExpired(about, now) : at + OVER_MS < now;
+    return { summary, at, rank: isOver ? 2 : Number(!at) };
+  });
+  dated.sort((one, other) => one.rank - other.rank || one.at - other.at || 0);
+  return dated.map(({ summary }) => summary);
 }
 
 /**
