@@ -42,6 +42,7 @@ READY = {
     "/item/{ticket}": "h1",
     "/item/deed_nobody": "h1",
     "/problems": "h1",
+    "/docs": ".opblock",
 }
 
 
@@ -74,6 +75,35 @@ def test_a_page_is_accessible_and_still_and_does_nothing_else(
         # What Chromium says of the page itself.
         assert "404 (NOT FOUND)" in visitor.errors.pop()
     assert_good_in_all_looks(visitor)
+
+
+REQUESTS_MAX = 12
+BYTES_MAX = 140_000
+
+
+def test_pages_ask_for_little(visitor, ids):
+    """From an empty cache, in a browser that holds something."""
+    hold(visitor, 4, metadata=SHED)
+    session = visitor.context.new_cdp_session(visitor.page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    too_much = {}
+
+    for path, ready in READY.items():
+        visitor.page.goto("about:blank")
+        visitor.requests.clear()
+        visitor.go(path.format(**ids)).locator(ready).first.wait_for()
+        sizes = [each.sizes() for each in visitor.asked(visitor.origin + "/")]
+        bytes_sum = sum(
+            each["responseHeadersSize"] + each["responseBodySize"] for each in sizes
+        )
+        # Swagger UI is half a megabyte.
+        is_large = bytes_sum > BYTES_MAX and path != "/docs"
+        if is_large or len(sizes) > REQUESTS_MAX:
+            too_much[path] = len(sizes), bytes_sum
+
+    session.detach()
+    assert too_much == {}
 
 
 def test_minting_is_accessible(visitor):
@@ -133,6 +163,13 @@ def test_the_page_of_a_deed_and_its_dialogs_are_accessible_and_still(visitor):
         page.keyboard.press("Escape")
 
 
+def test_an_operation_of_the_interface_is_accessible(visitor):
+    page = visitor.go("/docs")
+    page.locator(".opblock-summary-control").first.click()
+    page.locator(".responses-table").wait_for()
+    assert_good_in_all_looks(visitor)
+
+
 def test_the_list_of_deeds_its_dialogs_and_the_history_are_accessible(visitor):
     page, _ = hold(visitor, 4, metadata=SHED)
     follow(page, "All deeds")
@@ -157,7 +194,7 @@ OVERHANGING = """() => [...document.querySelectorAll("body *")].filter((each) =>
 }).map((each) => each.outerHTML.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("path", ["/docs", *READY])
+@pytest.mark.parametrize("path", READY)
 def test_a_page_fits_at_twice_the_size_and_from_right_to_left(visitor, ids, path):
     page = visitor.go(path.format(**ids))
     # A window of half the width is what 200 % zoom makes of one.
@@ -167,8 +204,7 @@ def test_a_page_fits_at_twice_the_size_and_from_right_to_left(visitor, ids, path
     page.evaluate("document.documentElement.dir = 'rtl'")
     assert page.evaluate(OVERHANGING) == []
     # To those who asked for less motion, nothing of ours moves.
-    if path != "/docs":
-        assert page.evaluate(MOVING) == []
+    assert page.evaluate(MOVING) == []
 
 
 @pytest.mark.parametrize(
