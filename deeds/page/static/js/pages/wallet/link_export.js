@@ -254,8 +254,7 @@ function makeTicket(link, { item, image, unit, codes }) {
     ...(image ? [pictureOf(image)] : []),
     line("name", nameOf(item)),
     ...(when.length ? when : [about.text]).map((text) => line("about", text)),
-    line("units", unitsText(link.amount, unit)),
-    line("number", numberText(link)),
+    line("units", unitsText(link.amount, unit), " ", make("b", {}, numberText(link))),
     line("mark", makeMark(link.itemId)),
   ];
   const hint = gettext("Scan to keep it on your phone. Don't post a photo of it.");
