@@ -21,7 +21,7 @@ slow = pytest.mark.slow
 
 OURS = read_static_files().version
 NEXT = "0123456789abcdef"
-PATHS = ["/", "/mint", "/claim", "/offer", "/wallet", "/door"]
+PATHS = ["/", "/mint", "/claim", "/offer", "/wallet", "/door", "/help"]
 
 READY = "navigator.serviceWorker.ready.then(() => true)"
 # The browser may have begun to look for an update by itself.

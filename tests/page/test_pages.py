@@ -28,6 +28,7 @@ PAGES = [
     "/item/deed_x",
     "/docs",
     "/docs/",
+    "/help",
     "/problems",
 ]
 
