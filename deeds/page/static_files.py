@@ -183,7 +183,7 @@ def _catalogue_script(path: Path, language: str) -> bytes:
         }
     # The header of the catalogue.
     del texts[""]
-    return f"globalThis.deedsCatalogue = {json.dumps(texts)};\n".encode()
+    return f"globalThis.deedsCatalogue = {json.dumps(texts, ensure_ascii=False)};\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
