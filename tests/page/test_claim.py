@@ -26,7 +26,7 @@ from tests.page.steps import (
     spend,
     wait_for_rows,
 )
-from tests.page.visitor import answer
+from tests.page.visitor import answer, wait_for_true
 
 slow = pytest.mark.slow
 
@@ -234,6 +234,28 @@ def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
 
     button = page.get_by_role("button", name="Claim all 30")
     assert button.evaluate(in_view)
+
+
+FRAMES = """addEventListener("DOMContentLoaded", () => {
+  const look = () => {
+    window.isFormSeen ||= document.getElementById("entry").checkVisibility();
+    requestAnimationFrame(look);
+  };
+  window.isFormSeen = false;
+  look();
+})"""
+
+
+@slow
+def test_under_a_link_the_form_to_paste_one_into_is_never_seen(visitor):
+    [raw] = mint_outputs(visitor.api, "s")
+    page = visitor.open_tab(f"/claim#{raw}", FRAMES)
+
+    wait_for_rows(page, "free")
+
+    assert page.evaluate("isFormSeen") is False
+    press(page, "Open another")
+    wait_for_true(page, "isFormSeen")
 
 
 @slow

@@ -131,7 +131,7 @@ export function makeClaims({
 
     async show(outputs = []) {
       view.setAdding(false);
-      view.setLooking(true);
+      view.setLooking(list.opened().length > 0);
       const looked = looking.look(list.all(), outputs);
       await draw();
       if (list.opened().length) view.focusFound();

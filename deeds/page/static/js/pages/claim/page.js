@@ -95,8 +95,9 @@ byId("put-away").addEventListener("click", async () => {
 readyToScan();
 
 if (!first.links.length) claims.show();
-byId("main").dataset.ready = "";
+// In one task: the form to paste links into is not seen below a link.
 if (address) show(first, true);
+byId("main").dataset.ready = "";
 window.addEventListener("hashchange", showAddress);
 if (opened) showAddress();
 
