@@ -95,9 +95,9 @@ byId("put-away").addEventListener("click", async () => {
 readyToScan();
 
 if (!first.links.length) claims.show();
-// In one task: the form to paste links into is not seen below a link.
-if (address) show(first, true);
 byId("main").dataset.ready = "";
+// In the same task: the form to paste links into is not seen below a link.
+if (address) show(first, true);
 window.addEventListener("hashchange", showAddress);
 if (opened) showAddress();
 
