@@ -64,7 +64,8 @@ _ALLOWED_IN_PROBLEMS = "style-src 'self'; img-src 'self'; manifest-src 'self'"
 
 # The pages in which nothing is personal: all of that is in the browser.
 _PAGES = {"landing": "/"} | {
-    name: f"/{name}" for name in ("mint", "claim", "offer", "wallet", "door", "help")
+    name: f"/{name}"
+    for name in ("mint", "claim", "offer", "wallet", "door", "till", "help")
 }
 
 # What a page says without a catalogue.

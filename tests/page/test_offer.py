@@ -3,6 +3,8 @@
 What its link unfolds as, and paying and trading in a browser.
 """
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -100,7 +102,7 @@ def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
     page.set_viewport_size({"width": 390, "height": 844})
     page, offer_id = open_offer(visitor, [fresh(5, item_id)])
     name = f"Pay 5 units of {QUOTED}"
-    button = page.get_by_role("button", name=name, exact=True)
+    button = page.get_by_role("button", name=f"Pay 5 units {QUOTED}", exact=True)
     expect(page.get_by_role("heading", name=name)).to_be_in_viewport(ratio=1)
     expect(button).to_be_in_viewport(ratio=1)
     visitor.assert_good()
@@ -108,8 +110,9 @@ def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
 
     button.click()
 
-    expect(page).to_have_title("Paid · Deeds")
+    expect(page).to_have_title(re.compile(f"^Paid ✓ {offer_id[-4:].upper()} .* Deeds$"))
     expect(page.locator("#heading")).to_be_focused()
+    expect_text(page, "#lead", "You have 3 units left.")
     expect(page.locator(".good:visible, .bad:visible, #pay:visible")).to_have_count(0)
     assert live_amounts(visitor.api, page) == [3]
     paste(visitor.go("/claim"), f"Pay ({visitor.origin}/offer/{offer_id}).")

@@ -14,13 +14,13 @@ from tests.page.steps import (
     come_back_until,
     expect_shown,
     expect_sum,
-    expect_text,
     follow,
     hold,
     live_amounts,
     mint_outputs,
     press,
 )
+from tests.page.test_claim_scan import DETECTOR, SEE
 from tests.support.api import good
 
 pytestmark = pytest.mark.slow
@@ -40,69 +40,86 @@ def shown_id(dialog):
     return copied.rpartition("/offer/")[2]
 
 
-def test_a_shop_asks_for_what_it_does_not_hold_and_is_told_when_it_is_paid(visitor):
+def test_offers_tell_that_a_request_was_paid(visitor):
     item_id = visitor.api.mint("+5.a", "+95.b", metadata=DRINK)
     page = visitor.go(f"/item/{item_id}")
     follow(page, "Ask for it")
-    press(page, "Ask for")
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("How many?").fill("5")
+    expect(page.get_by_label("How many?")).to_be_focused()
+    page.keyboard.type("5")
     page.keyboard.press("Enter")
-    offer_id = shown_id(dialog)
-    visitor.assert_good()
-    expect_sum(page, "Nothing here of 100 · 5 asked for")
+    expect(page.locator("#request-code img")).to_be_visible()
     # The page may be closed meanwhile.
     page = visitor.open_tab("/wallet#offers", HURRY)
     row = page.locator("#offers li")
     expect(row).to_contain_text("Ask for 5 units of “A drink”")
     press(row, "Show link")
     dialog = page.get_by_role("dialog")
-    assert shown_id(dialog) == offer_id
+    offer_id = shown_id(dialog)
 
     good(visitor.api.complete(offer_id, [f"+5.{item_id}.a"], []))
 
-    expect_text(dialog, ".notice.good", "Paid.")
+    receipt = f"Paid ✓ {offer_id[-4:].upper()} "
+    expect(dialog.locator(".notice.good")).to_contain_text(receipt)
     expect(page.get_by_role("img", name="QR code")).to_be_hidden()
     press(page, "Done")
-    expect_text(row, ".tag.good", "Paid.")
+    expect(row.locator(".tag.good")).to_contain_text(receipt)
     assert amounts(page)["held"] == [5]
 
 
 @pytest.fixture
 def trade(visitor):
-    """The review of an offer of two tickets of ten for three drinks, and a drink.
+    """The view of an offer of two tickets of ten for three drinks, and a drink.
 
     What is wanted was named by a claim link to drinks of somebody else.
     """
     [drink] = mint_outputs(visitor.api, "hush", metadata=DRINK)
     page, _ = hold(visitor, 10, metadata=TICKET)
     press(page, "Trade")
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("do you give").fill("2")
-    dialog.get_by_label("What do you want?").fill(claim_link(visitor.origin, drink))
-    dialog.get_by_label("many do you want").fill("3")
-    page.keyboard.press("Enter")
-    return page.get_by_role("dialog", name="Your offer"), drink
+    choice = page.get_by_role("dialog", name="What do you want for “A ticket”?")
+    choice.get_by_label("paste a link").fill(claim_link(visitor.origin, drink))
+    press(choice, "Continue")
+    offer = page.get_by_role("dialog", name="Your offer")
+    offer.get_by_label("do you give").fill("2")
+    offer.get_by_label("do you want").fill("3")
+    return offer, drink
 
 
-def test_a_trade_is_reviewed_before_it_is_offered(trade, visitor):
-    review, drink = trade
+def test_a_trade_is_seen_before_it_is_offered(trade, visitor):
+    offer, _ = trade
 
     said = "You give 2 units of “A ticket” and get 3 units of “A drink”."
-    expect_shown(review, said)
-    expect(review.locator(".mark")).to_have_count(2)
-    expect_shown(review, "You have not seen this before.")
+    expect_shown(offer, said)
+    expect(offer.locator(".mark")).to_have_count(2)
+    expect_shown(offer, "You have not seen this before.")
     visitor.assert_good()
     sent = [each.url + (each.post_data or "") for each in visitor.requests]
     assert [each for each in sent if "hush" in each] == []
-    press(review, "Cancel")
-    what = visitor.page.get_by_label("What do you want?")
-    expect(what).to_have_value(claim_link(visitor.origin, drink))
+    press(offer, "Cancel")
+    # What was looked up once can be chosen.
+    press(visitor.page, "Trade")
+    press(visitor.page.get_by_role("dialog"), "A drink")
+    expect(offer.locator(".mark")).to_have_count(2)
+
+
+def test_what_is_wanted_is_named_by_the_code_on_its_page(visitor):
+    drink = visitor.api.mint("+5.a", metadata=DRINK)
+    visitor.context.grant_permissions(["camera"])
+    hold(visitor, 10, metadata=TICKET)
+    page = visitor.open_tab(visitor.page.url.removeprefix(visitor.origin), DETECTOR)
+    press(page, "Trade")
+    press(page, "Scan a QR code")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    visitor.assert_good()
+
+    page.evaluate(SEE, f"{visitor.origin}/item/{drink}")
+
+    offer = page.get_by_role("dialog", name="Your offer")
+    expect_shown(offer, "You give 1 unit of “A ticket” and get 1 unit of “A drink”.")
 
 
 def test_two_people_trade(trade, stranger, visitor):
-    review, drink = trade
-    press(review, "Make offer")
+    offer, drink = trade
+    press(offer, "Make offer")
     offer_id = shown_id(visitor.page.get_by_role("dialog", name="Your offer"))
     expect_sum(visitor.page, "8 units of 10 · 2 offered")
     page = visitor.go(f"/offer/{offer_id}")

@@ -21,7 +21,7 @@ slow = pytest.mark.slow
 
 OURS = read_static_files().version
 NEXT = "0123456789abcdef"
-PATHS = ["/", "/mint", "/claim", "/offer", "/wallet", "/door", "/help"]
+PATHS = ["/", "/mint", "/claim", "/offer", "/wallet", "/door", "/till", "/help"]
 
 READY = "navigator.serviceWorker.ready.then(() => true)"
 # The browser may have begun to look for an update by itself.
@@ -70,7 +70,13 @@ def test_without_a_network_what_is_held_is_shown_and_no_secret_was_kept(holder):
 
     holder.go_offline()
 
-    pages = {"/": "landing", "/mint": "mint", link: "claim", "/door": "door"}
+    pages = {
+        "/": "landing",
+        "/mint": "mint",
+        link: "claim",
+        "/door": "door",
+        "/till": "till",
+    }
     for path, name in (pages | {"/wallet": "wallet"}).items():
         page.goto(holder.origin + path)
         expect(page.locator("h1").first).to_be_visible()

@@ -286,7 +286,7 @@ export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
   if (state === "done") return isAsk ? gettext("Paid.") : gettext("Traded.");
   if (state === "refused") return ENDINGS[code] ?? refusalText({ code, kind });
-  const until = { time: timeText(expiresAt) };
+  const until = { time: clockText(expiresAt) };
   return isAsk
     ? gettext("Can be paid until {time}.", until)
     : gettext("Open until {time}.", until);

@@ -30,6 +30,8 @@
 
 import { gettext } from "../format/gettext.js";
 
+import { aboutOf } from "../format/about.js";
+
 /**
  * @typedef {{
  *   id: string, total: number, metadata?: string | null, key?: string, unit?: string,
@@ -301,9 +303,13 @@ export class Draft {
     if (!hasFields(record, fields)) this.put("outputs", { ...record, ...fields });
   }
 
-  /** Put an item, with what a wallet knows of it besides. */
+  /**
+   * Put an item, with what a wallet knows of it besides. What a unit is called, the deed
+   * says itself where nobody else did.
+   */
   putItem(item) {
-    return this.put("items", { ...item, key: item.id });
+    const unit = item.unit ?? (aboutOf(item).unit || undefined);
+    return this.put("items", { ...item, unit, key: item.id });
   }
 
   /** Put a record; a field without a value is not there, rather than undefined. */

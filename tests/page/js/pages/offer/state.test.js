@@ -12,6 +12,7 @@ import {
   readKnown,
   sayingOf,
 } from "../../../../../deeds/page/static/js/pages/offer/state.js";
+import { receiptText } from "../../../../../deeds/page/static/js/pages/offer/receipt.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const itemOf = (id, name, unit) => ({
@@ -27,7 +28,11 @@ const DRINK = {
   item: itemOf("deed_d", "Drink"),
   origin: originAs("new"),
 };
-const OPEN = { state: "open", expiresAt: "2026-12-01T10:00:00Z" };
+const OPEN = {
+  offerId: "offer_0000000000000000000000a7k2",
+  state: "open",
+  expiresAt: "2026-12-01T10:00:00Z",
+};
 const [REQUEST, TRADE] = [{ wants: [CHOIR] }, { wants: [CHOIR], gives: [DRINK] }];
 
 const saying = (known) => sayingOf({ offer: OPEN, ...known });
@@ -39,7 +44,7 @@ test("an open offer says in one sentence what one gives and gets, and one tap do
   assert.equal(request.title, "Pay 5 units of “Choir”");
   assert.equal(trade.title, "You give 5 units of “Choir” and get 2 units of “Drink”");
   assert.equal(request.action?.text, "Pay 5 units");
-  assert.equal(nameOfButton(request), "Pay 5 units of “Choir”");
+  assert.equal(nameOfButton(request), "Pay 5 units“Choir”");
   assert.equal(nameOfButton(trade), "Trade: 5 units of “Choir” for 2 units of “Drink”");
   assert.deepEqual([request.action?.isQuiet, trade.action?.isQuiet], [false, false]);
 });
@@ -68,8 +73,11 @@ test("who has too little is told how much is missing, and where more of it is", 
 });
 
 const SHOW = "Show link and code";
-const paying = (state) => ({ paying: { state } });
-const own = (state, code) => ({ own: { kind: "trade", state, code, expiresAt: 0 } });
+const ENDED = { endedAt: Date.now() };
+const paying = (state) => ({ paying: { state, ...ENDED } });
+const own = (state, code) => ({
+  own: { kind: "trade", state, code, expiresAt: 0, ...ENDED },
+});
 const offer = (state) => ({ offer: { ...OPEN, state } });
 
 const [NOW, OVER] = [
@@ -77,13 +85,15 @@ const [NOW, OVER] = [
   ["Wanted", "Offered"],
 ];
 const DONE = ["You gave", "You got"];
+const RECEIPT = { ...OPEN, ...ENDED };
+const TRADED = receiptText(RECEIPT, true);
 
 /**
  * By what is known beside a trade: what heads the page and both sides, and what came
  * in.
  */
 const TOLD = {
-  "this browser has traded": [paying("done"), "Traded", DONE, "deed_d"],
+  "this browser has traded": [paying("done"), TRADED, DONE, "deed_d"],
   "its answer is lost": [paying("begun"), "On its way", NOW],
   "somebody was faster": [offer("completed"), "Already traded", OVER],
   "it has expired": [offer("expired"), "Expired", OVER],
@@ -96,7 +106,7 @@ const TOLD = {
   ],
   "it was this browser's own": [
     { ...own("done"), ...offer("completed") },
-    "Traded",
+    TRADED,
     DONE,
     "deed_c",
   ],
@@ -127,16 +137,30 @@ for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {
 
 test("who did not pay it does not read that it is paid", () => {
   assert.equal(saying({ ...REQUEST, ...offer("completed") }).title, "Already paid");
-  assert.equal(
-    saying({ ...REQUEST, ...offer("completed"), ...paying("done") }).title,
-    "Paid",
+});
+
+test("both sides of a payment read the same signs and time, and who paid what is left", () => {
+  const completed = { ...REQUEST, ...offer("completed") };
+  const ask = { own: { ...own("done").own, kind: "ask" } };
+  const [theirs, ours] = [paying("done"), ask].map((known) =>
+    saying({ ...completed, ...known }),
   );
+  const last = saying({ wants: [{ ...CHOIR, free: 0 }], ...paying("done") });
+
+  assert.equal(theirs.title, ours.title);
+  assert.match(theirs.title, /^Paid ✓ A7K2 \d/);
+  assert.equal(theirs.lead, "You have 8 units left.");
+  assert.equal(ours.lead, "5 units of “Choir”");
+  assert.equal(last.lead, "That was all you had.");
 });
 
 test("a payment brings nothing, and one that is received is what came in", () => {
   assert.equal(saying({ ...REQUEST, ...paying("done") }).gainedId, undefined);
-  const received = saying({ ...REQUEST, own: { kind: "ask", state: "done" } });
-  assert.deepEqual([received.title, received.gainedId], ["Paid", "deed_c"]);
+  const received = saying({
+    ...REQUEST,
+    own: { kind: "ask", state: "done", ...ENDED },
+  });
+  assert.equal(received.gainedId, "deed_c");
 });
 
 test("without an answer it says so, and what is known stays; an unknown offer is told apart", () => {

@@ -2,15 +2,20 @@
 // Pure.
 
 import { unitsText } from "../../format/amounts.js";
+import { gettext } from "../../format/gettext.js";
 import {
+  clockText,
   offerStateText,
   offerText,
+  partText,
+  quoted,
   sideText,
-  timeText,
   waitText,
 } from "../../texts.js";
+import { nameOf } from "../../ui/card.js";
 import { holdingOf } from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
+import { receiptText } from "./receipt.js";
 
 /**
  * Units that change hands: `free` of them are here to pay with, `away` are here and not
@@ -27,31 +32,40 @@ import { unitsOf } from "../../wallet/records.js";
  * }} Known
  */
 
-const MOVED = "Nothing of yours has moved.";
-const AGAIN = `${MOVED} Ask for a new link.`;
-const OVER = ["Wanted", "Offered"];
+const MOVED = gettext("Nothing of yours has moved.");
+const AGAIN = `${MOVED} ${gettext("Ask for a new code or link.")}`;
+const OVER = [gettext("Wanted"), gettext("Offered")];
 
 /** What is said of a request and of a trade, and over what one gives and gets. */
 const SAID = {
   unknown: {
-    heads: ["There is no such offer here"],
-    lead: "The link may be cut off. Ask for it again.",
+    heads: [gettext("There is nothing to pay here")],
+    lead: gettext("The code or link may be cut off. Ask for it again."),
   },
   busy: {
-    heads: ["On its way", "On its way"],
-    lead: "We keep trying; nothing is lost.",
+    heads: [gettext("On its way"), gettext("On its way")],
+    lead: gettext("We keep trying; nothing is lost."),
   },
-  done: {
-    heads: ["Paid", "Traded"],
-    lead: "The link no longer works.",
-    titles: ["You gave", "You got"],
+  // Its receipt is said instead.
+  done: { heads: ["", ""], titles: [gettext("You gave"), gettext("You got")] },
+  completed: {
+    heads: [gettext("Already paid"), gettext("Already traded")],
+    lead: MOVED,
+    titles: OVER,
   },
-  completed: { heads: ["Already paid", "Already traded"], lead: MOVED, titles: OVER },
-  expired: { heads: ["Expired", "Expired"], lead: AGAIN, titles: OVER },
-  void: { heads: ["Withdrawn", "Withdrawn"], lead: AGAIN, titles: OVER },
-  own: { heads: ["Your request", "Your offer"] },
+  expired: {
+    heads: [gettext("Expired"), gettext("Expired")],
+    lead: AGAIN,
+    titles: OVER,
+  },
+  void: {
+    heads: [gettext("Withdrawn"), gettext("Withdrawn")],
+    lead: AGAIN,
+    titles: OVER,
+  },
+  own: { heads: [gettext("Your request"), gettext("Your offer")] },
 };
-const SHOW = { text: "Show link and code", about: "", isQuiet: false };
+const SHOW = { text: gettext("Show link and code"), about: "", isQuiet: false };
 const SAFE = ["minted", "held", "new"];
 
 /**
@@ -99,20 +113,18 @@ export function sayingOf(/** @type {Known} */ known) {
   const kind = kindOf(known);
   const {
     heads = [],
-    lead = "Loading…",
-    titles = ["You give", "You get"],
+    lead = gettext("Loading…"),
+    titles = [gettext("You give"), gettext("You get")],
   } = SAID[kind] ?? {};
   const said = { kind, title: heads[Number(gives.length > 0)], lead, titles };
   if (kind === "loading") return problem ? { ...said, lead: waitText(problem) } : said;
   const [give, want] = own ? [gives, wants] : [wants, gives];
   const deal = offerText({ give, want, state: own?.state }, itemFinder(known));
   if (kind === "open") return { ...said, title: deal, ...sayingOfOpen(known) };
-  if (kind === "done") return { ...said, gainedId: want[0]?.itemId };
+  if (kind === "done")
+    return { ...said, ...sayingOfDone(known), gainedId: want[0]?.itemId };
   if (kind !== "own") return said;
-  const ways = own.state === "open" && {
-    action: SHOW,
-    canWithdraw: own.kind === "trade",
-  };
+  const ways = own.state === "open" && { action: SHOW, canWithdraw: true };
   return { ...said, lead: `${deal}. ${offerStateText(own)}`, ...ways };
 }
 
@@ -125,13 +137,29 @@ function kindOf(/** @type {Known} */ { offer, problem, own, paying }) {
   return own ? "own" : offer.state;
 }
 
+/** Say the same to both sides, and to who paid how much is left. */
+function sayingOfDone(
+  /** @type {Known} */ { offer, own, paying, gives = [], wants = [] },
+) {
+  const { endedAt } = own?.state === "done" ? own : paying;
+  const title = receiptText({ offerId: offer.offerId, endedAt }, gives.length > 0);
+  const [{ amount, item, free = 0 }] = wants;
+  if (own) return { title, lead: partText(amount, item) };
+  const units = unitsText(free, item?.unit);
+  const lead = free
+    ? gettext("You have {units} left.", { units })
+    : gettext("That was all you had.");
+  return { title, lead };
+}
+
 function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives = [] }) {
   const short = wants.filter(({ amount, free = 0 }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
   // Above the button, however far below it the deed itself is shown.
   const doubt = gives.find(({ origin }) => !SAFE.includes(origin?.kind ?? ""));
+  const time = clockText(offer.expiresAt);
   const told =
-    doubt?.origin?.text ?? `You have enough. Open until ${timeText(offer.expiresAt)}.`;
+    doubt?.origin?.text ?? gettext("You have enough. Open until {time}.", { time });
   return {
     lead: problem ? waitText(problem, MOVED) : told,
     action: actionOf(wants, gives, Boolean(doubt)),
@@ -140,27 +168,29 @@ function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives =
 
 function lackText(short) {
   const missing = short.map((side) => ({ ...side, amount: side.amount - side.free }));
-  const text = `You still need ${sideText(missing, itemFinder({ wants: short }))}.`;
+  const units = sideText(missing, itemFinder({ wants: short }));
+  const text = gettext("You still need {units}.", { units });
   const isAway = short.some(({ away }) => away);
-  return isAway
-    ? `${text} What you have in links or offers can be taken back in My deeds.`
-    : text;
+  const more = gettext(
+    "What you have in links or offers can be taken back in My deeds.",
+  );
+  return isAway ? `${text} ${more}` : text;
 }
 
 /** It is quiet where one gets what may have no more than a name that one knows. */
 function actionOf(wants, gives, isQuiet) {
-  const [paid, got] = [wants, gives].map((side) =>
-    sideText(side, itemFinder({ wants, gives })),
-  );
-  if (got)
-    return {
-      text: `Trade${isQuiet ? " anyway" : ""}`,
-      about: `: ${paid} for ${got}`,
-      isQuiet,
-    };
+  const itemOf = itemFinder({ wants, gives });
+  const [given, wanted] = [wants, gives].map((side) => sideText(side, itemOf));
+  if (wanted) {
+    const text = isQuiet ? gettext("Trade anyway") : gettext("Trade");
+    const deal = gettext("{given} for {wanted}", { given, wanted });
+    return { text, about: `: ${deal}`, isQuiet };
+  }
   const [{ amount, item }, ...more] = wants;
-  const units = more.length ? "" : unitsText(amount, item?.unit);
-  return { text: `Pay ${units}`, about: paid.slice(units.length), isQuiet };
+  if (more.length)
+    return { text: gettext("Pay {given}", { given }), about: "", isQuiet };
+  const units = { given: unitsText(amount, item?.unit) };
+  return { text: gettext("Pay {given}", units), about: quoted(nameOf(item)), isQuiet };
 }
 
 /**

@@ -19,10 +19,11 @@ import {
 } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 import { backupLine } from "./backup_forms.js";
-import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
+import { askToSplit, tooMuchText } from "./deed_forms.js";
 import { takeBack } from "./link_export.js";
 import { linksView } from "./links_view.js";
 import { doorTexts, hereOf, openCode, waitTexts } from "./lists.js";
+import { askToTrade } from "./trade_form.js";
 
 const ORIGIN_TEXTS = {
   minted: "You made this.",
@@ -49,13 +50,13 @@ export function deedPage(
   const drawGone = goneNotice(part("gone"), tools);
   part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
   part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
+  part("till").setAttribute("href", `/till#${encodeURIComponent(itemId)}`);
   const sendButton = find(part("send"), "button");
   const sayOfForm = sendForm(part("send"), () => holding, tools);
   const acts = {
     show: openCode,
     split: askToSplit,
     merge: askToMerge,
-    ask: askForUnits,
     trade: askToTrade,
     calendar: ({ item }) => saveDate(item),
     "take-them-back": askToTakeThemBack,
@@ -93,7 +94,7 @@ export function deedPage(
     part("split").hidden = sum < 2;
     part("trade").hidden = !sum;
     // Of what was never here there is nothing else to do.
-    part("ask").classList.toggle("quiet", holding.isHere);
+    part("till").classList.toggle("quiet", holding.isHere);
     part("calendar").hidden = !aboutOf(item).date;
     part("merge").hidden = looseOf(holding).length < 2;
     part("door").hidden = !holding.isMinted;

@@ -1,12 +1,14 @@
 // Offers of ours: the list of them, and the view of one, which tells by itself when it
 // was taken.
 
+import { gettext } from "../../format/gettext.js";
 import { offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard } from "../../ui/card.js";
 import { byId, copyText, listInPieces, make, makeButton, put } from "../../ui/dom.js";
 import { drawCode, linkButtons, share, textField } from "../../ui/link_view.js";
 import { ask, openDialog, say, sayError } from "../../ui/forms.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
+import { receiptText } from "../offer/receipt.js";
 import { keepAsking } from "./live.js";
 
 /**
@@ -35,10 +37,12 @@ function rowOf(/** @type {Offer} */ offer, tools) {
     makeButton(text, ({ currentTarget }) => act(offer, currentTarget, tools), {
       about,
     });
-  const buttons = [buttonFor("Show link", openOffer)];
-  if (offer.give) buttons.push(buttonFor("Withdraw", askToWithdraw));
+  const buttons = [
+    buttonFor(gettext("Show link"), openOffer),
+    buttonFor(gettext("Withdraw"), askToWithdraw),
+  ];
   const kind = offer.state === "done" ? "tag good" : "hint";
-  const state = make("p", {}, make("span", { class: kind }, offerStateText(offer)));
+  const state = make("p", {}, make("span", { class: kind }, endText(offer)));
   const actions =
     offer.state === "open" ? [make("p", { class: "actions" }, ...buttons)] : [];
   return make(
@@ -50,6 +54,12 @@ function rowOf(/** @type {Offer} */ offer, tools) {
   );
 }
 
+/** Return what both sides read of an offer that was taken, or what has become of it. */
+function endText(/** @type {Offer} */ offer) {
+  const isDone = offer.state === "done";
+  return isDone ? receiptText(offer, Boolean(offer.give)) : offerStateText(offer);
+}
+
 /** Show the link and code of an open offer, and what becomes of it meanwhile. */
 export async function openOffer(
   /** @type {Offer} */ offer,
@@ -57,8 +67,8 @@ export async function openOffer(
   /** @type {OfferTools} */ tools,
 ) {
   const { element, draw } = await offerView(offer, tools);
-  const title = offer.give ? "Your offer" : "Your request";
-  openDialog({ title, content: [element], closeText: "Done", opener });
+  const title = offer.give ? gettext("Your offer") : gettext("Your request");
+  openDialog({ title, content: [element], closeText: gettext("Done"), opener });
   let state = "open";
   const checkRound = async () => {
     const { operation, problem } = await tools.wallet.finish(offer.key);
@@ -85,8 +95,8 @@ async function offerView(offer, tools) {
   const link = `${location.origin}/offer/${offer.offerId}`;
   const place = make("div", { class: "qr" });
   const copy = async () => {
-    if (await copyText(link)) say("The link is copied.");
-    else ways.append(textField(["Link", link]));
+    if (await copyText(link)) say(gettext("The link is copied."));
+    else ways.append(textField([gettext("Link"), link]));
   };
   const ways = make(
     "div",
@@ -94,12 +104,15 @@ async function offerView(offer, tools) {
     linkButtons(() => share(link, about), copy),
     place,
   );
-  const [named, alt] = [{ key: offer.offerId }, `QR code: ${about}`];
+  const [named, alt] = [
+    { key: offer.offerId },
+    gettext("QR code: {text}", { text: about }),
+  ];
   drawCode(place, named, tools, alt, { link: () => link }).catch(sayError);
   const [said, state] = [make("p", { dir: "auto" }), make("p", { role: "status" })];
   const draw = (now) => {
     put(said, `${offerText(now, tools.itemOf)}.`);
-    put(state, offerStateText(now));
+    put(state, endText(now));
     state.className = now.state === "done" ? "notice good amount" : "hint";
     ways.hidden = now.state !== "open";
   };
@@ -125,29 +138,33 @@ export function sideCards({ give, want }, { wallet }) {
   return Promise.all([give, want].filter(Boolean).map(cardOf));
 }
 
-/**
- * Ask, and withdraw an offer that gives something; say so where somebody has taken it
- * first.
- */
+/** Ask, and withdraw an offer; say so where somebody has taken it first. */
 export function askToWithdraw(
   /** @type {Offer} */ offer,
   opener,
   /** @type {OfferTools} */ tools,
 ) {
   const { wallet, run } = tools;
+  const content = [
+    make("p", { dir: "auto" }, `${offerText(offer, tools.itemOf)}.`),
+    make("p", { class: "hint" }, offerStateText(offer)),
+  ];
   ask({
-    title: "Withdraw this offer?",
-    content: [make("p", { dir: "auto" }, `${offerText(offer, tools.itemOf)}.`)],
-    yes: "Withdraw",
+    title: offer.give
+      ? gettext("Withdraw this offer?")
+      : gettext("Withdraw this request?"),
+    content,
+    yes: gettext("Withdraw"),
     opener,
     act: async (onWait) => {
       try {
         await run(() => offersOf(wallet).withdraw(offer.key), onWait);
-        return "It is withdrawn. Its link no longer works.";
+        return gettext("It is withdrawn. Its link no longer works.");
       } catch (error) {
         const { operation } = await wallet.finish(offer.key);
         if (operation.state !== "done") throw error;
-        return `Somebody has taken it: you got ${sideText(offer.want, tools.itemOf)}.`;
+        const units = sideText(offer.want, tools.itemOf);
+        return gettext("Somebody was faster: you got {units}.", { units });
       }
     },
   });

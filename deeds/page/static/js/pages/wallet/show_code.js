@@ -3,6 +3,7 @@
 
 import { gettext } from "../../format/gettext.js";
 import { heldText, waitText } from "../../texts.js";
+import { keepAwake } from "../../ui/awake.js";
 import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
@@ -53,20 +54,4 @@ function codeOf(output, tools) {
   const note = () => tools.wallet.shown(output.key).catch(() => {});
   drawCode(place, output, tools, gettext("QR code")).catch(showLink).then(note);
   return place;
-}
-
-/** Keep the screen on, where browsers can; return what ends that. */
-function keepAwake() {
-  let lock;
-  const take = () => {
-    // The browser has released it when the page was hidden.
-    if (!document.hidden)
-      lock = navigator.wakeLock?.request("screen").catch(() => null);
-  };
-  document.addEventListener("visibilitychange", take);
-  take();
-  return async () => {
-    document.removeEventListener("visibilitychange", take);
-    (await lock)?.release();
-  };
 }

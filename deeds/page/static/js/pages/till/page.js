@@ -1,0 +1,139 @@
+// The till: which deed it is paid with, the keys for how much, and the payments. The
+// screen of a request is in request.js.
+
+import { parseAmount, unitsText } from "../../format/amounts.js";
+import { gettext } from "../../format/gettext.js";
+import { offerStateText, textFor, waitText } from "../../texts.js";
+import { readAmountOf } from "../../ui/amount_field.js";
+import { makeMark, nameOf } from "../../ui/card.js";
+import { byId, listInPieces, make, makeButton, put } from "../../ui/dom.js";
+import {
+  clearWhenTyped,
+  FieldError,
+  onSubmit,
+  showError,
+  showMissing,
+} from "../../ui/forms.js";
+import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
+import { receiptText } from "../offer/receipt.js";
+import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
+import { keepAsking } from "../wallet/live.js";
+import { paymentsOf, sumText } from "./payments.js";
+import { makeRequest } from "./request.js";
+
+const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
+
+const field = byId("amount", HTMLInputElement);
+const opened = await openWallet(makeTeller());
+if (opened) await begin(opened);
+byId("main").dataset.ready = "";
+if (!byId("till").hidden) field.focus();
+window.addEventListener("hashchange", () => itemIdOf() && location.reload());
+
+/** Get the till of the deed ready that the address names, or ask which one. */
+async function begin(/** @type {import("../open_wallet.js").Opened} */ tools) {
+  const itemId = itemIdOf();
+  if (!itemId) return choose(tools.store);
+  const item = await tools.wallet.item(itemId).catch((error) => {
+    showMissing([waitText(error, gettext("Reload this page to try again."))]);
+    window.addEventListener("online", () => location.reload());
+  });
+  if (!item) return;
+  const name = make("strong", { dir: "auto" }, nameOf(item));
+  byId("lead").replaceChildren(name, " ", makeMark(itemId));
+  byId("deed").setAttribute("href", `/wallet#${itemId}`);
+  byId("till").hidden = false;
+  await work(item, tools);
+}
+
+/** Offer the deeds that this browser knows from more than a look. */
+async function choose(store) {
+  const all = await store.read(SUMMARIES_WANTED, summariesOf);
+  const found = all.filter(({ item }) => item);
+  byId("choose").hidden = false;
+  byId("choose-none").hidden = found.length > 0;
+  for (const { itemId, item } of found) {
+    const link = make("a", { href: `#${itemId}`, dir: "auto" }, nameOf(item));
+    byId("choose-list").append(make("li", {}, link, " ", makeMark(itemId)));
+  }
+}
+
+async function work(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
+  const { store, wallet } = tools;
+  const wanted = { itemId: item.id };
+  let isAnyOpen = false;
+  const write = readKeys(item.unit);
+  const redraw = oneByOne(async () => {
+    const operations = await store.read({ operations: wanted }, (slices) =>
+      slices.operations.list(wanted),
+    );
+    const payments = paymentsOf(operations);
+    ({ isAnyOpen } = payments);
+    const sum = sumText(payments.today, item.unit);
+    put(byId("today"), sum || gettext("No payments yet today."));
+    drawRows(payments.last);
+    request.draw(operations);
+  });
+  const request = makeRequest(item, tools, { redraw, onClose: () => write("") });
+  const drawRows = listInPieces(byId("last"), null, {
+    keyOf: ({ key, state }) => `${key} ${state}`,
+    make: (operation) => ({ element: rowOf(operation, item, request.show) }),
+  });
+
+  onSubmit(byId("keys"), byId("ask"), async () => {
+    try {
+      await request.make(readAmountOf(field, item));
+    } catch (error) {
+      const said = error instanceof FieldError ? error.message : textFor(error);
+      new FieldError(field, said).show();
+    }
+  });
+  store.onChange(redraw);
+  await redraw();
+  // Requests that were left open.
+  const isWanted = () => !document.hidden && isAnyOpen;
+  keepAsking({ checkRound: () => wallet.checkRound(), isWanted })();
+}
+
+function rowOf(operation, { unit }, show) {
+  const units = unitsText(operation.amount, unit);
+  if (operation.state === "done")
+    return make("li", {}, make("span", {}, receiptText(operation)), units);
+  const text = make("span", {}, `${units}. ${offerStateText(operation)}`);
+  const about = `: ${units}`;
+  const button = makeButton(gettext("Show code"), () => show(operation), { about });
+  return make("li", {}, text, button);
+}
+
+/**
+ * Let the keys of the page and of a keyboard write the amount. Return what writes
+ * another one.
+ */
+function readKeys(unit) {
+  const label = () => put(byId("ask"), askText(field.value, unit));
+  const write = (text) => {
+    field.value = text;
+    showError(field, "");
+    label();
+    field.focus();
+  };
+  const press = ({ currentTarget }) => {
+    const { key } = currentTarget.dataset;
+    if (key === "clear") write("");
+    else write(key === "back" ? field.value.slice(0, -1) : field.value + key);
+  };
+  for (const key of document.querySelectorAll("[data-key]"))
+    key.addEventListener("click", press);
+  field.addEventListener("input", label);
+  clearWhenTyped(byId("keys"));
+  label();
+  return write;
+}
+
+function askText(typed, unit) {
+  try {
+    return gettext("Ask for {units}", { units: unitsText(parseAmount(typed), unit) });
+  } catch {
+    return gettext("Ask");
+  }
+}

@@ -1,0 +1,223 @@
+// The screen that a customer sees: the code of one request, what has become of it, and
+// how it is withdrawn.
+
+import { unitsText } from "../../format/amounts.js";
+import { gettext } from "../../format/gettext.js";
+import {
+  offerStateText,
+  partText,
+  refusalText,
+  textFor,
+  waitText,
+} from "../../texts.js";
+import { keepAwake } from "../../ui/awake.js";
+import { nameOf } from "../../ui/card.js";
+import { byId, copyText, put } from "../../ui/dom.js";
+import { onceAtATime, say, sayError } from "../../ui/forms.js";
+import { drawCode } from "../../ui/link_view.js";
+import { offersOf } from "../../wallet/offers.js";
+import { askToKeep } from "../../wallet/store.js";
+import { receiptText } from "../offer/receipt.js";
+import { untilEnded } from "../open_wallet.js";
+import { keepAsking } from "../wallet/live.js";
+
+/** How often it is asked whether the request on the screen was paid. */
+const LOOK_MS = 2_000;
+
+const linkOf = (offerId) => `${location.origin}/offer/${offerId}`;
+
+/**
+ * Return the screen of one request after the other. `redraw` is to call its `draw` with
+ * what is known of the requests of this deed; `onClose` is called before the next one.
+ * @param {import("../../wallet/records.js").Item} item
+ * @param {import("../open_wallet.js").Opened} tools
+ * @param {{redraw: () => Promise<void>, onClose: () => void}} page
+ */
+export function makeRequest(item, tools, { redraw, onClose }) {
+  const { wallet, run } = tools;
+  const offers = offersOf(wallet);
+  const screen = makeScreen(onClose);
+  /** What is on the screen: a request without an answer has no `key` yet. */
+  let shown = { key: "", offerId: "", units: "" };
+
+  function open({ key = "", amount }) {
+    shown = { key, offerId: "", units: unitsText(amount, item.unit) };
+    screen.open(shown.units);
+  }
+
+  /** Show what has become of the request. */
+  function draw(operations) {
+    const operation = operations.find(({ key }) => key === shown.key);
+    if (!operation || !screen.isOpen()) return;
+    const { state, code = "", amount } = operation;
+    const isWithdrawn = code === "offer_withdrawn" || code === "cancelled";
+    if (state === "open") showOpen(operation);
+    if (state === "done")
+      screen.turn("paid", receiptText(operation), { about: partText(amount, item) });
+    if (state !== "refused") return;
+    if (!isWithdrawn)
+      return screen.turn("over", shown.units, { state: endText(operation) });
+    screen.close();
+    say(gettext("It is withdrawn. Its link no longer works."));
+  }
+
+  function showOpen(operation) {
+    const { offerId } = operation;
+    if (shown.offerId) return;
+    shown.offerId = offerId;
+    const title = gettext("Scan to pay {units}", shown);
+    const about = nameOf(item);
+    screen.turn("open", title, { about, state: offerStateText(operation) });
+    const alt = gettext("QR code: {text}", { text: title });
+    const link = () => linkOf(offerId);
+    drawCode(byId("request-code"), { key: offerId }, tools, alt, { link }).catch(
+      (error) => screen.tell(waitText(error, link())),
+    );
+    look();
+  }
+
+  async function checkRound() {
+    const { operation, problem } = await wallet.finish(shown.key);
+    if (!screen.isAt("open")) return;
+    const more = gettext(
+      "It can be paid all the same. You see that once you are back online.",
+    );
+    screen.tell(problem ? waitText(problem, more) : offerStateText(operation));
+    if (problem) throw problem;
+  }
+
+  const look = keepAsking({
+    checkRound,
+    isWanted: () => !document.hidden && screen.isAt("open"),
+    roundMs: LOOK_MS,
+  });
+
+  /** Ask for so many units, on a screen that says so until the code is there. */
+  async function make(amount) {
+    const time = document.querySelector("[name=time]:checked");
+    const expiresInS = Number(time?.getAttribute("value"));
+    askToKeep();
+    open({ amount });
+    const mine = shown;
+    const wanted = { itemId: item.id, amount, expiresInS };
+    try {
+      const outcome = await offers.ask(wanted);
+      mine.key = outcome.operation.key;
+      if (shown !== mine || !screen.isOpen()) return await end(mine.key, () => {});
+      await redraw();
+      await untilEnded(
+        tools,
+        outcome,
+        (text) => screen.isAt("making") && screen.tell(text),
+      );
+    } catch (error) {
+      screen.close();
+      throw error;
+    }
+  }
+
+  /**
+   * End a request: what has no answer is never sent again, and what is open is
+   * withdrawn.
+   */
+  async function end(key, onWait) {
+    await wallet.cancel(key);
+    const { operation } = await wallet.finish(key);
+    if (operation.state === "open") await run(() => offers.withdraw(key), onWait);
+  }
+
+  async function cancel() {
+    const { key, units } = shown;
+    if (!key) return screen.close();
+    const leave = (state) => screen.turn("over", units, { state });
+    try {
+      await end(key, leave);
+    } catch (error) {
+      // It may have been paid in this moment.
+      await redraw();
+      const { operation } = await wallet.finish(key);
+      const isOpen = screen.isAt("open") && operation.state === "open";
+      if (isOpen) leave(`${textFor(error)} ${offerStateText(operation)}`);
+    }
+  }
+
+  const withdraw = () => onceAtATime(byId("cancel"), cancel);
+  screen.onLeave(withdraw);
+  byId("copy").addEventListener("click", async () => {
+    const link = linkOf(shown.offerId);
+    const isCopied = await copyText(link).catch(sayError);
+    say(isCopied ? gettext("The link is copied.") : link);
+  });
+  window.addEventListener(
+    "online",
+    () => screen.isAt("open") && checkRound().catch(() => {}),
+  );
+  document.addEventListener("visibilitychange", look);
+
+  function show(operation) {
+    open(operation);
+    return redraw();
+  }
+
+  return { make, draw, show };
+}
+
+const endText = (operation) =>
+  operation.offerId ? offerStateText(operation) : refusalText(operation);
+
+/** Return what fills the window: it is at `making`, `open`, `paid` or `over`. */
+function makeScreen(onClose) {
+  const dialog = byId("request", HTMLDialogElement);
+  const [next, cancelButton] = [byId("next"), byId("cancel")];
+  let letSleep = () => {};
+
+  const isAt = (kind) => dialog.open && dialog.dataset.kind === kind;
+  const isOver = () => isAt("paid") || isAt("over");
+
+  function turn(kind, title, { about = "", state = "" }) {
+    if (isAt(kind)) return;
+    dialog.dataset.kind = kind;
+    put(byId("request-title"), title);
+    put(byId("request-about"), about);
+    put(byId("request-state"), state);
+    next.hidden = !isOver();
+    cancelButton.hidden = isOver();
+    byId("copy").hidden = kind !== "open";
+    if (isOver()) next.focus();
+    if (kind === "paid") navigator.vibrate?.([80]);
+  }
+
+  const close = () => dialog.close();
+  next.addEventListener("click", close);
+  dialog.addEventListener("close", () => {
+    dialog.dataset.kind = "";
+    letSleep();
+    onClose();
+  });
+
+  return {
+    turn,
+    isAt,
+    close,
+    isOpen: () => dialog.open,
+    tell: (text) => put(byId("request-state"), text),
+
+    open(units) {
+      byId("request-code").replaceChildren();
+      dialog.showModal();
+      turn("making", units, { state: gettext("Making the code…") });
+      letSleep = keepAwake();
+      byId("request-title").focus();
+    },
+
+    /** Do this instead of closing while the request is open. */
+    onLeave(withdraw) {
+      cancelButton.addEventListener("click", withdraw);
+      dialog.addEventListener("cancel", (event) => {
+        if (isOver()) return;
+        event.preventDefault();
+        withdraw();
+      });
+    },
+  };
+}

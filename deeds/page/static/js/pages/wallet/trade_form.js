@@ -1,0 +1,203 @@
+// Asks what is wanted for units of a deed: one of the deeds that this browser knows, or
+// one whose page is pasted or scanned; then for how many of each.
+
+import { readItem } from "../../format/claim_link.js";
+import { gettext } from "../../format/gettext.js";
+import { offerText, quoted, textFor } from "../../texts.js";
+import { readAmount, readAmountOf } from "../../ui/amount_field.js";
+import { makeCard, makeMark, nameOf } from "../../ui/card.js";
+import { make, makeButton, put } from "../../ui/dom.js";
+import {
+  ask,
+  FieldError,
+  makeField,
+  onSubmit,
+  openDialog,
+  say,
+  sayError,
+} from "../../ui/forms.js";
+import { findOrigins } from "../../ui/origin.js";
+import { startScan, whyNoScan } from "../../ui/scan.js";
+import { offersOf, openOffersOf } from "../../wallet/offers.js";
+import { WalletError } from "../../wallet/records.js";
+import { tooMuchText } from "./deed_forms.js";
+import { openOffer } from "./offers_view.js";
+
+/**
+ * @typedef {import("../../wallet/holdings.js").Holding} Holding
+ * @typedef {import("./offers_view.js").OfferTools} OfferTools
+ * @typedef {import("../../wallet/records.js").Item} Item
+ */
+
+const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off", value: "1" };
+
+/** Ask which deed is wanted, and go on with that. */
+export async function askToTrade(
+  /** @type {Holding} */ holding,
+  opener,
+  /** @type {OfferTools} */ tools,
+) {
+  const known = await tools.store.read({ items: "all" }, ({ items }) => items.list());
+  const others = known.filter(({ id }) => id !== holding.itemId);
+  const byName = (one, other) => nameOf(one).localeCompare(nameOf(other));
+  const goOn = (item) => {
+    close();
+    askHowMany(holding, item, opener, tools);
+  };
+  const rows = others
+    .sort(byName)
+    .map((item) => make("li", {}, itemButton(item, goOn)));
+  const list = make("ul", { class: "rows plain" }, ...rows);
+  const name = quoted(nameOf(holding.item));
+  const { close } = openDialog({
+    title: gettext("What do you want for {name}?", { name }),
+    content: [...(rows.length ? [list] : []), linkForm(holding.itemId, tools, goOn)],
+    closeText: gettext("Cancel"),
+    opener,
+  });
+}
+
+const itemButton = (item, goOn) =>
+  make(
+    "button",
+    { type: "button", class: "button quiet wide choice", onclick: () => goOn(item) },
+    make("span", { dir: "auto" }, nameOf(item)),
+    makeMark(item.id),
+  );
+
+/** Return the form that takes the link of a deed, typed, pasted or scanned. */
+function linkForm(givenId, tools, goOn) {
+  const { element, field } = makeField(gettext("Or paste a link to it"), {
+    dir: "ltr",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  const yes = make(
+    "button",
+    { class: "button quiet", type: "submit" },
+    gettext("Continue"),
+  );
+  const read = async (text) => goOn(await lookUp(text, givenId, tools));
+  const refuse = (error) => new FieldError(field, textFor(error)).show();
+  const scan = makeButton(gettext("Scan a QR code"), () =>
+    scanFor((text) => read(text).catch(sayError), scan),
+  );
+  scan.hidden = true;
+  whyNoScan().then((why) => (scan.hidden = Boolean(why)));
+  const form = make(
+    "form",
+    { class: "stack", novalidate: true },
+    element,
+    make("p", { class: "actions" }, yes, scan),
+  );
+  onSubmit(form, yes, () => read(field.value).catch(refuse));
+  return form;
+}
+
+/** Show what the camera sees until a text was taken. */
+function scanFor(onText, opener) {
+  const video = make("video", {
+    muted: true,
+    playsinline: true,
+    "aria-label": gettext("What the camera sees"),
+  });
+  const end = (problem) => {
+    close();
+    if (problem) say(problem);
+  };
+  const { close } = openDialog({
+    title: gettext("Scan a QR code"),
+    content: [video],
+    closeText: gettext("Stop"),
+    kind: "scan",
+    onClose: () => stop(),
+    opener,
+  });
+  const stop = startScan(video, onText, end);
+}
+
+/** Return the item that a text names. No other host is asked, and no secret is sent. */
+async function lookUp(text, givenId, { wallet }) {
+  const { itemId, host, problem } = readItem(text);
+  const isOurs = !host || host === location.host;
+  const elsewhere = isOurs
+    ? ""
+    : gettext("This deed belongs to {host}. It can be traded there only.", { host });
+  const same =
+    itemId === givenId && gettext("That is the deed you give. Choose another.");
+  const why = problem || elsewhere || same;
+  if (why) throw new WalletError("wrong_item", why);
+  return wallet.item(itemId);
+}
+
+/** Ask for how many units of each, and make the offer; both are seen before. */
+async function askHowMany(
+  /** @type {Holding} */ { itemId, item, sum, unit },
+  /** @type {Item} */ wanted,
+  opener,
+  /** @type {OfferTools} */ tools,
+) {
+  const origin = (await findOrigins(tools.store, [wanted])).get(wanted.id);
+  const [give, get] = [
+    makeField(gettext("How many do you give?"), { ...NUMBER, autofocus: true }),
+    makeField(gettext("How many do you want?"), NUMBER),
+  ];
+  const itemOf = (id) => (id === wanted.id ? wanted : item);
+  const said = make("strong", { dir: "auto", role: "status" });
+  const read = () => {
+    const given = readAmount(give.field);
+    if (given > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
+    return {
+      give: { itemId, amount: given },
+      want: { itemId: wanted.id, amount: readAmountOf(get.field, wanted) },
+    };
+  };
+  const content = [
+    make("div", { class: "link-view stack" }, give.element, cardOf(itemId, item)),
+    make("div", { class: "link-view stack" }, get.element, cardOf(wanted.id, wanted)),
+    make("p", { class: kindOf(origin) }, origin?.text ?? ""),
+    make("p", {}, said),
+    make("p", { class: "hint" }, hintText()),
+  ];
+  const { close } = ask({
+    title: gettext("Your offer"),
+    content,
+    yes: gettext("Make offer"),
+    opener,
+    act: async (onWait) => {
+      const terms = read();
+      const offers = offersOf(tools.wallet);
+      const isHere = () => said.isConnected;
+      let made;
+      // What is given may have to be split off first: a person may have left meanwhile.
+      while (!made && isHere())
+        [made] = openOffersOf([await tools.run(() => offers.trade(terms), onWait)]);
+      if (!made) return gettext("No offer was made.");
+      if (!isHere()) return gettext("Your offer is ready under Offers.");
+      close();
+      openOffer(made, opener, tools);
+      return "";
+    },
+  });
+  const draw = () => put(said, dealText(read, itemOf));
+  for (const { field } of [give, get]) field.addEventListener("input", draw);
+  draw();
+}
+
+const cardOf = (itemId, item) => makeCard(item, { itemId, pictures: "ask" });
+
+const kindOf = (origin) => (origin?.kind === "lookalike" ? "notice bad" : "hint");
+
+const hintText = () =>
+  gettext(
+    "Anyone with the link can take it, within a week. Until then what you give stays yours, and you can withdraw it.",
+  );
+
+/** Return the deal in a sentence; nothing while the fields are not filled in rightly. */
+function dealText(read, itemOf) {
+  try {
+    return `${offerText(read(), itemOf)}.`;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,50 @@
+// What a till lists, and the sum of its day.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  paymentsOf,
+  sumText,
+} from "../../../../../deeds/page/static/js/pages/till/payments.js";
+
+const NOW = new Date(2026, 10, 26, 12);
+const MINUTE_MS = 60_000;
+
+let madeCount = 0;
+
+/** Return the operation of a request of so many units, that ended so long ago. */
+function ask(amount, state = "done", endedMinutesAgo = 0) {
+  madeCount += 1;
+  const at = Number(NOW) - endedMinutesAgo * MINUTE_MS;
+  const endedAt = state === "open" ? undefined : at;
+  const offerId = `offer_${madeCount}`;
+  return { key: offerId, kind: "ask", offerId, state, amount, begunAt: at, endedAt };
+}
+
+test("a till sums up the payments of its day, and of no other", () => {
+  const day = 24 * 60;
+  const all = [ask(3), ask(9, "refused"), ask(4, "open"), ask(2, "done", 60)];
+
+  const { today } = paymentsOf([...all, ask(50, "done", day)], NOW);
+
+  assert.equal(sumText(today, "ticket/tickets"), "Today: 5 tickets in 2 payments");
+  assert.equal(sumText(today.slice(1)), "Today: 2 units in 1 payment");
+  assert.equal(sumText([]), "");
+});
+
+test("it lists the latest payments and what can still be paid, the newest first", () => {
+  const unsent = { ...ask(7, "begun"), offerId: undefined };
+  const sent = { ...ask(6), kind: "withdraw" };
+  const old = Array.from({ length: 9 }, () => ask(1, "done", 90));
+  const all = [...old, ask(2, "done", 30), ask(3, "open", 5), ask(8, "refused")];
+
+  const { last, isAnyOpen } = paymentsOf([...all, unsent, sent], NOW);
+
+  assert.deepEqual(
+    last.map(({ amount }) => amount),
+    [3, 2, 1, 1, 1, 1, 1, 1],
+  );
+  assert.ok(isAnyOpen);
+  assert.ok(!paymentsOf(old, NOW).isAnyOpen);
+});

@@ -1,0 +1,156 @@
+"""The till, and a customer who pays in another browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.steps import (
+    COPIED,
+    amounts,
+    claim_link,
+    expect_shown,
+    expect_text,
+    follow,
+    hold,
+    operations,
+    press,
+    records,
+)
+from tests.page.visitor import cut_off
+from tests.support.api import fresh, good
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+DRINK = {"name": "A drink", "description": "At the bar.\n\nUnit: drink/drinks"}
+
+
+def open_till(visitor, item_id):
+    page = visitor.go(f"/till#{item_id}")
+    expect(page.get_by_label("How many?")).to_be_focused()
+    return page
+
+
+def ask(page, digits):
+    """Type an amount with the keys of the page, and ask for it."""
+    for digit in digits:
+        press(page, digit)
+    press(page, "Ask for")
+    expect(page.locator("#request-code img")).to_be_visible()
+
+
+def shown_offer(page):
+    """Return the path of the request whose code is shown."""
+    press(page, "Copy link")
+    expect_shown(page, "The link is copied.")
+    return "/offer/" + page.evaluate(COPIED).rpartition("/offer/")[2]
+
+
+def hand_drinks(visitor, item_id):
+    """Let a visitor claim ten drinks."""
+    press(visitor.open_tab(claim_link("", f"+10.{item_id}.a")), "Claim")
+    expect_shown(visitor.page, "Yours now")
+
+
+def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
+    item_id = visitor.api.mint("+10.a", "+90.b", metadata=DRINK)
+    hand_drinks(stranger, item_id)
+    page = open_till(visitor, item_id)
+    ask(page, "3")
+    expect_text(page, "#request-title", "Scan to pay 3 drinks")
+    expect(page.locator("#request-code")).to_be_in_viewport(ratio=1)
+    visitor.assert_good()
+    theirs = stranger.go(shown_offer(page))
+
+    press(theirs, "Pay 3 drinks")
+
+    receipt = page.locator("#request-title")
+    expect(receipt).to_have_text(re.compile(r"^Paid ✓ [0-9A-HJKMNP-TV-Z]{4} \d"))
+    expect_text(page, "#request-about", "3 drinks of “A drink”")
+    # A minute may have passed in between.
+    signs = receipt.inner_text().split()[:3]
+    expect(theirs.locator("#heading")).to_contain_text(" ".join(signs))
+    expect_text(theirs, "#lead", "You have 7 drinks left.")
+    green = "rgb(11, 107, 58)"
+    expect(page.locator("#request")).to_have_css("background-color", green)
+    expect(theirs.locator(".lead")).to_have_css("background-color", green)
+    for each in (visitor, stranger):
+        each.assert_good()
+    press(page, "Next customer")
+    expect(page.get_by_label("How many?")).to_have_value("")
+    expect_text(page, "#today", "Today: 3 drinks in 1 payment")
+    expect(page.locator("#last li")).to_contain_text(signs[2])
+    assert amounts(page)["held"] == [3]
+
+
+def test_a_request_that_is_cancelled_cannot_be_paid(visitor, stranger):
+    page, _ = hold(visitor, 25, metadata=DRINK)
+    follow(page, "Till")
+    ask(page, "12")
+    path = shown_offer(page)
+    assert operations(page)[-1] == ("ask", "open")
+
+    press(page, "Cancel")
+
+    expect(page.locator("#request")).to_be_hidden()
+    expect_shown(page, "It is withdrawn. Its link no longer works.")
+    expect(page.get_by_label("How many?")).to_be_focused()
+    expect_text(stranger.go(path), "#heading", "Withdrawn")
+    assert amounts(page) == {"held": [25], "spent": [25]}
+
+
+def test_a_till_that_holds_nothing_says_until_when_it_can_be_paid(visitor):
+    item_id = visitor.api.mint("+10.a", metadata=DRINK)
+    page = open_till(visitor, item_id)
+    # With a keyboard.
+    page.keyboard.type("4")
+    page.keyboard.press("Enter")
+    path = shown_offer(page)
+
+    page.keyboard.press("Escape")
+
+    said = page.locator("#request-state")
+    expect(said).to_contain_text("Can be paid until")
+    visitor.assert_good()
+    press(page, "Next customer")
+    row = page.locator("#last li")
+    expect(row).to_contain_text("4 drinks. Can be paid until")
+    press(row, "Show code")
+    assert shown_offer(page) == path
+    good(visitor.api.complete(path[7:], [f"+10.{item_id}.a"], [fresh(6, item_id)]))
+    expect(page.locator("#request[data-kind=paid]")).to_be_visible()
+
+
+def test_without_a_network_there_is_no_code_and_what_is_cancelled_is_not_sent(visitor):
+    page, item_id = hold(visitor, 5, metadata=DRINK)
+    open_till(visitor, item_id)
+    cut_off(page, "**/v1/**")
+    page.keyboard.type("2")
+    press(page, "Ask for 2 drinks")
+
+    expect_shown(page.locator("#request"), "No connection.")
+    expect(page.locator("#request-code")).to_be_hidden()
+    press(page, "Cancel")
+    expect(page.locator("#request")).to_be_hidden()
+    page.unroute("**/v1/**")
+    assert operations(page)[-1] == ("ask", "refused")
+    asked = len(visitor.asked("/v1/offers"))
+    ask(page, "1")
+    assert len(visitor.asked("/v1/offers")) > asked
+    wait_until(lambda: ("ask", "open") in operations(page))
+    made = [each for each in records(page, "operations") if "offerId" in each]
+    assert [each["amount"] for each in made] == [1]
+
+
+def test_a_till_offers_the_deeds_of_this_browser(visitor):
+    page = visitor.go("/till")
+    expect_shown(page, "There are no deeds in this browser yet.")
+    visitor.assert_good()
+    hold(visitor, 5, metadata=DRINK)
+
+    follow(visitor.go("/till"), "A drink")
+
+    press(page, "9")
+    press(page, "Ask for 9 drinks")
+    expect(page.get_by_text("There are only 5 drinks in all.")).to_be_visible()
