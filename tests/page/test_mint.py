@@ -88,7 +88,7 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
     form.get_by_label("Name").fill(" A <b>ticket</b> ")
     form.get_by_label("Description").fill("One seat,\non the lawn")
     typed = "https://pictures.example/ä b.png#top"
-    form.get_by_label("Image link").press_sequentially(typed)
+    form.get_by_label("Picture").press_sequentially(typed)
     expect_shown(form, "There is no picture at this address.")
     assert visitor.foreign_requests() == [address]
     expect_text(form, "#preview [data-card=name]", "A <b>ticket</b>")
@@ -201,7 +201,7 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
         ("One is called", "a/b", "A word for a unit has no slash."),
         ("Valid until", "2026-01-02T03:04", "This is in the past."),
         ("Date", "3126-01-02T03:04", "Enter a day and a time of day."),
-        ("Image link", "javascript:alert(1)", "An image link starts with https://"),
+        ("Picture", "javascript:alert(1)", "A link to a picture starts with https://"),
         ("How many links?", "10 001", "At most 10 000 links at once."),
         ("each?", "0", "Enter a whole number, 1 or more."),
         ("each?", str(2**53 - 1), "Together they are more than"),
@@ -229,7 +229,7 @@ def test_a_file_that_is_no_picture_is_refused_beside_its_field(form):
     form.locator("#upload").set_input_files(file)
 
     said = re.compile("This file is not a picture")
-    field = form.get_by_label("Image link")
+    field = form.get_by_label("Picture")
     expect(field).to_have_accessible_description(said)
 
 

@@ -45,6 +45,7 @@ export function fillCard(card, item, options = {}) {
   const { image = "" } = metadataOf(item);
   const about = aboutOf(item);
   const total = item?.total ?? amount ?? 0;
+  foldLong(card, nameOf(item), about.text);
   place(card, "name").textContent = nameOf(item);
   place(card, "units").textContent = unitsText(amount ?? total, unit || about.unit);
   place(card, "of").textContent =
@@ -59,7 +60,6 @@ export function fillCard(card, item, options = {}) {
   place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   place(card, "letters").textContent = itemId && markText(itemId);
   place(card, "description").textContent = about.text;
-  fold(card, nameOf(item), about);
   const unseen = isShown(image) ? "" : image;
   place(card, "image-note").textContent =
     unseen &&
@@ -67,17 +67,22 @@ export function fillCard(card, item, options = {}) {
   showImage(card, unseen ? "" : image, pictures);
 }
 
-/** Texts of strangers must not push out of view what the page says itself. */
-function fold(card, name, { text }) {
+/**
+ * Fold texts that are new to a card: those of strangers must not push out of view what
+ * the page says itself.
+ */
+function foldLong(card, name, text) {
+  const [shown, shownName] = ["description", "name"].map((each) => place(card, each));
+  if (shown.textContent === text && shownName.textContent === name) return;
   const isLong = name.length > 80 || text.length > 300 || text.split("\n").length > 6;
   const more = place(card, "more");
-  const toggle = (isCut) => {
+  const fold = (isCut) => {
     card.toggleAttribute("data-cut", isCut);
     more.textContent = isCut ? gettext("More") : gettext("Less");
   };
   more.hidden = !isLong;
-  more.onclick = () => toggle(!card.hasAttribute("data-cut"));
-  toggle(isLong);
+  more.onclick = () => fold(!card.hasAttribute("data-cut"));
+  fold(isLong);
 }
 
 const place = (card, name) => find(card, `[data-card="${name}"]`);

@@ -72,9 +72,6 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function draw() {
     const now = shown();
     byId("total").textContent = now.text;
-    byId("each-label").textContent = now.unit
-      ? gettext("How many each?")
-      : gettext("How many units each?");
     count.disabled = each.disabled = different.open;
     readField(name, atMost(NAME_MAX));
     readField(description, atMost(DESCRIPTION_MAX));

@@ -16,7 +16,7 @@ const DATA = /^data:image\/[^,\s]+,[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*$/i;
 // What URL() leaves as it is and RFC 3986 does not, and a % that escapes nothing.
 const UNFIT = /[^A-Za-z0-9\-._~!$&'()*+,;=:@%/?]|%(?![0-9A-Fa-f]{2})/g;
 const WRONG = gettext(
-  "An image link starts with https://, http://, ipfs: or ar:. Or upload a picture.",
+  "A link to a picture starts with https://, http://, ipfs: or ar:. Or upload one.",
 );
 
 const URI_LENGTH_MAX = 48 * 1024;
