@@ -78,7 +78,7 @@ def test_each_way_of_handing_out_a_link_hands_out_the_same(visitor):
 
 
 def test_links_are_exported_by_number_with_their_notes(page):
-    row(page, 2).get_by_label("Note for link 2/3").fill("=Anna, Berta")
+    row(page, 2).get_by_label("Note for 2 of 3").fill("=Anna, Berta")
     page.keyboard.press("Tab")
     wait_until(lambda: "Anna" in str(records(page)))
     press(page, "CSV")
@@ -90,6 +90,7 @@ def test_links_are_exported_by_number_with_their_notes(page):
     with page.expect_download() as download:
         press(dialog, "CSV")
 
+    assert download.value.suggested_filename == "A ticket 2-3.csv"
     lines = download.value.path().read_text(encoding="utf-8-sig").splitlines()
     assert [line.partition(",")[0] for line in lines] == ["number", "2", "3"]
     assert lines[1].endswith(',"\'=Anna, Berta"')
@@ -102,9 +103,9 @@ def test_links_are_shown_by_their_state(page, visitor):
     spend(visitor.api, *raws(page, "given"))
     page.reload()
     tags = page.locator("[data-part=links] .tag")
-    expect(tags).to_have_text(["claimed", *2 * ["not handed out"]])
+    expect(tags).to_have_text(["claimed at home", *2 * ["not handed out"]])
 
-    page.get_by_label("Which links to show").select_option(label="claimed (1)")
+    page.get_by_label("Which links to show").select_option(label="claimed at home (1)")
 
-    expect(tags).to_have_text(["claimed"])
+    expect(tags).to_have_text(["claimed at home"])
     expect(row(page, 1).get_by_role("button")).to_have_count(0)

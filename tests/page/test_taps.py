@@ -3,8 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.steps import expect_shown, follow, press
+from tests.page.camera import film
+from tests.page.steps import claim, claim_link, expect_shown, follow, press
 from tests.page.visitor import wait_for_true
+from tests.support.needs import require
 
 pytestmark = pytest.mark.slow
 
@@ -35,3 +37,29 @@ def test_a_link_is_claimed_with_two_taps(visitor):
 
     expect(page.locator("[data-state=taken]")).to_be_visible()
     assert_taps(visitor, 2)
+
+
+def test_a_ticket_is_shown_at_the_door_with_one_tap(visitor):
+    item_id = visitor.api.mint("+1.shown")
+    claim(visitor, f"+1.{item_id}.shown")
+    page = visitor.go("/wallet")
+    visitor.taps = 0
+
+    press(page, "Show code")
+
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    assert_taps(visitor, 1)
+
+
+def test_a_guest_is_let_in_without_a_tap(visitor, film_path):
+    require("npm: make test fetches what reads codes")
+    item_id = visitor.api.mint("+1.admitted")
+    link = claim_link(visitor.origin, f"+1.{item_id}.admitted")
+    film(film_path, [(link, 0.7), ("", 0.9)])
+    visitor.context.grant_permissions(["camera"])
+    page = visitor.go(f"/door#{item_id}")
+    press(page, "Start")
+    visitor.taps = 0
+
+    expect(page.locator("#door-last [data-kind=valid]")).to_have_count(1)
+    assert_taps(visitor, 0)

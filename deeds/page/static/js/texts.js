@@ -9,6 +9,7 @@ import {
   LOCALE,
   ngettext,
 } from "./format/gettext.js";
+import { issueText } from "./format/tickets.js";
 import { nameOf } from "./ui/card.js";
 
 const LATER = gettext("Try again in a moment.");
@@ -212,6 +213,10 @@ export function heldText({ amount, number = 0, of = 0 }, unit) {
     : gettext("Number {number} of {total}", values);
   return amount === 1 ? numbered : `${numbered} · ${units}`;
 }
+
+/** Return all that a person tells a link by, for example "Ticket 17 of 200 · table 4". */
+export const linkText = (output, unit) =>
+  [heldText(output, unit), issueText(output), output.note].filter(Boolean).join(" · ");
 
 /**
  * Return what to say of what earlier visits began; that some of it waits only if it is

@@ -9,12 +9,17 @@ import { formatAmount, gettext } from "./gettext.js";
  * before; nothing of a link without a number.
  * @param {Ticket} ticket
  */
-export function numberText({ number = 0, of = 0, issue = 1 }) {
+export function numberText({ number = 0, of = 0, issue }) {
   if (!number) return "";
-  const values = { number: formatAmount(number), total: formatAmount(of), issue };
-  if (issue === 1) return gettext("{number} of {total}", values);
-  if (issue === 2) return gettext("{number} of {total}, second issue", values);
-  return gettext("{number} of {total}, issue {issue}", values);
+  const values = { number: formatAmount(number), total: formatAmount(of) };
+  const numbered = gettext("{number} of {total}", values);
+  return [numbered, issueText({ issue })].filter(Boolean).join(", ");
+}
+
+/** Return which issue of its number a link is, nothing of the first. */
+export function issueText(/** @type {Ticket} */ { issue = 1 }) {
+  if (issue === 1) return "";
+  return issue === 2 ? gettext("second issue") : gettext("issue {issue}", { issue });
 }
 
 /** Return for example "17 of 200 · table 4". @param {Ticket} [ticket] */

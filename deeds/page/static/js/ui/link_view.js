@@ -10,7 +10,7 @@ import { gettext } from "../format/gettext.js";
 import { unitsText } from "../format/amounts.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
-import { partText } from "../texts.js";
+import { linkText, partText } from "../texts.js";
 import { batchesOf } from "../wallet/api.js";
 import { isFree } from "../wallet/links.js";
 import { makeCard } from "./card.js";
@@ -91,6 +91,7 @@ export function openLinkDialog(output, tools) {
     openDialog({
       title: gettext("Your link"),
       content: [
+        make("p", { dir: "auto" }, make("strong", {}, linkText(given, tools.unit))),
         make("p", { class: "hint" }, hint),
         ...(tools.more ?? []),
         makeLinkView(given, tools),

@@ -82,7 +82,11 @@ export function holdingOf(slices, itemId) {
   const all = slices.outputs.list({ itemId });
   const summary = summaryOf(itemId, all, slices);
   const own = all.flatMap((output) => linkOf(output) ?? []);
-  const links = [...own, ...listedLinks(summary.item)].sort(byNumber);
+  const names = new Set(own.map(nameOf));
+  // What came in here was expected once.
+  const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
+  const listed = listedLinks(summary.item).filter(isOther);
+  const links = [...own, ...listed].sort(byNumber);
   const admitted = links.filter(({ state }) => state === "admitted");
   return {
     ...summary,
@@ -152,7 +156,8 @@ function groupOf(output) {
   if (isUsed(output)) return "used";
   if (state === "spent" && spentElsewhere) return givenAt ? "claimed" : "lost";
   // A link of this wallet that came back to it at the door.
-  return state === "spent" && givenAt && isCollected(output) ? "given" : null;
+  const isLink = givenAt || output.number;
+  return state === "spent" && isLink && isCollected(output) ? "given" : null;
 }
 
 /**
@@ -211,6 +216,9 @@ function linkOf(output) {
 function byAmount(one, other) {
   return other.amount - one.amount || (one.number ?? 0) - (other.number ?? 0);
 }
+
+const nameOf = (/** @type {Link} */ { output: { number, issue = 1 } }) =>
+  number && `${number} ${issue}`;
 
 function byNumber(one, other) {
   return (

@@ -6,6 +6,8 @@ import { test } from "node:test";
 import {
   chosenLinks,
   csvOf,
+  fileName,
+  statesCsvOf,
   takeBack,
 } from "../../../../../deeds/page/static/js/pages/wallet/link_export.js";
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
@@ -89,6 +91,38 @@ test("a file for spreadsheets has a line for each link, and no note is a formula
       "",
     ],
   );
+});
+
+test("a file of states has all that is known of each link, and no link", () => {
+  const at = new Date(2030, 5, 1, 19, 42, 7).getTime();
+  const output = { number: 4, of: 9, issue: 2, amount: 1, note: "=Anna", secret: "s" };
+
+  const text = statesCsvOf(
+    [
+      { output, state: "admitted", at },
+      { output: { amount: 5 }, state: "waiting", at: 0 },
+    ],
+    (state) => `is ${state}`,
+  );
+
+  assert.deepEqual(text.slice(1).split("\r\n"), [
+    "number,issue,units,state,time,note",
+    "4,2,1,is admitted,2030-06-01 19:42:07,'=Anna",
+    ",,5,is waiting,,",
+    "",
+  ]);
+});
+
+test("a file has the name of the deed and the numbers of its links", () => {
+  const named = (...numbers) =>
+    fileName(
+      numbers.map((number) => ({ number })),
+      "Rock: a/b?",
+    );
+
+  assert.equal(named(120, 101), "Rock a b 101-120");
+  assert.equal(named(7, undefined), "Rock a b 7");
+  assert.equal(named(undefined), "Rock a b");
 });
 
 test("what was claimed meanwhile stays handed out, and the rest comes back", async () => {

@@ -10,7 +10,8 @@ import {
   historyText,
   noteOf,
 } from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
-import { heldText } from "../../../../../deeds/page/static/js/texts.js";
+import { numberText } from "../../../../../deeds/page/static/js/format/tickets.js";
+import { heldText, linkText } from "../../../../../deeds/page/static/js/texts.js";
 import {
   goneText,
   overviewOf,
@@ -90,6 +91,10 @@ test("a part is told by its number, or else its units", () => {
     "Ticket 17 of 200 · 2 tickets",
   );
   assert.equal(heldText({ amount: 1, ...numbered }), "Number 17 of 200");
+  const noted = { amount: 1, ...numbered, issue: 2, note: "table 4" };
+  const said = "Ticket 17 of 200 · second issue · table 4";
+  assert.equal(linkText(noted, unit), said);
+  assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, issue 3");
 });
 
 test("what is lost is said in its number", () => {
@@ -112,9 +117,17 @@ test("what is lost is said in its number", () => {
 });
 
 test("the units of an overview add up to those that were made", () => {
-  const sums = { ...nothing, given: 0, sum: 0, used: 0, collected: 0 };
+  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0 };
   const overview = (given) => overviewOf({ ...sums, item: { total: 100 }, ...given });
-  const none = { given: 0, claimed: 0, counted: 0, away: 0, here: 0, collected: 0 };
+  const none = {
+    given: 0,
+    claimed: 0,
+    counted: 0,
+    away: 0,
+    back: 0,
+    here: 0,
+    admitted: 0,
+  };
 
   assert.deepEqual(overview({ given: 98, mayBeGiven: 98, moved: 2 }), {
     ...none,
@@ -122,15 +135,31 @@ test("the units of an overview add up to those that were made", () => {
     counted: 98,
     away: 2,
   });
-  const some = { given: 7, mayBeGiven: 3, claimed: 1, used: 1, lost: 1, sum: 91 };
-  assert.deepEqual(overview({ ...some, collected: 1 }), {
+  const some = { given: 7, mayBeGiven: 3, claimed: 1, sum: 91 };
+  assert.deepEqual(overview({ ...some, admitted: 1 }), {
+    ...none,
     made: 100,
     given: 4,
     claimed: 1,
     counted: 3,
     away: 2,
     here: 91,
-    collected: 1,
+    admitted: 1,
+  });
+  // After a trade of 10, of which 4 are in an open offer; and once 3 were paid back.
+  assert.deepEqual(overview({ given: 30, sum: 56, offered: 4 }), {
+    ...none,
+    made: 100,
+    given: 30,
+    away: 10,
+    here: 60,
+  });
+  assert.deepEqual(overview({ given: 30, sum: 73 }), {
+    ...none,
+    made: 100,
+    given: 30,
+    back: 3,
+    here: 73,
   });
 });
 

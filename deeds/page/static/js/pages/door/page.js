@@ -16,6 +16,7 @@ import { codeImage } from "../../ui/link_view.js";
 import { openDialog, sayError, showMissing } from "../../ui/forms.js";
 import { isCollected, recordsWith } from "../../wallet/records.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
+import { listButtons } from "../wallet/door_lists.js";
 import { CANCELLED, countText, makeJudge, scanText } from "./judge.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
@@ -43,6 +44,7 @@ async function begin({ wallet, store, api }) {
   byId("ready-mark").append(makeMark(itemId));
   byId("list-link").setAttribute("href", `/wallet#${itemId}`);
   byId("elsewhere").addEventListener("click", () => showAddress(api).catch(sayError));
+  byId("lists").append(...listButtons(itemId, { wallet, store, api }));
   await work(item, { wallet, store });
   byId("ready").hidden = false;
 }

@@ -2,12 +2,11 @@
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
-import { quoted } from "../../texts.js";
+import { linkText, quoted } from "../../texts.js";
 import { readAmount } from "../../ui/amount_field.js";
 import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField } from "../../ui/forms.js";
-import { numberText } from "./link_export.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
@@ -117,7 +116,7 @@ function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
       ? gettext("Your largest part is {units}.", { units: unitsText(whole, unit) })
       : "",
     parts[0].number
-      ? gettext("This uses up link {number}.", { number: numberText(parts[0]) })
+      ? gettext("This uses up {ticket}.", { ticket: linkText(parts[0], unit) })
       : "",
     gettext("What is left stays one part."),
   ];

@@ -3,8 +3,8 @@
 
 import { aboutOf } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { formatAmount } from "../../format/gettext.js";
-import { countText, partText, quoted, textFor } from "../../texts.js";
+import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { linkText, quoted, textFor } from "../../texts.js";
 import { saveDate } from "../../ui/calendar.js";
 import { fillCard, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
@@ -26,13 +26,14 @@ import { doorTexts, hereOf, openCode, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
 const ORIGIN_TEXTS = {
-  minted: "You made this.",
-  lookalike:
+  minted: gettext("You made this."),
+  lookalike: gettext(
     "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
+  ),
 };
 
 /** What the overview leaves out where it is 0. */
-const MAY_BE_NONE = ["counted", "away", "collected"];
+const MAY_BE_NONE = ["counted", "away", "back", "admitted"];
 
 /** @typedef {import("../../wallet/holdings.js").Holding} Holding */
 
@@ -75,17 +76,21 @@ export function deedPage(
     const doors = doorTexts(holding);
     part("sum").textContent = here
       ? unitsText(here, unit)
-      : (doors.shift() ?? "Nothing here");
+      : (doors.shift() ?? gettext("Nothing here"));
     const total =
-      item && (here || !holding.used) ? [`of ${formatAmount(item.total)}`] : [];
+      item && (here || !holding.used)
+        ? [gettext("of {total}", { total: formatAmount(item.total) })]
+        : [];
     part("more").textContent = [...total, ...waitTexts(holding), ...doors].join(" · ");
     // Red is only what a person has to ask about.
     const kind = holding.origin === "lookalike" ? "notice bad" : "faint";
     tell(part("origin"), ORIGIN_TEXTS[holding.origin] ?? "", kind);
     drawGone(holding);
     part("may-be-given").hidden = !mayBeGiven;
-    find(part("may-be-given"), "span").textContent =
-      `${formatAmount(mayBeGiven)} here, counted as handed out since you restored.`;
+    find(part("may-be-given"), "span").textContent = gettext(
+      "{amount} here, counted as handed out since you restored.",
+      { amount: formatAmount(mayBeGiven) },
+    );
     part("show").hidden = !holding.parts.length;
     // The one button that matters: makers send, and guests show.
     part("show").classList.toggle("quiet", holding.isMinted);
@@ -126,14 +131,25 @@ function goneNotice(place, { store }) {
 }
 
 export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
-  const are = lost === 1 ? "is" : "are";
-  const why = "gone: used elsewhere, or moved by another copy of this wallet";
-  const texts = lost ? [`${unitsText(lost, unit)} ${are} ${why}.`] : [];
+  const unitsOf = (amount) => ({ units: unitsText(amount, unit) });
+  const texts = [];
+  if (lost)
+    texts.push(
+      ngettext(
+        "{units} is gone: used elsewhere, or moved by another copy of this wallet.",
+        "{units} are gone: used elsewhere, or moved by another copy of this wallet.",
+        lost,
+        unitsOf(lost),
+      ),
+    );
   if (unknownSum)
-    texts.push(`Not known to the service: ${unitsText(unknownSum, unit)}.`);
+    texts.push(gettext("Not known to the service: {units}.", unitsOf(unknownSum)));
   if (moved)
     texts.push(
-      `${unitsText(moved, unit)} used elsewhere, or moved by another copy of this wallet.`,
+      gettext(
+        "{units} used elsewhere, or moved by another copy of this wallet.",
+        unitsOf(moved),
+      ),
     );
   return texts.join(" ");
 }
@@ -148,18 +164,23 @@ function drawOverview(part, holding) {
 
 /**
  * Return where the units are that were made: the sum of those given, counted as such,
- * away and here. Claimed are some of the given ones, and collected came back.
+ * here and away, whatever has taken them, less those that came back. Claimed are some of
+ * the given ones, and admitted some of these, or of what was claimed.
  */
 export function overviewOf(holding) {
-  const { item, sum: here, given, mayBeGiven: counted, claimed, collected } = holding;
+  const { item, given, mayBeGiven: counted, claimed, admitted } = holding;
+  const made = item?.total ?? 0;
+  const here = holding.sum + holding.coming + holding.offered;
+  const rest = made - given - here;
   return {
-    made: item?.total ?? 0,
+    made,
     given: given - counted,
     claimed,
     counted,
-    away: holding.used + holding.lost + holding.moved,
+    away: Math.max(0, rest),
+    back: Math.max(0, -rest),
     here,
-    collected,
+    admitted,
   };
 }
 
@@ -179,7 +200,7 @@ function sendForm(form, holdingNow, tools) {
     const more = await backupLine(tools, button);
     // By now a person may be doing something else.
     const isBusy = !form.isConnected || document.querySelector("dialog[open]");
-    if (isBusy) say("Your link is ready under Links.");
+    if (isBusy) say(gettext("Your link is ready under Links."));
     else openLinkDialog(given, { ...tools, ...holdingNow(), more, opener: button });
   };
   clearWhenTyped(form);
@@ -209,17 +230,17 @@ function partsList(details, holdingNow, tools) {
   return () => {
     const parts = looseOf(holdingNow());
     details.hidden = parts.length < 2;
-    find(details, "[data-count]").textContent = countText(parts.length, "part");
+    find(details, "[data-count]").textContent = partsText(parts.length);
     drawRows(parts);
   };
 }
 
 function partRow(output, holdingNow, tools) {
-  const { item, unit } = holdingNow();
+  const { unit } = holdingNow();
   const open = ({ currentTarget: opener }) =>
     openLinkDialog(output, { ...tools, ...holdingNow(), opener });
-  const button = makeButton("Show link", open, {
-    about: ` to ${partText(output.amount, item)}`,
+  const button = makeButton(gettext("Show link"), open, {
+    about: `: ${linkText(output, unit)}`,
   });
   return make(
     "li",
@@ -235,14 +256,14 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
     .map(({ output }) => output)
     .filter(({ state, mayBeGiven }) => state === "given" && mayBeGiven);
   ask({
-    title: "Take them back?",
+    title: gettext("Take them back?"),
     content: [
-      make("p", {}, "They come back as one part, without their numbers."),
-      make("p", {}, "Links that you have handed out meanwhile stop working."),
+      make("p", {}, gettext("Links that you have handed out meanwhile stop working.")),
+      make("p", {}, gettext("Each number comes back as its next issue.")),
     ],
-    yes: "Take them back",
+    yes: gettext("Take them back"),
     opener,
-    said: "What nobody had claimed is back in your deeds.",
+    said: gettext("What nobody had claimed is back in your deeds."),
     act: (onWait) => takeBack(outputs, tools, onWait),
   });
 }
@@ -250,15 +271,20 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
 /** The parts that are not links of a series, which keep their numbers. */
 const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
 
+const partsText = (count) => ngettext("{count} part", "{count} parts", count);
+
 function askToMerge(holding, opener, { wallet, run }) {
   const { itemId, item } = holding;
-  const parts = countText(looseOf(holding).length, "part");
+  const values = {
+    parts: partsText(looseOf(holding).length),
+    name: quoted(nameOf(item)),
+  };
   ask({
-    title: "Merge the parts into one?",
-    content: [make("p", {}, `${parts} of ${quoted(nameOf(item))} become one.`)],
-    yes: "Merge",
+    title: gettext("Merge the parts into one?"),
+    content: [make("p", {}, gettext("{parts} of {name} become one.", values))],
+    yes: gettext("Merge"),
     opener,
-    said: "They are one part now.",
+    said: gettext("They are one part now."),
     act: (onWait) => run(() => wallet.merge(itemId), onWait),
   });
 }

@@ -5,8 +5,9 @@
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { formatAmount, gettext } from "../../format/gettext.js";
-import { waitText } from "../../texts.js";
 import { aboutOf, metadataOf, whenText } from "../../format/about.js";
+import { numberText } from "../../format/tickets.js";
+import { shortName, waitText } from "../../texts.js";
 import { isShown, makeMark, nameOf } from "../../ui/card.js";
 import { copyText, download, freshId, make, makeButton, pause } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
@@ -18,17 +19,23 @@ const TICKETS_ON_A_SHEET = 8;
 const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
-const GIVEN =
-  "They count as handed out from then on; My deeds won't send them to anyone else.";
-const NO_COPY =
-  "This browser does not let pages copy. They now count as handed out. Use CSV.";
-const TAKEN_BACK = "The links stop working.";
+const GIVEN = gettext(
+  "They count as handed out from then on; My deeds won't send them to anyone else.",
+);
+const NO_COPY = gettext(
+  "This browser does not let pages copy. They now count as handed out. Use CSV.",
+);
+const TAKEN_BACK = gettext(
+  "The links stop working. Each number comes back as its next issue.",
+);
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = {
-  here: "All not handed out yet",
-  waiting: "All waiting",
-  numbers: "By number",
+  here: (count) => gettext("All not handed out yet ({count})", { count }),
+  waiting: (count) => gettext("All handed out ({count})", { count }),
+  numbers: (count) => gettext("By number ({count})", { count }),
 };
+/** What no system takes in the name of a file. */
+const NOT_IN_NAMES = /[\\/:*?"<>|\p{C}]+/gu;
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
@@ -48,17 +55,29 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
     number >= parseAmount(from) && number <= parseAmount(to);
   const isChosen = which === "numbers" ? isBetween : ({ state }) => state === which;
   const chosen = links.filter((link) => isUsable(link) && isChosen(link));
-  const range = which === "numbers" ? ` between ${from} and ${to}` : "";
-  if (!chosen.length)
-    throw new WalletError("no_links", `There are no such links${range}.`);
+  if (!chosen.length) {
+    const why =
+      which === "numbers"
+        ? gettext("There are no such links between {from} and {to}.", { from, to })
+        : gettext("There are no such links.");
+    throw new WalletError("no_links", why);
+  }
   if (chosen.length > countMax) {
-    const most = formatAmount(countMax);
-    throw new WalletError(
-      "too_many",
-      `Choose at most ${most} links at a time, by their numbers.`,
-    );
+    const values = { most: formatAmount(countMax) };
+    const why = gettext("Choose at most {most} links at a time, by number.", values);
+    throw new WalletError("too_many", why);
   }
   return chosen;
+}
+
+/**
+ * Return the name of a file of links without its ending, for example "Concert 101-120".
+ */
+export function fileName(outputs, name) {
+  const numbers = outputs.flatMap(({ number }) => number ?? []);
+  const ends = [...new Set([Math.min(...numbers), Math.max(...numbers)])];
+  const range = numbers.length ? ends.join("-") : "";
+  return `${shortName(name.replace(NOT_IN_NAMES, " "))} ${range}`.trim();
 }
 
 /** Return a CSV file (RFC 4180) of links. */
@@ -66,7 +85,20 @@ export function csvOf(outputs, addressOf) {
   const rows = outputs.map((output) => {
     return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
   });
-  const head = ["number", "units", "link", "note"];
+  return tableOf(["number", "units", "link", "note"], rows);
+}
+
+/** Return a CSV file of all links with their states, which hands none of them out. */
+export function statesCsvOf(links, stateText) {
+  const rows = links.map(({ output, state, at }) => {
+    const { number = "", issue = 1, amount, note = "" } = output;
+    const time = at ? new Date(at).toLocaleString("sv") : "";
+    return [number, number && issue, amount, stateText(state), time, note];
+  });
+  return tableOf(["number", "issue", "units", "state", "time", "note"], rows);
+}
+
+function tableOf(head, rows) {
   const lines = [head, ...rows].map((row) => row.map(cell).join(","));
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
@@ -82,16 +114,16 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
   const onlyWaiting = { hint: TAKEN_BACK, isFor: ({ state }) => state === "waiting" };
   const actions = [
     {
-      text: "Print",
-      said: "The tickets are ready.",
+      text: gettext("Print"),
+      said: gettext("The tickets are ready."),
       countMax: PRINTED_MAX,
       act: print,
     },
-    { text: "CSV", said: "The file is written.", act: writeCsv },
-    { text: "Copy all links", said: "All are copied.", act: copy },
+    { text: gettext("CSV"), said: gettext("The file is written."), act: writeCsv },
+    { text: gettext("Copy all links"), said: gettext("All are copied."), act: copy },
     {
-      text: "Take back",
-      said: "They are back in your deeds.",
+      text: gettext("Take back"),
+      said: gettext("They are back in your deeds."),
       act: takeBack,
       ...onlyWaiting,
     },
@@ -107,11 +139,12 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
 async function print(outputs, /** @type {Shown} */ shown, onWait) {
   const count = formatAmount(outputs.length);
   const onProgress = (ready) => {
-    if (onWait(`${formatAmount(ready)} of ${count} QR codes are ready.`)) return;
-    throw new WalletError("cancelled", "Nothing was printed.");
+    const values = { ready: formatAmount(ready), count };
+    if (onWait(gettext("{ready} of {count} QR codes are ready.", values))) return;
+    throw new WalletError("cancelled", gettext("Nothing was printed."));
   };
   const codes = await codesOf(outputs, shown, { onProgress }).catch((error) => {
-    throw new WalletError("no_codes", waitText(error, "Nothing was printed."));
+    throw new WalletError("no_codes", waitText(error, gettext("Nothing was printed.")));
   });
   const given = await giveOut(outputs, shown);
   const { image = "" } = metadataOf(shown.item);
@@ -122,7 +155,7 @@ async function writeCsv(outputs, /** @type {Shown} */ shown) {
   const text = csvOf(await giveOut(outputs, shown), (output) =>
     linkOf(output, shown.unit),
   );
-  download(text, "text/csv", `${outputs[0].itemId}.csv`);
+  download(text, "text/csv", `${fileName(outputs, nameOf(shown.item))}.csv`);
 }
 
 async function copy(outputs, /** @type {Shown} */ shown) {
@@ -142,8 +175,9 @@ export async function takeBack(
   const count = formatAmount(outputs.length);
   const size = Number(document.body.dataset.arrayMax);
   for (let start = 0; start < outputs.length; start += size) {
-    const isOpen = onWait(`${formatAmount(start)} of ${count} links are back.`);
-    if (!isOpen) throw new WalletError("cancelled", "The others stay handed out.");
+    const values = { ready: formatAmount(start), count };
+    if (!onWait(gettext("{ready} of {count} links are back.", values)))
+      throw new WalletError("cancelled", gettext("The others stay handed out."));
     const keys = outputs.slice(start, start + size).map(({ key }) => key);
     const take = () => run(() => wallet.takeBack(...keys), onWait);
     // What was claimed meanwhile is known after the first try, and left out of the
@@ -173,7 +207,7 @@ function askWhich(shown, action, opener) {
     isFor = isUsable,
   } = action;
   const linksNow = () => shown.links.filter(isFor);
-  if (!linksNow().length) return say("No link is waiting to be claimed.");
+  if (!linksNow().length) return say(gettext("No link is waiting to be claimed."));
   const choice = choiceFields(linksNow(), countMax);
   ask({
     title: text,
@@ -202,20 +236,20 @@ function choiceFields(links, countMax) {
   const options = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
     .map(([value, text]) =>
-      make("option", { value }, `${text} (${formatAmount(countOf(value))})`),
+      make("option", { value }, text(formatAmount(countOf(value)))),
     );
   const which = make("select", { id: freshId("which") }, ...options);
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });
   const [from, to] = [
-    number("From", numbers[0]),
-    number("To", numbers.slice(0, countMax).at(-1)),
+    number(gettext("From"), numbers[0]),
+    number(gettext("To"), numbers.slice(0, countMax).at(-1)),
   ];
   const range = make("div", { class: "row-line" }, from.element, to.element);
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.addEventListener("change", showRange);
   showRange();
-  const label = make("label", { for: which.id }, "Which links?");
+  const label = make("label", { for: which.id }, gettext("Which links?"));
   return {
     content: [make("div", { class: "field" }, label, which), range],
     read: () => ({ which: which.value, from: from.field.value, to: to.field.value }),
@@ -270,9 +304,6 @@ function makeTicket(link, { item, image, unit, codes }) {
     ),
   );
 }
-
-/** Return for example "17/200"; nothing for a link that was made alone. */
-export const numberText = ({ number = 0, of = 0 }) => (number ? `${number}/${of}` : "");
 
 /** A broken picture leaves its place to the name. */
 function pictureOf(src) {

@@ -1,27 +1,35 @@
-// The links of one deed: which are here, handed out and claimed, a note for each, and
-// what can be done with one or with many of them.
+// The list of the links of one deed: which are here, handed out, claimed and let in at
+// any door, a note for each, and what can be done with one or with many of them.
 
 import { unitsText } from "../../format/amounts.js";
-import { formatAmount } from "../../format/gettext.js";
-import { quoted } from "../../texts.js";
+import { formatAmount, gettext } from "../../format/gettext.js";
+import { numberText } from "../../format/tickets.js";
+import { clockText, linkText, quoted } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
-import { copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
+import { copyTemplate, download, find, listInPieces, make } from "../../ui/dom.js";
+import { makeButton } from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { ask, sayError } from "../../ui/forms.js";
-import { countIn, isUsable, manyLinksButtons, numberText } from "./link_export.js";
+import { itemIdOf } from "../../wallet/records.js";
+import { listButtons } from "./door_lists.js";
+import { countIn, fileName, isUsable, manyLinksButtons } from "./link_export.js";
+import { statesCsvOf } from "./link_export.js";
 
-/** In the order in which a person chooses among them. */
-const STATES = [
-  "here",
-  "waiting",
-  "claimed",
-  "moved",
-  "used",
-  "collected",
-  "taken back",
-];
-const TEXTS = { "": "all", here: "not handed out", moved: "moved or claimed" };
-const textOf = (state) => TEXTS[state] ?? state;
+/** What a link is, in the order in which a person chooses among them. */
+const STATES = {
+  here: gettext("not handed out"),
+  waiting: gettext("handed out"),
+  claimed: gettext("claimed at home"),
+  moved: gettext("moved or claimed"),
+  used: gettext("used"),
+  admitted: gettext("admitted"),
+  undone: gettext("admission undone"),
+  "taken back": gettext("taken back"),
+  expected: gettext("not admitted"),
+};
+/** What only makers and doors see. */
+const AT_DOORS = ["admitted", "undone", "expected"];
+const TAGS = { waiting: "tag wait", admitted: "tag good" };
 
 /**
  * @typedef {import("../open_wallet.js").Opened} Opened
@@ -40,15 +48,32 @@ export function linksView(place, /** @type {Opened} */ tools) {
   /** @type {Shown} */
   const shown = { ...tools, item: null, links: [] };
   const many = find(place, "[data-part=many]");
+  const list = find(place, "[data-part=list]");
   many.append(...manyLinksButtons(shown));
+  list.append(makeButton(gettext("List without links"), () => writeStates(shown)));
   const drawRows = rowsOf(place, shown);
-  return ({ item, unit, links, preparing }) => {
+  return ({ item, itemId, unit, links, preparing, isMinted }) => {
     Object.assign(shown, { item, unit, links });
     place.hidden = !links.length && !preparing;
     many.hidden = !links.some(isUsable);
+    // Guests have no list.
+    list.hidden = !isMinted && !links.some(({ state }) => AT_DOORS.includes(state));
+    if (list.children.length === 1) list.append(...listButtons(itemId, tools));
+    find(place, "[data-part=claimed-hint]").hidden = !countIn(links, "claimed");
     drawRows();
     drawSeries(find(place, "[data-part=series]"), preparing);
   };
+}
+
+/** Write all links with their states to a file, which hands none of them out. */
+function writeStates(/** @type {Shown} */ { item, links }) {
+  const outputs = links.map(({ output }) => output);
+  const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
+  download(
+    statesCsvOf(links, (state) => STATES[state]),
+    "text/csv",
+    `${name}.csv`,
+  );
 }
 
 export function drawSeries(
@@ -58,12 +83,16 @@ export function drawSeries(
   place.hidden = !preparing;
   const { ready, count } = preparing ?? { ready: 0, count: 1 };
   Object.assign(find(place, "progress"), { max: count, value: ready });
-  find(place, "p").textContent =
-    `${formatAmount(ready)} of ${formatAmount(count)} links are ready. You can leave this page.`;
+  const values = { ready: formatAmount(ready), count: formatAmount(count) };
+  find(place, "p").textContent = gettext(
+    "{ready} of {count} links are ready. You can leave this page.",
+    values,
+  );
 }
 
 function rowsOf(place, shown) {
   const filter = find(place, "select", HTMLSelectElement);
+  const search = find(place, "[type=search]", HTMLInputElement);
   const drawRows = listInPieces(
     find(place, "ul"),
     find(place, "[data-part=more-links]"),
@@ -74,24 +103,35 @@ function rowsOf(place, shown) {
   );
   const draw = () => {
     drawFilter(filter, shown.links);
-    drawRows(
-      shown.links.filter(({ state }) => !filter.value || state === filter.value),
+    const inState = shown.links.filter(
+      ({ state }) => !filter.value || state === filter.value,
     );
+    const found = inState.filter(({ output }) => isFound(output, search.value));
+    find(place, "[data-part=no-link]").hidden = !inState.length || found.length > 0;
+    drawRows(found);
   };
   filter.addEventListener("change", draw);
+  search.addEventListener("input", draw);
   return draw;
+}
+
+/** Return whether a link has the number, or a note with the words, that are looked for. */
+export function isFound({ number = 0, note = "" }, text) {
+  const wanted = text.trim().toLocaleLowerCase();
+  const isNumber = wanted.replace(/\s/g, "") === String(number);
+  return isNumber || note.toLocaleLowerCase().includes(wanted);
 }
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
-  const states = STATES.filter((state) => countIn(links, state));
+  const states = Object.keys(STATES).filter((state) => countIn(links, state));
   const chosen = states.includes(filter.value) ? filter.value : "";
   const options = ["", ...states].map((value) => {
     const count = formatAmount(value ? countIn(links, value) : links.length);
     return make(
       "option",
       { value, selected: value === chosen },
-      `${textOf(value)} (${count})`,
+      `${STATES[value] ?? gettext("all")} (${count})`,
     );
   });
   // A person may be choosing just now.
@@ -107,10 +147,13 @@ function rowOf({ output: first }, shown) {
   const title = titleOf(first, shown);
   part("title").textContent = title;
   for (const place of element.querySelectorAll("[data-about]")) {
-    place.textContent = ` ${title} of ${quoted(nameOf(shown.item))}`;
+    place.textContent = ` ${title}, ${quoted(nameOf(shown.item))}`;
   }
   const note = find(element, "input", HTMLInputElement);
-  note.ariaLabel = `Note for link ${numberText(first)}`.trim();
+  note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
+  // What only a list knows of is noted by who wrote it.
+  note.readOnly = !itemIdOf(first.key);
+  note.hidden = note.readOnly && !first.note;
   note.addEventListener("change", () =>
     shown.wallet.setNote(first.key, note.value).catch(sayError),
   );
@@ -118,6 +161,7 @@ function rowOf({ output: first }, shown) {
     show: openLinkDialog,
     copy: handOverByCopy,
     "take-back": askToTakeBack,
+    undo: askToUndo,
   };
   for (const [name, act] of Object.entries(acts)) {
     part(name).addEventListener("click", () =>
@@ -126,30 +170,71 @@ function rowOf({ output: first }, shown) {
   }
   const update = (link) => {
     output = link.output;
+    const { state, at } = link;
+    const isAdmitted = state === "admitted";
     // Before any of them is hidden, which takes the focus away.
     if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
-    part("state").className = link.state === "waiting" ? "tag wait" : "tag";
-    part("state").textContent = textOf(link.state);
-    part("when").textContent = new Date(link.at).toLocaleDateString();
+    part("state").className = TAGS[state] ?? "tag";
+    part("state").textContent = STATES[state];
+    part("when").textContent = at ? clockText(at) : "";
     if (note !== document.activeElement) note.value = output.note ?? "";
-    part("take-back").hidden = link.state !== "waiting";
-    actions.hidden = !isUsable(link);
+    for (const name of ["show", "copy"]) part(name).hidden = !isUsable(link);
+    part("take-back").hidden = state !== "waiting";
+    part("undo").hidden = !isAdmitted;
+    actions.hidden = !isUsable(link) && !isAdmitted;
   };
   return { element, update };
 }
 
-/** Return for example "17/200 · 1 ticket". */
-const titleOf = (output, { unit }) =>
-  [numberText(output), unitsText(output.amount, unit)].filter(Boolean).join(" · ");
+/** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */
+function titleOf(output, { unit }) {
+  const number = numberText(output);
+  const units = unitsText(output.amount, unit);
+  if (!number) return units;
+  return output.amount > 1 ? `${number} · ${units}` : number;
+}
 
-function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {
-  const units = unitsText(amount, unit);
+function askToTakeBack(output, { wallet, run, unit, opener }) {
+  const ticket = linkText(output, unit);
+  const hint = output.number
+    ? gettext("The link stops working. Its number comes back as its next issue.")
+    : gettext("The link stops working.");
   ask({
-    title: `Take ${units} back?`,
-    content: [make("p", {}, "The link stops working.")],
-    yes: "Take back",
+    title: gettext("Take back {ticket}?", { ticket }),
+    content: [make("p", {}, hint)],
+    yes: gettext("Take back"),
     opener,
-    said: `${units} back in your deeds.`,
-    act: (onWait) => run(() => wallet.takeBack(key), onWait),
+    said: gettext("{ticket} is back in your deeds.", { ticket }),
+    act: (onWait) => run(() => wallet.takeBack(output.key), onWait),
+  });
+}
+
+/** Undo an admission: where the ticket came in here, its guest gets a new link. */
+function askToUndo(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
+  const { wallet, unit, opener } = tools;
+  const { close } = ask({
+    title: gettext("Undo the admission of {ticket}?", {
+      ticket: linkText(output, unit),
+    }),
+    content: [
+      make(
+        "p",
+        {},
+        output.collectedAt
+          ? gettext("You get a new link to it for the guest. The old code stays used.")
+          : gettext(
+              "It was let in at another door: only this list changes. A new code for the guest can be made at that door.",
+            ),
+      ),
+    ],
+    yes: gettext("Undo"),
+    opener,
+    act: async () => {
+      const fresh = await wallet.undoAdmission(output.itemId, output.key);
+      if (!fresh) return gettext("The list says so now.");
+      close();
+      await openLinkDialog(fresh, tools);
+      return "";
+    },
   });
 }

@@ -1,0 +1,110 @@
+// The list of a deed's door on its way from one browser to another, as a file or as
+// codes that an open door scans. It holds no secret.
+
+import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { nameOf } from "../../ui/card.js";
+import { download, find, make, makeButton } from "../../ui/dom.js";
+import { ask, FieldError, makeField, openDialog, sayError } from "../../ui/forms.js";
+import { codeImage } from "../../ui/link_view.js";
+import { partsOfList } from "../../wallet/door_list.js";
+import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
+import { fileName } from "./link_export.js";
+
+/** What a phone reads off another one's screen with ease, in characters. */
+const CODE_LENGTH_MAX = 600;
+/** What a door tells: all else on its list is from the maker. */
+const TOLD = new Set(["admitted", "undone"]);
+
+/**
+ * @typedef {Pick<import("../open_wallet.js").Opened, "wallet" | "store" | "api">} Tools
+ *
+ * Return the buttons that hand over the list of a deed's door and take in others.
+ */
+export function listButtons(itemId, /** @type {Tools} */ tools) {
+  return [
+    makeButton(gettext("Hand over the list"), ({ currentTarget }) =>
+      handOver(itemId, tools, currentTarget).catch(sayError),
+    ),
+    makeButton(gettext("Take in a list"), ({ currentTarget }) =>
+      askForList(itemId, tools, currentTarget),
+    ),
+  ];
+}
+
+async function handOver(itemId, { wallet, store, api }, opener) {
+  const look = (slices) => holdingOf(slices, itemId);
+  const { item, links } = await store.read(holdingWanted(itemId), look);
+  const told = item?.isMinted ? links : links.filter(({ state }) => TOLD.has(state));
+  const text = await wallet.doorList(itemId, told);
+  const parts = partsOfList(text, CODE_LENGTH_MAX);
+  const name = fileName([], gettext("{name} door list", { name: nameOf(item) }));
+  const place = make("div", { class: "qr" });
+  const step = make("span", { class: "faint", role: "status" });
+  let count = 0;
+  const showNext = async () => {
+    const [svg] = await api.qr([parts[count % parts.length]]);
+    count = (count % parts.length) + 1;
+    place.replaceChildren(codeImage(svg, gettext("QR code of the list")));
+    const values = { count: formatAmount(count), total: formatAmount(parts.length) };
+    if (parts.length > 1) step.textContent = gettext("Code {count} of {total}", values);
+  };
+  const save = () => download(text, "text/plain", `${name}.txt`);
+  const next = makeButton(gettext("Next"), () => showNext().catch(sayError));
+  openDialog({
+    title: gettext("Hand over the list"),
+    content: [
+      make(
+        "p",
+        {},
+        gettext(
+          "Numbers, notes and who was let in, without any link: nobody can claim a ticket with it.",
+        ),
+      ),
+      make("p", { class: "actions" }, makeButton(gettext("Download"), save)),
+      make(
+        "p",
+        { class: "hint" },
+        gettext("The file holds all of it. Or let another open door scan each code:"),
+      ),
+      place,
+      step,
+    ],
+    actions: parts.length > 1 ? [next] : [],
+    opener,
+  });
+  await showNext();
+}
+
+function askForList(itemId, { wallet }, opener) {
+  const { element, field } = makeField(gettext("File of the list"), { type: "file" });
+  ask({
+    title: gettext("Take in a list"),
+    content: [
+      make(
+        "p",
+        {},
+        gettext(
+          "The list of another door, or the organiser's. What is on several counts once.",
+        ),
+      ),
+      element,
+      make(
+        "p",
+        { class: "hint" },
+        gettext("Codes of a list are scanned at the open door."),
+      ),
+    ],
+    yes: gettext("Take in"),
+    opener,
+    act: async () => {
+      const { files } = find(element, "input", HTMLInputElement);
+      if (!files?.length) throw new FieldError(field, gettext("Choose a file."));
+      const count = await wallet.takeInList(itemId, await files[0].text());
+      return ngettext(
+        "The list has {count} ticket.",
+        "The list has {count} tickets.",
+        count,
+      );
+    },
+  });
+}

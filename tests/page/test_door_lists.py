@@ -1,0 +1,206 @@
+"""Several doors and the organiser, each in a browser of its own, with one list."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.camera import film
+from tests.page.steps import (
+    TICKET,
+    expect_notice,
+    expect_text,
+    follow,
+    hold,
+    press,
+    raws,
+    records,
+    spend,
+)
+from tests.page.test_door import LAST, type_link
+from tests.page.visitor import visiting
+from tests.support.needs import require
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+VERDICT = "#verdict-title"
+
+
+@pytest.fixture
+def organiser(visitor):
+    """A person with five tickets, of which three are handed out, at their list."""
+    page, _ = hold(visitor, links=5, unit="ticket/tickets", metadata=TICKET)
+    row(page, 2).get_by_label("Note").fill("table 4")
+    page.keyboard.press("Tab")
+    wait_until(lambda: "table 4" in str(records(page)))
+    for number in (1, 2, 3):
+        press(row(page, number), "Copy")
+        expect(state(page, number)).to_have_text("handed out")
+    return page
+
+
+@pytest.fixture
+def other(browser, web_service):
+    """A second door."""
+    with visiting(browser, web_service.url) as visitor:
+        yield visitor
+
+
+def row(page, number):
+    return page.locator("[data-part=links] li").nth(number - 1)
+
+
+def state(page, number):
+    return row(page, number).locator(".tag")
+
+
+def tickets(page):
+    """Return the raw outputs of the links that were made, by number."""
+    made = [each for each in records(page) if each.get("number")]
+    made.sort(key=lambda each: each["number"])
+    return [f"+{each['amount']}.{each['key']}" for each in made]
+
+
+def hand_over(page):
+    """Return the file of a browser's list."""
+    with page.expect_download() as download:
+        press(page, "Hand over the list")
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_role("img")).to_be_visible()
+        press(dialog, "Download")
+    press(dialog, "Close")
+    return download.value.path()
+
+
+def take_in(page, path):
+    press(page, "Take in a list")
+    page.get_by_label("File of the list").set_input_files(path)
+    press(page.get_by_role("dialog"), "Take in")
+    expect_notice(page, "The list has")
+
+
+def open_door(visitor, item_id):
+    page = visitor.go(f"/door#{item_id}")
+    visitor.context.grant_permissions(["camera"])
+    return page
+
+
+def admit(page, *raws):
+    """Let tickets in whose links are typed, and close the door."""
+    press(page, "Start")
+    for raw in raws:
+        type_link(page, raw)
+        expect(page.locator(VERDICT)).to_have_text("Valid")
+    press(page, "Stop")
+    expect(page.locator("#door")).to_be_hidden()
+
+
+def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, other):
+    raw = tickets(organiser)
+    item_id = raw[0].split(".")[1]
+    spend(visitor.api, raw[2])
+    first, second = (open_door(each, item_id) for each in (stranger, other))
+    admit(first, raw[1])
+    admit(second, raw[0])
+
+    files = [hand_over(page) for page in (first, second)]
+    for path in (*files, files[0]):
+        take_in(organiser, path)
+
+    states = ["admitted", "admitted", "claimed at home", *2 * ["not handed out"]]
+    expect(organiser.locator("[data-part=links] .tag")).to_have_text(states)
+    expect_text(organiser, "[data-part=admitted]", "2")
+    visitor.assert_good()
+    organiser.get_by_placeholder("Search by number or note").fill("Table")
+    expect(organiser.locator("[data-part=links] li")).to_have_count(1)
+    expect(state(organiser, 1)).to_have_text("admitted")
+    with organiser.expect_download() as download:
+        press(organiser, "List without links")
+    assert download.value.suggested_filename == "A ticket 1-5 list.csv"
+    text = download.value.path().read_text(encoding="utf-8-sig")
+    assert [line.split(",")[3] for line in text.splitlines()[1:]] == states
+    assert "/claim" not in text
+
+
+def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
+    visitor, organiser, stranger
+):
+    raw = tickets(organiser)
+    door = open_door(stranger, raw[0].split(".")[1])
+    path = hand_over(organiser)
+    assert all(each.rpartition(".")[2] not in path.read_text() for each in raw)
+    take_in(door, path)
+    press(door, "Start")
+
+    type_link(door, raw[1])
+    expect_text(door, "#verdict-detail", "2 of 5 · table 4")
+    type_link(door, raw[1])
+    expect(door.locator(VERDICT)).to_have_text("2nd scan")
+    stranger.assert_good()
+    spend(visitor.api, raw[2])
+    type_link(door, raw[2])
+    remedy = "Claimed at home? Ask for the code in My deeds."
+    expect_text(door, "#verdict-detail", remedy)
+
+
+def test_an_open_door_reads_another_ones_list_from_its_screen(
+    organiser, stranger, other, film_path
+):
+    require("npm: make test fetches what reads codes")
+    raw = tickets(organiser)
+    item_id = raw[0].split(".")[1]
+    first = open_door(stranger, item_id)
+    admit(first, raw[0])
+    text = hand_over(first).read_text()
+
+    film(film_path, [(text, 0.7), ("", 1.8)])
+    second = open_door(other, item_id)
+    press(second, "Start")
+    expect(second.locator(LAST).filter(has_text="List taken in")).not_to_have_count(0)
+    film(film_path, [("", 0.5)])
+    type_link(second, raw[0])
+
+    expect(second.locator(LAST).filter(has_text="Another door")).not_to_have_count(0)
+
+
+def test_an_undone_admission_gives_the_guest_a_new_code(
+    visitor, organiser, stranger, other
+):
+    raw = tickets(organiser)
+    item_id = raw[0].split(".")[1]
+    door = open_door(stranger, item_id)
+    take_in(door, hand_over(organiser))
+    admit(door, raw[1])
+    follow(door, "Who is in")
+    admitted = (
+        door.locator("[data-part=links] li")
+        .filter(has_text="admitted")
+        .filter(has=door.get_by_role("button", name="Undo"))
+    )
+    press(admitted, "Undo")
+    press(door.get_by_role("dialog"), "Undo")
+
+    dialog = door.get_by_role("dialog")
+    expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
+    expect(dialog).to_contain_text("2 of 5 · second issue · table 4")
+    press(dialog, "Done")
+    [fresh] = raws(door, "given")
+    assert visitor.api.check(raw[1], fresh) == ["spent", "unspent"]
+    take_in(organiser, hand_over(door))
+    expect(state(organiser, 2)).to_have_text("admission undone")
+    admit(open_door(other, item_id), fresh)
+
+
+def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
+    press(row(organiser, 2), "Take back")
+    dialog = organiser.get_by_role("dialog")
+    expect(dialog).to_contain_text("Ticket 2 of 5 · table 4")
+    press(dialog, "Take back")
+
+    again = row(organiser, 3)
+    expect(again).to_contain_text("2 of 5, second issue")
+    expect(again.get_by_label("Note")).to_have_value("table 4")
+    visitor.page.get_by_label("How many?").fill("1")
+    press(visitor.page, "Send")
+    expect(organiser.get_by_role("dialog")).to_contain_text(
+        "Ticket 2 of 5 · second issue · table 4"
+    )
