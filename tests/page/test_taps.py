@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.camera import film
-from tests.page.steps import claim, claim_link, expect_shown, follow, press
+from tests.page.steps import TICKET, claim, claim_link, expect_shown, follow, press
 from tests.page.visitor import wait_for_true
 from tests.support.needs import require
 
@@ -37,6 +37,22 @@ def test_a_link_is_claimed_with_two_taps(visitor):
 
     expect(page.locator("[data-state=taken]")).to_be_visible()
     assert_taps(visitor, 2)
+
+
+@pytest.mark.parametrize("path", ["/item/{item_id}", "/claim#+1.{item_id}.one"])
+def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor, path):
+    item_id = visitor.api.mint("+1.one", metadata=TICKET)
+    page = visitor.go(path.format(item_id=item_id))
+    said = page.get_by_text(f"Compare {item_id[5:9]}·{item_id[-4:]} with")
+    question = page.get_by_text("Is it genuine?")
+
+    question.click()
+
+    expect(said).to_be_visible()
+    assert_taps(visitor, 1)
+    page.keyboard.press("Enter")
+    expect(said).to_be_hidden()
+    visitor.assert_still()
 
 
 def test_a_ticket_is_shown_at_the_door_with_one_tap(visitor):
