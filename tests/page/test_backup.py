@@ -61,7 +61,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     expect_notice(page, "Restored: 10 units of “A ticket”.")
     expect_notice(page, "Looking goes on when it can.")
     open_deed(page, item_id)
-    expect_sum(page, "Nothing here of 10 · 5 units on the way · 3 waiting")
+    expect_sum(page, "You have none 5 units on the way · 3 waiting")
     assert records(page) == outputs
     # What was begun is finished.
     visitor.go_online()

@@ -80,6 +80,7 @@ def take_in(page, path):
 
 def open_door(visitor, item_id):
     page = visitor.go(f"/door#{item_id}")
+    page.get_by_text("The list of all doors").click()
     visitor.context.grant_permissions(["camera"])
     return page
 

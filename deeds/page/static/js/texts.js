@@ -156,11 +156,6 @@ export function refusalText({ code, kind = "claim" }) {
   return textFor({ name: "ProblemError", code });
 }
 
-/** Return "1 link" or "3 links": for words whose plural ends in s. */
-export function countText(count, word) {
-  return `${formatAmount(count)} ${word}${count === 1 ? "" : "s"}`;
-}
-
 /** Return the name in one line, cut off where it is long. */
 export function shortName(name) {
   const letters = [...name.replace(/\s+/g, " ").trim()];

@@ -43,8 +43,8 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ moved: 2 }, "", "2 used or moved elsewhere"],
     [{ asked: 5 }, "wait", "5 asked for"],
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
-    [{ lost: 1, preparing }, "bad", "1 ticket gone"],
-    [{ unknownSum: 2 }, "bad", "2 × ticket gone"],
+    [{ lost: 1, preparing }, "bad", "1 ticket no longer yours"],
+    [{ unknownSum: 2 }, "bad", "2 × ticket no longer yours"],
     [{ unknownSum: 1, lost: 2, goneSeen: 3 }, "", ""],
   ];
 

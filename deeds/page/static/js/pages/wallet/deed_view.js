@@ -22,7 +22,7 @@ import { backupLine } from "./backup_forms.js";
 import { askToSplit, tooMuchText } from "./deed_forms.js";
 import { takeBack } from "./link_export.js";
 import { linksView } from "./links_view.js";
-import { doorTexts, hereOf, openCode, waitTexts } from "./lists.js";
+import { doorTexts, hereOf, openCode, totalText, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
 const ORIGIN_TEXTS = {
@@ -76,11 +76,8 @@ export function deedPage(
     const doors = doorTexts(holding);
     part("sum").textContent = here
       ? unitsText(here, unit)
-      : (doors.shift() ?? gettext("Nothing here"));
-    const total =
-      item && (here || !holding.used)
-        ? [gettext("of {total}", { total: formatAmount(item.total) })]
-        : [];
+      : (doors.shift() ?? gettext("You have none"));
+    const total = item && here ? [totalText(item)] : [];
     part("more").textContent = [...total, ...waitTexts(holding), ...doors].join(" · ");
     // Red is only what a person has to ask about.
     const kind = holding.origin === "lookalike" ? "notice bad" : "faint";

@@ -2,10 +2,9 @@
 // deeds on; and the list of what was done.
 
 import { unitsText } from "../../format/amounts.js";
-import { formatAmount } from "../../format/gettext.js";
+import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import {
   clockText,
-  countText,
   offerStateText,
   offerText,
   operationText,
@@ -28,10 +27,10 @@ const GROUP_MS_MAX = 60_000;
 /** What is spent so soon after it was shown, the door has used. */
 const SCAN_MS_MAX = 600_000;
 const TAGS = {
-  begun: ["wait", "under way"],
-  open: ["wait", "open"],
-  ended: ["", "ended"],
-  refused: ["bad", "refused"],
+  begun: ["wait", gettext("under way")],
+  open: ["wait", gettext("open")],
+  ended: ["", gettext("ended")],
+  refused: ["bad", gettext("refused")],
 };
 
 export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools) {
@@ -101,9 +100,10 @@ function deedRow({ itemId }, tools) {
     name.textContent = nameOf(item);
     // Makers have many and show few: theirs is on the page of the deed.
     show.hidden = summary.isMinted || !summary.sum;
-    part("about").textContent = ` of ${quoted(nameOf(item))}`;
-    sum.textContent = `You have ${formatAmount(hereOf(summary))}`;
-    total.textContent = item ? `of ${formatAmount(item.total)}` : "";
+    part("about").textContent = ` ${quoted(nameOf(item))}`;
+    const amount = formatAmount(hereOf(summary));
+    sum.textContent = gettext("You have {amount}", { amount });
+    total.textContent = item ? totalText(item) : "";
     const { kind, text } = noteOf(summary);
     total.hidden = kind === "bad" || Boolean(preparing || lastUsed || shownAt);
     note.className = `row-note ${kind}`;
@@ -111,6 +111,10 @@ function deedRow({ itemId }, tools) {
   };
   return { element, update };
 }
+
+/** Return of how many units what is held is a part. */
+export const totalText = ({ total }) =>
+  gettext("of {total}", { total: formatAmount(total) });
 
 /** Show the codes of what is held of a deed. */
 export const openCode = ({ itemId }, opener, tools) =>
@@ -131,35 +135,51 @@ function showPicture(picture, item) {
 export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
   const { unit, goneSeen, preparing, claimed, mayBeGiven, moved } = summary;
   const gone = summary.lost + summary.unknownSum;
-  if (gone > goneSeen) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
+  const units = unitsText(gone, unit);
+  if (gone > goneSeen)
+    return { kind: "bad", text: gettext("{units} no longer yours", { units }) };
   if (preparing) {
     const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);
-    return { kind: "wait", text: `preparing ${ready} of ${count}` };
+    const text = gettext("preparing {ready} of {count}", { ready, count });
+    return { kind: "wait", text };
   }
   const doors = doorTexts(summary).slice(0, 1);
   const [wait] = waitTexts(summary);
   if (wait) return { kind: "wait", text: [wait, ...doors].join(" · ") };
-  const rest = {
-    "counted as handed out": mayBeGiven,
-    claimed,
-    "used or moved elsewhere": moved,
-  };
-  const [text = ""] = [...doors, ...textsOf(rest)];
+  const [text = ""] = [
+    ...doors,
+    ...some(mayBeGiven, gettext("{amount} counted as handed out")),
+    ...some(claimed, gettext("{amount} claimed")),
+    ...some(moved, gettext("{amount} used or moved elsewhere")),
+  ];
   return { kind: "", text };
 }
 
+/** Return a text of an amount in a list, or nothing in it of none. */
+const some = (amount, text) =>
+  amount ? [text.replace("{amount}", formatAmount(amount))] : [];
+
 /** Return what a door has used, and when what is here was shown. */
 export function doorTexts(/** @type {Summary} */ { sum, used, lastUsed, shownAt }) {
-  const shown = shownAt ? [`shown ${clockText(shownAt)}`] : [];
+  const shown = shownAt ? [gettext("shown {time}", { time: clockText(shownAt) })] : [];
   if (!lastUsed) return shown;
-  const word = sum ? `${formatAmount(used)} used` : "Used";
   const { changedAt, shownAt: since = 0 } = lastUsed;
   // Without a network the wallet hears of it later than it was.
-  const when =
-    changedAt - since > SCAN_MS_MAX
-      ? `since it was shown, ${clockText(since)}`
-      : `at the door ${clockText(changedAt)}`;
-  return [`${word} ${when}`, ...shown];
+  const isLate = changedAt - since > SCAN_MS_MAX;
+  const time = clockText(isLate ? since : changedAt);
+  return [usedText(sum && used, isLate, time), ...shown];
+}
+
+/** @param {number} amount 0 where all was used */
+function usedText(amount, isLate, time) {
+  const values = { amount: formatAmount(amount), time };
+  if (!amount)
+    return isLate
+      ? gettext("Used since it was shown, {time}", values)
+      : gettext("Used at the door {time}", values);
+  return isLate
+    ? gettext("{amount} used since it was shown, {time}", values)
+    : gettext("{amount} used at the door {time}", values);
 }
 
 /** Return how many units are here, also those that may have been handed out. */
@@ -169,15 +189,13 @@ export const hereOf = ({ sum, mayBeGiven }) => sum + mayBeGiven;
 export function waitTexts(
   /** @type {Summary} */ { unit, coming, waiting, mayBeGiven, offered, asked },
 ) {
-  const counts = { waiting: waiting - mayBeGiven, offered, "asked for": asked };
-  const texts = textsOf(counts);
-  return coming ? [`${unitsText(coming, unit)} on the way`, ...texts] : texts;
-}
-
-/** Return for example "2 waiting" for each of these that is not none. */
-function textsOf(counts) {
-  const some = Object.entries(counts).filter(([, count]) => count);
-  return some.map(([word, count]) => `${formatAmount(count)} ${word}`);
+  const units = { units: unitsText(coming, unit) };
+  return [
+    ...(coming ? [gettext("{units} on the way", units)] : []),
+    ...some(waiting - mayBeGiven, gettext("{amount} waiting")),
+    ...some(offered, gettext("{amount} offered")),
+    ...some(asked, gettext("{amount} asked for")),
+  ];
 }
 
 /**
@@ -229,8 +247,11 @@ function historyRow(group, itemOf) {
   // That nobody took an offer is no fault.
   const [kind, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
   const tag = word ? make("span", { class: `tag ${kind}` }, word) : "";
+  const values = { time: timeText(begunAt) };
   const when =
-    count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
+    count > 1
+      ? ngettext("{time}, {count} time", "{time}, {count} times", count, values)
+      : values.time;
   const hints = state === "refused" ? [offerStateText(group), when] : [when];
   const lines = hints.map((text) => make("p", { class: "hint" }, text));
   return make(
