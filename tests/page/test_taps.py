@@ -4,11 +4,23 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.camera import film
-from tests.page.steps import TICKET, claim, claim_link, expect_shown, follow, press
+from tests.page.steps import (
+    COPIED,
+    TICKET,
+    claim,
+    claim_link,
+    expect_shown,
+    follow,
+    hold,
+    press,
+    records,
+)
 from tests.page.visitor import wait_for_true
 from tests.support.needs import require
 
 pytestmark = pytest.mark.slow
+
+DRINK = {"name": "A drink", "description": "At the bar.\n\nUnit: drink/drinks"}
 
 
 def assert_taps(visitor, count):
@@ -79,3 +91,45 @@ def test_a_guest_is_let_in_without_a_tap(visitor, film_path):
 
     expect(page.locator("#door-last [data-kind=valid]")).to_have_count(1)
     assert_taps(visitor, 0)
+
+
+def test_a_customer_is_asked_with_two_taps_and_pays_with_two(visitor, stranger):
+    """The first tap of the customer is that on what their camera has read."""
+    item_id = visitor.api.mint("+5.a", "+5.b", metadata=DRINK)
+    claim(stranger, f"+5.{item_id}.a")
+    page = visitor.go(f"/till#{item_id}")
+    page.locator("main[data-ready]").wait_for()
+
+    press(page, "3")
+    press(page, "Ask for 3 drinks")
+    expect(page.locator("#request-code img")).to_be_visible()
+    assert_taps(visitor, 2)
+
+    [made] = [each for each in records(page, "operations") if "offerId" in each]
+    stranger.taps = 1
+    theirs = stranger.go(f"/offer/{made['offerId']}")
+    press(theirs, "Pay 3 drinks")
+    expect_shown(theirs, "You have 2 drinks left.")
+    expect(page.locator("#request-title")).to_contain_text("Paid ✓")
+    assert_taps(stranger, 2)
+
+
+def test_a_trade_is_made_with_four_taps_at_most_and_taken_with_two(visitor, stranger):
+    item_id = stranger.api.mint("+5.a", metadata=DRINK)
+    claim(stranger, f"+5.{item_id}.a")
+    visitor.go(f"/till#{item_id}").locator("main[data-ready]").wait_for()
+    page, _ = hold(visitor, 10, metadata=TICKET)
+    visitor.taps = 0
+
+    press(page, "Trade")
+    press(page.get_by_role("dialog"), "A drink")
+    press(page, "Make offer")
+    press(page.get_by_role("dialog", name="Your offer"), "Copy link")
+    expect_shown(page, "The link is copied.")
+    assert_taps(visitor, 4)
+
+    path = page.evaluate(COPIED).removeprefix(visitor.origin)
+    stranger.taps = 1
+    press(stranger.go(path), "Trade")
+    expect_shown(stranger.page, "Yours now.")
+    assert_taps(stranger, 2)

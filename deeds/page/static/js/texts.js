@@ -251,7 +251,7 @@ const ENDINGS = {
   offer_expired: gettext("Expired. Nobody took it."),
   offer_void: gettext("No longer valid: what it gives was used elsewhere."),
   offer_withdrawn: gettext("Withdrawn."),
-  cancelled: gettext("Cancelled at the door."),
+  cancelled: gettext("Cancelled."),
 };
 
 /** Return for example "2 units of “A ticket” and 1 unit of “A drink”". */

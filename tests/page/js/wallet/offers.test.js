@@ -31,6 +31,7 @@ import {
   people,
   swapsMeeting,
   traders,
+  walletMeeting,
 } from "./parts.js";
 
 /** Return what a person sees of an offer of somebody else. */
@@ -357,10 +358,17 @@ test("a request that is withdrawn can no longer be paid, and nothing is lost by 
 test("a request that was paid before its withdraw is paid, and what that took stays", async () => {
   const { shop, customer, key, offer } = await askingShop(3);
   await customer.offers.complete(offer);
+  const asked = [];
+  const tab = walletMeeting(shop, (name) => (asked.push(name), "answered"));
 
-  const late = await shop.offers.withdraw(key);
+  const late = await offersOf(tab).withdraw(key);
 
   assert.deepEqual(endOf(late), ["refused", "used_secret"]);
+  // To try once more would be in vain.
+  assert.deepEqual(
+    asked.filter((name) => name === "swap"),
+    ["swap"],
+  );
   assert.equal(operationIn(shop.store, key).state, "done");
   assert.deepEqual(amountsByState(shop.store).held, [3, 5]);
 });
@@ -390,6 +398,18 @@ test("a request whose withdraw was carried out unseen ends with the next round",
   const late = await customer.offers.complete(offer);
   assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
   assertAllIsHere(shop.service, shop.store, customer.store);
+});
+
+test("a request that is withdrawn already is not withdrawn with what that made", async () => {
+  const { shop, key } = await askingShop(3);
+  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
+  const { offers } = makerOn(shop.service, shop.store, api);
+  await offers.withdraw(key);
+  assert.equal(operationIn(shop.store, key).state, "open");
+
+  await assert.rejects(offers.withdraw(key), hasCode("not_open"));
+
+  assert.deepEqual(amountsByState(shop.store).held, [3]);
 });
 
 test("another copy of the wallet finds what a withdraw made of a request", async () => {
