@@ -183,7 +183,8 @@ def _catalogue_script(path: Path, language: str) -> bytes:
         }
     # The header of the catalogue.
     del texts[""]
-    return f"globalThis.deedsCatalogue = {json.dumps(texts, ensure_ascii=False)};\n".encode()
+    notation = json.dumps(texts, ensure_ascii=False)
+    return f"globalThis.deedsCatalogue = {notation};\n".encode()
 
 
 @dataclass(frozen=True, slots=True)

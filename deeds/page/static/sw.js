@@ -32,6 +32,8 @@ self.addEventListener("fetch", (event) => {
 
 async function fill() {
   const pages = await Promise.all(RELEASE.pages.map(fetchPage));
+  // A language that a person comes back to has to be the newest again.
+  await caches.delete(OWN);
   const cache = await caches.open(OWN);
   await cache.addAll(RELEASE.files);
   await Promise.all(pages.map((page, place) => cache.put(RELEASE.pages[place], page)));

@@ -106,7 +106,8 @@ function tableOf(head, rows) {
 /** An apostrophe makes a formula a text. */
 function cell(value) {
   const text = String(value).replace(FORMULA, "'$&");
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const isSplit = /[",\r\n]/.test(text);
+  return isSplit ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** Return the buttons for many links, of what the view shows by then. */

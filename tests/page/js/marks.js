@@ -1,0 +1,56 @@
+// What is seen of a page whose texts all stand between marks, as those of a made-up
+// language do. Runs in the page.
+
+window.marks = {
+  /** Return what can be read, or is told by a screen reader, without being marked. */
+  unmarked() {
+    const copy = document.querySelector("body").cloneNode(true);
+    // What is not of a language: names of people and services, and codes.
+    const named =
+      "[data-own], bdi, code, .brand, .languages, .mark, .code, [data-card=mark]";
+    for (const each of copy.querySelectorAll(`${named}, script, template, noscript`))
+      each.remove();
+    const attributes = [...copy.querySelectorAll("*")].flatMap((each) =>
+      ["aria-label", "placeholder", "title", "alt"].map((name) =>
+        each.getAttribute(name),
+      ),
+    );
+    const all = [
+      document.title.replace(" · Deeds", ""),
+      copy.textContent,
+      ...attributes,
+    ];
+    return all.flatMap((text) => this.lettersOutside(text ?? ""));
+  },
+
+  lettersOutside(text) {
+    const inner = /⟦[^⟦⟧]*⟧/g;
+    while (inner.test(text)) text = text.replace(inner, " ");
+    return text.replace("https://…", "").match(/[A-Za-z]{2}[^\n]*/g) ?? [];
+  },
+
+  /** Return what is wider than the window, or sticks out of what one taps. */
+  cut() {
+    const { scrollWidth } = document.documentElement;
+    const wide = scrollWidth > innerWidth ? [`the page: ${scrollWidth}`] : [];
+    const tapped = document.querySelectorAll("button, .button, nav a, summary");
+    return [
+      ...wide,
+      ...[...tapped].filter(this.sticksOut).map(({ outerHTML }) => outerHTML),
+    ];
+  },
+
+  sticksOut(element) {
+    const box = element.getBoundingClientRect();
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    const range = new Range();
+    while (walker.nextNode()) {
+      const node = walker.currentNode;
+      if (!node.data.trim() || node.parentElement.closest(".unseen")) continue;
+      range.selectNodeContents(node);
+      const text = range.getBoundingClientRect();
+      if (text.left < box.left - 1 || text.right > box.right + 1) return true;
+    }
+    return false;
+  },
+};

@@ -1,0 +1,275 @@
+"""The language of pages: which one it is, and that nothing is left in another."""
+
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from babel.messages.extract import extract_from_file
+from babel.messages.pofile import read_po, write_po
+from playwright.sync_api import expect
+from werkzeug.serving import make_server
+
+from deeds.page import static_files
+from tests.page.html import read_page
+from tests.page.steps import hold, wait_for_rows
+from tests.page.visitor import PHONE, visiting
+from tests.support.api import fresh
+from tests.support.serving import REPOSITORY
+
+PAGE = REPOSITORY / "deeds" / "page"
+TRANSLATIONS = PAGE / "translations"
+CATALOGUES = sorted(TRANSLATIONS.rglob("*.po"))
+# By the names of catalogues.
+SOURCES = {
+    "messages": [*PAGE.glob("*.py"), PAGE / "templates"],
+    "javascript": [static_files.STATIC / "js"],
+}
+PLACES = re.compile(r"%\(\w+\)\w|\{\w+\}|<[^>]+>")
+CALL = re.compile(r"(?<!function )\bn?gettext\(")
+MARKS = Path(__file__).parent / "js" / "marks.js"
+# A person's own, in other letters than those of the pages.
+OWN = {"name": "Παράσταση 7", "description": "Στις οκτώ."}
+UNIT = "θέση/θέσεις"
+
+
+def read_catalogue(path):
+    with path.open("rb") as file:
+        return [message for message in read_po(file) if message.id]
+
+
+def forms(texts):
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def extracted(request, tmp_path_factory):
+    """The name of the catalogues, and the texts of the code that belong into them."""
+    pot = tmp_path_factory.mktemp("texts") / "all.pot"
+    command = [sys.executable, "-m", "babel.messages.frontend", "--quiet", "extract"]
+    options = ["--mapping-file", TRANSLATIONS / "babel.cfg", "--output", pot]
+    subprocess.run([*command, *options, *SOURCES[request.param]], check=True)
+    return request.param, read_catalogue(pot)
+
+
+def test_each_language_has_all_texts_and_no_others(extracted):
+    name, messages = extracted
+    wanted = {str(message.id) for message in messages}
+
+    for path in (path for path in CATALOGUES if path.stem == name):
+        assert {str(message.id) for message in read_catalogue(path)} == wanted
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3:])
+def test_each_text_is_translated_with_the_same_places(path):
+    for message in read_catalogue(path):
+        english, translated = forms(message.id), forms(message.string)
+        assert all(translated)
+        assert not message.fuzzy
+        known = {place for text in english for place in PLACES.findall(text)}
+        for text in translated:
+            # In an attribute it would end that.
+            assert '"' not in PLACES.sub("", text)
+            assert known >= {*PLACES.findall(text)} >= {*PLACES.findall(english[0])}
+
+
+def test_each_text_of_the_scripts_is_found():
+    """Babel takes a regular expression right behind `return` for a division."""
+    options = {"parse_template_string": True}
+    for path in static_files.STATIC.rglob("*.js"):
+        found = extract_from_file("javascript", path, options=options)
+        assert len([*found]) == len(CALL.findall(path.read_text())), path
+
+
+@pytest.mark.parametrize(
+    ("accepted", "cookie", "language"),
+    [
+        ("", "", "en"),
+        ("fr, en;q=0.5", "", "en"),
+        ("de-AT", "", "de"),
+        ("fr, de;q=0.9, en;q=0.5", "", "de"),
+        ("de", "language=en", "en"),
+        ("en", "language=de", "de"),
+        ("de", "language=xx", "de"),
+    ],
+)
+def test_a_page_is_in_the_language_chosen_or_else_the_browsers(
+    api, accepted, cookie, language
+):
+    headers = {"Accept-Language": accepted, "Cookie": cookie}
+
+    for path in ("/", "/wallet", "/item/deed_x", "/sw.js"):
+        answer = api.get(path, **headers)
+        assert {"Accept-Language", "Cookie"} <= {*answer.headers["Vary"].split(", ")}
+    page = read_page(api.get("/wallet", **headers))
+    assert page.get("lang") == language
+    scripts = [each.get("src") for each in page.iter("script")]
+    assert any("/languages/de.js" in each for each in scripts) == (language == "de")
+    assert f"-{language}-" in api.get("/sw.js", **headers).text
+    # The documentation is in English.
+    assert read_page(api.get("/docs", **headers)).get("lang") == "en"
+
+
+@pytest.mark.parametrize("path", ["/", "/claim/deed_x/", "//example.org/x"])
+def test_a_switch_leads_back_to_the_same_service(api, path):
+    answer = api.get(f"{path}?language=de", Accept="text/html")
+
+    assert answer.status_code == 303
+    assert answer.headers["Location"].startswith("./")
+    assert answer.headers["Set-Cookie"].startswith("language=de; ")
+    for attribute in ("Max-Age=31536000", "Path=/", "SameSite=Lax"):
+        assert attribute in answer.headers["Set-Cookie"]
+    unknown = api.get(f"{path}?language=xx", Accept="text/html")
+    assert "Set-Cookie" not in unknown.headers
+
+
+@pytest.mark.slow
+def test_a_switch_keeps_what_is_shown_with_scripts_and_works_without(
+    browser, web_service
+):
+    with visiting(browser, web_service.url) as visitor:
+        page = visitor.go("/wallet#history")
+        expect(page.get_by_text("Nothing was done")).to_be_visible()
+        page.get_by_role("link", name="Deutsch").click()
+        expect(page.locator("html")).to_have_attribute("lang", "de")
+        assert page.url.endswith("/wallet#history")
+        expect(page.get_by_text("noch nichts passiert")).to_be_visible()
+        assert page.title() == "Verlauf · Deeds"
+        visitor.go("/")
+        expect(page.locator("html")).to_have_attribute("lang", "de")
+    with visiting(browser, web_service.url, java_script_enabled=False) as reader:
+        reader.go("/claim").get_by_role("link", name="Deutsch").click()
+        expect(reader.page.locator("html")).to_have_attribute("lang", "de")
+
+
+def mark(text):
+    """Return a text of a made-up language that is longer by a third, in words."""
+    more = " ~~~~~~" * (1 + len(PLACES.sub("", text)) // 21)
+    return f"⟦{text}{more}⟧"
+
+
+@pytest.fixture
+def marked(monkeypatch, tmp_path):
+    """Translations into a made-up language, in the place of the German ones."""
+    for path in CATALOGUES:
+        with path.open("rb") as file:
+            catalogue = read_po(file)
+        for message in (each for each in catalogue if each.id):
+            texts = [mark(text) for text in forms(message.id)]
+            message.string = texts[0] if isinstance(message.id, str) else texts
+        own = tmp_path / path.relative_to(TRANSLATIONS)
+        own.parent.mkdir(parents=True, exist_ok=True)
+        with own.open("wb") as file:
+            write_po(file, catalogue)
+    monkeypatch.setattr(static_files, "_TRANSLATIONS", tmp_path)
+
+
+@pytest.fixture(params=[None], ids=["German"])
+def german(request, browser):
+    """A visitor who reads German, or else only marked texts."""
+    if request.param:
+        request.getfixturevalue(request.param)
+    server = make_server("127.0.0.1", 0, request.getfixturevalue("app"), threaded=True)
+    threading.Thread(target=server.serve_forever).start()
+    origin = f"http://127.0.0.1:{server.port}"
+    with visiting(browser, origin, locale="de-DE", viewport=PHONE) as visitor:
+        visitor.context.add_init_script(path=MARKS)
+        visitor.is_marked = bool(request.param)
+        yield visitor
+    server.shutdown()
+
+
+PATHS = {
+    "/": "h1",
+    "/help": "h1",
+    "/nothing": "h1",
+    "/item/deed_nobody": "h1",
+    "/item/{item}": "h1",
+    "/offer/{offer}": "[data-kind=open]",
+    "/claim/{item}#+4.used": "[data-state=spent]",
+    "/door": "[data-ready]",
+}
+
+
+def walk(visitor):
+    """Yield where a visitor is, at one place of the pages after the other."""
+    api = visitor.api
+    item = api.mint("+5.link", "+4.used", "+9.give", metadata=OWN)
+    api.swap([f"+4.{item}.used"], [fresh(4, item)])
+    offer = api.offer_id([f"+9.{item}.give"], [fresh(2, api.mint("+3.x"))])
+    page = visitor.page
+    for path, ready in PATHS.items():
+        visitor.go(path.format(item=item, offer=offer))
+        page.locator(ready).first.wait_for()
+        yield path
+    yield from walk_claim(visitor, item)
+    yield from walk_mint(visitor)
+    yield from walk_wallet(visitor)
+
+
+def walk_claim(visitor, item):
+    page = visitor.go(f"/claim/{item}#+5.link")
+    wait_for_rows(page, "free")
+    yield "a link to claim"
+    page.locator("#claim-button").click()
+    wait_for_rows(page, "taken")
+    page.locator("#add-more").click()
+    yield "claimed"
+
+
+def walk_mint(visitor):
+    page = visitor.go("/mint")
+    page.locator("#when > summary").click()
+    page.locator("#name").fill(OWN["name"])
+    page.locator("#count").fill("0")
+    page.locator("#create-button").click()
+    yield "a form with an error"
+    page.locator("#count").fill("3")
+    page.locator("#create-button").click()
+    page.locator("#another-button").wait_for()
+    yield "minted"
+
+
+def walk_wallet(visitor):
+    page, _ = hold(visitor, 4, 6, metadata=OWN)
+    page.locator("[data-part=parts] > summary").click()
+    yield "the page of a deed"
+    for part in ("show", "split", "merge", "trade"):
+        page.locator(f"[data-part={part}]").first.click()
+        page.locator("dialog[open]").wait_for()
+        yield part
+        page.keyboard.press("Escape")
+    page.locator("[data-part=send] [type=submit]").click()
+    page.locator("dialog[open] .qr img").wait_for()
+    yield "a link"
+    _, item = hold(visitor, links=12, unit=UNIT, metadata=OWN)
+    page.locator("[data-part=links] ul > li").first.wait_for()
+    yield "links"
+    visitor.go("/wallet").locator("[data-row]").first.wait_for()
+    yield "the list"
+    for button in ("back-up", "restore"):
+        page.locator(f"#{button}").click()
+        page.locator("dialog[open]").wait_for()
+        yield button
+        page.keyboard.press("Escape")
+    for view in ("offers", "history"):
+        page.locator(f"[data-tab={view}]").click()
+        page.locator(f"#{view}:visible, #{view} ~ .hint:visible").first.wait_for()
+        yield view
+    for path in (f"/door#{item}", f"/till#{item}"):
+        visitor.go(path).locator("[data-ready]").wait_for()
+        yield path
+
+
+@pytest.mark.slow
+def test_no_text_is_left_in_english_and_german_fits_on_a_phone(german):
+    faults = {}
+
+    for place in walk(german):
+        faults[f"{place}: cut"] = german.page.evaluate("marks.cut()")
+        if german.is_marked:
+            faults[place] = german.page.evaluate("marks.unmarked()")
+
+    assert {place: found for place, found in faults.items() if found} == {}
