@@ -166,7 +166,7 @@ def marked(monkeypatch, tmp_path):
     monkeypatch.setattr(static_files, "_TRANSLATIONS", tmp_path)
 
 
-@pytest.fixture(params=[None], ids=["German"])
+@pytest.fixture(params=["marked", None], ids=["marked", "German"])
 def german(request, browser):
     """A visitor who reads German, or else only marked texts."""
     if request.param:
