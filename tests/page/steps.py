@@ -119,6 +119,12 @@ def give(page, amount):
     press(send(page, amount), "Done")
 
 
+# In place of the browser's own window, in which a person picks a file.
+PICK = """async ({suggestedName = "my-deeds.json"} = {}) =>
+  (await navigator.storage.getDirectory()).getFileHandle(suggestedName, {create: true})
+"""
+
+
 def confirm_passphrase(dialog, passphrase, again):
     dialog.get_by_label("Passphrase", exact=True).fill(passphrase)
     dialog.get_by_label("Repeat passphrase").fill(again)

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.page.steps import (
     PASSPHRASE,
+    PICK,
     TICKET,
     amounts,
     back_up,
@@ -166,9 +167,6 @@ def test_what_may_have_been_handed_out_is_here_and_can_be_taken_back(visitor):
     expect_sum(page, "39 units of 40")
 
 
-PICK = """async ({suggestedName = "my-deeds.json"} = {}) =>
-  (await navigator.storage.getDirectory()).getFileHandle(suggestedName, {create: true})
-"""
 READ = f"({PICK})().then((file) => file.getFile()).then((file) => file.text())"
 
 

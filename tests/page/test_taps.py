@@ -6,9 +6,12 @@ from playwright.sync_api import expect
 from tests.page.camera import film
 from tests.page.steps import (
     COPIED,
+    PASSPHRASE,
+    PICK,
     TICKET,
     claim,
     claim_link,
+    confirm_passphrase,
     expect_shown,
     follow,
     hold,
@@ -37,6 +40,24 @@ def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
 
     expect_shown(page, "The link to 1 unit is copied.")
     assert_taps(visitor, 3)
+
+
+def test_a_first_backup_takes_two_taps_and_a_later_one_none(visitor):
+    page, _ = hold(visitor, 10)
+    page.go_back()
+    page.evaluate(f"window.showSaveFilePicker = {PICK}; 0")
+    visitor.taps = 0
+    press(page, "Back up")
+    confirm_passphrase(page.get_by_role("dialog"), PASSPHRASE, PASSPHRASE)
+    state = page.locator("#backup-state")
+    expect(state).to_contain_text(" to my-deeds.json.")
+    assert_taps(visitor, 2)
+
+    page.evaluate("inBrowser.mint([[{amount: 1}], null])")
+
+    expect(state).to_have_text("1 deed came in after the last backup.")
+    expect(state).to_contain_text(" to my-deeds.json.")
+    assert_taps(visitor, 2)
 
 
 def test_a_link_is_claimed_with_two_taps(visitor):

@@ -59,7 +59,8 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
   byId("back-up").classList.toggle("quiet", !isDue);
   byId("change-passphrase").hidden = isEmpty || !status.material;
   put(byId("backup-state"), isEmpty ? "" : backupText(status));
-  if (isEntering) byId(isDue ? "list" : "backup").prepend(byId("backup-now"));
+  const isOnTop = isDue || (!isEmpty && status.changesCount > 0);
+  if (isEntering) byId(isOnTop ? "list" : "backup").prepend(byId("backup-now"));
 }
 
 const isUpToDate = ({ at, newCount }) => at && !newCount;
