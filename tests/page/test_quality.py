@@ -44,6 +44,7 @@ READY = {
     "/item/{ticket}": "h1",
     "/item/deed_nobody": "h1",
     "/problems": "h1",
+    "/help": "h1",
     "/docs": ".opblock",
 }
 
