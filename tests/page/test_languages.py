@@ -15,7 +15,7 @@ from werkzeug.serving import make_server
 from deeds.page import static_files
 from tests.page.html import read_page
 from tests.page.steps import hold, wait_for_rows
-from tests.page.visitor import PHONE, visiting
+from tests.page.visitor import PHONE, visiting, wait_for_true
 from tests.support.api import fresh
 from tests.support.serving import REPOSITORY
 
@@ -144,6 +144,31 @@ def test_a_switch_keeps_what_is_shown_with_scripts_and_works_without(
         expect(reader.page.locator("html")).to_have_attribute("lang", "de")
 
 
+KEPT = """caches.keys().then((names) => Promise.all(
+  names.filter((name) => name.includes("-%s-")).map((name) =>
+    caches.open(name).then((cache) => cache.keys()))
+)).then((kept) => kept.flat().some(({ url }) => url.endsWith("/wallet")))"""
+
+
+@pytest.mark.slow
+def test_pages_are_kept_for_times_without_a_network_in_the_language_chosen_last(
+    browser, web_service
+):
+    with visiting(browser, web_service.url, service_workers="allow") as visitor:
+        page = visitor.go("/wallet")
+        wait_for_true(page, KEPT % "en")
+        # There and back again: the worker keeps those of both meanwhile.
+        for name, language in [("Deutsch", "de"), ("English", "en"), ("Deutsch", "de")]:
+            page.get_by_role("link", name=name).click()
+            page.locator("[data-ready]").wait_for()
+            wait_for_true(page, KEPT % language)
+
+        visitor.go_offline()
+        page.reload()
+
+        expect(page.get_by_role("heading", name="Meine Scheine")).to_be_visible()
+
+
 def mark(text):
     """Return a text of a made-up language that is longer by a third, in words."""
     more = " ~~~~~~" * (1 + len(PLACES.sub("", text)) // 21)
@@ -258,9 +283,24 @@ def walk_wallet(visitor):
         page.locator(f"[data-tab={view}]").click()
         page.locator(f"#{view}:visible, #{view} ~ .hint:visible").first.wait_for()
         yield view
+    yield from walk_business(visitor, item)
+
+
+def walk_business(visitor, item):
+    page = visitor.page
     for path in (f"/door#{item}", f"/till#{item}"):
         visitor.go(path).locator("[data-ready]").wait_for()
         yield path
+    page.locator("[data-key='3']").click()
+    page.locator("#ask").click()
+    page.locator("#request-code img").wait_for()
+    yield "a request"
+    visitor.go(f"/door#{item}").locator("#start").click()
+    for scanned in ("?", f"+1.{item}.nobody"):
+        page.locator("#type").fill(scanned)
+        page.locator("#type-form button").click()
+        page.locator("#verdict-title:not(:empty)").wait_for()
+        yield f"a verdict on {scanned}"
 
 
 @pytest.mark.slow
