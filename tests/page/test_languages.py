@@ -189,6 +189,8 @@ def marked(monkeypatch, tmp_path):
         with own.open("wb") as file:
             write_po(file, catalogue)
     monkeypatch.setattr(static_files, "_TRANSLATIONS", tmp_path)
+    # Other tests read the files once for all.
+    monkeypatch.setattr("app.read_static_files", static_files.read_static_files)
 
 
 @pytest.fixture(params=["marked", None], ids=["marked", "German"])
