@@ -66,7 +66,10 @@ FILE = NO_CACHE | {"content-type": ANY}
 TEXT = {"content-type": ANY, "vary": "Accept-Encoding"}
 # Of the pages, tests/page holds the policies.
 HTML = TEXT | {"content-security-policy": ANY}
-PAGE = HTML | {
+# The language is the one of a cookie, or that the browser asks for.
+LANGUAGE = "Accept-Language, Cookie"
+IN_LANGUAGES = {"vary": f"Accept-Encoding, {LANGUAGE}"}
+PAGE = (HTML | IN_LANGUAGES) | {
     "permissions-policy": "camera=(self), microphone=(), geolocation=()",
     "cross-origin-opener-policy": "same-origin",
 }
@@ -76,10 +79,10 @@ FOUND = {
     "/docs": HTML | NO_CACHE,
     "/problems": HTML | NO_CACHE,
     # The service worker may fetch what it keeps.
-    "/sw.js": TEXT
+    "/sw.js": (TEXT | IN_LANGUAGES)
     | NO_CACHE
     | {"content-security-policy": "default-src 'none'; connect-src 'self'"},
-    "/manifest.webmanifest": FILE,
+    "/manifest.webmanifest": FILE | {"vary": LANGUAGE},
     "/openapi.json": FILE,
     "/healthz": JSON,
     "/readyz": JSON,

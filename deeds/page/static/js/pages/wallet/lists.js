@@ -11,7 +11,13 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
-import { aboutOf, isExpired, metadataOf } from "../../format/about.js";
+import {
+  aboutOf,
+  isExpired,
+  metadataOf,
+  untilText,
+  whenText,
+} from "../../format/about.js";
 import { isShown, makeMark, markText, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
@@ -105,7 +111,8 @@ function deedRow({ itemId }, tools) {
     sum.textContent = gettext("You have {amount}", { amount });
     total.textContent = item ? totalText(item) : "";
     const { kind, text } = noteOf(summary);
-    total.hidden = kind === "bad" || Boolean(preparing || lastUsed || shownAt);
+    const isLong = preparing || lastUsed || shownAt || dateText(summary);
+    total.hidden = kind === "bad" || Boolean(isLong);
     note.className = `row-note ${kind}`;
     note.textContent = text;
   };
@@ -151,8 +158,15 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
     ...some(mayBeGiven, gettext("{amount} counted as handed out")),
     ...some(claimed, gettext("{amount} claimed")),
     ...some(moved, gettext("{amount} used or moved elsewhere")),
+    dateText(summary),
   ];
   return { kind: "", text };
+}
+
+/** Return when a deed is good for something, or when that has ended. */
+function dateText({ item }) {
+  const about = aboutOf(item);
+  return isExpired(about) ? untilText(about) : whenText(about);
 }
 
 /** Return a text of an amount in a list, or nothing in it of none. */
