@@ -13,6 +13,7 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../../deeds/page/static/js/wallet/api.js";
+import { clockText } from "../../../../../deeds/page/static/js/texts.js";
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 
 const ITEM = itemOf("1", "A ticket");
@@ -156,7 +157,7 @@ test("a ticket that comes again is told by how often and since when, and is no f
   assert.deepEqual((await said(4000)).slice(0, 2), ["again", "3rd scan"]);
   const [kind, title, detail] = await said(3_600_000);
   assert.deepEqual([kind, title], ["again", "4th scan"]);
-  assert.match(detail, /^Let in once, \D*(19|0?7)\D42\D07/);
+  assert.match(detail, /^Let in once, .*\b(19|0?7)\D42\b/);
 });
 
 test("of what is no ticket of this door nothing is sent but the id of its deed", async () => {
@@ -218,7 +219,7 @@ test("a ticket that waits already is told by when it was scanned", async () => {
   const atDoor = { state: "begun", atDoor: true, begunAt: Date.now() };
 
   const [kind, title, detail] = await said(atDoor);
-  assert.match(title, /^Scanned at \d+:\d+:\d+/);
+  assert.match(title, /^Scanned at \d+:\d+/);
   assert.deepEqual([kind, detail], ["waiting", HOLD]);
   const cancelled = await said({ ...atDoor, isCancelled: true });
   assert.match(cancelled[2], /^May have been admitted already/);
@@ -331,7 +332,7 @@ test("tickets are counted, with their units where these are more", () => {
 
 test("a scan that waits is told by its time, and its number or its units", () => {
   const begunAt = Date.now();
-  const time = new Date(begunAt).toLocaleTimeString();
+  const time = clockText(begunAt);
   for (const [ticket, said] of [
     [{ amount: 5 }, "5 × seat"],
     [{ amount: 1, number: 17, of: 200 }, "Seat 17 of 200"],

@@ -1,12 +1,13 @@
 // What the door says of a code that it is shown, and of an answer that comes later.
 // Nothing is valid before the service has said so.
 
-import { aboutOf, metadataOf } from "../../format/about.js";
+import { aboutOf, isExpired, metadataOf } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
-import { formatAmount, gettext, LOCALE, ngettext } from "../../format/gettext.js";
+import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { ticketText } from "../../format/tickets.js";
 import {
+  clockText,
   heldText,
   quoted,
   refusalText,
@@ -69,14 +70,14 @@ const tooLate = waiting(
  */
 export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, now = Date.now } = parts;
-  const { validUntil } = aboutOf(item);
+  const about = aboutOf(item);
   /** How often each ticket that came in was shown. */
   const scans = new Map();
 
   /** Return the first word on a ticket, which may be the last. */
   async function judgeTicket(output) {
-    if (validUntil && Number(validUntil) < now()) {
-      const time = timeText(Number(validUntil));
+    if (isExpired(about, now())) {
+      const time = timeText(about.validUntil);
       return refused(gettext("Expired on {time}", { time }));
     }
     const row = await wallet.listed(output);
@@ -164,13 +165,6 @@ const scannedText = ({ begunAt }) =>
 export const scanText = ({ begunAt, ticket }, unit) =>
   `${clockText(begunAt)} · ${heldText(ticket, unit)}`;
 
-/** Return a time of day, of another day its date too. */
-export function clockText(milliseconds, now = Date.now()) {
-  const date = new Date(milliseconds);
-  const isToday = date.toDateString() === new Date(now).toDateString();
-  return isToday ? date.toLocaleTimeString(LOCALE) : timeText(milliseconds);
-}
-
 /** Return how a claim has ended. @param {any} operation @param {any} [record] the ticket */
 export function endVerdict(operation, record) {
   const { state, code = "", amount, key, isCancelled } = operation;
@@ -201,7 +195,7 @@ export function usedVerdict({ record, operation, row, count = 2 }, now = Date.no
   const admittedAt = admittedAtOf(record ?? {}) || (row?.letter === "a" && row.at);
   if (isOurs && operation.isCancelled) return tooLate;
   if (undoneAt && !isCollected(record) && !admittedAt) {
-    const time = clockText(undoneAt, now);
+    const time = clockText(undoneAt);
     const title = gettext("Not let in after all, {time}", { time });
     return refused(title, gettext("Ask for the new code."));
   }
@@ -212,7 +206,7 @@ export function usedVerdict({ record, operation, row, count = 2 }, now = Date.no
   if ((isOurs && operation.kind === "takeBack") || row?.letter === "b")
     return refused(gettext("Taken back by the organiser"));
   if (!isOurs) return refused(gettext("Already claimed elsewhere"), ASK_FOR_CODE);
-  const time = clockText(operation.endedAt, now);
+  const time = clockText(operation.endedAt);
   return refused(gettext("Already claimed here, {time}", { time }), ASK_FOR_CODE);
 }
 
@@ -228,7 +222,7 @@ function letInText(at, { amount = 1 }, now) {
   const text =
     now - at < MINUTE_MS
       ? gettext("Let in once, {seconds} s ago.", { seconds })
-      : gettext("Let in once, {time}.", { time: clockText(at, now) });
+      : gettext("Let in once, {time}.", { time: clockText(at) });
   return `${text} ${guests}`;
 }
 

@@ -1,7 +1,6 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
 import { gettext, ngettext } from "../../format/gettext.js";
-import { waitText } from "../../texts.js";
 import { makeMark, nameOf } from "../../ui/card.js";
 import {
   byId,
@@ -13,8 +12,9 @@ import {
   pause,
 } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
-import { openDialog, sayError, showMissing } from "../../ui/forms.js";
+import { openDialog, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith } from "../../wallet/records.js";
+import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { listButtons } from "../wallet/door_lists.js";
 import { CANCELLED, countText, makeJudge, scanText } from "./judge.js";
@@ -24,33 +24,20 @@ import { makeDoor } from "./screen.js";
 /** So long a ticket has the screen at least, when the next one is there already. */
 const HOLD_MS = 300;
 
-const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
-
-const itemId = itemIdOf();
-const opened = await openWallet(() => {});
-if (opened) await begin(opened);
-byId("main").dataset.ready = "";
-window.addEventListener("hashchange", () => itemIdOf() && location.reload());
-
-/** Get the door of the deed ready that the address names, or ask which one. */
-async function begin({ wallet, store, api }) {
-  if (!itemId) return offer(store);
-  const item = await wallet.item(itemId).catch((error) => {
-    showMissing([waitText(error, gettext("Reload this page to try again."))]);
-    window.addEventListener("online", () => location.reload());
-  });
-  if (!item) return;
+/** Get the door of a deed ready. */
+async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
-  byId("ready-mark").append(makeMark(itemId));
-  byId("list-link").setAttribute("href", `/wallet#${itemId}`);
-  byId("elsewhere").addEventListener("click", () => showAddress(api).catch(sayError));
-  byId("lists").append(...listButtons(itemId, { wallet, store, api }));
-  await work(item, { wallet, store });
+  byId("ready-mark").append(makeMark(item.id));
+  byId("list-link").setAttribute("href", `/wallet#${item.id}`);
+  const elsewhere = byId("elsewhere");
+  elsewhere.addEventListener("click", () => showAddress(tools.api).catch(sayError));
+  byId("lists").append(...listButtons(item.id, tools));
+  await work(item, tools);
   byId("ready").hidden = false;
 }
 
 async function work(item, { wallet, store }) {
-  const count = await makeCount(store, item.unit);
+  const count = await makeCount(store, item);
   let turn = Promise.resolve();
   const inTurn = (act) => (turn = turn.then(act).catch(sayError));
   const tell = (operation) => inTurn(() => showLate(operation));
@@ -150,7 +137,7 @@ function scanRow(scan, unit, cancel) {
 /**
  * Return what counts a ticket by its claim, once, beside those that were let in before.
  */
-async function makeCount(store, unit) {
+async function makeCount(store, { id: itemId, unit }) {
   const all = await recordsWith(store, "outputs", { itemId, state: "held" });
   const before = all.filter(isCollected);
   const tickets = new Map(before.map((ticket) => [ticket.operation, ticket]));
@@ -164,25 +151,16 @@ async function makeCount(store, unit) {
 }
 
 /**
- * Offer the deeds that this wallet has minted, and those of which it has let in
+ * Return the deeds that this wallet has minted, and those of which it has let in
  * tickets.
  */
-async function offer(store) {
+function choices(store) {
   const held = { state: "held" };
-  const found = await store.read(
-    { items: "all", outputs: held },
-    ({ items, outputs }) => {
-      const letIn = outputs.list(held).filter(isCollected);
-      const ids = new Set(letIn.map((ticket) => ticket.itemId));
-      return items.list().filter(({ id, isMinted }) => isMinted || ids.has(id));
-    },
-  );
-  byId("choose").hidden = false;
-  byId("choose-none").hidden = found.length > 0;
-  for (const item of found) {
-    const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
-    byId("choose-list").append(make("li", {}, link, " ", makeMark(item.id)));
-  }
+  return store.read({ items: "all", outputs: held }, ({ items, outputs }) => {
+    const letIn = outputs.list(held).filter(isCollected);
+    const ids = new Set(letIn.map((ticket) => ticket.itemId));
+    return items.list().filter(({ id, isMinted }) => isMinted || ids.has(id));
+  });
 }
 
 /** Show the address of this door as a code. It holds no secret. */
@@ -199,3 +177,5 @@ async function showAddress(api) {
     opener: byId("elsewhere"),
   });
 }
+
+await openOneDeed(await openWallet(() => {}), { begin, choices });

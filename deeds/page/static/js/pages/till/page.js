@@ -3,59 +3,34 @@
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
-import { offerStateText, textFor, waitText } from "../../texts.js";
+import { offerStateText, textFor } from "../../texts.js";
 import { readAmountOf } from "../../ui/amount_field.js";
 import { makeMark, nameOf } from "../../ui/card.js";
 import { byId, listInPieces, make, makeButton, put } from "../../ui/dom.js";
-import {
-  clearWhenTyped,
-  FieldError,
-  onSubmit,
-  showError,
-  showMissing,
-} from "../../ui/forms.js";
+import { clearWhenTyped, FieldError, onSubmit, showError } from "../../ui/forms.js";
 import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
 import { receiptText } from "../offer/receipt.js";
+import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
 import { paymentsOf, sumText } from "./payments.js";
 import { makeRequest } from "./request.js";
 
-const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
-
 const field = byId("amount", HTMLInputElement);
-const opened = await openWallet(makeTeller());
-if (opened) await begin(opened);
-byId("main").dataset.ready = "";
-if (!byId("till").hidden) field.focus();
-window.addEventListener("hashchange", () => itemIdOf() && location.reload());
 
-/** Get the till of the deed ready that the address names, or ask which one. */
-async function begin(/** @type {import("../open_wallet.js").Opened} */ tools) {
-  const itemId = itemIdOf();
-  if (!itemId) return choose(tools.store);
-  const item = await tools.wallet.item(itemId).catch((error) => {
-    showMissing([waitText(error, gettext("Reload this page to try again."))]);
-    window.addEventListener("online", () => location.reload());
-  });
-  if (!item) return;
+/** Get the till of a deed ready. */
+async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const name = make("strong", { dir: "auto" }, nameOf(item));
-  byId("lead").replaceChildren(name, " ", makeMark(itemId));
-  byId("deed").setAttribute("href", `/wallet#${itemId}`);
+  byId("lead").replaceChildren(name, " ", makeMark(item.id));
+  byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
   await work(item, tools);
 }
 
-/** Offer the deeds that this browser knows from more than a look. */
-async function choose(store) {
+/** Return the deeds that this browser knows from more than a look. */
+async function choices(store) {
   const all = await store.read(SUMMARIES_WANTED, summariesOf);
-  const found = all.filter(({ item }) => item);
-  byId("choose").hidden = false;
-  byId("choose-none").hidden = found.length > 0;
-  for (const { itemId, item } of found) {
-    const link = make("a", { href: `#${itemId}`, dir: "auto" }, nameOf(item));
-    byId("choose-list").append(make("li", {}, link, " ", makeMark(itemId)));
-  }
+  return all.flatMap(({ item }) => item ?? []);
 }
 
 async function work(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
@@ -137,3 +112,6 @@ function askText(typed, unit) {
     return gettext("Ask");
   }
 }
+
+await openOneDeed(await openWallet(makeTeller()), { begin, choices });
+field.focus();

@@ -1,7 +1,7 @@
 // The list of a deed's door on its way from one browser to another, as a file or as
 // codes that an open door scans. It holds no secret.
 
-import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { gettext, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../ui/card.js";
 import { download, find, make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField, openDialog, sayError } from "../../ui/forms.js";
@@ -9,6 +9,7 @@ import { codeImage } from "../../ui/link_view.js";
 import { partsOfList } from "../../wallet/door_list.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
 import { fileName } from "./link_export.js";
+import { oneAfterTheOther } from "./show_code.js";
 
 /** What a phone reads off another one's screen with ease, in characters. */
 const CODE_LENGTH_MAX = 600;
@@ -39,17 +40,11 @@ async function handOver(itemId, { wallet, store, api }, opener) {
   const parts = partsOfList(text, CODE_LENGTH_MAX);
   const name = fileName([], gettext("{name} door list", { name: nameOf(item) }));
   const place = make("div", { class: "qr" });
-  const step = make("span", { class: "faint", role: "status" });
-  let count = 0;
-  const showNext = async () => {
-    const [svg] = await api.qr([parts[count % parts.length]]);
-    count = (count % parts.length) + 1;
+  const show = async (part) => {
+    const [svg] = await api.qr([part]);
     place.replaceChildren(codeImage(svg, gettext("QR code of the list")));
-    const values = { count: formatAmount(count), total: formatAmount(parts.length) };
-    if (parts.length > 1) step.textContent = gettext("Code {count} of {total}", values);
   };
   const save = () => download(text, "text/plain", `${name}.txt`);
-  const next = makeButton(gettext("Next"), () => showNext().catch(sayError));
   openDialog({
     title: gettext("Hand over the list"),
     content: [
@@ -67,12 +62,10 @@ async function handOver(itemId, { wallet, store, api }, opener) {
         gettext("The file holds all of it. Or let another open door scan each code:"),
       ),
       place,
-      step,
     ],
-    actions: parts.length > 1 ? [next] : [],
+    actions: oneAfterTheOther(parts, (part) => show(part).catch(sayError)),
     opener,
   });
-  await showNext();
 }
 
 function askForList(itemId, { wallet }, opener) {

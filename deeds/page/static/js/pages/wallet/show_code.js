@@ -1,7 +1,7 @@
 // Shows the codes of what is held to a door, which claims them. Nothing is sent, moved
 // or handed out for that, so that it works without a network.
 
-import { gettext } from "../../format/gettext.js";
+import { formatAmount, gettext } from "../../format/gettext.js";
 import { heldText, waitText } from "../../texts.js";
 import { keepAwake } from "../../ui/awake.js";
 import { nameOf } from "../../ui/card.js";
@@ -18,27 +18,35 @@ export async function openCodes(itemId, opener, tools) {
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
   const view = copyTemplate("code-template");
-  const step = make("span", { class: "faint" });
-  let count = 0;
-  const showNext = () => {
-    const place = count % parts.length;
-    count = place + 1;
-    find(view, ".code-about").textContent = heldText(parts[place], unit);
-    find(view, ".code-frame").replaceChildren(codeOf(parts[place], { ...tools, unit }));
-    step.textContent = gettext("{number} of {total}", {
-      number: count,
-      total: parts.length,
-    });
+  const show = (part) => {
+    find(view, ".code-about").textContent = heldText(part, unit);
+    find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
   };
-  showNext();
   openDialog({
     title: nameOf(item),
     content: [view],
-    actions: parts.length > 1 ? [makeButton(gettext("Next"), showNext), step] : [],
+    actions: oneAfterTheOther(parts, show),
     kind: "code-sheet",
     onClose: keepAwake(),
     opener,
   });
+}
+
+/** Show the first of these; return the button to the next, and how far it is. */
+export function oneAfterTheOther(all, show) {
+  const step = make("span", { class: "faint", role: "status" });
+  let place = 0;
+  const draw = () => {
+    const [number, total] = [place + 1, all.length].map(formatAmount);
+    step.textContent = gettext("{number} of {total}", { number, total });
+    show(all[place]);
+  };
+  const showNext = () => {
+    place = (place + 1) % all.length;
+    draw();
+  };
+  draw();
+  return all.length > 1 ? [makeButton(gettext("Next"), showNext), step] : [];
 }
 
 /** Return the place of a code, which comes from the store; without one its link. */

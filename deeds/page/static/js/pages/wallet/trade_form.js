@@ -11,7 +11,6 @@ import {
   ask,
   FieldError,
   makeField,
-  onSubmit,
   openDialog,
   say,
   sayError,
@@ -48,12 +47,22 @@ export async function askToTrade(
     .sort(byName)
     .map((item) => make("li", {}, itemButton(item, goOn)));
   const list = make("ul", { class: "rows plain" }, ...rows);
+  const { element, field } = makeField(gettext("Or paste a link to it"), {
+    dir: "ltr",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  const read = async (text) => goOn(await lookUp(text, holding.itemId, tools));
   const name = quoted(nameOf(holding.item));
-  const { close } = openDialog({
+  const { close } = ask({
     title: gettext("What do you want for {name}?", { name }),
-    content: [...(rows.length ? [list] : []), linkForm(holding.itemId, tools, goOn)],
-    closeText: gettext("Cancel"),
+    content: [...(rows.length ? [list] : []), element, scanWay(read)],
+    yes: gettext("Continue"),
     opener,
+    act: () =>
+      read(field.value).catch((error) => {
+        throw new FieldError(field, textFor(error));
+      }),
   });
 }
 
@@ -65,33 +74,14 @@ const itemButton = (item, goOn) =>
     makeMark(item.id),
   );
 
-/** Return the form that takes the link of a deed, typed, pasted or scanned. */
-function linkForm(givenId, tools, goOn) {
-  const { element, field } = makeField(gettext("Or paste a link to it"), {
-    dir: "ltr",
-    spellcheck: "false",
-    autocomplete: "off",
-  });
-  const yes = make(
-    "button",
-    { class: "button quiet", type: "submit" },
-    gettext("Continue"),
-  );
-  const read = async (text) => goOn(await lookUp(text, givenId, tools));
-  const refuse = (error) => new FieldError(field, textFor(error)).show();
+/** Return the way to scan what could be typed, hidden where there is no camera. */
+function scanWay(read) {
   const scan = makeButton(gettext("Scan a QR code"), () =>
     scanFor((text) => read(text).catch(sayError), scan),
   );
   scan.hidden = true;
   whyNoScan().then((why) => (scan.hidden = Boolean(why)));
-  const form = make(
-    "form",
-    { class: "stack", novalidate: true },
-    element,
-    make("p", { class: "actions" }, yes, scan),
-  );
-  onSubmit(form, yes, () => read(field.value).catch(refuse));
-  return form;
+  return make("p", { class: "actions" }, scan);
 }
 
 /** Show what the camera sees until a text was taken. */
