@@ -79,33 +79,6 @@ def test_a_query_loads_what_it_names_alone(one, wanted, fields, keys):
     assert one.evaluate(KEYS_IN, [wanted, fields]) == keys
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_an_earlier_version_keeps_everything(visitor, version):
-    page = visitor.go(STORELESS)
-    held = {"key": "x.held", "itemId": "x", "state": "held", "createdAt": 5}
-    back = held | {"key": "x.back", "state": "leaving", "before": "given"}
-    shown = [held | {"key": f"x.shown{place}"} for place in (1, 2)]
-    seen = held | {"key": "x.y", "state": "offered"}
-    claiming = held | {"key": "x.z", "state": "leaving", "before": "offered"}
-    old = {
-        "outputs": [back, held, *shown, seen, claiming],
-        "operations": [{"key": "m", "kind": "mint", "itemId": "x", "outputs": shown}],
-        "items": [{"key": "x", "id": "x", "total": 5}],
-    }
-    page.evaluate("given => inBrowser.makeEarlier(given)", [version, old])
-
-    assert page.evaluate(OPEN) == "open"
-
-    if version == 1:
-        # What a mint showed may have been handed out.
-        back = back | {"givenAt": 5}
-        shown = [each | {"state": "given", "givenAt": 5} for each in shown]
-    named = [seen | {"state": "seen"}, claiming | {"before": "seen"}]
-    assert page.evaluate(READ) == old | {"outputs": [back, held, *shown, *named]}
-    for query in [{"itemId": "x", "state": "seen"}, {"state": "seen"}]:
-        assert page.evaluate(KEYS_IN, [query, query]) == ["x.y"]
-
-
 def test_an_update_that_fails_half_way_leaves_nothing(one):
     one.evaluate(UPDATE, {"items": [{"key": "before"}]})
 

@@ -179,23 +179,6 @@ const inBrowser = {
     return this.store.read({ outputs: wanted }, keys).catch(({ message }) => message);
   },
 
-  /** Make the database of an earlier version, with these records. */
-  makeEarlier([version, records]) {
-    return new Promise((resolve) => {
-      const opening = indexedDB.open("deeds", version);
-      opening.onupgradeneeded = () => {
-        for (const [kind, all] of Object.entries(records)) {
-          const made = opening.result.createObjectStore(kind, { keyPath: "key" });
-          for (const record of all) made.put(record);
-        }
-      };
-      opening.onsuccess = () => {
-        opening.result.close();
-        resolve();
-      };
-    });
-  },
-
   /** Put records, and return the result; or the name and code of the error. */
   update(changes) {
     const nothing = { outputs: [], operations: [], items: [] };

@@ -9,13 +9,11 @@ import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_outp
 import { isItem as isItemOfService, isOfferId } from "./api.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
 import { OUTPUT_STATES, REST_STATES } from "./merging.js";
-import { fromVersion, hasFields, itemIdOf, keyOf } from "./records.js";
+import { hasFields, itemIdOf, keyOf } from "./records.js";
 import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 4;
-/** From this one on a file has a checksum and seeds. */
-const CHECKED_VERSION = 4;
 // OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within
 // bounds: less is no protection, more would only hang the page.
 const ITERATIONS = 600_000;
@@ -35,17 +33,9 @@ const DAMAGED = gettext(
 );
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The passphrase does not open the file; or, of an older one, it was changed. */
+/** The passphrase does not open the file. */
 export class WrongPassphraseError extends Error {
   name = "WrongPassphraseError";
-
-  constructor(isChecked) {
-    super(
-      isChecked
-        ? gettext("The passphrase does not open this file.")
-        : gettext("The passphrase is wrong, or the file was changed."),
-    );
-  }
 }
 
 /** The text is no file of a wallet. */
@@ -103,18 +93,16 @@ async function checksumOf(file) {
  */
 export async function importWallet(text, passphrase) {
   const { head, salt, iv, data } = await readFile(text);
-  const isChecked = head.version >= CHECKED_VERSION;
   const key = await deriveKey(passphrase, salt, head.kdf.iterations);
   const opened = await crypto.subtle
     .decrypt(parameters(head, iv), key, data)
     .catch(() => {
-      throw new WrongPassphraseError(isChecked);
+      throw new WrongPassphraseError(
+        gettext("The passphrase does not open this file."),
+      );
     });
   try {
-    const records = JSON.parse(new TextDecoder().decode(opened));
-    const outputs = fromVersion(head.version, records.outputs, records.operations);
-    const older = isChecked ? {} : { seeds: [], numbers: [] };
-    return readRecords({ ...records, ...older, outputs });
+    return readRecords(JSON.parse(new TextDecoder().decode(opened)));
   } catch {
     throw new NotAWalletFileError(
       gettext("The file opens, but what it holds is no wallet."),
@@ -137,9 +125,8 @@ async function readFile(text) {
       gettext("This file was made by a newer page. Use that to read it."),
     );
   }
-  const isWhole = head.format === FORMAT && [1, 2, 3, VERSION].includes(head.version);
-  const isChecked = head.version >= CHECKED_VERSION;
-  if (!isWhole || (isChecked && checksum !== (await checksumOf(file))))
+  const isKnownForm = head.format === FORMAT && head.version === VERSION;
+  if (!isKnownForm || checksum !== (await checksumOf(file)))
     throw new NotAWalletFileError(DAMAGED);
   const [kdf, cipher] = [head.kdf ?? {}, head.cipher ?? {}];
   const { iterations } = kdf;
@@ -210,7 +197,6 @@ export function readRecords({ outputs, operations, items, seeds, numbers }) {
   return { outputs, operations, items, seeds, numbers };
 }
 
-/** An older file has none. */
 function areSeeds(seeds) {
   const isRight = ({ key, isOwn, createdAt }) =>
     isSeed(key) && [undefined, true].includes(isOwn) && areTimes(createdAt);
@@ -246,7 +232,7 @@ function isOutput(output, begun) {
   );
 }
 
-/** What is there besides, which older pages did not write. */
+/** What is there besides of a link. */
 function isLink(output) {
   const { givenAt = 0, collectedAt = 0, foundAt = 0, shownAt = 0, note = "" } = output;
   const { admittedAt = 0, undoneAt = 0, number, of, each, mayBeGiven } = output;

@@ -131,25 +131,8 @@ export function existing(record) {
 }
 
 /**
- * Return the outputs of a store or file of any version (1 to 3) as this one keeps them:
- * what was only seen in a link was called offered, and the first one did not know what
- * was handed out.
- * @param {OutputRecord[]} outputs
- * @param {OperationRecord[]} operations
- */
-export function fromVersion(version, outputs, operations) {
-  if (version > 2) return outputs;
-  const seen = (state) => (state === "offered" ? "seen" : state);
-  const renamed = outputs.map(({ state, before, ...output }) => {
-    return { ...output, state: seen(state), ...(before && { before: seen(before) }) };
-  });
-  return version === 1 ? withGivenAt(renamed, operations) : renamed;
-}
-
-/**
- * Return outputs with `givenAt` where that is not known to be false: the first release
- * did not write it, and another browser may have handed out links since it wrote its
- * file. Links are what has a number, and what a mint of several outputs made: its page
+ * Return outputs with `givenAt` where that is not known to be false: another browser may
+ * have handed out links since it wrote its file. Links are what has a number, and what a mint of several outputs made: its page
  * showed them all at once.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations

@@ -7,7 +7,7 @@
 // plain function.
 
 import { gettext } from "../format/gettext.js";
-import { fromVersion, KINDS, load, WalletError } from "./records.js";
+import { KINDS, load, WalletError } from "./records.js";
 import { newSeed } from "./seeds.js";
 
 const NAME = "deeds";
@@ -133,11 +133,7 @@ function openDatabase() {
   return new Promise((resolve, reject) => {
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
-    request.onupgradeneeded = ({ oldVersion }) => {
-      // The transaction of the upgrade is there for as long as this runs.
-      const transaction = /** @type {IDBTransaction} */ (request.transaction);
-      upgrade(request.result, transaction, oldVersion).catch(() => transaction.abort());
-    };
+    request.onupgradeneeded = () => create(request.result);
     let isBlocked = false;
     request.onerror = () => reject(request.error);
     request.onblocked = () => {
@@ -154,25 +150,14 @@ function openDatabase() {
   });
 }
 
-/** Create what an older page's store lacks; of its records each is kept. */
-async function upgrade(database, transaction, oldVersion) {
-  const known = [...database.objectStoreNames];
+function create(/** @type {IDBDatabase} */ database) {
   for (const kind of KINDS) {
-    if (!known.includes(kind)) database.createObjectStore(kind, { keyPath: "key" });
+    const records = database.createObjectStore(kind, { keyPath: "key" });
+    const indexes = INDEXED_KINDS.includes(kind) ? INDEXES : {};
+    for (const [name, fields] of Object.entries(indexes))
+      records.createIndex(name, fields);
+    if (kind === "seeds") records.put(newSeed());
   }
-  if (!known.includes("seeds")) transaction.objectStore("seeds").put(newSeed());
-  for (const kind of INDEXED_KINDS) {
-    const records = transaction.objectStore(kind);
-    for (const [name, fields] of Object.entries(INDEXES)) {
-      if (!records.indexNames.contains(name)) records.createIndex(name, fields);
-    }
-  }
-  const [outputs, operations] = await Promise.all(
-    INDEXED_KINDS.map((kind) => ask(transaction, kind, "all")),
-  );
-  const records = transaction.objectStore("outputs");
-  for (const output of fromVersion(oldVersion, outputs, operations))
-    records.put(output);
 }
 
 function transact(database, mode, wanted, apply) {
