@@ -67,6 +67,7 @@ def test_by_the_keyboard_alone_only_create_mints(form, visitor):
     tab_to(form, "Name")
     form.keyboard.type("A ticket")
     form.keyboard.press("Enter")
+    expect_text(form, "#total", "1 link, 1 unit")
     tab_to(form, "How many links?")
     form.keyboard.type("3")
     form.keyboard.press("Enter")

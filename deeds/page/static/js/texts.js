@@ -281,10 +281,9 @@ export function offerText({ give = null, want = null, state = "open" }, itemOf) 
   return gettext("You give {given} and get {wanted}", values);
 }
 
-/** Return what has become of an offer of ours. */
+/** Return what has become of an offer of ours that nobody has taken. */
 export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
-  if (state === "done") return isAsk ? gettext("Paid.") : gettext("Traded.");
   if (state === "refused") return ENDINGS[code] ?? refusalText({ code, kind });
   const until = { time: clockText(expiresAt) };
   return isAsk

@@ -38,8 +38,6 @@ test("each end of an offer is told apart", () => {
   const ends = [
     { kind: "ask", state: "open", expiresAt: 0 },
     { kind: "trade", state: "open", expiresAt: 0 },
-    { kind: "ask", state: "done" },
-    { kind: "trade", state: "done" },
     ...["offer_expired", "offer_void", "offer_withdrawn", "used_secret"].map((code) => {
       return { kind: "trade", state: "refused", code };
     }),

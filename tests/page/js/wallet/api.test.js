@@ -97,13 +97,6 @@ test("an item is read", async () => {
   assert.equal(asked[0][0], "/v1/item/deed_x");
 });
 
-test("an item's unit is what its description says", async () => {
-  const metadata = JSON.stringify({ description: "Unit: seat/seats" });
-  const { api } = apiAnswering(json({ id: "deed_x", total: 5, metadata }));
-
-  assert.equal((await api.item("deed_x")).unit, "seat/seats");
-});
-
 test("QR codes are asked by POST", async () => {
   const codes = ["<svg a/>", "<svg b/>"];
   const { api, asked } = apiAnswering(json({ codes }));

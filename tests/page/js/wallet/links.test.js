@@ -334,8 +334,7 @@ for (const isKnownFirst of [true, false]) {
   test(`a link's word for a unit is kept, and no other replaces it: ${isKnownFirst}`, async () => {
     const { service, store, itemId } = await minted({ count: 2, each: 1 });
     const [one, other] = outputsIn(store);
-    const item = async () => ({ id: itemId, total: 2, metadata: null });
-    const taker = walletOn(service, undefined, { ...service.api(), item });
+    const taker = walletOn(service);
 
     if (isKnownFirst) await taker.item(itemId);
     await taker.claim(one, { unit: " a ticket\n" });

@@ -242,6 +242,15 @@ test("what a deed is can be shown where there is no room to keep it", async () =
   );
 });
 
+test("a deed knows best what its unit is called", async () => {
+  const metadata = JSON.stringify({ description: "Unit: seat/seats" });
+  const item = async () => ({ id: "deed_1", total: 1, metadata, unit: "chair" });
+
+  const { unit } = await walletOn(null, memoryStore(), { item }).item("deed_1");
+
+  assert.equal(unit, "seat/seats");
+});
+
 /** Return how many deeds came in after the last backup, and how much has changed. */
 async function behind(wallet) {
   const { newCount, changesCount } = await wallet.backup.status();

@@ -94,10 +94,10 @@ export const whenText = (/** @type {About} */ { clock }) =>
   clock.date ? clockText(clock.date, "full") : "";
 
 /** Return until when a deed is good for something, or when that has ended. */
-export function untilText(/** @type {About} */ about) {
+export function untilText(/** @type {About} */ about, now = Date.now()) {
   if (!about.validUntil) return "";
   const date = clockText(about.clock.validUntil, "medium");
-  return isExpired(about)
+  return isExpired(about, now)
     ? gettext("Expired on {date}", { date })
     : gettext("Valid until {date}", { date });
 }

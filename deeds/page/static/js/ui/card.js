@@ -47,7 +47,7 @@ export function fillCard(card, item, options = {}) {
   const total = item?.total ?? amount ?? 0;
   foldLong(card, nameOf(item), about.text);
   place(card, "name").textContent = nameOf(item);
-  place(card, "units").textContent = unitsText(amount ?? total, unit || about.unit);
+  place(card, "units").textContent = unitsText(amount ?? total, about.unit || unit);
   place(card, "of").textContent =
     amount === undefined
       ? ` ${gettext("in all")}`

@@ -2,7 +2,6 @@
 // NoAnswerError. An answer of 200 must have the service's form: a hotel's login page
 // answers 200 too.
 
-import { aboutOf } from "../format/about.js";
 import { isAmount } from "../format/amounts.js";
 
 const TIMEOUT_MS = 30_000;
@@ -73,12 +72,9 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
     },
     complete: (id, body, key) =>
       post(`/v1/offers/${id}/complete`, body, isSuccess, key),
-    /** Return an item, with the word for its unit if its description says one. */
-    async item(id) {
+    item(id) {
       const isRight = (item) => item?.id === id && isItem(item);
-      const item = await get(`/v1/item/${encodeURIComponent(id)}`, isRight);
-      const { unit } = aboutOf(item);
-      return unit ? { ...item, unit } : item;
+      return get(`/v1/item/${encodeURIComponent(id)}`, isRight);
     },
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
     async qr(texts) {

@@ -287,11 +287,11 @@ export class Draft {
   }
 
   /**
-   * Put an item, with what a wallet knows of it besides. What a unit is called, the deed
-   * says itself where nobody else did.
+   * Put an item, with what a wallet knows of it besides. What a unit is called, nobody
+   * knows better than the deed itself.
    */
   putItem(item) {
-    const unit = item.unit ?? (aboutOf(item).unit || undefined);
+    const unit = aboutOf(item).unit || item.unit;
     return this.put("items", { ...item, unit, key: item.id });
   }
 

@@ -1,7 +1,7 @@
 // What the door says of a code that it is shown, and of an answer that comes later.
 // Nothing is valid before the service has said so.
 
-import { aboutOf, isExpired, metadataOf } from "../../format/about.js";
+import { aboutOf, isExpired, metadataOf, untilText } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
@@ -12,7 +12,6 @@ import {
   quoted,
   refusalText,
   textFor,
-  timeText,
   waitText,
 } from "../../texts.js";
 import { pause } from "../../ui/dom.js";
@@ -76,10 +75,7 @@ export function makeJudge(parts) {
 
   /** Return the first word on a ticket, which may be the last. */
   async function judgeTicket(output) {
-    if (isExpired(about, now())) {
-      const time = timeText(about.validUntil);
-      return refused(gettext("Expired on {time}", { time }));
-    }
+    if (isExpired(about, now())) return refused(untilText(about, now()));
     const row = await wallet.listed(output);
     const late = waiting(gettext("No answer yet"), WAITING);
     const claiming = claim(output, row);

@@ -215,7 +215,7 @@ function checkUntil(field, { date, validUntil }) {
 }
 
 /** Return how much so many links hold together. @returns {Sum} */
-export function sumOfLinks(
+function sumOfLinks(
   /** @type {import("../../wallet/links.js").Links} */ links,
   unit,
 ) {

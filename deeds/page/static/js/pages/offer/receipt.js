@@ -7,7 +7,7 @@ import { clockText } from "../../texts.js";
 const SIGNS_COUNT = 4;
 
 /** Return four signs of an offer, such as "7K2M"; its id is random to its end. */
-export const signsOf = (offerId) => offerId.slice(-SIGNS_COUNT).toUpperCase();
+const signsOf = (offerId) => offerId.slice(-SIGNS_COUNT).toUpperCase();
 
 /** Return for example "Paid ✓ 7K2M 14:05". */
 export function receiptText({ offerId = "", endedAt = NaN }, isTrade = false) {

@@ -78,7 +78,8 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   async function checkRound() {
     const { operation, problem } = await wallet.finish(shown.key);
-    if (!screen.isAt("open")) return;
+    // That it was paid is drawn.
+    if (!screen.isAt("open") || operation.state === "done") return;
     const more = gettext(
       "It can be paid all the same. You see that once you are back online.",
     );

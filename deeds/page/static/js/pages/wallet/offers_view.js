@@ -130,7 +130,7 @@ async function offerView(offer, tools) {
   return { element, draw };
 }
 
-export function sideCards({ give, want }, { wallet }) {
+function sideCards({ give, want }, { wallet }) {
   const cardOf = async ({ itemId, amount }) => {
     const item = await wallet.item(itemId).catch(() => null);
     return makeCard(item, { itemId, amount, pictures: "ask" });
