@@ -113,6 +113,7 @@ def test_what_is_wanted_is_named_by_the_code_on_its_page(visitor):
 
     page.evaluate(SEE, f"{visitor.origin}/item/{drink}")
 
+    expect(page.locator("video")).to_have_count(0)
     offer = page.get_by_role("dialog", name="Your offer")
     expect_shown(offer, "You give 1 unit of “A ticket” and get 1 unit of “A drink”.")
 

@@ -3,7 +3,8 @@
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
 import { byId, copyText } from "../../ui/dom.js";
-import { startScan, whyNoScan } from "../../ui/scan.js";
+import { whyNoScan } from "../../ui/scan.js";
+import { openScanner } from "../../ui/scan_dialog.js";
 import { say, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 import { makeClaimList, makeClaims } from "./claims.js";
@@ -102,25 +103,17 @@ window.addEventListener("hashchange", showAddress);
 if (opened) showAddress();
 
 async function readyToScan() {
-  const [start, dialog] = [byId("scan-start"), byId("scan", HTMLDialogElement)];
+  const start = byId("scan-start");
   const why = await whyNoScan();
   start.hidden = Boolean(why);
   byId("no-scan").textContent = why;
-  const onEnd = (problem) => {
-    dialog.close();
-    if (problem) say(problem);
-  };
-  const onText = async (text) => {
+  const onText = async (text, close) => {
     const found = await read(text);
     if (!found.links.length) return say(gettext("This is not a claim link."));
-    dialog.close();
+    close();
     show(found);
   };
-  start.addEventListener("click", () => {
-    dialog.showModal();
-    const end = startScan(byId("scan-video", HTMLVideoElement), onText, onEnd);
-    dialog.addEventListener("close", end, { once: true });
-  });
+  start.addEventListener("click", () => openScanner(onText, start));
 }
 
 /**

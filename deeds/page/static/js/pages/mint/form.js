@@ -215,10 +215,7 @@ function checkUntil(field, { date, validUntil }) {
 }
 
 /** Return how much so many links hold together. @returns {Sum} */
-function sumOfLinks(
-  /** @type {import("../../wallet/links.js").Links} */ links,
-  unit,
-) {
+function sumOfLinks(/** @type {import("../../wallet/links.js").Links} */ links, unit) {
   const { count, each } = checkLinks(links);
   const total = count * each;
   const values = { ...wordsOf(count, each, unit), total: formatAmount(total) };

@@ -7,16 +7,10 @@ import { offerText, quoted, textFor } from "../../texts.js";
 import { readAmount, readAmountOf } from "../../ui/amount_field.js";
 import { makeCard, makeMark, nameOf } from "../../ui/card.js";
 import { make, makeButton, put } from "../../ui/dom.js";
-import {
-  ask,
-  FieldError,
-  makeField,
-  openDialog,
-  say,
-  sayError,
-} from "../../ui/forms.js";
+import { ask, FieldError, makeField, sayError } from "../../ui/forms.js";
 import { findOrigins } from "../../ui/origin.js";
-import { startScan, whyNoScan } from "../../ui/scan.js";
+import { whyNoScan } from "../../ui/scan.js";
+import { openScanner } from "../../ui/scan_dialog.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
 import { tooMuchText } from "./deed_forms.js";
@@ -52,17 +46,19 @@ export async function askToTrade(
     spellcheck: "false",
     autocomplete: "off",
   });
-  const read = async (text) => goOn(await lookUp(text, holding.itemId, tools));
+  const find = (text) => lookUp(text, holding.itemId, tools);
   const name = quoted(nameOf(holding.item));
   const { close } = ask({
     title: gettext("What do you want for {name}?", { name }),
-    content: [...(rows.length ? [list] : []), element, scanWay(read)],
+    content: [...(rows.length ? [list] : []), element, scanWay(find, goOn)],
     yes: gettext("Continue"),
     opener,
-    act: () =>
-      read(field.value).catch((error) => {
+    act: async () => {
+      const item = await find(field.value).catch((error) => {
         throw new FieldError(field, textFor(error));
-      }),
+      });
+      goOn(item);
+    },
   });
 }
 
@@ -75,35 +71,18 @@ const itemButton = (item, goOn) =>
   );
 
 /** Return the way to scan what could be typed, hidden where there is no camera. */
-function scanWay(read) {
+function scanWay(find, goOn) {
+  const onText = async (text, close) => {
+    const item = await find(text);
+    close();
+    goOn(item);
+  };
   const scan = makeButton(gettext("Scan a QR code"), () =>
-    scanFor((text) => read(text).catch(sayError), scan),
+    openScanner((text, close) => onText(text, close).catch(sayError), scan),
   );
   scan.hidden = true;
   whyNoScan().then((why) => (scan.hidden = Boolean(why)));
   return make("p", { class: "actions" }, scan);
-}
-
-/** Show what the camera sees until a text was taken. */
-function scanFor(onText, opener) {
-  const video = make("video", {
-    muted: true,
-    playsinline: true,
-    "aria-label": gettext("What the camera sees"),
-  });
-  const end = (problem) => {
-    close();
-    if (problem) say(problem);
-  };
-  const { close } = openDialog({
-    title: gettext("Scan a QR code"),
-    content: [video],
-    closeText: gettext("Stop"),
-    kind: "scan",
-    onClose: () => stop(),
-    opener,
-  });
-  const stop = startScan(video, onText, end);
 }
 
 /** Return the item that a text names. No other host is asked, and no secret is sent. */

@@ -1,0 +1,33 @@
+// The dialog that reads a code with the camera.
+
+import { gettext } from "../format/gettext.js";
+import { make } from "./dom.js";
+import { openDialog, say } from "./forms.js";
+import { startScan } from "./scan.js";
+
+/**
+ * Show what the camera sees. `onText` gets each text, and what closes the dialog once
+ * one was taken.
+ * @param {(text: string, close: () => void) => unknown} onText
+ * @param {HTMLElement} opener has the focus afterwards
+ */
+export function openScanner(onText, opener) {
+  const video = make("video", {
+    muted: true,
+    playsinline: true,
+    "aria-label": gettext("What the camera sees"),
+  });
+  const { close } = openDialog({
+    title: gettext("Scan a QR code"),
+    content: [video],
+    closeText: gettext("Stop"),
+    kind: "scan",
+    onClose: () => stop(),
+    opener,
+  });
+  const onEnd = (problem) => {
+    close();
+    if (problem) say(problem);
+  };
+  const stop = startScan(video, (text) => onText(text, close), onEnd);
+}
