@@ -13,18 +13,16 @@ import {
 import { keepAwake } from "../../ui/awake.js";
 import { nameOf } from "../../ui/card.js";
 import { byId, copyText, put } from "../../ui/dom.js";
-import { onceAtATime, say, sayError } from "../../ui/forms.js";
-import { drawCode } from "../../ui/link_view.js";
+import { onceAtATime, say } from "../../ui/forms.js";
 import { offersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";
 import { receiptText } from "../offer/receipt.js";
 import { untilEnded } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
+import { drawOfferCode, offerLink } from "../wallet/offers_view.js";
 
 /** How often it is asked whether the request on the screen was paid. */
 const LOOK_MS = 2_000;
-
-const linkOf = (offerId) => `${location.origin}/offer/${offerId}`;
 
 /**
  * Return the screen of one request after the other. `redraw` is to call its `draw` with
@@ -68,10 +66,8 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const title = gettext("Scan to pay {units}", shown);
     const about = nameOf(item);
     screen.turn("open", title, { about, state: offerStateText(operation) });
-    const alt = gettext("QR code: {text}", { text: title });
-    const link = () => linkOf(offerId);
-    drawCode(byId("request-code"), { key: offerId }, tools, alt, { link }).catch(
-      (error) => screen.tell(waitText(error, link())),
+    drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
+      screen.tell(waitText(error, offerLink(offerId))),
     );
     look();
   }
@@ -145,9 +141,8 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   const withdraw = () => onceAtATime(byId("cancel"), cancel);
   screen.onLeave(withdraw);
   byId("copy").addEventListener("click", async () => {
-    const link = linkOf(shown.offerId);
-    const isCopied = await copyText(link).catch(sayError);
-    say(isCopied ? gettext("The link is copied.") : link);
+    const link = offerLink(shown.offerId);
+    say((await copyText(link)) ? gettext("The link is copied.") : link);
   });
   window.addEventListener(
     "online",

@@ -92,7 +92,7 @@ export async function openOffer(
 async function offerView(offer, tools) {
   // What it means to the person who gets the link.
   const about = offerText({ give: offer.want, want: offer.give }, tools.itemOf);
-  const link = `${location.origin}/offer/${offer.offerId}`;
+  const link = offerLink(offer.offerId);
   const place = make("div", { class: "qr" });
   const copy = async () => {
     if (await copyText(link)) say(gettext("The link is copied."));
@@ -104,11 +104,7 @@ async function offerView(offer, tools) {
     linkButtons(() => share(link, about), copy),
     place,
   );
-  const [named, alt] = [
-    { key: offer.offerId },
-    gettext("QR code: {text}", { text: about }),
-  ];
-  drawCode(place, named, tools, alt, { link: () => link }).catch(sayError);
+  drawOfferCode(place, offer.offerId, tools, about).catch(sayError);
   const [said, state] = [make("p", { dir: "auto" }), make("p", { role: "status" })];
   const draw = (now) => {
     put(said, `${offerText(now, tools.itemOf)}.`);
@@ -129,6 +125,15 @@ async function offerView(offer, tools) {
   element.dataset.offer = offer.offerId;
   return { element, draw };
 }
+
+/** Put the code of an offer into its place, once it is here. */
+export function drawOfferCode(place, offerId, tools, text) {
+  const alt = gettext("QR code: {text}", { text });
+  const link = () => offerLink(offerId);
+  return drawCode(place, { key: offerId }, tools, alt, { link });
+}
+
+export const offerLink = (offerId) => `${location.origin}/offer/${offerId}`;
 
 function sideCards({ give, want }, { wallet }) {
   const cardOf = async ({ itemId, amount }) => {
