@@ -21,6 +21,7 @@ import {
   heldIn,
   makerOn,
   minted,
+  now,
   outputIn,
   pass,
   throughText,
@@ -248,4 +249,51 @@ test("a list too long for one code is several, which have all of it", () => {
 
   assert.ok(parts.length > 3 && parts.every(({ length }) => length <= 300));
   assert.deepEqual(rowsOf(joinLists("deed_1", ...parts)), rows);
+});
+
+test("lists are joined in any order and any number of times, also those of one second", () => {
+  const pick = (all, random) => all[Math.floor(random * all.length)];
+  for (let round = 0; round < 300; round += 1) {
+    const texts = Array.from({ length: 4 }, () => {
+      const [letter, at] = [
+        pick("aubn", Math.random()),
+        pick([0, 1000], Math.random()),
+      ];
+      const amount = pick([1, 2], Math.random());
+      return writeList("deed_1", [{ ...ROW, letter, at, amount }]);
+    });
+    const joined = joinLists("deed_1", ...texts);
+
+    assert.equal(joinLists("deed_1", ...texts.toReversed(), ...texts), joined);
+    const [one, two, ...more] = texts;
+    const parts = [joinLists("deed_1", two, ...more), joinLists("deed_1", one, two)];
+    assert.equal(joinLists("deed_1", ...parts), joined);
+  }
+});
+
+test("what a door with a wrong clock let in can be undone, for good", async () => {
+  const { maker, tickets, doors } = await party(1);
+  const [door] = doors;
+  await door.wallet.claim(tickets[0], AT_DOOR);
+  await maker.wallet.checkStates();
+  const at = now() + 40 * 365 * 24 * 60 * 60_000;
+  const id = await ticketId(tickets[0]);
+  const ahead = writeList(maker.itemId, [
+    { ...ROW, id, at },
+    { ...ROW, at },
+  ]);
+  for (const { wallet } of [maker, door]) await wallet.takeInList(maker.itemId, ahead);
+
+  for (const { wallet } of [maker, door]) {
+    for (const key of [tickets[0].key, ID]) {
+      await wallet.undoAdmission(maker.itemId, key);
+      await wallet.takeInList(maker.itemId, ahead);
+    }
+  }
+
+  for (const browser of [maker, door]) {
+    const states = (await linksOf(browser)).map(({ state }) => state);
+    assert.equal(states.filter((state) => state === "undone").length, 2);
+    assert.ok(!states.includes("admitted"), states.join());
+  }
 });

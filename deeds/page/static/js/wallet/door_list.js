@@ -17,6 +17,8 @@ const ROW =
   /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
 /** What a letter of a list means; of the last one nothing has become yet. */
 const STATES = { a: "admitted", u: "undone", b: "taken back", n: "expected" };
+/** Of two letters of one second the later of these is true. */
+const ORDER = "nbau";
 
 /**
  * What a list says of a ticket, and since when.
@@ -71,13 +73,19 @@ export function joinLists(itemId, ...texts) {
   const rows = new Map();
   for (const row of texts.flatMap(rowsOf)) {
     const known = rows.get(row.id) ?? row;
-    const latest = row.at > known.at ? row : known;
+    const latest = isLater(row, known) ? row : known;
     const named = known.number ? known : row;
     const { number, of, issue } = named;
     const note = latest.note ?? known.note ?? row.note;
     rows.set(row.id, { ...latest, number, of, issue, note });
   }
   return rows.size ? writeList(itemId, [...rows.values()]) : undefined;
+}
+
+/** Lists are joined in any order, and say the same. */
+function isLater(/** @type {Row} */ row, /** @type {Row} */ known) {
+  const order = ORDER.indexOf(row.letter) - ORDER.indexOf(known.letter);
+  return (row.at - known.at || order || row.amount - known.amount) > 0;
 }
 
 /**
@@ -222,20 +230,24 @@ function addRows(draft, itemId, rows) {
 function undoRow(draft, itemId, id, now) {
   const { doorList } = existing(draft.items.get(itemId));
   const row = existing(rowsOf(doorList).find((each) => each.id === id));
-  addRows(draft, itemId, [{ ...row, letter: "u", at: now }]);
+  // The clock that wrote the row may be ahead of ours.
+  addRows(draft, itemId, [{ ...row, letter: "u", at: Math.max(now, row.at) }]);
   return null;
 }
 
 function undo(draft, itemId, key, now) {
   const output = existing(draft.outputs.get(key));
-  draft.changeOutput(key, { undoneAt: now });
+  const { admittedAt = 0, collectedAt = 0 } = output;
+  // A clock that told one of these may have been ahead.
+  const undoneAt = Math.max(now, admittedAt, collectedAt);
+  draft.changeOutput(key, { undoneAt });
   if (!isCollected(output)) return null;
   const { operation, number, of, issue = 1, note } = output;
   const made = draft.outputs.list({ itemId, operation });
   const fresh = made.find((each) => each.state === "held" && each.key !== key);
   if (!fresh) throw new WalletError("not_held", gettext("It is no longer here."));
   const named = number ? { number, of, issue: issue + 1, note } : {};
-  const given = { state: "given", givenAt: now, undoneAt: now, changedAt: now };
+  const given = { state: "given", givenAt: now, undoneAt, changedAt: now };
   draft.changeOutput(fresh.key, { ...named, ...given });
   return draft.outputs.get(fresh.key);
 }
