@@ -183,19 +183,20 @@ def _serve_offers(
 
 
 def _serve_docs(blueprint: Blueprint) -> None:
+    def page_in_english(name: str, allowed: str) -> Response:
+        with force_locale(_OWN_LANGUAGE):
+            html = render_template(
+                f"{name}.html", page=name, problems=PROBLEMS.values()
+            )
+        return page_answer(html, allowed=allowed)
+
     @blueprint.get("/docs", strict_slashes=False)
     def read_docs() -> Response:
-        with force_locale(_OWN_LANGUAGE):
-            html = render_template("docs.html")
-        return page_answer(html, allowed=_ALLOWED_IN_DOCS)
+        return page_in_english("docs", _ALLOWED_IN_DOCS)
 
     @blueprint.get("/problems")
     def read_problems() -> Response:
-        with force_locale(_OWN_LANGUAGE):
-            html = render_template(
-                "problems.html", page="problems", problems=PROBLEMS.values()
-            )
-        return page_answer(html, allowed=_ALLOWED_IN_PROBLEMS)
+        return page_in_english("problems", _ALLOWED_IN_PROBLEMS)
 
 
 def _page_with_card(

@@ -17,8 +17,6 @@ from io import BytesIO
 from pathlib import Path
 from posixpath import dirname, normpath
 
-from babel import Locale
-from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.support import Translations
@@ -47,7 +45,6 @@ LANGUAGE_HEADERS = ("Accept-Language", "Cookie")
 _IMPORT = re.compile(
     r"""^import \{([^}]*)\} from "(\.\.?/[a-z0-9_./]+\.js)";$""", re.MULTILINE
 )
-_IMPORTED = re.compile(r"(?:^|,)\s*(\w+)")
 _EXPORT = re.compile(
     r"^export (?=(?:(?:async )?function|class|const) (\w+))", re.MULTILINE
 )
@@ -93,8 +90,8 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     translations = {}
     for path in sorted(_TRANSLATIONS.glob("*/LC_MESSAGES/messages.po")):
         language, _ = path.relative_to(_TRANSLATIONS).parts[:2]
-        translations[language] = _read_catalogue(path)[1]
-        script = _catalogue_script(path.with_name("javascript.po"), language)
+        translations[language] = _read_translations(path)
+        script = _catalogue_script(path.with_name("javascript.po"))
         by_name[f"languages/{language}.js"] = script
     texts = [*_TEMPLATES.glob("*.html"), *_TRANSLATIONS.rglob("*.po")]
     templates = [path.read_bytes() for path in sorted(texts)]
@@ -153,44 +150,38 @@ def _read(path: Path) -> bytes:
     return _COMMENTS.sub(b"", content) if path.suffix in (".css", ".js") else content
 
 
-def _read_catalogue(path: Path) -> tuple[Catalog, Translations]:
+def _read_translations(path: Path) -> Translations:
     with path.open("rb") as file:
-        catalog = read_po(file)
+        catalogue = read_po(file)
     compiled = BytesIO()
-    write_mo(compiled, catalog)
+    write_mo(compiled, catalogue)
     compiled.seek(0)
-    return catalog, Translations(compiled)
+    return Translations(compiled)
 
 
-def _catalogue_script(path: Path, language: str) -> bytes:
+def _catalogue_script(path: Path) -> bytes:
     """Return what js/format/gettext.js reads.
 
-    A text with a plural has its forms by the names of Intl.PluralRules.
+    A text with a plural has a list of forms. Which of them a count takes is an
+    expression in C, as catalogues have it, and JavaScript reads that the same.
     """
-    catalog, translations = _read_catalogue(path)
-    name_of = Locale.parse(language).plural_form
-    # A count for each: French has a form of its own for millions.
-    counts = {name_of(count): count for count in (1_000_000, *range(200))}
-    texts: dict[str, str | dict[str, str]] = {}
-    for message in catalog:
-        if isinstance(message.id, str):
-            texts[message.id] = translations.gettext(message.id)
-            continue
-        one, many = message.id
-        texts[one] = {
-            name: translations.ngettext(one, many, count)
-            for name, count in counts.items()
-        }
-    # The header of the catalogue.
-    del texts[""]
+    with path.open("rb") as file:
+        catalogue = read_po(file)
+    texts = {}
+    for message in catalogue:
+        if message.id:
+            english = message.id if isinstance(message.id, str) else message.id[0]
+            texts[english] = message.string
     notation = json.dumps(texts, ensure_ascii=False)
-    return f"globalThis.deedsCatalogue = {notation};\n".encode()
+    place = f"(n) => Number({catalogue.plural_expr})"
+    script = f"globalThis.deedsCatalogue = {{ texts: {notation}, place: {place} }};\n"
+    return script.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class _Module:
-    # What it imports, by the names of modules, and its text without `import`, `export`.
-    imports: Mapping[str, set[str]]
+    # The names of the modules that it imports, and its text without `import`, `export`.
+    imports: Sequence[str]
     exports: Sequence[str]
     body: str
 
@@ -202,10 +193,6 @@ def _joined_scripts(by_name: Mapping[str, bytes]) -> dict[str, bytes]:
         for name, content in by_name.items()
         if name.startswith("js/")
     }
-    for name, module in modules.items():
-        for other, names in module.imports.items():
-            if missing := names - {*modules[other].exports}:
-                raise ValueError(f"{name}: {other} does not export {missing}")
     graph = {name: module.imports for name, module in modules.items()}
     in_order = list(TopologicalSorter(graph).static_order())
     return {
@@ -235,11 +222,11 @@ def _as_function(name: str, module: _Module) -> str:
 
 
 def _read_module(name: str, text: str) -> _Module:
-    imports: dict[str, set[str]] = {}
+    imports = []
 
     def destructure(found: re.Match[str]) -> str:
         other = normpath(f"{dirname(name)}/{found[2]}")
-        imports.setdefault(other, set()).update(_IMPORTED.findall(found[1]))
+        imports.append(other)
         names = found[1].replace(" as ", ": ")
         return f"const {{{names}}} = {_variable(other)};"
 

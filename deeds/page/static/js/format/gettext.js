@@ -5,14 +5,13 @@
 const NARROW_SPACE = "\u202f";
 
 /**
- * Of each English text its translation; of one with a plural, its forms by their names
- * in CLDR.
- * @type {Readonly<Record<string, string | Record<string, string>>>}
+ * Of each English text its translation; of one with a plural, its forms, and the place
+ * among them of the form that a count takes.
+ * @type {{texts: Readonly<Record<string, string | string[]>>, place: (count: number) => number}}
  */
-const CATALOGUE = /** @type {any} */ (globalThis).deedsCatalogue ?? {};
+const CATALOGUE = /** @type {any} */ (globalThis).deedsCatalogue ?? { texts: {} };
 
 const language = globalThis.document?.documentElement.lang || "en";
-const plurals = new Intl.PluralRules(language);
 
 /** What the person's browser writes dates and lists by: their own locale if the page speaks it. */
 export const LOCALE =
@@ -24,14 +23,15 @@ export const LOCALE =
  * one stays, for `fill`.
  */
 export function gettext(text, values = {}) {
-  const translated = CATALOGUE[text];
+  const translated = CATALOGUE.texts[text];
   return fill(typeof translated === "string" ? translated : text, values);
 }
 
 /** Return the form of a text for a count, which it may name too, as `{count}`. */
 export function ngettext(one, many, count, values = {}) {
+  const forms = CATALOGUE.texts[one];
   const english = count === 1 ? one : many;
-  const text = CATALOGUE[one]?.[plurals.select(count)] ?? english;
+  const text = forms ? forms[CATALOGUE.place(count)] : english;
   return fill(text, { count: formatAmount(count), ...values });
 }
 
