@@ -20,6 +20,8 @@ import {
   hasCode,
   linkFrom,
   makerOn,
+  mintAmounts,
+  minted,
   now,
   openTrade,
   operationIn,
@@ -353,6 +355,29 @@ test("a request that is withdrawn can no longer be paid, and nothing is lost by 
   const late = await customer.offers.complete(offer);
   assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
   await assert.rejects(shop.offers.withdraw(key), hasCode("not_open"));
+});
+
+test("a link that a withdraw takes keeps its number", async () => {
+  const { wallet, offers, itemId, ...maker } = await minted({ count: 2, each: 1 });
+  const links = () =>
+    holdingOf(slicesOf(maker.store.kept), itemId).links.map(
+      ({ output: { number }, state }) => [number, state],
+    );
+  const want = { itemId: (await mintAmounts(wallet, 9)).operation.itemId, amount: 1 };
+  const asked = await offers.ask({ itemId, amount: 7 });
+  await offers.withdraw(asked.operation.key);
+  assert.deepEqual(links(), [
+    [1, "here"],
+    [2, "here"],
+  ]);
+
+  const made = await offers.trade({ give: { itemId, amount: 1 }, want });
+  await offers.withdraw(made.operation.key);
+
+  assert.deepEqual(links(), [
+    [1, "here"],
+    [2, "here"],
+  ]);
 });
 
 test("a request that was paid before its withdraw is paid, and what that took stays", async () => {

@@ -80,6 +80,7 @@ export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
     kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
   if (kind === "mint") countLinks(draft, operation, itemId);
   else keepAmounts(draft, operation);
+  if (kind === "withdraw" && inputs.length === 1) keepName(draft, operation);
   for (const output of outputs) {
     const isSpent = spent.has(output.key);
     bringToEnd(draft, output, { operation: key, isSpent, now });
@@ -213,6 +214,12 @@ function keepAmounts(draft, { body }) {
   for (const raw of body.outputs.map(parseRawOutput)) {
     draft.changeOutput(keyOf(raw), { amount: raw.amount });
   }
+}
+
+/** A link that a withdraw took comes back as the same link: nobody has seen it. */
+function keepName(draft, { inputs: [input], outputs: [output] }) {
+  const { number, of, issue, note } = draft.outputs.get(input);
+  if (number) draft.changeOutput(output.key, { number, of, issue, note });
 }
 
 /** The secrets of a mint are random: its links have used up their numbers all the same. */
