@@ -15,6 +15,7 @@ from tests.page.steps import (
     press,
     spend,
 )
+from tests.page.test_taps import assert_taps
 from tests.page.visitor import wait_for_true
 from tests.support.needs import require
 
@@ -62,9 +63,11 @@ def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(
     page.evaluate(RECORD)
 
     press(page, "Start")
+    visitor.taps = 0
 
     again = page.locator(LAST).filter(has_text="2nd scan")
     expect(again).not_to_have_count(0)
+    assert_taps(visitor, 0)
     said = page.evaluate("window.said")
     assert "valid: Valid, 5" in said
     assert [each for each in said if each.startswith(f"refused: {FORGED}")]

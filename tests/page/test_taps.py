@@ -3,23 +3,19 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.camera import film
 from tests.page.steps import (
     COPIED,
     PASSPHRASE,
     PICK,
     TICKET,
     claim,
-    claim_link,
     confirm_passphrase,
     expect_shown,
     follow,
     hold,
     press,
-    records,
 )
 from tests.page.visitor import wait_for_true
-from tests.support.needs import require
 
 pytestmark = pytest.mark.slow
 
@@ -86,53 +82,6 @@ def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor, path):
     page.keyboard.press("Enter")
     expect(said).to_be_hidden()
     visitor.assert_still()
-
-
-def test_a_ticket_is_shown_at_the_door_with_one_tap(visitor):
-    item_id = visitor.api.mint("+1.shown")
-    claim(visitor, f"+1.{item_id}.shown")
-    page = visitor.go("/wallet")
-    visitor.taps = 0
-
-    press(page, "Show code")
-
-    expect(page.get_by_role("img", name="QR code")).to_be_visible()
-    assert_taps(visitor, 1)
-
-
-def test_a_guest_is_let_in_without_a_tap(visitor, film_path):
-    require("npm: make test fetches what reads codes")
-    item_id = visitor.api.mint("+1.admitted")
-    link = claim_link(visitor.origin, f"+1.{item_id}.admitted")
-    film(film_path, [(link, 0.7), ("", 0.9)])
-    visitor.context.grant_permissions(["camera"])
-    page = visitor.go(f"/door#{item_id}")
-    press(page, "Start")
-    visitor.taps = 0
-
-    expect(page.locator("#door-last [data-kind=valid]")).to_have_count(1)
-    assert_taps(visitor, 0)
-
-
-def test_a_customer_is_asked_with_two_taps_and_pays_with_two(visitor, stranger):
-    """The first tap of the customer is that on what their camera has read."""
-    item_id = visitor.api.mint("+5.a", "+5.b", metadata=DRINK)
-    claim(stranger, f"+5.{item_id}.a")
-    page = visitor.go(f"/till#{item_id}")
-    page.locator("main[data-ready]").wait_for()
-
-    press(page, "3")
-    press(page, "Ask for 3 drinks")
-    expect(page.locator("#request-code img")).to_be_visible()
-    assert_taps(visitor, 2)
-
-    [made] = [each for each in records(page, "operations") if "offerId" in each]
-    stranger.taps = 1
-    theirs = stranger.go(f"/offer/{made['offerId']}")
-    press(theirs, "Pay 3 drinks")
-    expect_shown(theirs, "You have 2 drinks left.")
-    expect(page.locator("#request-title")).to_contain_text("Paid ✓")
-    assert_taps(stranger, 2)
 
 
 def test_a_trade_is_made_with_four_taps_at_most_and_taken_with_two(visitor, stranger):

@@ -17,6 +17,7 @@ from tests.page.steps import (
     press,
     records,
 )
+from tests.page.test_taps import assert_taps
 from tests.page.visitor import cut_off
 from tests.support.api import fresh, good
 from tests.support.waiting import wait_until
@@ -57,10 +58,14 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
     item_id = visitor.api.mint("+10.a", "+90.b", metadata=DRINK)
     hand_drinks(stranger, item_id)
     page = open_till(visitor, item_id)
+    visitor.taps = 0
     ask(page, "3")
+    assert_taps(visitor, 2)
     expect_text(page, "#request-title", "Scan to pay 3 drinks")
     expect(page.locator("#request-code")).to_be_in_viewport(ratio=1)
     visitor.assert_good()
+    # That on what their camera has read.
+    stranger.taps = 1
     theirs = stranger.go(shown_offer(page))
 
     press(theirs, "Pay 3 drinks")
@@ -72,6 +77,7 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
     signs = receipt.inner_text().split()[:3]
     expect(theirs.locator("#heading")).to_contain_text(" ".join(signs))
     expect_text(theirs, "#lead", "You have 7 drinks left.")
+    assert_taps(stranger, 2)
     green = "rgb(11, 107, 58)"
     expect(page.locator("#request")).to_have_css("background-color", green)
     expect(theirs.locator(".lead")).to_have_css("background-color", green)
