@@ -160,3 +160,25 @@ def test_a_till_offers_the_deeds_of_this_browser(visitor):
     press(page, "9")
     press(page, "Ask for 9 drinks")
     expect(page.get_by_text("There are only 5 drinks in all.")).to_be_visible()
+
+
+def test_a_till_says_that_what_it_is_paid_with_has_expired(visitor):
+    about = "At the bar.\n\nValid until: 2026-01-02 03:04 +00:00"
+    item_id = visitor.api.mint("+10.a", metadata=DRINK | {"description": about})
+
+    page = open_till(visitor, item_id)
+
+    expect_text(page, "#until", re.compile("^Expired on Jan 2, 2026, 3:04"))
+    visitor.assert_good()
+
+
+def test_a_request_that_cannot_be_cancelled_now_says_until_when_it_can_be_paid(visitor):
+    page, item_id = hold(visitor, 5, metadata=DRINK)
+    open_till(visitor, item_id)
+    ask(page, "2")
+    cut_off(page, "**/v1/**")
+
+    press(page, "Cancel")
+
+    said = page.locator("#request-state")
+    expect(said).to_have_text(re.compile("No connection.*Can be paid until"))

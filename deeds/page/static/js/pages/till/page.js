@@ -1,6 +1,7 @@
 // The till: which deed it is paid with, the keys for how much, and the payments. The
 // screen of a request is in request.js.
 
+import { aboutOf, isExpired, untilText } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import { offerStateText, textFor } from "../../texts.js";
@@ -22,6 +23,9 @@ const field = byId("amount", HTMLInputElement);
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const name = make("strong", { dir: "auto" }, nameOf(item));
   byId("lead").replaceChildren(name, " ", makeMark(item.id));
+  const about = aboutOf(item);
+  put(byId("until"), untilText(about));
+  byId("until").classList.toggle("error", isExpired(about));
   byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
   await work(item, tools);

@@ -120,7 +120,12 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   async function end(key, onWait) {
     await wallet.cancel(key);
     const { operation } = await wallet.finish(key);
-    if (operation.state === "open") await run(() => offers.withdraw(key), onWait);
+    if (operation.state !== "open") return;
+    const more = offerStateText(operation);
+    await run(
+      () => offers.withdraw(key),
+      (text) => onWait(`${text} ${more}`),
+    );
   }
 
   async function cancel() {

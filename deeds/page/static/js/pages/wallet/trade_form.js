@@ -41,7 +41,10 @@ export async function askToTrade(
     .sort(byName)
     .map((item) => make("li", {}, itemButton(item, goOn)));
   const list = make("ul", { class: "rows plain" }, ...rows);
-  const { element, field } = makeField(gettext("Or paste a link to it"), {
+  const label = rows.length
+    ? gettext("Or paste a link to it")
+    : gettext("Paste a link to it");
+  const { element, field } = makeField(label, {
     dir: "ltr",
     spellcheck: "false",
     autocomplete: "off",
