@@ -107,6 +107,14 @@ test("a cancelled scan that had been carried out is done", async () => {
   assert.deepEqual(amountsByState(store), { spent: [2], held: [2] });
 });
 
+test("a cancelled scan that had been carried out is there although nobody says so", async () => {
+  const { door, store } = await cancelledAfter("answer lost", "answered", "refused");
+
+  await door.finishBegun();
+
+  assert.deepEqual(amountsByState(store), { spent: [2], held: [2] });
+});
+
 test("a cancelled scan whose ticket somebody else has claimed is refused", async () => {
   const { door, ticket, store, service, scan } = await cancelledAfter("lost");
   service.take(ticket);
@@ -130,12 +138,13 @@ test("a cancelled scan that was carried out late is found when the ticket is sho
   assert.deepEqual([operation, spentElsewhere], [scan.operation.key, undefined]);
 });
 
-test("a cancelled scan that was carried out late is done after a look", async () => {
+test("a cancelled scan that was carried out late is done at the next visit", async () => {
   const { door, store, service, scan } = await cancelledAfter("late");
   await door.finishBegun();
   service.deliverLate();
 
-  await door.look({ isWhole: true });
+  assert.ok(await door.isLookDue());
+  await door.look();
 
   assert.equal(stateOf(store, scan).state, "done");
   assert.deepEqual(amountsByState(store), { spent: [2], held: [2] });

@@ -123,6 +123,11 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     if (problem) return { operation, problem };
     const { isDone, spent, states, late, gathered } = answer;
     if (isDone) return settle(settleDone, key, { spent });
+    // It may be under way still: the next visit looks for what it has made by then.
+    if (operation.isCancelled) {
+      const itemIds = operation.inputs.map(itemIdOf);
+      await change(LOOK_NOTE, (draft) => askForLook(draft, itemIds));
+    }
     const isUnclear = unclearBy(gathered);
     const told = { code, from, states, isUnclear };
     return settle(settleRefused, key, told, late, gathered);
@@ -131,7 +136,8 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
   /**
    * Return what another copy of this wallet has made, where a refusal points to one: a
    * number that was used, or something that is spent and was ours. At a door somebody
-   * waits, who may also have come twice.
+   * waits, who may have come twice: there it is enough that the ticket is spent. But not
+   * where it may be our own request that has spent it.
    */
   async function gatherFor(operation, code, spent) {
     const { key: refusedKey, atDoor, inputs, outputs } = operation;
@@ -146,7 +152,8 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     if (code === "offer_expired" && !lost.length) {
       return gatherAll(keysOf(outputs), () => ({ refusedKey, branches: [] }));
     }
-    return atDoor ? [] : gatherAll(lost, () => ({ refusedKey }));
+    const isSure = SURE.has(code);
+    return atDoor && isSure ? [] : gatherAll(lost, () => ({ refusedKey }));
   }
 
   /** Return whether what an offer waits for is here: it was withdrawn in this browser. */
