@@ -49,10 +49,16 @@ _QUOTED_LENGTH_MAX = 60
 _TIME = (
     "[12][0-9]{3}(?:-[0-9]{2}){2} [0-9]{2}:[0-9]{2} [+-](?:0[0-9]|1[0-4]):[0-5][0-9]"
 )
+# What JavaScript's `trim` removes: Python's `strip` knows other blanks.
+_BLANKS = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 # Nothing in them is invisible, or changes how the letter before it looks.
 _UNIT = (
     r"(?=[^\W\d_])"
-    rf"[^\n/{_BLANK_LETTERS}\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f]{{1,20}}"
+    rf"[^\n/{_BLANK_LETTERS}\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f"
+    r"\U000e0100-\U000e01ef]{1,20}"
 )
 _FACT = re.compile(
     rf"^(Place|(?:Date|Valid until)(?=: {_TIME}$)|"
@@ -255,7 +261,8 @@ def item_mark(item_id: str) -> ItemMark:
 
 def _about(description: str) -> dict[str, Any]:
     """Return what the facts of a description say, by the fields of a card."""
-    lines = "\n".join(map(str.strip, description.strip().split("\n")))
+    whole = description.strip(_BLANKS)
+    lines = "\n".join(line.strip(_BLANKS) for line in whole.split("\n"))
     text, _, last = lines.rpartition("\n\n")
     facts: dict[str, Any] = dict(_FACT.findall(last))
     kinds = {unicodedata.category(each)[0] for each in facts.get("Unit", "")}
@@ -268,7 +275,7 @@ def _about(description: str) -> dict[str, Any]:
         # There is no such day or hour.
         return {}
     fields = {name.lower().replace(" ", "_"): fact for name, fact in facts.items()}
-    return fields | {"description": text.strip()}
+    return fields | {"description": text.strip(_BLANKS)}
 
 
 def _text(text: str) -> str:
