@@ -9,6 +9,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 from babel import Locale
 from flask import (
@@ -233,7 +234,8 @@ def _switch_answer(language: str) -> Response:
     Browsers keep the fragment of the address.
     """
     # Relative: a path such as `//example.org/` is not an address of another site.
-    address = "./" + request.path.rpartition("/")[2]
+    # Quoted: it may hold line ends, which no header can.
+    address = "./" + quote(request.path.rpartition("/")[2])
     answer = make_response(redirect(address, HTTPStatus.SEE_OTHER))
     answer.set_cookie(
         "language", language, _YEAR_S, secure=request.is_secure, samesite="Lax"

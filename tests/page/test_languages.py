@@ -112,7 +112,9 @@ def test_a_page_is_in_the_language_chosen_or_else_the_browsers(
     assert read_page(api.get("/docs", **headers)).get("lang") == "en"
 
 
-@pytest.mark.parametrize("path", ["/", "/claim/deed_x/", "//example.org/x"])
+@pytest.mark.parametrize(
+    "path", ["/", "/claim/deed_x/", "//example.org/x", "/claim/a%0d%0ab"]
+)
 def test_a_switch_leads_back_to_the_same_service(api, path):
     answer = api.get(f"{path}?language=de", Accept="text/html")
 
