@@ -95,7 +95,7 @@ test("a file for spreadsheets has a line for each link, and no note is a formula
 
 test("a file of states has all that is known of each link, and no link", () => {
   const at = new Date(2030, 5, 1, 19, 42, 7).getTime();
-  const output = { number: 4, of: 9, issue: 2, amount: 1, note: "=Anna", secret: "s" };
+  const output = { number: 4, of: 9, issue: 2, amount: 1, note: " =Anna", secret: "s" };
 
   const text = statesCsvOf(
     [
@@ -107,7 +107,7 @@ test("a file of states has all that is known of each link, and no link", () => {
 
   assert.deepEqual(text.slice(1).split("\r\n"), [
     "number,issue,units,state,time,note",
-    "4,2,1,is admitted,2030-06-01 19:42:07,'=Anna",
+    "4,2,1,is admitted,2030-06-01 19:42:07,' =Anna",
     ",,5,is waiting,,",
     "",
   ]);

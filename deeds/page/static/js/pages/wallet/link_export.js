@@ -37,7 +37,7 @@ const CHOICES = {
 /** What no system takes in the name of a file. */
 const NOT_IN_NAMES = /[\\/:*?"<>|\p{C}]+/gu;
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
-const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+const FORMULA = /^(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
 
 /** @typedef {import("./links_view.js").Shown} Shown */
 
