@@ -50,7 +50,6 @@ function doorOf(claim, more = {}) {
       throw new NoAnswerError();
     },
     listed: async () => undefined,
-    takeInList: async () => 3,
   };
   const { judge, judgeLate } = makeJudge({
     item: ITEM,
@@ -119,14 +118,6 @@ test("once its time is past a ticket is refused, and nothing is claimed", async 
 
   assert.deepEqual(await said(until), ["valid", "Valid", 1]);
   assert.deepEqual(await said(until + 1), ["refused", "Expired on", 0]);
-});
-
-test("the list of another door is taken in, and no admission", async () => {
-  const { judge } = doorOf(claimed);
-
-  const { kind, title, detail } = await judge("deeds door list 1 deed_1");
-
-  assert.deepEqual([kind, title, detail], ["list", "List taken in", "3 tickets"]);
 });
 
 test("of several tickets in one text none is claimed; one that is there twice is one", async () => {

@@ -17,7 +17,7 @@ import {
 import { pause } from "../../ui/dom.js";
 import { nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
-import { admittedAtOf, isDoorList } from "../../wallet/door_list.js";
+import { admittedAtOf } from "../../wallet/door_list.js";
 import { isCollected, keyOf, unitsOf } from "../../wallet/records.js";
 
 /** What a door says of a scan that was cancelled, and may have been sent before. */
@@ -42,13 +42,10 @@ const ASK_FOR_CODE = gettext("Claimed at home? Ask for the code in My deeds.");
  */
 
 /** @type {((title: string, detail?: string) => Verdict)[]} */
-const [valid, refused, waiting, again, list] = [
-  "valid",
-  "refused",
-  "waiting",
-  "again",
-  "list",
-].map((kind) => (title, detail = "") => ({ kind, title, detail }));
+const [valid, refused, waiting, again] = ["valid", "refused", "waiting", "again"].map(
+  (kind) =>
+    (title, detail = "") => ({ kind, title, detail }),
+);
 
 const tooLate = waiting(
   gettext("Cancelled too late"),
@@ -59,7 +56,7 @@ const tooLate = waiting(
  * Return what judges the texts that a door is shown, and the answers that come later.
  * @param {{
  *   item: import("../../wallet/records.js").Item, host: string,
- *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "item" | "listed" | "takeInList">,
+ *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "item" | "listed">,
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
@@ -116,7 +113,6 @@ export function makeJudge(parts) {
   }
 
   async function judge(text) {
-    if (isDoorList(text)) return takeIn(text);
     const { links, problem } = await readLinks(text);
     const [link] = links;
     if (!link) return refused(gettext("Not a ticket"), problem);
@@ -131,17 +127,6 @@ export function makeJudge(parts) {
     const { itemId } = link.output;
     if (itemId === item.id) return judgeTicket(link.output);
     return otherVerdict(await wallet.item(itemId).catch(() => null), item);
-  }
-
-  /** Take in a list that another door or the maker shows. */
-  async function takeIn(text) {
-    try {
-      const count = await wallet.takeInList(item.id, text);
-      const detail = ngettext("{count} ticket", "{count} tickets", count);
-      return list(gettext("List taken in"), detail);
-    } catch (error) {
-      return refused(textFor(error));
-    }
   }
 
   /** Return what to say of an answer to a scan that has waited. */

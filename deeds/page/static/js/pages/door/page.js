@@ -16,8 +16,9 @@ import { openDialog, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith } from "../../wallet/records.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
-import { listButtons } from "../wallet/door_lists.js";
+import { askForScannedList, listButtons } from "../wallet/door_lists.js";
 import { CANCELLED, countText, makeJudge, scanText } from "./judge.js";
+import { isDoorList } from "../../wallet/door_list.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
 
@@ -69,10 +70,16 @@ async function work(item, { wallet, store }) {
     }),
   });
   const door = makeDoor({
-    onText: (text) => inTurn(() => answer(text)),
+    onText: (text) =>
+      isDoorList(text) ? askToTakeIn(text) : inTurn(() => answer(text)),
     ask,
     onClose: queue.pause,
   });
+
+  // While it asks, the code is still before the camera.
+  const askToTakeIn = (text) =>
+    document.querySelector("dialog.sheet[open]") ||
+    askForScannedList(item.id, text, wallet, byId("stop"));
 
   async function redraw() {
     const scans = await queue.list();

@@ -36,7 +36,6 @@ const SIGNALS = {
     pattern: [250, 100, 250],
   },
   waiting: { stayMs: 4000 },
-  list: { stayMs: 2500 },
 };
 
 const dialog = byId("door", HTMLDialogElement);

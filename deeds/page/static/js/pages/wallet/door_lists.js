@@ -92,12 +92,35 @@ function askForList(itemId, { wallet }, opener) {
     act: async () => {
       const { files } = find(element, "input", HTMLInputElement);
       if (!files?.length) throw new FieldError(field, gettext("Choose a file."));
-      const count = await wallet.takeInList(itemId, await files[0].text());
-      return ngettext(
-        "The list has {count} ticket.",
-        "The list has {count} tickets.",
-        count,
-      );
+      return takeIn(itemId, await files[0].text(), wallet);
     },
   });
+}
+
+/** Ask before a list is taken in that a camera saw: a guest may have shown it. */
+export function askForScannedList(itemId, text, wallet, opener) {
+  ask({
+    title: gettext("Take in this list?"),
+    content: [
+      make(
+        "p",
+        {},
+        gettext(
+          "Only from the organiser's screen, or another door's: it says which tickets are in already.",
+        ),
+      ),
+    ],
+    yes: gettext("Take in"),
+    opener,
+    act: () => takeIn(itemId, text, wallet),
+  });
+}
+
+async function takeIn(itemId, text, wallet) {
+  const count = await wallet.takeInList(itemId, text);
+  return ngettext(
+    "The list has {count} ticket.",
+    "The list has {count} tickets.",
+    count,
+  );
 }
