@@ -193,6 +193,14 @@ test("numbered links are sent last, the first of them first, with its number and
   assert.equal(madeBy(store, more).number, undefined);
 });
 
+test("a link made of several numbered ones says which in its note", async () => {
+  const { store, wallet, itemId } = await minted({ count: 3, each: 1 });
+
+  const sent = await wallet.send(itemId, 2);
+
+  assert.equal(madeBy(store, sent).note, "1 of 3, 2 of 3");
+});
+
 test("several links are taken back at once, each as the next issue of its number, but those that somebody claimed", async () => {
   const ground = await minted({ count: 4, each: 2 });
   const { service, store, wallet, keys, itemId } = ground;

@@ -3,6 +3,7 @@
 // changes a draft only.
 
 import { gettext } from "../format/gettext.js";
+import { ticketText } from "../format/tickets.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
 import {
@@ -120,11 +121,13 @@ function claim(draft, plan) {
 
 /**
  * Make a fresh secret of `amount` units to give away; change comes back. A link that
- * has just this amount passes its number and its note on.
+ * has just this amount passes its number and its note on; of several the note says what
+ * they were.
  */
 function send(draft, { itemId, amount, arrayMax, now }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const link = inputs[0].amount === amount ? namedAs(inputs[0]) : {};
+  const note = inputs.map(ticketText).filter(Boolean).join(", ") || undefined;
+  const link = inputs[0].amount === amount ? namedAs(inputs[0]) : { note };
   const made = [{ amount, state: "given", givenAt: now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };
 }
