@@ -140,7 +140,7 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
     spend(visitor.api, raw[2])
     type_link(door, raw[2])
     remedy = "Claimed at home? Ask for the code in My deeds."
-    expect_text(door, "#verdict-detail", remedy)
+    expect(door.locator("#verdict-detail")).to_contain_text(remedy)
 
 
 def test_an_open_door_reads_another_ones_list_from_its_screen(

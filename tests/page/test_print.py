@@ -104,7 +104,7 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(
         lines = said.splitlines()
         assert "Moonlight Club" in lines
         assert "December 5, 2126" in " ".join(lines)
-        assert f"1 ticket {number} of 20" in lines
+        assert f"Ticket {number} of 20" in lines
         assert f"{item_id[5:9]}·{item_id[-4:]}" in said
         assert "Don't post a photo of it." in " ".join(lines)
     assert "".join(text.split()) == "".join("".join(texts).split())

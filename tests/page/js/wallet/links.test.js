@@ -1,6 +1,7 @@
 // Links: made in series, handed out, kept from every other verb, and claimed at the
 // door.
 
+import { isNote } from "../../../../deeds/page/static/js/wallet/links.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -194,11 +195,12 @@ test("numbered links are sent last, the first of them first, with its number and
 });
 
 test("a link made of several numbered ones says which in its note", async () => {
-  const { store, wallet, itemId } = await minted({ count: 3, each: 1 });
+  const { store, wallet, itemId } = await minted({ count: 30, each: 1 });
 
-  const sent = await wallet.send(itemId, 2);
+  const [two, many] = [await wallet.send(itemId, 2), await wallet.send(itemId, 20)];
 
-  assert.equal(madeBy(store, sent).note, "1 of 3, 2 of 3");
+  assert.equal(madeBy(store, two).note, "1 of 30, 2 of 30");
+  assert.ok(isNote(madeBy(store, many).note));
 });
 
 test("several links are taken back at once, each as the next issue of its number, but those that somebody claimed", async () => {

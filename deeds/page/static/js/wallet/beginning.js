@@ -5,7 +5,7 @@
 import { gettext } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
-import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
+import { checkCount, cutNote, isFree, linkParts, nextNumber, unitOf } from "./links.js";
 import {
   isCollected,
   itemIdOf,
@@ -126,8 +126,9 @@ function claim(draft, plan) {
  */
 function send(draft, { itemId, amount, arrayMax, now }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const note = inputs.map(ticketText).filter(Boolean).join(", ") || undefined;
-  const link = inputs[0].amount === amount ? namedAs(inputs[0]) : { note };
+  const names = inputs.map(ticketText).filter(Boolean);
+  const ofMany = { note: cutNote(names.join(", ")) || undefined };
+  const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
   const made = [{ amount, state: "given", givenAt: now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };
 }

@@ -121,6 +121,9 @@ export function isNote(value) {
   return typeof value === "string" && [...value].length <= NOTE_LENGTH_MAX;
 }
 
+/** Return as much of a text as a note may hold. */
+export const cutNote = (text) => [...text].slice(0, NOTE_LENGTH_MAX).join("");
+
 /** Return the word for one unit as the wallet keeps it; nothing where it is none. */
 export function unitOf(text) {
   return typeof text === "string" && isUnit(clean(text)) ? clean(text) : undefined;

@@ -293,7 +293,8 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
       detail.replace(/, \D*\d.*\. /, ", … "),
     ];
   };
-  const remedy = "Claimed at home? Ask for the code in My deeds.";
+  const remedy =
+    "Claimed at home? Ask for the code in My deeds. Else it may have been taken back.";
   const once = "Let in once, … One guest only.";
   const spent = { state: "spent" };
   const elsewhere = { ...spent, spentElsewhere: true };
@@ -307,6 +308,10 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
     [said(elsewhere, {}, row("b")), ["refused", "Taken back by the organiser", ""]],
     [said(elsewhere, {}, row("a")), ["again", "Another door", once]],
     [said({ ...elsewhere, admittedAt: before }), ["again", "Another door", once]],
+    [
+      said({ ...spent, collectedAt: before, number: 17, of: 200 }, { atDoor: true }),
+      ["again", "2nd scan", "Let in once, … 17 of 200"],
+    ],
     [
       said({ ...spent, collectedAt: before, undoneAt: after }, { atDoor: true }),
       ["refused", "Not let in after all", "Ask for the new code."],

@@ -32,7 +32,9 @@ const PATIENCE_MS = 800;
 const MINUTE_MS = 60_000;
 
 const WAITING = gettext("Waiting. Let in only if you trust it, or cancel.");
-const ASK_FOR_CODE = gettext("Claimed at home? Ask for the code in My deeds.");
+const ASK_FOR_CODE = gettext(
+  "Claimed at home? Ask for the code in My deeds. Else it may have been taken back.",
+);
 
 /**
  * @typedef {{
@@ -197,14 +199,15 @@ function scanTitle(count) {
   return gettext("{count}th scan", { count });
 }
 
-function letInText(at, { amount = 1 }, now) {
+function letInText(at, record, now) {
+  const { amount = 1 } = record;
   const guests = ngettext("One guest only.", "{count} guests only.", amount);
   const seconds = Math.max(1, Math.ceil((now - at) / 1000));
   const text =
     now - at < MINUTE_MS
       ? gettext("Let in once, {seconds} s ago.", { seconds })
       : gettext("Let in once, {time}.", { time: clockText(at) });
-  return `${text} ${guests}`;
+  return [`${text} ${guests}`, ticketText(record)].filter(Boolean).join(" ");
 }
 
 /**

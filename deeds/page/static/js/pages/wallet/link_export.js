@@ -3,11 +3,11 @@
 // anything of them leaves. Paper tickets are sheets of eight: a part of the document
 // that only a printer shows (css/print.css).
 
-import { parseAmount, unitsText } from "../../format/amounts.js";
+import { parseAmount } from "../../format/amounts.js";
 import { formatAmount, gettext } from "../../format/gettext.js";
-import { aboutOf, metadataOf, whenText } from "../../format/about.js";
-import { numberText } from "../../format/tickets.js";
-import { shortName, waitText } from "../../texts.js";
+import { aboutOf, metadataOf, untilText, whenText } from "../../format/about.js";
+import { issueText } from "../../format/tickets.js";
+import { heldText, shortName, waitText } from "../../texts.js";
 import { isShown, makeMark, nameOf } from "../../ui/card.js";
 import { copyText, download, freshId, make, makeButton, pause } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
@@ -282,14 +282,14 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes }) {
   const about = aboutOf(item);
-  const when = [whenText(about), about.place].filter(Boolean);
+  const when = [whenText(about), about.place, untilText(about)].filter(Boolean);
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
     ...(image ? [pictureOf(image)] : []),
     line("name", nameOf(item)),
     ...(when.length ? when : [about.text]).map((text) => line("about", text)),
-    line("units", unitsText(link.amount, unit), " ", make("b", {}, numberText(link))),
+    line("units", make("b", {}, heldText(link, unit)), " ", issueText(link)),
     line("mark", makeMark(link.itemId)),
   ];
   const hint = gettext("Scan to keep it on your phone. Don't post a photo of it.");

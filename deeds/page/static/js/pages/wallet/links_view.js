@@ -50,7 +50,9 @@ export function linksView(place, /** @type {Opened} */ tools) {
   const many = find(place, "[data-part=many]");
   const list = find(place, "[data-part=list]");
   many.append(...manyLinksButtons(shown));
-  list.append(makeButton(gettext("List without links"), () => writeStates(shown)));
+  list.append(
+    makeButton(gettext("List without links"), () => writeStates(shown)),
+  );
   const drawRows = rowsOf(place, shown);
   return ({ item, itemId, unit, links, preparing, isMinted }) => {
     Object.assign(shown, { item, unit, links });
@@ -176,7 +178,7 @@ function rowOf({ output: first }, shown) {
     if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
     part("state").className = TAGS[state] ?? "tag";
     part("state").textContent = STATES[state];
-    part("when").textContent = at ? clockText(at) : "";
+    part("when").textContent = at && state !== "here" ? clockText(at) : "";
     if (note !== document.activeElement) note.value = output.note ?? "";
     for (const name of ["show", "copy"]) part(name).hidden = !isUsable(link);
     part("take-back").hidden = state !== "waiting";
