@@ -50,9 +50,7 @@ export function linksView(place, /** @type {Opened} */ tools) {
   const many = find(place, "[data-part=many]");
   const list = find(place, "[data-part=list]");
   many.append(...manyLinksButtons(shown));
-  list.append(
-    makeButton(gettext("List without links"), () => writeStates(shown)),
-  );
+  list.append(makeButton(gettext("List without links"), () => writeStates(shown)));
   const drawRows = rowsOf(place, shown);
   return ({ item, itemId, unit, links, preparing, isMinted }) => {
     Object.assign(shown, { item, unit, links });
