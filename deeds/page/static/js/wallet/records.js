@@ -132,8 +132,8 @@ export function existing(record) {
 
 /**
  * Return outputs with `givenAt` where that is not known to be false: another browser may
- * have handed out links since it wrote its file. Links are what has a number, and what a mint of several outputs made: its page
- * showed them all at once.
+ * have handed out links since it wrote its file. Links are what has a number, and what
+ * a mint of several outputs made: its page showed them all at once.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations
  */
