@@ -28,6 +28,7 @@ SHED = {
     "image": svg(640, 420, '<rect width="640" height="420" fill="#8fbcd8"/>'),
 }
 TICKET = {"name": "A ticket"}
+DRINK = {"name": "A drink", "description": "At the bar.\n\nUnit: drink/drinks"}
 
 
 def mint_outputs(api, *secrets, metadata=SHED):

@@ -15,7 +15,6 @@ from tests.page.steps import (
     press,
     spend,
 )
-from tests.page.test_taps import assert_taps
 from tests.page.visitor import wait_for_true
 from tests.support.needs import require
 
@@ -67,7 +66,7 @@ def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(
 
     again = page.locator(LAST).filter(has_text="2nd scan")
     expect(again).not_to_have_count(0)
-    assert_taps(visitor, 0)
+    visitor.assert_taps(0)
     said = page.evaluate("window.said")
     assert "valid: Valid, 5" in said
     assert [each for each in said if each.startswith(f"refused: {FORGED}")]

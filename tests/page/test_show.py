@@ -15,7 +15,6 @@ from tests.page.steps import (
     raws,
     records,
 )
-from tests.page.test_taps import assert_taps
 from tests.page.visitor import visiting
 from tests.support.qr_reader import read_codes
 from tests.support.waiting import wait_until
@@ -73,7 +72,7 @@ def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     page.emulate_media(color_scheme="dark")
     press(page, "Show code")
     ticket = code_in(page)
-    assert_taps(guest, 1)
+    guest.assert_taps(1)
     assert guest.asked("/v1/") == guest.asked("/web/qr") == []
     assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
     guest.assert_good()

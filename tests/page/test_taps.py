@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.page.steps import (
     COPIED,
+    DRINK,
     PASSPHRASE,
     PICK,
     TICKET,
@@ -15,16 +16,8 @@ from tests.page.steps import (
     hold,
     press,
 )
-from tests.page.visitor import wait_for_true
 
 pytestmark = pytest.mark.slow
-
-DRINK = {"name": "A drink", "description": "At the bar.\n\nUnit: drink/drinks"}
-
-
-def assert_taps(visitor, count):
-    wait_for_true(visitor.page, "true")
-    assert visitor.taps == count
 
 
 def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
@@ -35,7 +28,7 @@ def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
     press(page, "Copy link")
 
     expect_shown(page, "The link to 1 unit is copied.")
-    assert_taps(visitor, 3)
+    visitor.assert_taps(3)
 
 
 def test_a_first_backup_takes_two_taps_and_a_later_one_none(visitor):
@@ -47,13 +40,13 @@ def test_a_first_backup_takes_two_taps_and_a_later_one_none(visitor):
     confirm_passphrase(page.get_by_role("dialog"), PASSPHRASE, PASSPHRASE)
     state = page.locator("#backup-state")
     expect(state).to_contain_text(" to my-deeds.json.")
-    assert_taps(visitor, 2)
+    visitor.assert_taps(2)
 
     page.evaluate("inBrowser.mint([[{amount: 1}], null])")
 
     expect(state).to_have_text("1 deed came in after the last backup.")
     expect(state).to_contain_text(" to my-deeds.json.")
-    assert_taps(visitor, 2)
+    visitor.assert_taps(2)
 
 
 def test_a_link_is_claimed_with_two_taps(visitor):
@@ -65,7 +58,7 @@ def test_a_link_is_claimed_with_two_taps(visitor):
     press(page, "Claim")
 
     expect(page.locator("[data-state=taken]")).to_be_visible()
-    assert_taps(visitor, 2)
+    visitor.assert_taps(2)
 
 
 @pytest.mark.parametrize("path", ["/item/{item_id}", "/claim#+1.{item_id}.one"])
@@ -78,7 +71,7 @@ def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor, path):
     question.click()
 
     expect(said).to_be_visible()
-    assert_taps(visitor, 1)
+    visitor.assert_taps(1)
     page.keyboard.press("Enter")
     expect(said).to_be_hidden()
     visitor.assert_still()
@@ -96,10 +89,10 @@ def test_a_trade_is_made_with_four_taps_at_most_and_taken_with_two(visitor, stra
     press(page, "Make offer")
     press(page.get_by_role("dialog", name="Your offer"), "Copy link")
     expect_shown(page, "The link is copied.")
-    assert_taps(visitor, 4)
+    visitor.assert_taps(4)
 
     path = page.evaluate(COPIED).removeprefix(visitor.origin)
     stranger.taps = 1
     press(stranger.go(path), "Trade")
     expect_shown(stranger.page, "Yours now.")
-    assert_taps(stranger, 2)
+    stranger.assert_taps(2)

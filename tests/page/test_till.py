@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.page.steps import (
     COPIED,
+    DRINK,
     amounts,
     claim_link,
     expect_shown,
@@ -17,14 +18,11 @@ from tests.page.steps import (
     press,
     records,
 )
-from tests.page.test_taps import assert_taps
 from tests.page.visitor import cut_off
 from tests.support.api import fresh, good
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
-
-DRINK = {"name": "A drink", "description": "At the bar.\n\nUnit: drink/drinks"}
 
 
 def open_till(visitor, item_id):
@@ -60,7 +58,7 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
     page = open_till(visitor, item_id)
     visitor.taps = 0
     ask(page, "3")
-    assert_taps(visitor, 2)
+    visitor.assert_taps(2)
     expect_text(page, "#request-title", "Scan to pay 3 drinks")
     expect(page.locator("#request-code")).to_be_in_viewport(ratio=1)
     visitor.assert_good()
@@ -77,7 +75,7 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
     signs = receipt.inner_text().split()[:3]
     expect(theirs.locator("#heading")).to_contain_text(" ".join(signs))
     expect_text(theirs, "#lead", "You have 7 drinks left.")
-    assert_taps(stranger, 2)
+    stranger.assert_taps(2)
     green = "rgb(11, 107, 58)"
     expect(page.locator("#request")).to_have_css("background-color", green)
     expect(theirs.locator(".lead")).to_have_css("background-color", green)

@@ -109,6 +109,12 @@ class Visitor:
     def note_request(self, request):
         self.requests.append(request)
 
+    def assert_taps(self, count):
+        """Assert how often the person has tapped, since it was last set to 0."""
+        # What was told by then is heard before the answer.
+        self.page.evaluate("true")
+        assert self.taps == count
+
     def assert_still(self):
         """Assert that nothing that could be seen has moved by itself."""
         shifts = self.page.evaluate("watched.shifts")

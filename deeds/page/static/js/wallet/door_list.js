@@ -6,8 +6,14 @@
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
-import { existing, isCollected, isLive, itemIdOf, recordsWith } from "./records.js";
-import { WalletError } from "./records.js";
+import {
+  existing,
+  isCollected,
+  isLive,
+  itemIdOf,
+  recordsWith,
+  WalletError,
+} from "./records.js";
 import { hexOf } from "./seeds.js";
 
 const HEAD = "deeds door list 1";
@@ -145,8 +151,9 @@ export function makeDoorList({ store, change, isStrong, now }) {
     async doorList(itemId, links) {
       const rows = await Promise.all(
         links.map(async ({ output, state, at }) => {
-          const { secret, state: now, amount, number, of, issue, note } = output;
-          const isSafe = !secret || now === "spent" || (await isStrong(secret));
+          const { secret, amount, number, of, issue, note } = output;
+          const isSpent = output.state === "spent";
+          const isSafe = !secret || isSpent || (await isStrong(secret));
           if (!isSafe) return [];
           const letters = Object.keys(STATES);
           const letter = letters.find((each) => STATES[each] === state) ?? "n";

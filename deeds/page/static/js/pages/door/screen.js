@@ -2,6 +2,7 @@
 // heard and felt.
 
 import { gettext, LOCALE } from "../../format/gettext.js";
+import { keepAwake } from "../../ui/awake.js";
 import { byId, make, pause } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
@@ -47,6 +48,7 @@ const dialog = byId("door", HTMLDialogElement);
 export function makeDoor({ onText, ask, onClose }) {
   let [shownKey, seenAt, timer] = ["", 0, 0];
   let audio = null;
+  let letSleep = () => {};
 
   /**
    * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
@@ -79,6 +81,7 @@ export function makeDoor({ onText, ask, onClose }) {
   const open = () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
+    letSleep = keepAwake();
     dialog.showModal();
     look();
     ask(true).catch(sayError);
@@ -99,6 +102,7 @@ export function makeDoor({ onText, ask, onClose }) {
     onClose();
     show();
     audio.close();
+    letSleep();
   });
   byId("type-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -136,8 +140,6 @@ function makeEyes(onText, isAgain) {
   }
 
   async function look() {
-    // Screens that nobody touches go dark.
-    navigator.wakeLock?.request("screen").catch(() => {});
     if (again.hidden) return;
     tell(true, gettext("The camera starts."));
     const why = await whyNoScan(gettext("Type or paste the links of tickets below."));

@@ -6,14 +6,25 @@ import { formatAmount, gettext } from "../../format/gettext.js";
 import { numberText } from "../../format/tickets.js";
 import { clockText, linkText, quoted } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
-import { copyTemplate, download, find, listInPieces, make } from "../../ui/dom.js";
-import { makeButton } from "../../ui/dom.js";
+import {
+  copyTemplate,
+  download,
+  find,
+  listInPieces,
+  make,
+  makeButton,
+} from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { ask, sayError } from "../../ui/forms.js";
 import { itemIdOf } from "../../wallet/records.js";
 import { listButtons } from "./door_lists.js";
-import { countIn, fileName, isUsable, manyLinksButtons } from "./link_export.js";
-import { statesCsvOf } from "./link_export.js";
+import {
+  countIn,
+  fileName,
+  isUsable,
+  manyLinksButtons,
+  statesCsvOf,
+} from "./link_export.js";
 
 /** What a link is, in the order in which a person chooses among them. */
 const STATES = {

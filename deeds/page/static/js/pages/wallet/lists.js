@@ -2,7 +2,7 @@
 // deeds on; and the list of what was done.
 
 import { unitsText } from "../../format/amounts.js";
-import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { fill, formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import {
   clockText,
   offerStateText,
@@ -171,7 +171,7 @@ function dateText({ item }) {
 
 /** Return a text of an amount in a list, or nothing in it of none. */
 const some = (amount, text) =>
-  amount ? [text.replace("{amount}", formatAmount(amount))] : [];
+  amount ? [fill(text, { amount: formatAmount(amount) })] : [];
 
 /** Return what a door has used, and when what is here was shown. */
 export function doorTexts(/** @type {Summary} */ { sum, used, lastUsed, shownAt }) {
