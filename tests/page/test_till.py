@@ -160,14 +160,29 @@ def test_a_till_offers_the_deeds_of_this_browser(visitor):
     expect(page.get_by_text("There are only 5 drinks in all.")).to_be_visible()
 
 
-def test_a_till_says_that_what_it_is_paid_with_has_expired(visitor):
-    about = "At the bar.\n\nValid until: 2026-01-02 03:04 +00:00"
-    item_id = visitor.api.mint("+10.a", metadata=DRINK | {"description": about})
+def test_what_has_expired_is_said_at_the_till_and_to_who_pays(visitor, stranger):
+    about = "At the bar.\n\nValid until: 2026-01-02 03:04 +00:00\nUnit: drink/drinks"
+    metadata = DRINK | {"description": about}
+    item_id = visitor.api.mint("+10.a", metadata=metadata)
+    hand_drinks(stranger, item_id)
+    red = "rgb(168, 35, 27)"
+    expired = re.compile("^Expired on Jan 2, 2026, 3:04")
 
     page = open_till(visitor, item_id)
 
-    expect_text(page, "#until", re.compile("^Expired on Jan 2, 2026, 3:04"))
+    expect_text(page, "#until", expired)
+    expect(page.locator("#until")).to_have_css("color", red)
     visitor.assert_good()
+    ask(page, "2")
+    theirs = stranger.go(shown_offer(page))
+    expect_text(theirs, "#lead", expired)
+    expect(theirs.locator("#lead")).to_have_css("color", red)
+    stranger.assert_good()
+    stranger.assert_still()
+    # Whether it still counts is for the two of them to say.
+    press(theirs, "Pay 2 drinks anyway")
+    expect_text(theirs, "#lead", "You have 8 drinks left.")
+    expect(theirs.locator("#lead")).to_have_css("color", "rgb(255, 255, 255)")
 
 
 def test_a_request_that_cannot_be_cancelled_now_says_until_when_it_can_be_paid(visitor):

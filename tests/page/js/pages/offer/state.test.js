@@ -60,6 +60,29 @@ test("what one gets that only has a known name, or was not loaded, is traded as 
   }
 });
 
+test("what has expired is said before it is paid or traded, which is a second thought", () => {
+  const description = "Valid until: 2026-01-02 03:04 +00:00";
+  const expired = (side) => ({
+    ...side,
+    item: { ...side.item, metadata: JSON.stringify({ description }) },
+  });
+
+  const told = [
+    saying({ wants: [expired(CHOIR)] }),
+    saying({ wants: [expired(CHOIR)], gives: [DRINK] }),
+    saying({ wants: [CHOIR], gives: [expired(DRINK)] }),
+  ];
+
+  for (const { lead, isBad, action } of told) {
+    assert.match(lead, /^Expired on Jan 2, 2026, 3:04.AM\. Ask first /);
+    assert.deepEqual([isBad, action?.isQuiet], [true, true]);
+  }
+  assert.deepEqual(
+    told.map(({ action }) => action?.text),
+    ["Pay 5 units anyway", "Trade anyway", "Trade anyway"],
+  );
+});
+
 test("who has too little is told how much is missing, and where more of it is", () => {
   const few = saying({ wants: [{ ...CHOIR, free: 3 }] });
   const away = saying({ wants: [{ ...CHOIR, free: 3, away: 4 }] });

@@ -103,6 +103,7 @@ function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) 
     document.title = `${title} · Deeds`;
   }
   put(byId("lead"), lead);
+  byId("lead").classList.toggle("error", Boolean(more.isBad));
   byId("gained").hidden = !gainedId;
   byId("gained-link").setAttribute("href", `/wallet#${gainedId}`);
   byId("lacking").hidden = !more.isLacking;

@@ -1,6 +1,7 @@
 // What the page of an offer says, from what the service and this wallet know of it.
 // Pure.
 
+import { aboutOf, isExpired, untilText } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import {
@@ -157,13 +158,24 @@ function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives =
   if (short.length) return { lead: lackText(short), isLacking: true };
   // Above the button, however far below it the deed itself is shown.
   const doubt = gives.find(({ origin }) => !SAFE.includes(origin?.kind ?? ""));
+  const expired = expiredText([...wants, ...gives]);
+  const told = [expired, doubt?.origin?.text].filter(Boolean).join(" ");
   const time = clockText(offer.expiresAt);
-  const told =
-    doubt?.origin?.text ?? gettext("You have enough. Open until {time}.", { time });
+  const enough = gettext("You have enough. Open until {time}.", { time });
   return {
-    lead: problem ? waitText(problem, MOVED) : told,
-    action: actionOf(wants, gives, Boolean(doubt)),
+    lead: problem ? waitText(problem, MOVED) : told || enough,
+    isBad: Boolean(expired) && !problem,
+    action: actionOf(wants, gives, Boolean(doubt || expired)),
   };
+}
+
+/** The service takes what has expired: whether it still counts is for both to say. */
+function expiredText(/** @type {Side[]} */ sides) {
+  const about = sides.map(({ item }) => aboutOf(item)).find((each) => isExpired(each));
+  const expired = about && untilText(about);
+  return (
+    expired && gettext("{expired}. Ask first whether it still counts.", { expired })
+  );
 }
 
 function lackText(short) {
@@ -177,7 +189,7 @@ function lackText(short) {
   return isAway ? `${text} ${more}` : text;
 }
 
-/** It is quiet where one gets what may have no more than a name that one knows. */
+/** It is quiet where something has expired, or has no more than a name that one knows. */
 function actionOf(wants, gives, isQuiet) {
   const itemOf = itemFinder({ wants, gives });
   const [given, wanted] = [wants, gives].map((side) => sideText(side, itemOf));
@@ -187,10 +199,12 @@ function actionOf(wants, gives, isQuiet) {
     return { text, about: `: ${deal}`, isQuiet };
   }
   const [{ amount, item }, ...more] = wants;
-  if (more.length)
-    return { text: gettext("Pay {given}", { given }), about: "", isQuiet };
-  const units = { given: unitsText(amount, item?.unit) };
-  return { text: gettext("Pay {given}", units), about: quoted(nameOf(item)), isQuiet };
+  const one = { given: unitsText(amount, item?.unit) };
+  const [values, about] = more.length ? [{ given }, ""] : [one, quoted(nameOf(item))];
+  const text = isQuiet
+    ? gettext("Pay {given} anyway", values)
+    : gettext("Pay {given}", values);
+  return { text, about, isQuiet };
 }
 
 /**

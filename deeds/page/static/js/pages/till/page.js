@@ -24,7 +24,9 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const name = make("strong", { dir: "auto" }, nameOf(item));
   byId("lead").replaceChildren(name, " ", makeMark(item.id));
   const about = aboutOf(item);
-  put(byId("until"), untilText(about));
+  const until = untilText(about);
+  const expired = gettext("{until}. Customers are told before they pay.", { until });
+  put(byId("until"), isExpired(about) ? expired : until);
   byId("until").classList.toggle("error", isExpired(about));
   byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
