@@ -53,7 +53,7 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
     const sum = sumText(payments.today, item.unit);
     put(byId("today"), sum || gettext("No payments yet today."));
     drawRows(payments.last);
-    request.draw(operations);
+    await request.draw(operations);
   });
   const request = makeRequest(item, tools, { redraw, onClose: () => write("") });
   const drawRows = listInPieces(byId("last"), null, {

@@ -4,6 +4,7 @@
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import {
+  clockText,
   offerStateText,
   partText,
   refusalText,
@@ -14,7 +15,9 @@ import { keepAwake } from "../../ui/awake.js";
 import { nameOf } from "../../ui/card.js";
 import { byId, copyText, put } from "../../ui/dom.js";
 import { onceAtATime, say } from "../../ui/forms.js";
+import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
+import { recordsWith } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { receiptText } from "../offer/receipt.js";
 import { untilEnded } from "../open_wallet.js";
@@ -32,24 +35,25 @@ const LOOK_MS = 2_000;
  * @param {{redraw: () => Promise<void>, onClose: () => void}} page
  */
 export function makeRequest(item, tools, { redraw, onClose }) {
-  const { wallet, run } = tools;
+  const { store, wallet, run } = tools;
   const offers = offersOf(wallet);
   const screen = makeScreen(onClose);
   /** What is on the screen: a request without an answer has no `key` yet. */
-  let shown = { key: "", offerId: "", units: "" };
+  let shown = { key: "", offerId: "", units: "", canCancel: true };
 
   function open({ key = "", amount }) {
-    shown = { key, offerId: "", units: unitsText(amount, item.unit) };
+    const units = unitsText(amount, item.unit);
+    shown = { key, offerId: "", units, canCancel: true };
     screen.open(shown.units);
   }
 
   /** Show what has become of the request. */
-  function draw(operations) {
+  async function draw(operations) {
     const operation = operations.find(({ key }) => key === shown.key);
     if (!operation || !screen.isOpen()) return;
     const { state, code = "", amount } = operation;
     const isWithdrawn = code === "offer_withdrawn" || code === "cancelled";
-    if (state === "open") showOpen(operation);
+    if (state === "open") await showOpen(operation);
     if (state === "done")
       screen.turn("paid", receiptText(operation), { about: partText(amount, item) });
     if (state !== "refused") return;
@@ -59,17 +63,34 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     say(gettext("It is withdrawn. Its link no longer works."));
   }
 
-  function showOpen(operation) {
+  async function showOpen(operation) {
     const { offerId } = operation;
     if (shown.offerId) return;
-    shown.offerId = offerId;
+    const mine = shown;
+    const held = { itemId: item.id, state: "held" };
+    const parts = await recordsWith(store, "outputs", held);
+    if (shown !== mine || !screen.isOpen()) return;
+    Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);
     const about = nameOf(item);
-    screen.turn("open", title, { about, state: offerStateText(operation) });
+    const { canCancel } = shown;
+    screen.turn("open", title, { about, state: openText(operation), canCancel });
     drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
       screen.tell(waitText(error, offerLink(offerId))),
     );
     look();
+  }
+
+  /** Say until when it can be paid, and how it ends where it cannot be withdrawn. */
+  function openText(operation) {
+    if (shown.canCancel) return offerStateText(operation);
+    const time = clockText(operation.expiresAt);
+    const units = unitsText(1, item.unit);
+    const ends = gettext("Can be paid until {time}, then it ends by itself.", { time });
+    const why = gettext("To be able to cancel, keep {units} in this browser.", {
+      units,
+    });
+    return `${ends} ${why}`;
   }
 
   async function checkRound() {
@@ -79,7 +100,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const more = gettext(
       "It can be paid all the same. You see that once you are back online.",
     );
-    screen.tell(problem ? waitText(problem, more) : offerStateText(operation));
+    screen.tell(problem ? waitText(problem, more) : openText(operation));
     if (problem) throw problem;
   }
 
@@ -175,14 +196,14 @@ function makeScreen(onClose) {
   const isAt = (kind) => dialog.open && dialog.dataset.kind === kind;
   const isOver = () => isAt("paid") || isAt("over");
 
-  function turn(kind, title, { about = "", state = "" }) {
+  function turn(kind, title, { about = "", state = "", canCancel = true }) {
     if (isAt(kind)) return;
     dialog.dataset.kind = kind;
     put(byId("request-title"), title);
     put(byId("request-about"), about);
     put(byId("request-state"), state);
-    next.hidden = !isOver();
-    cancelButton.hidden = isOver();
+    cancelButton.hidden = isOver() || !canCancel;
+    next.hidden = !cancelButton.hidden;
     byId("copy").hidden = kind !== "open";
     if (isOver()) next.focus();
     if (kind === "paid") navigator.vibrate?.([80]);
@@ -211,11 +232,11 @@ function makeScreen(onClose) {
       byId("request-title").focus();
     },
 
-    /** Do this instead of closing while the request is open. */
+    /** Do this instead of closing while the request can be cancelled. */
     onLeave(withdraw) {
       cancelButton.addEventListener("click", withdraw);
       dialog.addEventListener("cancel", (event) => {
-        if (isOver()) return;
+        if (cancelButton.hidden) return;
         event.preventDefault();
         withdraw();
       });
