@@ -17,6 +17,7 @@ import {
 } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import {
   amountsByState,
+  assertAllIsHere,
   hasCode,
   heldIn,
   makerOn,
@@ -28,6 +29,7 @@ import {
   walletOf,
   walletOn,
 } from "./parts.js";
+import { Random } from "./random.js";
 
 const AT_DOOR = { atDoor: true };
 const ID = "0123456789abcdef";
@@ -57,9 +59,17 @@ const linksOf = ({ store, itemId }) =>
 const listOf = async (browser) =>
   browser.wallet.doorList(browser.itemId, await linksOf(browser));
 
-/** Let one browser take in another one's list. */
-const handOver = async (from, to) =>
-  to.wallet.takeInList(to.itemId, await listOf(from));
+/** Let one browser take in another one's list, if that has any ticket. */
+async function handOver(from, to) {
+  const text = await listOf(from);
+  if (rowsOf(text).length) await to.wallet.takeInList(to.itemId, text);
+}
+
+/** Return the undone admissions of which a browser can make the new link. */
+const leftAt = async (browser) =>
+  (await linksOf(browser)).filter(({ isLeftHere }) => isLeftHere);
+
+const keyOf = ({ output }) => output.key;
 
 /** Return number and state of each ticket, with its note. */
 const told = async (browser) =>
@@ -151,6 +161,81 @@ test("an admission that is undone gives the guest a new link of its number", asy
   assert.equal(operation.state, "done");
   assert.deepEqual(await told(door), ["2 undone", "2 admitted"]);
   assert.deepEqual(amountsByState(door.store).held, [1]);
+});
+
+test("where the maker has undone it, the door that let it in still makes the new link", async () => {
+  const { maker, tickets, doors } = await party(2);
+  const [door, other] = doors;
+  await handOver(maker, door);
+  const knows = await door.wallet.listed(tickets[1]);
+  await door.wallet.claim(tickets[1], { ...AT_DOOR, knows });
+  await handOver(door, maker);
+  await maker.wallet.checkStates();
+  // Within a second, or by a clock that is behind the door's.
+  await maker.wallet.undoAdmission(maker.itemId, tickets[1].key);
+  for (const each of doors) await handOver(maker, each);
+  assert.deepEqual((await leftAt(door)).map(keyOf), [tickets[1].key]);
+  for (const each of [maker, other]) assert.deepEqual(await leftAt(each), []);
+
+  const fresh = await door.wallet.undoAdmission(door.itemId, tickets[1].key);
+
+  assert.deepEqual(
+    [fresh?.state, fresh?.number, fresh?.issue, fresh?.note],
+    ["given", 2, 2, "Anna, table 4"],
+  );
+  assert.deepEqual(await leftAt(door), []);
+  const again = await door.wallet.undoAdmission(door.itemId, tickets[1].key);
+  assert.equal(again, null);
+});
+
+test("in whatever order lists come and admissions are undone, each guest gets one new link", async () => {
+  for (let seed = 0; seed < 40; seed += 1) {
+    const random = new Random(seed);
+    const { maker, tickets, doors } = await party(2);
+    const all = [maker, ...doors];
+    const outside = [...tickets];
+    const steps = {
+      async letIn() {
+        const [ticket] = outside.splice(0, 1);
+        const { wallet } = random.pick(doors);
+        const knows = ticket && (await wallet.listed(ticket));
+        if (ticket) await wallet.claim(ticket, { ...AT_DOOR, knows });
+      },
+      share: () => handOver(random.pick(all), random.pick(all)),
+      async undo() {
+        const { wallet, itemId, ...browser } = random.pick(all);
+        const links = await linksOf({ ...browser, itemId });
+        const wanted = links.filter(
+          (link) => link.state === "admitted" || link.isLeftHere,
+        );
+        const link = wanted.length && random.pick(wanted);
+        if (link) await wallet.undoAdmission(itemId, link.output.key);
+      },
+    };
+    for (let step = 0; step < 24; step += 1) {
+      pass(random.below(2));
+      await steps[random.pick(Object.keys(steps))]();
+    }
+    await maker.wallet.checkStates();
+    for (const from of [...all, ...all]) for (const to of all) await handOver(from, to);
+
+    for (const { wallet, ...door } of doors) {
+      for (const { output } of await leftAt(door))
+        assert.ok(await wallet.undoAdmission(door.itemId, output.key));
+      assert.deepEqual(await leftAt(door), []);
+    }
+    const told = (await linksOf(maker)).map(({ output, state }) => [output.key, state]);
+    const undone = told.filter(([, state]) => state === "undone");
+    for (const door of doors) {
+      for (const { output, state } of await linksOf(door)) {
+        const known = told.find(([key]) => key === output.key);
+        if (known) assert.equal(state, known[1], `${seed}`);
+      }
+    }
+    const given = doors.map(({ store }) => amountsByState(store).given ?? []);
+    assert.equal(given.flat().length, undone.length, `${seed}`);
+    assertAllIsHere(maker.service, ...all.map(({ store }) => store));
+  }
 });
 
 test("of what only a list says, undoing takes the mark away, and an older list does not bring it back", async () => {

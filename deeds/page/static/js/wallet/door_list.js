@@ -116,6 +116,10 @@ export function admittedAtOf(/** @type {OutputRecord} */ output) {
   return admittedAt > undoneAt ? admittedAt : 0;
 }
 
+/** Return whether an output is what became of a ticket at the door, and is still there. */
+export const isSetAside = (/** @type {OutputRecord} */ output) =>
+  output.state === "held" && isCollected(output);
+
 /**
  * Return the tickets of a list as links of a holding, see holdings.js.
  * @returns {import("./holdings.js").Link[]}
@@ -186,7 +190,8 @@ export function makeDoorList({ store, change, isStrong, now }) {
 
     /**
      * Undo that a ticket was let in. Where it came in here, its units become a link with
-     * its number, which is returned; of what only a list says, the mark alone is undone.
+     * its number, which is returned, also where a list has undone it before; of what only
+     * a list says, the mark alone is undone.
      * @returns {Promise<OutputRecord | null>}
      */
     undoAdmission: (itemId, key) =>
@@ -224,7 +229,8 @@ function noteRow(draft, key, { letter, at, number, of, issue, note }) {
   draft.changeOutput(key, {
     ...(isNameless && { number, of, issue, note }),
     ...(letter === "a" && { admittedAt: Math.max(admittedAt, at) }),
-    ...(letter === "u" && { undoneAt: Math.max(undoneAt, at) }),
+    // A list has whole seconds: it was let in before this one ended.
+    ...(letter === "u" && { undoneAt: Math.max(undoneAt, at + 999) }),
   });
 }
 
@@ -248,11 +254,12 @@ function undo(draft, itemId, key, now) {
   // A clock that told one of these may have been ahead.
   const undoneAt = Math.max(now, admittedAt, collectedAt);
   draft.changeOutput(key, { undoneAt });
-  if (!isCollected(output)) return null;
+  if (!collectedAt) return null;
   const { operation, number, of, issue = 1, note } = output;
-  const made = draft.outputs.list({ itemId, operation });
-  const fresh = made.find((each) => each.state === "held" && each.key !== key);
-  if (!fresh) throw new WalletError("not_held", gettext("It is no longer here."));
+  const fresh = draft.outputs.list({ itemId, operation }).find(isSetAside);
+  if (!fresh && isCollected(output))
+    throw new WalletError("not_held", gettext("It is no longer here."));
+  if (!fresh) return null;
   const named = number ? { number, of, issue: issue + 1, note } : {};
   const given = { state: "given", givenAt: now, undoneAt, changedAt: now };
   draft.changeOutput(fresh.key, { ...named, ...given });

@@ -3,7 +3,7 @@
 
 import { AMOUNT_MAX } from "../format/amounts.js";
 import { isFree } from "./links.js";
-import { admittedAtOf, listedLinks } from "./door_list.js";
+import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
 import { isCollected, unitsOf } from "./records.js";
 import { AT_REST } from "./settling.js";
 
@@ -31,10 +31,11 @@ import { AT_REST } from "./settling.js";
  *   isMoving: boolean, isOver: boolean,
  * }} Summary
  *
- * A link of an item, and since when it is in its state.
+ * A link of an item, and since when it is in its state; `isLeftHere` of an admission that
+ * was undone, where no new link was made yet of what it brought in here.
  * @typedef {"here" | "waiting" | "claimed" | "moved" | "used" | "admitted" | "undone" |
  *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
- * @typedef {{output: OutputRecord, state: LinkState, at: number}} Link
+ * @typedef {{output: OutputRecord, state: LinkState, at: number, isLeftHere?: boolean}} Link
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
  * largest first and before those with a number; `links` those that have a number or
@@ -81,7 +82,8 @@ export function summariesOf(slices) {
 export function holdingOf(slices, itemId) {
   const all = slices.outputs.list({ itemId });
   const summary = summaryOf(itemId, all, slices);
-  const own = all.flatMap((output) => linkOf(output) ?? []);
+  const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
+  const own = all.flatMap((output) => linkOf(output, setAside) ?? []);
   const names = new Set(own.map(nameOf));
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
@@ -193,13 +195,16 @@ function preparingOf(all) {
  * Return what became of a link, or null for what is none. What was sent by this wallet
  * is gone.
  */
-function linkOf(output) {
+function linkOf(output, setAside) {
   const { number, givenAt, each, state, before, createdAt, changedAt, undoneAt } =
     output;
   const link = (linkState, at) => ({ output, state: linkState, at });
   const admittedAt = admittedAtOf(output);
   if (admittedAt) return link("admitted", admittedAt);
-  if (state === "spent" && undoneAt) return link("undone", undoneAt);
+  if (state === "spent" && undoneAt) {
+    const isLeftHere = Boolean(output.collectedAt) && setAside.has(output.operation);
+    return { ...link("undone", undoneAt), isLeftHere };
+  }
   if (each || output.neverHeld || !(number || givenAt)) return null;
   const now = state === "leaving" ? before : state;
   if (now === "held") return isCollected(output) ? null : link("here", createdAt);

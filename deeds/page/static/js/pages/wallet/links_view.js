@@ -173,6 +173,7 @@ function rowOf({ output: first }, shown) {
     copy: handOverByCopy,
     "take-back": askToTakeBack,
     undo: askToUndo,
+    "new-code": makeNewCode,
   };
   for (const [name, act] of Object.entries(acts)) {
     part(name).addEventListener("click", () =>
@@ -181,7 +182,7 @@ function rowOf({ output: first }, shown) {
   }
   const update = (link) => {
     output = link.output;
-    const { state, at } = link;
+    const { state, at, isLeftHere = false } = link;
     const isAdmitted = state === "admitted";
     // Before any of them is hidden, which takes the focus away.
     if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
@@ -192,7 +193,8 @@ function rowOf({ output: first }, shown) {
     for (const name of ["show", "copy"]) part(name).hidden = !isUsable(link);
     part("take-back").hidden = state !== "waiting";
     part("undo").hidden = !isAdmitted;
-    actions.hidden = !isUsable(link) && !isAdmitted;
+    part("new-code").hidden = !isLeftHere;
+    actions.hidden = !isUsable(link) && !isAdmitted && !isLeftHere;
   };
   return { element, update };
 }
@@ -218,6 +220,13 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     said: gettext("{ticket} is back in your deeds.", { ticket }),
     act: (onWait) => run(() => wallet.takeBack(output.key), onWait),
   });
+}
+
+/** Make the link of a ticket that came in here, and whose admission a list has undone. */
+async function makeNewCode(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
+  const undoing = tools.wallet.undoAdmission(output.itemId, output.key);
+  const fresh = await undoing.catch(sayError);
+  if (fresh) await openLinkDialog(fresh, tools);
 }
 
 /** Undo an admission: where the ticket came in here, its guest gets a new link. */
