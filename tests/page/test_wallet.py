@@ -40,6 +40,10 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     metadata = SHED | {"description": "a " * 300}
     page, _ = hold(visitor, 10, metadata=metadata)
     expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("button", name="More")).to_have_count(0)
+    whole = "about => about.clientHeight > 300 && about.scrollHeight"
+    about = page.locator("[data-card=description]")
+    assert about.evaluate(whole) == about.evaluate("about => about.clientHeight")
 
     dialog = send(page, "3")
 

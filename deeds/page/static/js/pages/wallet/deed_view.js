@@ -44,6 +44,7 @@ export function deedPage(
 ) {
   const view = copyTemplate("deed-template");
   const part = (name) => find(view, `[data-part="${name}"]`);
+  const description = find(view, "[data-card=description]");
   /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
   let holding;
   const drawLinks = linksView(part("links"), tools);
@@ -69,8 +70,13 @@ export function deedPage(
     holding = now;
     const { item, sum, unit, mayBeGiven } = holding;
     const here = hereOf(holding);
-    fillCard(part("card"), item, { itemId });
-    if (!item) find(part("card"), "[data-card=description]").textContent = itemId;
+    fillCard(view, item, { itemId });
+    if (!item) description.textContent = itemId;
+    // A long one is whole here, and does not push out of view what can be done.
+    if (view.hasAttribute("data-cut")) {
+      part("mine").after(description);
+      description.classList.add("panel");
+    }
     for (const place of view.querySelectorAll("[data-name]"))
       place.textContent = ` ${quoted(nameOf(item))}`;
     const doors = doorTexts(holding);
