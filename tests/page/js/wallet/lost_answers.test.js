@@ -8,12 +8,17 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../deeds/page/static/js/wallet/api.js";
+import { memoryStore } from "./memory_store.js";
 import {
   amountsByState,
   endOf,
   fatesOf,
+  giverOf,
+  linkFrom,
   madeBy,
   operationIn,
+  pass,
+  people,
   swapsMeeting,
   walletHolding,
   walletMeeting,
@@ -172,6 +177,96 @@ test("nothing is refused before what was carried out late has been looked for", 
     void: [5],
   });
   assert.equal(operationIn(store, begun.operation.key).state, "done");
+});
+
+/**
+ * A claim that was sent twice and refused at its third try, while both first tries are
+ * under way still. `asked` are the requests that the claiming wallet makes from then on.
+ */
+async function claimedLate() {
+  const { service, given } = await giverOf(5, 2);
+  const store = memoryStore();
+  const unlucky = swapsMeeting({ service, store }, "late", "late", "refused");
+  await unlucky.claim(given);
+  for (const code of [undefined, "unknown_input"]) {
+    const [{ operation }] = await unlucky.finishBegun();
+    assert.equal(operation.code, code);
+  }
+  assert.deepEqual(amountsByState(store), { seen: [2], void: [2] });
+  const asked = [];
+  const wallet = walletMeeting({ service, store }, (verb) => void asked.push(verb));
+  return { service, store, wallet, asked };
+}
+
+const CLAIMED = { spent: [2], held: [2] };
+
+test("a claim that was carried out after its refusal is found by a check", async () => {
+  const { service, store, wallet, asked } = await claimedLate();
+  service.deliverLate();
+
+  await wallet.checkStates();
+
+  assert.deepEqual(amountsByState(store), CLAIMED);
+  // It was spent before: to send it once more moves nothing.
+  assert.equal(asked.filter((verb) => verb === "swap").length, 1);
+});
+
+test("a claim that was carried out after its refusal is found at the next visit", async () => {
+  const { service, store, wallet } = await claimedLate();
+  service.deliverLate();
+
+  assert.ok(await wallet.isLookDue());
+  await wallet.look();
+
+  assert.deepEqual(amountsByState(store), CLAIMED);
+  assert.ok(!(await wallet.isLookDue()));
+});
+
+test("a claim that was carried out after a look is found by the next one", async () => {
+  const { service, store, wallet } = await claimedLate();
+  await wallet.look();
+  pass(60);
+  service.deliverLate();
+
+  assert.ok(await wallet.isLookDue());
+  await wallet.look();
+
+  assert.deepEqual(amountsByState(store), CLAIMED);
+});
+
+test("what was refused is asked for no more once it cannot be under way", async () => {
+  const { store, wallet, asked } = await claimedLate();
+  await wallet.look();
+  await wallet.checkStates();
+  pass(24 * 60 * 60);
+
+  await wallet.look();
+
+  assert.ok(!(await wallet.isLookDue()));
+  asked.length = 0;
+  await wallet.checkStates();
+  await wallet.finishBegun();
+  assert.deepEqual([asked, amountsByState(store)], [[], { seen: [2], void: [2] }]);
+});
+
+test("a look forgets nothing that another tab asks for meanwhile", async () => {
+  const [{ service, store, wallet }, giver] = await people([5], [5]);
+  const given = await linkFrom(giver, 2);
+  const tab = swapsMeeting({ service, store }, "late", "refused");
+  const acts = [() => tab.claim(given), () => tab.finishBegun()];
+  const api = service.api();
+  const find = async (...asked) => {
+    for (const act of acts.splice(0)) await act();
+    return api.find(...asked);
+  };
+
+  await walletOn(service, store, { ...api, find }).look({ isWhole: true });
+  pass(60 * 60);
+  service.deliverLate();
+
+  assert.ok(await wallet.isLookDue());
+  await wallet.look();
+  assert.deepEqual(amountsByState(store), { spent: [2], held: [2, 5] });
 });
 
 test("a refused operation costs no question for what the service does not know", async () => {

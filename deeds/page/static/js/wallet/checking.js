@@ -5,8 +5,9 @@ import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, NoAnswerError, ProblemError } from "./api.js";
 import { addFound, askForLook, FindingError, LOOK } from "./finding.js";
 import { existing, itemIdOf, keyOf, keysOf, recordsWith } from "./records.js";
-import { AT_REST, DOUBTS, settleChecked, settleDone, settleLate } from "./settling.js";
-import { settleOpen, settleRefused, settlingWanted } from "./settling.js";
+import { AT_REST, DOUBTS, isInDoubt, settleChecked, settleDone } from "./settling.js";
+import { settleLate, settleOpen, settleRefused, settlingWanted } from "./settling.js";
+import { SURE } from "./settling.js";
 
 /**
  * What a service may still complete, by another clock or after a pepper has come back.
@@ -18,9 +19,6 @@ const COMMIT_MS = 60_000;
 const DUE_MAX = 16;
 
 const LOOK_NOTE = { notes: [LOOK] };
-
-/** Refusals that are told after the key was looked up, for ever: nothing was done. */
-const SURE = new Set(["spent_input", "used_secret"]);
 
 /**
  * What became of an operation. Where it is still begun, `problem` says why; it will be
@@ -124,8 +122,8 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     const { isDone, spent, states, late, gathered } = answer;
     if (isDone) return settle(settleDone, key, { spent });
     // It may be under way still: the next visit looks for what it has made by then.
-    if (operation.isCancelled) {
-      const itemIds = operation.inputs.map(itemIdOf);
+    if (isInDoubt(code)) {
+      const itemIds = [...operation.inputs, ...keysOf(operation.outputs)].map(itemIdOf);
       await change(LOOK_NOTE, (draft) => askForLook(draft, itemIds));
     }
     const isUnclear = unclearBy(gathered);
@@ -286,11 +284,13 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
   const recordsIn = (kind, ...states) =>
     recordsWith(store, kind, ...states.map((state) => ({ state })));
 
-  /** Return the first outputs of offers of ours that may be completed by now. */
+  /** Return the first output of each offer, or refusal, that may be carried out by now. */
   async function awaited(...states) {
-    const isPossible = ({ expiresAt }) => expiresAt + LATE_MS > now();
-    const offers = (await recordsIn("operations", ...states)).filter(isPossible);
-    return readOutputs(store, keysOf(offers.map(({ outputs: [first] }) => first)));
+    const isPossible = ({ code, expiresAt, endedAt }) =>
+      (expiresAt || isInDoubt(code)) && (expiresAt ?? endedAt) + LATE_MS > now();
+    const possible = (await recordsIn("operations", ...states)).filter(isPossible);
+    const firsts = possible.flatMap(({ outputs }) => outputs.slice(0, 1));
+    return readOutputs(store, keysOf(firsts));
   }
 
   /**

@@ -6,7 +6,7 @@ import { gettext } from "../format/gettext.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, ProblemError } from "./api.js";
 import { LINK_NUMBER_MAX, nextNumber } from "./links.js";
-import { keyOf, unitsOf } from "./records.js";
+import { itemIdOf, keyOf, keysOf, unitsOf } from "./records.js";
 import {
   BRANCHES,
   nextNumbers,
@@ -14,11 +14,15 @@ import {
   raiseNumbers,
   seedsOf,
 } from "./seeds.js";
+import { isInDoubt } from "./settling.js";
 
 /** So many numbers in a row that nobody has used are the end. */
 const GAP = 512;
 /** More than anybody has made of an item since a backup. */
 const NUMBERS_MAX = 100_000;
+
+/** Longer than a request is under way of which nobody waits for the answer. */
+const UNDER_WAY_MS = 10 * 60_000;
 
 /** The key of the note that says which items are left to look at. */
 export const LOOK = "look";
@@ -207,6 +211,19 @@ export function askForLook(draft, itemIds) {
   draft.put("notes", { key: LOOK, left: [...new Set([...left, ...itemIds])] });
 }
 
+/** Note that an item was looked at; not while something of it may be under way still. */
+function endLook(draft, itemId, now) {
+  const isUnderWay = ({ code, endedAt }) =>
+    isInDoubt(code) && Math.abs(now - endedAt) < UNDER_WAY_MS;
+  const named = draft.operations
+    .list({ state: "refused" })
+    .filter(isUnderWay)
+    .flatMap(({ inputs, outputs }) => [...inputs, ...keysOf(outputs)]);
+  if (named.some((key) => itemIdOf(key) === itemId)) return;
+  const { left } = draft.slices.notes.get(LOOK);
+  draft.put("notes", { key: LOOK, left: left.filter((each) => each !== itemId) });
+}
+
 /**
  * Return what looks at all items of a wallet, one after the other.
  * @param {object} parts
@@ -217,8 +234,9 @@ export function askForLook(draft, itemIds) {
  * @param {(gathered: Gathered) => Promise<unknown>} parts.keep writes down what was found
  * @param {() => Promise<unknown>} parts.endOpen settles the offers that have ended: another copy may
  *   have used their secrets
+ * @param {() => number} parts.now in milliseconds
  */
-export function makeLook({ store, change, gather, keep, endOpen }) {
+export function makeLook({ store, change, gather, keep, endOpen, now }) {
   return {
     /**
      * Look at every item that the wallet knows, or go on where the last look was broken
@@ -249,8 +267,8 @@ export function makeLook({ store, change, gather, keep, endOpen }) {
           // The other items are looked at all the same.
           wrong = error;
         }
-        const left = items.slice(done + 1);
-        await change({}, (draft) => void draft.put("notes", { key: LOOK, left }));
+        const wanted = { notes: [LOOK], operations: [{ state: "refused" }] };
+        await change(wanted, (draft) => endLook(draft, itemId, now()));
       }
       if (wrong) throw wrong;
       return foundCount;

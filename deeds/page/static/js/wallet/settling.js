@@ -26,6 +26,15 @@ export const DOUBTS = new Set([
   "idempotency_key_reused",
 ]);
 
+/** Refusals that are told after the key was looked up, for ever: nothing was done. */
+export const SURE = new Set(["spent_input", "used_secret"]);
+
+/**
+ * Return whether what was refused with this code may be carried out all the same, where
+ * it was sent before. Offers end by themselves.
+ */
+export const isInDoubt = (code = "") => !SURE.has(code) && !code.startsWith("offer_");
+
 /**
  * Return what settling these operations looks at, and adding what was found besides. A
  * mint's answer names the item.

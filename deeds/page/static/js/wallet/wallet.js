@@ -142,7 +142,7 @@ export function makeWallet({
   return {
     carryOut,
     ...asked,
-    ...makeLook({ store, change, gather, keep, endOpen }),
+    ...makeLook({ store, change, gather, keep, endOpen, now }),
     ...makeDoorList({ store, change: changeOfNote, isStrong, now }),
 
     /**
