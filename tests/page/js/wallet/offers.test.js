@@ -19,6 +19,7 @@ import {
   fatesOf,
   hasCode,
   linkFrom,
+  madeBy,
   makerOn,
   mintAmounts,
   minted,
@@ -33,6 +34,7 @@ import {
   people,
   swapsMeeting,
   traders,
+  walletHolding,
   walletMeeting,
 } from "./parts.js";
 
@@ -446,6 +448,36 @@ test("another copy of the wallet finds what a withdraw made of a request", async
 
   assert.equal(operationIn(copy.store, key).code, "offer_withdrawn");
   assertAllIsHere(shop.service, copy.store, customer.store);
+});
+
+test("a request that was withdrawn just before it expired ends with the next round", async () => {
+  const { shop, key, offer } = await askingShop(3);
+  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
+  await makerOn(shop.service, shop.store, api).offers.withdraw(key);
+  pass((offer.expiresAt - now()) / 1000 + 1);
+
+  await shop.wallet.checkRound();
+
+  assert.equal(operationIn(shop.store, key).code, "offer_withdrawn");
+});
+
+test("a request stays open although a copy took its number for what was refused", async () => {
+  const shop = await walletHolding(9);
+  const { service, itemId } = shop;
+  const copy = await copyOf(shop);
+  await walletMeeting(copy, () => "lost").split(outputsIn(copy.store)[0].key, [2]);
+  const asked = await shop.offers.ask({ itemId, amount: 5 });
+  await copy.wallet.importRecords(await shop.wallet.exportRecords());
+  await shop.wallet.send(itemId, 4);
+
+  const split = await copy.wallet.finishBegun();
+  await copy.wallet.checkRound();
+
+  assert.deepEqual(split.map(endOf), [["refused", "spent_input"]]);
+  assert.equal(madeBy(copy.store, asked).state, "coming");
+  const { operation } = await copy.offers.withdraw(asked.operation.key);
+  assert.equal(operation.state, "done");
+  assertAllIsHere(service, copy.store);
 });
 
 test("an offer that expires while its withdraw is under way gives back what it put in", async () => {

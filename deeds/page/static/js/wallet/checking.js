@@ -180,7 +180,8 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
    */
   async function settleOffer({ key }, { state, offerId, expiresAt }) {
     const { operation } = await settle(settleOpen, key, { offerId, expiresAt });
-    const isSure = state !== "expired" || now() >= expiresAt + COMMIT_MS;
+    const isOver = state !== "expired" || now() >= expiresAt + COMMIT_MS;
+    const isSure = isOver || (await isMade(operation));
     const isOpen = state === "open" || operation.state !== "open" || !isSure;
     return isOpen ? { operation } : refuse(operation, `offer_${state}`);
   }

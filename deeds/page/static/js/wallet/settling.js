@@ -111,6 +111,8 @@ export function settleLate(draft, late, now) {
  */
 export function settleOpen(draft, key, { offerId, expiresAt, now }) {
   const operation = existing(draft.operations.get(key));
+  if (operation.state === "begun" || operation.state === "open")
+    awaitAgain(draft, operation, now);
   if (operation.state !== "begun") return operation;
   for (const input of operation.inputs) {
     const { state, operation: owner } = existing(draft.outputs.get(input));
@@ -119,6 +121,16 @@ export function settleOpen(draft, key, { offerId, expiresAt, now }) {
     if (isReserved) draft.changeOutput(input, offered);
   }
   return draft.put("operations", { ...operation, state: "open", offerId, expiresAt });
+}
+
+/** A copy of this wallet may have begun what was refused with the same number. */
+function awaitAgain(draft, operation, now) {
+  const { key, outputs } = operation;
+  const isVoid = (output) => draft.outputs.get(output.key).state === "void";
+  if (!outputs.some(isVoid)) return;
+  keepAmounts(draft, operation);
+  const awaited = { state: "coming", operation: key, changedAt: now };
+  for (const output of outputs.filter(isVoid)) draft.changeOutput(output.key, awaited);
 }
 
 /**
