@@ -166,7 +166,12 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     expect(question).to_be_visible()
     film(film_path, [("", 0.5)])
     press(question, "Take in")
-    expect(question).to_be_hidden()
+    expect(second.locator("#door [data-notices]")).to_have_text(
+        "The list has 1 ticket."
+    )
+    for scheme in ("light", "dark"):
+        second.emulate_media(color_scheme=scheme)
+        other.assert_good()
     type_link(second, raw[0])
 
     expect(second.locator(LAST).filter(has_text="Another door")).not_to_have_count(0)
