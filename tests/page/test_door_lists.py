@@ -23,6 +23,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 VERDICT = "#verdict-title"
+TICKET_TEXT = "#verdict-ticket"
 
 
 @pytest.fixture
@@ -138,13 +139,14 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
     press(door, "Start")
 
     type_link(door, raw[1])
-    expect_text(door, "#verdict-detail", "2 of 5 · table 4")
+    expect_text(door, TICKET_TEXT, "2 of 5 · table 4")
     type_link(door, raw[1])
     expect(door.locator(VERDICT)).to_have_text("2nd scan")
     stranger.assert_good()
     spend(visitor.api, raw[2])
     type_link(door, raw[2])
-    remedy = "Claimed at home? Ask for the code in My deeds."
+    expect_text(door, TICKET_TEXT, "3 of 5")
+    remedy = "claimed at home: ask for the code in My deeds."
     expect(door.locator("#verdict-detail")).to_contain_text(remedy)
 
 

@@ -29,14 +29,20 @@ window.marks = {
     return text.replace("https://…", "").match(/[A-Za-z]{2}[^\n]*/g) ?? [];
   },
 
-  /** Return what is wider than the window, or sticks out of what one taps. */
+  /**
+   * Return what is wider than the window, sticks out of what one taps, or is higher than
+   * its verdict has room.
+   */
   cut() {
     const { scrollWidth } = document.documentElement;
     const wide = scrollWidth > innerWidth ? [`the page: ${scrollWidth}`] : [];
     const tapped = document.querySelectorAll("button, .button, nav a, summary");
+    const verdicts = [...document.querySelectorAll(".door-verdict")];
+    const high = verdicts.filter((each) => each.scrollHeight > each.clientHeight);
     return [
       ...wide,
       ...[...tapped].filter(this.sticksOut).map(({ outerHTML }) => outerHTML),
+      ...high.map(({ textContent }) => textContent),
     ];
   },
 

@@ -190,10 +190,13 @@ export function timeText(milliseconds) {
 }
 
 /** Return when it was; of today the time alone. */
-export function clockText(milliseconds) {
+export function clockText(
+  milliseconds,
+  /** @type {"short" | "medium"} */ timeStyle = "short",
+) {
   const date = new Date(milliseconds);
   if (date.toDateString() !== new Date().toDateString()) return timeText(milliseconds);
-  return date.toLocaleTimeString(LOCALE, { timeStyle: "short" });
+  return date.toLocaleTimeString(LOCALE, { timeStyle });
 }
 
 /** Return for example "Ticket 17 of 200"; without a number, "1 ticket". */

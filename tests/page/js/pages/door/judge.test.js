@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as soon } from "node:timers/promises";
 import {
-  countText,
   endVerdict,
   makeJudge,
   otherVerdict,
@@ -13,6 +12,11 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../../deeds/page/static/js/wallet/api.js";
+import {
+  aboutOf,
+  untilText,
+  whenText,
+} from "../../../../../deeds/page/static/js/format/about.js";
 import { clockText } from "../../../../../deeds/page/static/js/texts.js";
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 
@@ -20,11 +24,11 @@ const ITEM = itemOf("1", "A ticket");
 const KEY = `${ITEM.id}.secret`;
 const TICKET = `https://deeds.test/claim/${ITEM.id}#+1.secret`;
 
-function itemOf(digit, name) {
+function itemOf(digit, name, description) {
   return {
     id: `deed_${digit.repeat(26)}`,
     total: 9,
-    metadata: JSON.stringify({ name }),
+    metadata: JSON.stringify({ name, description }),
   };
 }
 
@@ -80,15 +84,36 @@ test("a ticket is claimed for the door, and is valid once the service has said s
   assert.deepEqual(asked, [ITEM.id]);
 });
 
-test("a ticket is valid with how many it lets in, its number and its note", async () => {
+test("each verdict has number and note, from the ticket's record or else a list", async () => {
+  const named = { number: 17, of: 200, note: "table 4", amount: 2 };
+  const told = "17 of 200 · table 4";
   const two = async () => ({ operation: { ...done, amount: 2 } });
-  const record = { number: 17, of: 200, note: "table 4" };
-  const readRecords = async () => ({ record, operation: done });
+  const waits = async () => ({ operation: begun });
+  const fail = failing("closed", "Reload it.");
+  const spent = { ...named, state: "spent", spentElsewhere: true };
+  const ofRecord = (record) => ({
+    readRecords: async () => ({ record, operation: done }),
+  });
+  const ofList = {
+    wallet: { listed: async () => named, item: fail },
+    readRecords: fail,
+  };
+  const other = TICKET.replace(ITEM.id, itemOf("2").id);
+  const expired = itemOf("1", "A ticket", "Valid until: 2020-06-01 19:00 +00:00");
 
-  const { judge } = doorOf(two, { readRecords });
-  const { title, detail } = await judge(TICKET);
-
-  assert.deepEqual([title, detail], ["Valid, 2", "17 of 200 · table 4"]);
+  for (const [title, claim, parts, text = TICKET] of [
+    ["Valid, 2", two, ofRecord(named)],
+    ["Valid, 2", two, ofList],
+    ["No connection.", waits, ofList],
+    ["Already claimed elsewhere", fail, ofRecord(spent)],
+    [untilText(aboutOf(expired)), two, { ...ofList, item: expired }],
+    ["Ticket for another event", two, ofList, other],
+  ]) {
+    const verdict = await doorOf(claim, parts).judge(text);
+    assert.deepEqual([verdict.title, verdict.ticket], [title, told]);
+  }
+  const late = await doorOf(two, ofList).judgeLate({ ...done, amount: 2 });
+  assert.deepEqual([late.title, late.ticket], ["Valid, 2", told]);
 });
 
 test("what a list says of a ticket goes with its claim", async () => {
@@ -169,16 +194,38 @@ test("of what is no ticket of this door nothing is sent but the id of its deed",
   assert.deepEqual(asked, [other]);
 });
 
-test("another deed is named, and one that is called alike is told apart", () => {
-  const title = (other) => otherVerdict(other, ITEM).title;
+test("another deed is named, and one that is called alike is a forgery or is made here", () => {
+  const night = (day, name = "A ticket") =>
+    itemOf("2", name, `Date: 2030-06-0${day} 20:00 +00:00\nPlace: Club`);
+  const own = night(1);
+  const said = (other) => {
+    const { kind, title, detail } = otherVerdict(other, own);
+    assert.equal(kind, "refused");
+    return [title, detail];
+  };
+  const ask = "Don't let in. Ask where it was bought.";
+  const facts = (day) => `${whenText(aboutOf(night(day)))} · “Club”.`;
 
-  const other = "Ticket for another event: “Voucher”";
-  assert.equal(title(itemOf("2", "Voucher")), other);
-  const alike = "Forged: not your ticket";
-  assert.equal(title(itemOf("2", "A ticket")), alike);
-  assert.equal(title(itemOf("2", "a\u200b  TICKET")), alike);
-  assert.equal(title({ ...itemOf("2"), metadata: null }), "Ticket for another event");
-  assert.equal(title(null), "Ticket for another event");
+  for (const [other, title, detail] of [
+    [null, "Ticket for another event", ""],
+    [{ ...own, metadata: null }, "Ticket for another event", ""],
+    [night(2, "Play"), "Ticket for another event: “Play”", facts(2)],
+    [own, "Forged: not your ticket", ask],
+    [night(1, "a\u200b  TICKET"), "Forged: not your ticket", ask],
+    // Whoever forges it chooses its date.
+    [night(2), "Not your ticket: another deed of the same name", `${facts(2)} ${ask}`],
+    [
+      { ...night(2), isMinted: true },
+      "Ticket for another event: “A ticket”",
+      `${facts(2)} Its own door lets it in.`,
+    ],
+    [
+      { ...own, isMinted: true },
+      "Ticket of another batch: “A ticket”",
+      `${facts(1)} Its own door lets it in.`,
+    ],
+  ])
+    assert.deepEqual(said(other), [title, detail]);
 });
 
 const HOLD = "Waiting. Let in only if you trust it, or cancel.";
@@ -192,27 +239,30 @@ test("a ticket without an answer waits, and the person at the door decides", asy
   ]) {
     const { judge, late } = doorOf(async () => ({ operation: begun, problem }));
 
-    const { kind, ...said } = await judge(TICKET);
+    const verdict = await judge(TICKET);
 
-    assert.deepEqual([kind, said], ["waiting", { title, detail: HOLD, key: KEY }]);
+    const expected = { kind: "waiting", title, detail: HOLD, isKept: true };
+    assert.deepEqual(verdict, { ...expected, key: KEY, ticket: "" });
     await soon();
     assert.deepEqual(late, []);
   }
 });
 
-test("a ticket that waits already is told by when it was scanned", async () => {
+test("a ticket that waits already lets one guest in, and is told by when it came", async () => {
   const busy = failing("busy", "On its way.");
   const said = async (operation) => {
-    const { judge } = doorOf(busy, { readRecords: async () => ({ operation }) });
+    const readRecords = async () => ({ record: { amount: 1 }, operation });
+    const { judge } = doorOf(busy, { readRecords });
     const { kind, title, detail } = await judge(TICKET);
     return [kind, title, detail];
   };
   const atDoor = { state: "begun", atDoor: true, begunAt: Date.now() };
 
   const [kind, title, detail] = await said(atDoor);
-  assert.match(title, /^Scanned at \d+:\d+/);
-  assert.deepEqual([kind, detail], ["waiting", HOLD]);
+  assert.deepEqual([kind, title], ["again", "2nd scan"]);
+  assert.match(detail, /^Already waiting, \d+:\d\d:\d\d.*\. One guest only\.$/);
   const cancelled = await said({ ...atDoor, isCancelled: true });
+  assert.match(cancelled[1], /^Scanned at \d+:\d\d:\d\d/);
   assert.match(cancelled[2], /^May have been admitted already/);
   assert.deepEqual(await said({ state: "begun" }), ["waiting", "On its way.", ""]);
 });
@@ -293,24 +343,35 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
       detail.replace(/, \D*\d.*\. /, ", … "),
     ];
   };
-  const remedy =
-    "Claimed at home? Ask for the code in My deeds. Else it may have been taken back.";
+  const causes =
+    "Let in at another door, or claimed at home: ask for the code in My deeds. Or taken back.";
+  const back = "Taken back by the organiser";
   const once = "Let in once, … One guest only.";
-  const spent = { state: "spent" };
+  const spent = { state: "spent", amount: 1 };
   const elsewhere = { ...spent, spentElsewhere: true };
   const [before, after] = [SCANNED_AT - 1, SCANNED_AT + 1];
   const row = (letter) => ({ letter, at: SCANNED_AT });
 
   for (const [found, expected] of [
-    [said(elsewhere), ["refused", "Already claimed elsewhere", remedy]],
-    [said(spent, { kind: "claim" }), ["refused", "Already claimed here", remedy]],
-    [said(spent, { kind: "takeBack" }), ["refused", "Taken back by the organiser", ""]],
-    [said(elsewhere, {}, row("b")), ["refused", "Taken back by the organiser", ""]],
+    [said(elsewhere), ["refused", "Already claimed elsewhere", causes]],
+    [
+      said(spent, { kind: "claim" }),
+      ["refused", "Already claimed here", "Ask for the code in My deeds."],
+    ],
+    [
+      said({ ...spent, number: 17, issue: 2 }, { kind: "takeBack" }),
+      ["refused", back, "Ask for the newer link, issue 3."],
+    ],
+    [said(elsewhere, {}, row("b")), ["refused", back, "Ask the organiser."]],
+    [
+      said(elsewhere, {}, { ...row("b"), number: 17 }),
+      ["refused", back, "Ask for the newer link, second issue."],
+    ],
     [said(elsewhere, {}, row("a")), ["again", "Another door", once]],
     [said({ ...elsewhere, admittedAt: before }), ["again", "Another door", once]],
     [
-      said({ ...spent, collectedAt: before, number: 17, of: 200 }, { atDoor: true }),
-      ["again", "2nd scan", "Let in once, … 17 of 200"],
+      said({ ...spent, collectedAt: before }, { atDoor: true }),
+      ["again", "2nd scan", once],
     ],
     [
       said({ ...spent, collectedAt: before, undoneAt: after }, { atDoor: true }),
@@ -320,18 +381,12 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
     assert.deepEqual(found, expected);
 });
 
-test("tickets are counted, with their units where these are more", () => {
-  assert.equal(countText([]), "0");
-  assert.equal(countText([{ amount: 1 }]), "1");
-  assert.equal(countText([{ amount: 1 }, { amount: 2 }], "seat"), "2 (3 × seat)");
-});
-
-test("a scan that waits is told by its time, and its number or its units", () => {
+test("a scan that waits is told by its time, its number and note, or its units", () => {
   const begunAt = Date.now();
-  const time = clockText(begunAt);
+  const time = clockText(begunAt, "medium");
   for (const [ticket, said] of [
     [{ amount: 5 }, "5 × seat"],
-    [{ amount: 1, number: 17, of: 200 }, "Seat 17 of 200"],
+    [{ amount: 1, number: 17, of: 200, note: "Bob" }, "Seat 17 of 200 · Bob"],
   ])
     assert.equal(scanText({ begunAt, ticket }, "seat"), `${time} · ${said}`);
 });

@@ -1,14 +1,19 @@
 // What the door says of a code that it is shown, and of an answer that comes later.
 // Nothing is valid before the service has said so.
 
-import { aboutOf, isExpired, metadataOf, untilText } from "../../format/about.js";
-import { unitsText } from "../../format/amounts.js";
+import {
+  aboutOf,
+  isExpired,
+  metadataOf,
+  untilText,
+  whenText,
+} from "../../format/about.js";
 import { readLinks } from "../../format/claim_link.js";
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
-import { ticketText } from "../../format/tickets.js";
+import { issueText, ticketText } from "../../format/tickets.js";
 import {
   clockText,
-  heldText,
+  linkText,
   quoted,
   refusalText,
   textFor,
@@ -18,7 +23,7 @@ import { pause } from "../../ui/dom.js";
 import { nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { admittedAtOf } from "../../wallet/door_list.js";
-import { isCollected, keyOf, unitsOf } from "../../wallet/records.js";
+import { isCollected, keyOf } from "../../wallet/records.js";
 
 /** What a door says of a scan that was cancelled, and may have been sent before. */
 export const CANCELLED = gettext(
@@ -31,15 +36,18 @@ const PATIENCE_MS = 800;
 /** So long it is told how many seconds ago a ticket was let in, and then the time. */
 const MINUTE_MS = 60_000;
 
+const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
+const OWN_DOOR = gettext("Its own door lets it in.");
 const WAITING = gettext("Waiting. Let in only if you trust it, or cancel.");
-const ASK_FOR_CODE = gettext(
-  "Claimed at home? Ask for the code in My deeds. Else it may have been taken back.",
-);
+
+const NOTHING = /** @type {any} */ ({});
 
 /**
  * @typedef {{
- *   kind: string, title: string, detail: string, amount?: number, operation?: string, key?: string,
- * }} Verdict `key` is that of a ticket of this door, `operation` that of its claim
+ *   kind: string, title: string, detail: string, ticket?: string, key?: string, amount?: number,
+ *   operation?: string, isKept?: boolean,
+ * }} Verdict `ticket` is what number and note tell that of this `key` by, where they are known;
+ *   `operation` is the key of its claim; what `isKept` waits for its answer
  * @typedef {import("../../wallet/door_list.js").Row} Row
  */
 
@@ -48,6 +56,8 @@ const [valid, refused, waiting, again] = ["valid", "refused", "waiting", "again"
   (kind) =>
     (title, detail = "") => ({ kind, title, detail }),
 );
+
+const kept = (title) => ({ ...waiting(title, WAITING), isKept: true });
 
 const tooLate = waiting(
   gettext("Cancelled too late"),
@@ -69,14 +79,13 @@ const tooLate = waiting(
 export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, now = Date.now } = parts;
   const about = aboutOf(item);
-  /** How often each ticket that came in was shown. */
+  /** How often each ticket that came in, or waits, was shown. */
   const scans = new Map();
 
   /** Return the first word on a ticket, which may be the last. */
-  async function judgeTicket(output) {
+  async function judgeTicket(output, row) {
     if (isExpired(about, now())) return refused(untilText(about, now()));
-    const row = await wallet.listed(output);
-    const late = waiting(gettext("No answer yet"), WAITING);
+    const late = kept(gettext("No answer yet"));
     const claiming = claim(output, row);
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
@@ -84,7 +93,7 @@ export function makeJudge(parts) {
     );
     const first = await Promise.race([verdict, pause(PATIENCE_MS, late)]);
     if (first === late) claiming.then(tellLate, () => {});
-    return { ...first, key: keyOf(output) };
+    return first;
   }
 
   const tellLate = ({ operation }) => operation.state !== "begun" && onLate(operation);
@@ -92,26 +101,37 @@ export function makeJudge(parts) {
   /** Return what to say of a claim that was answered, or is still waiting. */
   async function verdictOf({ operation, problem = new NoAnswerError() }, row) {
     const [key] = operation.inputs;
-    if (operation.state === "begun") return waiting(waitText(problem, ""), WAITING);
-    const found = await readRecords(key);
-    if (operation.code === "spent_input") return spentVerdict(key, found, row);
-    return endVerdict(operation, found.record);
+    if (operation.state === "begun") return kept(waitText(problem, ""));
+    if (operation.code !== "spent_input") return endVerdict(operation);
+    return spentVerdict(key, await readRecords(key), row);
   }
 
   async function problemVerdict(output, error, row) {
     const key = keyOf(output);
-    const nothing = /** @type {any} */ ({});
-    const found = await readRecords(key).catch(() => nothing);
+    const found = await readRecords(key).catch(() => NOTHING);
     const { record, operation } = found;
     if (record?.state === "spent") return spentVerdict(key, found, row);
     if (error.code !== "busy" || !operation?.atDoor) return waiting(textFor(error));
-    return waiting(scannedText(operation), operation.isCancelled ? CANCELLED : WAITING);
+    if (operation.isCancelled) return waiting(scannedText(operation), CANCELLED);
+    const values = { time: secondsText(operation) };
+    const text = gettext("Already waiting, {time}.", values);
+    return again(scanTitle(countScan(key)), `${text} ${guestsText(record)}`);
   }
 
-  function spentVerdict(key, found, row) {
+  function countScan(key) {
     const count = (scans.get(key) ?? 1) + 1;
     scans.set(key, count);
-    return usedVerdict({ ...found, row, count }, now());
+    return count;
+  }
+
+  const spentVerdict = (key, found, row) =>
+    usedVerdict({ ...found, row, count: countScan(key) }, now());
+
+  /** Return a verdict with what number and note tell its ticket by. */
+  async function named(verdict, output, row) {
+    const key = keyOf(output);
+    const { record } = await readRecords(key).catch(() => NOTHING);
+    return { ...verdict, key, ticket: ticketText(namedBy(record, row)) };
   }
 
   async function judge(text) {
@@ -126,36 +146,49 @@ export function makeJudge(parts) {
     // Of what is not ours nothing is sent but the id of a deed, which is no secret.
     if (link.host && link.host !== host)
       return refused(gettext("A link of another service"), link.host);
-    const { itemId } = link.output;
-    if (itemId === item.id) return judgeTicket(link.output);
-    return otherVerdict(await wallet.item(itemId).catch(() => null), item);
+    const { output } = link;
+    const row = await wallet.listed(output);
+    const verdict =
+      output.itemId === item.id
+        ? await judgeTicket(output, row)
+        : otherVerdict(await wallet.item(output.itemId).catch(() => null), item);
+    return named(verdict, output, row);
   }
 
   /** Return what to say of an answer to a scan that has waited. */
   async function judgeLate(operation) {
-    const verdict = await verdictOf({ operation }, undefined);
+    const { inputs, amount } = operation;
+    const secret = inputs[0].slice(`${item.id}.`.length);
+    const output = { amount, itemId: item.id, secret };
+    const row = await wallet.listed(output);
+    const verdict = await verdictOf({ operation }, row);
     const detail = `${verdict.detail} ${scannedText(operation)}`.trim();
-    return { ...verdict, detail, key: operation.inputs[0] };
+    return named({ ...verdict, detail }, output, row);
   }
 
   return { judge, judgeLate };
 }
 
-const scannedText = ({ begunAt }) =>
-  gettext("Scanned at {time}", { time: clockText(begunAt) });
+/** Return what knows the number of a ticket, its record or what a list says of it. */
+const namedBy = (record, /** @type {Row | undefined} */ row) =>
+  record?.number || record?.note ? record : (row ?? {});
+
+/** Return when a ticket was scanned, to the second: several come in a minute. */
+export const secondsText = ({ begunAt }) => clockText(begunAt, "medium");
+
+const scannedText = (scan) => gettext("Scanned at {time}", { time: secondsText(scan) });
 
 /** Return what a scan that waits is told from others by. */
-export const scanText = ({ begunAt, ticket }, unit) =>
-  `${clockText(begunAt)} · ${heldText(ticket, unit)}`;
+export const scanText = (scan, unit) =>
+  `${secondsText(scan)} · ${linkText(scan.ticket, unit)}`;
 
-/** Return how a claim has ended. @param {any} operation @param {any} [record] the ticket */
-export function endVerdict(operation, record) {
+/** Return how a claim has ended. */
+export function endVerdict(/** @type {any} */ operation) {
   const { state, code = "", amount, key, isCancelled } = operation;
   if (state === "done") {
     const values = { amount: formatAmount(amount) };
     const title = amount > 1 ? gettext("Valid, {amount}", values) : gettext("Valid");
-    const verdict = isCancelled ? tooLate : valid(title, ticketText(record));
-    return { ...verdict, amount, operation: key };
+    return { ...(isCancelled ? tooLate : valid(title)), amount, operation: key };
   }
   // Another copy of this wallet was faster with a number, not with the ticket.
   if (code === "used_secret") return waiting(gettext("Scan it again"));
@@ -186,11 +219,23 @@ export function usedVerdict({ record, operation, row, count = 2 }, now = Date.no
     return again(scanTitle(count), letInText(admittedAt, record, now));
   if (admittedAt)
     return again(gettext("Another door"), letInText(admittedAt, record, now));
-  if ((isOurs && operation.kind === "takeBack") || row?.letter === "b")
-    return refused(gettext("Taken back by the organiser"));
-  if (!isOurs) return refused(gettext("Already claimed elsewhere"), ASK_FOR_CODE);
+  if ((isOurs && operation.kind === "takeBack") || row?.letter === "b") {
+    const { number, issue = 1 } = namedBy(record, row);
+    const values = { issue: issueText({ issue: issue + 1 }) };
+    const newer = gettext("Ask for the newer link, {issue}.", values);
+    const remedy = number ? newer : gettext("Ask the organiser.");
+    return refused(gettext("Taken back by the organiser"), remedy);
+  }
+  if (!isOurs)
+    return refused(
+      gettext("Already claimed elsewhere"),
+      gettext(
+        "Let in at another door, or claimed at home: ask for the code in My deeds. Or taken back.",
+      ),
+    );
   const time = clockText(operation.endedAt);
-  return refused(gettext("Already claimed here, {time}", { time }), ASK_FOR_CODE);
+  const title = gettext("Already claimed here, {time}", { time });
+  return refused(title, gettext("Ask for the code in My deeds."));
 }
 
 function scanTitle(count) {
@@ -200,37 +245,46 @@ function scanTitle(count) {
 }
 
 function letInText(at, record, now) {
-  const { amount = 1 } = record;
-  const guests = ngettext("One guest only.", "{count} guests only.", amount);
   const seconds = Math.max(1, Math.ceil((now - at) / 1000));
   const text =
     now - at < MINUTE_MS
       ? gettext("Let in once, {seconds} s ago.", { seconds })
       : gettext("Let in once, {time}.", { time: clockText(at) });
-  return [`${text} ${guests}`, ticketText(record)].filter(Boolean).join(" ");
+  return `${text} ${guestsText(record)}`;
 }
+
+const guestsText = ({ amount }) =>
+  ngettext("One guest only.", "{count} guests only.", amount);
 
 /**
  * Return what to say of a ticket of another deed than our own; it is null where it is
- * not known.
+ * not known. Whoever forges tickets chooses their name, date and place: that this
+ * browser has made a deed is all that speaks for it.
  */
 export function otherVerdict(other, own) {
   const { name = "" } = metadataOf(other);
-  const isAlike = name && nameKey(name) === nameKey(metadataOf(own).name ?? "");
-  if (isAlike) {
-    const why = gettext("Another deed of the same name: its mark is another one.");
-    return refused(gettext("Forged: not your ticket"), why);
-  }
-  return refused(
-    name
-      ? gettext("Ticket for another event: {name}", { name: quoted(name) })
-      : gettext("Ticket for another event"),
-  );
+  if (!name) return refused(gettext("Ticket for another event"));
+  const facts = factsText(other);
+  const isSame = facts === factsText(own);
+  const isAlike = nameKey(name) === nameKey(metadataOf(own).name ?? "");
+  const values = { name: quoted(name) };
+  if (isAlike && !other.isMinted && isSame)
+    return refused(gettext("Forged: not your ticket"), ASK_WHERE);
+  if (isAlike && !other.isMinted)
+    return refused(
+      gettext("Not your ticket: another deed of the same name"),
+      `${facts} ${ASK_WHERE}`.trim(),
+    );
+  const title =
+    isAlike && isSame
+      ? gettext("Ticket of another batch: {name}", values)
+      : gettext("Ticket for another event: {name}", values);
+  return refused(title, other.isMinted ? `${facts} ${OWN_DOOR}`.trim() : facts);
 }
 
-/** Return how many tickets there are, with their units where these are more. */
-export function countText(tickets, unit) {
-  const units = unitsOf(tickets);
-  const count = formatAmount(tickets.length);
-  return units > tickets.length ? `${count} (${unitsText(units, unit)})` : count;
+/** Return when and where a deed is good for something, as a sentence or nothing. */
+function factsText(item) {
+  const about = aboutOf(item);
+  const facts = [whenText(about), about.place && quoted(about.place)].filter(Boolean);
+  return facts.length ? `${facts.join(" · ")}.` : "";
 }

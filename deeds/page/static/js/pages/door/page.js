@@ -1,5 +1,6 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
+import { unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { makeMark, nameOf } from "../../ui/card.js";
 import {
@@ -13,11 +14,11 @@ import {
 } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
 import { openDialog, sayError } from "../../ui/forms.js";
-import { isCollected, recordsWith } from "../../wallet/records.js";
+import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { askForScannedList, listButtons } from "../wallet/door_lists.js";
-import { CANCELLED, countText, makeJudge, scanText } from "./judge.js";
+import { CANCELLED, makeJudge, scanText, secondsText } from "./judge.js";
 import { isDoorList } from "../../wallet/door_list.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
@@ -86,7 +87,8 @@ async function work(item, { wallet, store }) {
     byId("queue").hidden = !scans.length;
     const text = ngettext("{count} waiting", "{count} waiting", scans.length);
     byId("queue-title").textContent = text;
-    byId("ready-waiting").textContent = scans.length ? text : "";
+    const times = scans.map(secondsText).join(", ");
+    byId("ready-waiting").textContent = times && `${text}: ${times}`;
     draw(scans);
   }
 
@@ -150,7 +152,7 @@ async function makeCount(store, { id: itemId, unit }) {
   const tickets = new Map(before.map((ticket) => [ticket.operation, ticket]));
   const count = (operation, ticket) => {
     if (operation) tickets.set(operation, ticket);
-    const text = countText([...tickets.values()], unit);
+    const text = unitsText(unitsOf([...tickets.values()]), unit);
     for (const place of ["door-count", "ready-count"]) byId(place).textContent = text;
   };
   count();

@@ -3,7 +3,7 @@
 
 import { gettext, LOCALE } from "../../format/gettext.js";
 import { keepAwake } from "../../ui/awake.js";
-import { byId, make, pause } from "../../ui/dom.js";
+import { byId, find, make, pause } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 
@@ -39,7 +39,20 @@ const SIGNALS = {
   waiting: { stayMs: 4000 },
 };
 
+/** @typedef {import("./judge.js").Verdict} Verdict */
+
 const dialog = byId("door", HTMLDialogElement);
+const verdictPlace = find(dialog, ".door-verdict");
+
+/** Write a verdict as large as all of it can be seen. */
+function fit() {
+  for (let percent = 100; percent > 30; percent -= 5) {
+    verdictPlace.style.setProperty("--fit", `${percent / 100}`);
+    if (verdictPlace.scrollHeight <= verdictPlace.clientHeight) return;
+  }
+}
+
+new ResizeObserver(fit).observe(verdictPlace);
 
 /**
  * Return the door, which the button Start opens; `onText` gets what is seen and what is
@@ -53,19 +66,24 @@ export function makeDoor({ onText, ask, onClose }) {
   /**
    * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
    */
-  function show({ kind = "", title = "", detail = "", key = "" } = {}) {
+  function show(/** @type {Partial<Verdict>} */ verdict = {}) {
+    const { kind = "", title = "", ticket = "", detail = "", key = "" } = verdict;
     clearTimeout(timer);
-    if (kind && !dialog.open) return say(`${title}. ${detail}`);
+    if (kind && !dialog.open)
+      return say([title, ticket, detail].filter(Boolean).join(" · "));
     shownKey = key;
     dialog.dataset.kind = kind;
     byId("verdict-title").textContent = title;
+    byId("verdict-ticket").textContent = ticket;
     byId("verdict-detail").textContent = detail;
+    fit();
     const { stayMs = 0 } = SIGNALS[kind] ?? {};
     seenAt = performance.now() + stayMs;
     if (!kind) return;
     timer = setTimeout(() => {
-      // A guest who was let in and is still in sight has not come a second time.
-      isAgain = kind === "refused" || kind === "waiting";
+      // A guest who was let in and is still in sight has not come a second time, nor has
+      // one who waits.
+      isAgain = kind === "refused" || (kind === "waiting" && !verdict.isKept);
       show();
     }, stayMs);
     signal(audio, SIGNALS[kind]);
@@ -158,8 +176,8 @@ function makeEyes(onText, isAgain) {
   return look;
 }
 
-function rowOf({ kind, title, detail }) {
-  const said = kind === "valid" && detail ? `${title} · ${detail}` : title;
+function rowOf({ kind, title, ticket }) {
+  const said = ticket ? `${title} · ${ticket}` : title;
   const time = `${new Date().toLocaleTimeString(LOCALE)} `;
   return make("li", { "data-kind": kind }, time, make("span", { dir: "auto" }, said));
 }
