@@ -3,6 +3,8 @@
 Accessible, still, and with nothing from elsewhere.
 """
 
+import base64
+
 import pytest
 from playwright.sync_api import expect
 
@@ -264,7 +266,10 @@ def test_the_first_tab_leads_past_the_head_which_is_no_claim(visitor):
 def frame(visitor, metadata):
     """Return the picture that a browser draws of the frame of a deed's image."""
     item_id = visitor.api.mint("+1.a", metadata=metadata)
+    visitor.page.emulate_media(color_scheme="light")
     page = visitor.go(f"/item/{item_id}")
+    # All of it is painted once more: what is painted in parts differs by a shade.
+    page.emulate_media(color_scheme="dark")
     box = page.locator(".deed-frame").bounding_box()
     # Not its rounded corners, which no two pictures have alike.
     inner = {"x": box["x"] + 20, "y": box["y"] + 20}
@@ -307,18 +312,35 @@ def test_the_frame_of_an_uploaded_picture_takes_its_ratio_within_bounds(
     visitor.assert_still()
 
 
-def test_nothing_moves_when_a_picture_comes_late(visitor):
+@pytest.mark.parametrize(("width", "height"), [(400, 700), (900, 300), (100, 80)])
+def test_a_picture_that_comes_late_is_its_own_frame_and_nothing_moves(
+    visitor, width, height
+):
     page = visitor.page
     late = hold_back(page, "https://pictures.example/**")
-    image = "https://pictures.example/a.svg"
+    image = "https://pictures.example/a"
     item_id = visitor.api.mint("+1.a", metadata={"image": image})
     with page.expect_request("https://pictures.example/**"):
         page.goto(f"{visitor.origin}/item/{item_id}", wait_until="commit")
 
-    body = "<svg xmlns='http://www.w3.org/2000/svg' width='400' height='700'/>"
+    uri = svg(width, height)
+    body = base64.b64decode(uri.partition(",")[2])
     first_held(page, late).fulfill(body=body, content_type="image/svg+xml")
 
-    came = "document.querySelector('.deed-image').naturalWidth === 400"
+    came = f"document.querySelector('.deed-image').naturalWidth === {width}"
     wait_for_true(page, came)
     visitor.assert_still()
     assert "referer" not in late[0].request.headers
+    room = page.locator(".deed-frame").bounding_box()
+    own = page.locator(".deed-image").bounding_box()
+    assert room["width"] / room["height"] == pytest.approx(5 / 4, abs=0.01)
+    assert own["width"] / own["height"] == pytest.approx(width / height, rel=0.01)
+    assert own["width"] < room["width"]
+    assert own["height"] < room["height"]
+    # Beside it the card is as plain as beside the text.
+    strips = [
+        place | {"y": place["y"] + 30, "width": 10, "height": 30}
+        for place in (room, page.locator(".deed-text").bounding_box())
+    ]
+    beside, plain = (page.screenshot(clip=strip) for strip in strips)
+    assert beside == plain
