@@ -116,6 +116,10 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     states = ["admitted", "admitted", "claimed at home", *2 * ["not handed out"]]
     expect(organiser.locator("[data-part=links] .tag")).to_have_text(states)
     expect_text(organiser, "[data-part=admitted]", "2")
+    follow(first, "Who is in")
+    take_in(first, hand_over(organiser))
+    admitted = first.locator("[data-part=links] li").filter(has_text="admitted")
+    expect(admitted.filter(has_text="2 of 5")).to_have_count(1)
     visitor.assert_good()
     organiser.get_by_placeholder("Search by number or note").fill("Table")
     expect(organiser.locator("[data-part=links] li")).to_have_count(1)

@@ -155,16 +155,9 @@ function rowOf({ output: first }, shown) {
   const element = copyTemplate("link-template");
   const actions = find(element, ".actions");
   const part = (name) => find(element, `[data-part=${name}]`);
-  const title = titleOf(first, shown);
-  part("title").textContent = title;
-  for (const place of element.querySelectorAll("[data-about]")) {
-    place.textContent = ` ${title}, ${quoted(nameOf(shown.item))}`;
-  }
   const note = find(element, "input", HTMLInputElement);
-  note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
   // What only a list knows of is noted by who wrote it.
   note.readOnly = !itemIdOf(first.key);
-  note.hidden = note.readOnly && !first.note;
   note.addEventListener("change", () =>
     shown.wallet.setNote(first.key, note.value).catch(sayError),
   );
@@ -186,6 +179,13 @@ function rowOf({ output: first }, shown) {
     const isAdmitted = state === "admitted";
     // Before any of them is hidden, which takes the focus away.
     if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
+    // A list may have told its number since.
+    const title = titleOf(output, shown);
+    part("title").textContent = title;
+    for (const place of element.querySelectorAll("[data-about]"))
+      place.textContent = ` ${title}, ${quoted(nameOf(shown.item))}`;
+    note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
+    note.hidden = note.readOnly && !output.note;
     part("state").className = TAGS[state] ?? "tag";
     part("state").textContent = STATES[state];
     part("when").textContent = at && state !== "here" ? clockText(at) : "";
