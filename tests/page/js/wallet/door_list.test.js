@@ -20,6 +20,7 @@ import {
   assertAllIsHere,
   hasCode,
   heldIn,
+  madeBy,
   makerOn,
   minted,
   now,
@@ -70,6 +71,12 @@ const leftAt = async (browser) =>
   (await linksOf(browser)).filter(({ isLeftHere }) => isLeftHere);
 
 const keyOf = ({ output }) => output.key;
+
+/** Return another copy of a wallet, from its file. */
+const copyFrom = async ({ service, itemId }, backup) => ({
+  ...(await walletOf(service, backup)),
+  itemId,
+});
 
 /** Return number and state of each ticket, with its note. */
 const told = async (browser) =>
@@ -257,6 +264,62 @@ test("of what only a list says, undoing takes the mark away, and an older list d
   const states = (await linksOf(maker)).map(({ state }) => state);
   assert.deepEqual(states, ["undone", "waiting", "waiting", "undone"]);
   assert.deepEqual(heldIn(other.store), []);
+});
+
+test("a copy from an old backup learns from lists what it can only guess", async () => {
+  const { maker, tickets, doors } = await party(1);
+  const backup = throughText(await maker.wallet.exportRecords());
+  await doors[0].wallet.claim(tickets[0], AT_DOOR);
+  await maker.wallet.takeBack(tickets[1].key);
+  const copy = await copyFrom(maker, backup);
+  // An open page may ask before it looks.
+  await copy.wallet.checkRound();
+  const guessed = ["1 moved", "2 moved Anna, table 4", "3 waiting", "waiting"];
+  assert.deepEqual(await told(copy), guessed);
+
+  for (const each of [...doors, maker]) await handOver(each, copy);
+
+  const learned = [
+    "1 admitted",
+    "2 taken back Anna, table 4",
+    "2 waiting Anna, table 4",
+    "3 waiting",
+  ];
+  assert.deepEqual(await told(copy), learned);
+  const next = await copyFrom(copy, throughText(await copy.wallet.exportRecords()));
+  assert.deepEqual(await told(next), learned);
+});
+
+test("what a list said before it was found here is there once", async () => {
+  const { maker, tickets, doors } = await party(1);
+  const [door] = doors;
+  const backup = throughText(await maker.wallet.exportRecords());
+  const again = madeBy(maker.store, await maker.wallet.takeBack(tickets[1].key));
+  await maker.wallet.giveOut([again.key]);
+  await handOver(maker, door);
+  const knows = await door.wallet.listed(again);
+  await door.wallet.claim(again, { ...AT_DOOR, knows });
+  const copy = await copyFrom(maker, backup);
+  await handOver(door, copy);
+  await copy.wallet.look();
+
+  await handOver(door, copy);
+
+  const states = (await linksOf(copy)).map(({ state }) => state);
+  assert.deepEqual(states, ["waiting", "taken back", "admitted", "waiting"]);
+});
+
+test("a door that refused a ticket learns from a newer list that it was taken back", async () => {
+  const { maker, tickets, doors } = await party(1);
+  const [door] = doors;
+  await handOver(maker, door);
+  await maker.wallet.takeBack(tickets[1].key);
+  await door.wallet.claim(tickets[1], AT_DOOR);
+
+  await handOver(maker, door);
+
+  assert.equal((await door.wallet.listed(tickets[1]))?.letter, "b");
+  assert.equal((await told(door))[1], "2 taken back Anna, table 4");
 });
 
 test("no list holds a secret, nor what a secret that a person made is guessed from", async () => {

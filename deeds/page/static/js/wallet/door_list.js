@@ -5,6 +5,7 @@
 
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
+import { isOurs } from "./finding.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
 import {
   existing,
@@ -176,12 +177,14 @@ export function makeDoorList({ store, change, isStrong, now }) {
      */
     async takeInList(itemId, text) {
       const rows = rowsOf(text);
-      const isOurs = text.startsWith(`${HEAD} ${itemId}\n`);
+      const isOfDeed = text.startsWith(`${HEAD} ${itemId}\n`);
       if (!isDoorList(text) || !rows.length)
         throw new WalletError("no_list", gettext("This is not a list of a door."));
-      if (!isOurs)
+      if (!isOfDeed)
         throw new WalletError("no_list", gettext("This list is of another deed."));
-      const outputs = await recordsWith(store, "outputs", { itemId });
+      const known = await recordsWith(store, "outputs", { itemId });
+      // A ticket that was refused here is known from lists alone.
+      const outputs = known.filter((each) => isOurs(each) && !each.neverHeld);
       const ids = await Promise.all(outputs.map(ticketId));
       const keys = new Map(ids.map((id, place) => [id, outputs[place].key]));
       await change(wantedOf(itemId), (draft) => noteRows(draft, itemId, rows, keys));
@@ -212,31 +215,37 @@ export function makeDoorList({ store, change, isStrong, now }) {
   };
 }
 
-/** Note what a list says with the outputs that are known here, and keep the rest of it. */
+/**
+ * Note what lists say with the outputs that are known here, by now, and keep the rest.
+ */
 function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
-  const others = rows.filter((row) => !keys.has(row.id));
-  for (const row of rows) {
+  const { doorList } = existing(draft.items.get(itemId));
+  const all = rowsOf(joinLists(itemId, doorList, writeList(itemId, rows)));
+  for (const row of all) {
     if (keys.has(row.id)) noteRow(draft, keys.get(row.id), row);
   }
-  if (others.length) addRows(draft, itemId, others);
+  const others = all.filter(({ id }) => !keys.has(id));
+  keepList(draft, itemId, joinLists(itemId, writeList(itemId, others)));
 }
 
-function noteRow(draft, key, { letter, at, number, of, issue, note }) {
-  const output = draft.outputs.get(key);
-  const { admittedAt = 0, undoneAt = 0 } = output;
-  // A ticket of another's making, which came in here without its number.
-  const isNameless = !isLive(output) && !output.number;
+function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
+  const { letter, at, number, of, issue, note } = row;
+  const output = existing(draft.outputs.get(key));
+  const { admittedAt = 0, undoneAt = 0, takenBackAt = 0 } = output;
+  // A ticket of another's making, which came in here without its number, or a next issue
+  // that a copy of this wallet made.
+  const isNameless = !output.number && (!isLive(output) || output.foundAt);
   draft.changeOutput(key, {
     ...(isNameless && { number, of, issue, note }),
+    ...(letter === "b" && { takenBackAt: Math.max(takenBackAt, at) }),
     ...(letter === "a" && { admittedAt: Math.max(admittedAt, at) }),
     // A list has whole seconds: it was let in before this one ended.
     ...(letter === "u" && { undoneAt: Math.max(undoneAt, at + 999) }),
   });
 }
 
-function addRows(draft, itemId, rows) {
+function keepList(draft, itemId, doorList) {
   const item = existing(draft.items.get(itemId));
-  const doorList = joinLists(itemId, item.doorList, writeList(itemId, rows));
   if (doorList !== item.doorList) draft.putItem({ ...item, doorList });
 }
 
@@ -244,7 +253,8 @@ function undoRow(draft, itemId, id, now) {
   const { doorList } = existing(draft.items.get(itemId));
   const row = existing(rowsOf(doorList).find((each) => each.id === id));
   // The clock that wrote the row may be ahead of ours.
-  addRows(draft, itemId, [{ ...row, letter: "u", at: Math.max(now, row.at) }]);
+  const undone = { ...row, letter: "u", at: Math.max(now, row.at) };
+  keepList(draft, itemId, joinLists(itemId, doorList, writeList(itemId, [undone])));
   return null;
 }
 

@@ -235,11 +235,13 @@ function isOutput(output, begun) {
 /** What is there besides of a link. */
 function isLink(output) {
   const { givenAt = 0, collectedAt = 0, foundAt = 0, shownAt = 0, note = "" } = output;
-  const { admittedAt = 0, undoneAt = 0, number, of, each, mayBeGiven } = output;
+  const { admittedAt = 0, undoneAt = 0, takenBackAt = 0, mayBeGiven } = output;
+  const { number, of, each } = output;
   const isNumbered =
     number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
-    areTimes(givenAt, collectedAt, foundAt, shownAt, admittedAt, undoneAt) &&
+    areTimes(givenAt, collectedAt, foundAt, shownAt) &&
+    areTimes(admittedAt, undoneAt, takenBackAt) &&
     isNumber(output.issue ?? 1) &&
     isNote(note) &&
     [undefined, true].includes(mayBeGiven) &&

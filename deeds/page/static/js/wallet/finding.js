@@ -58,8 +58,8 @@ export function makeGather(parts) {
 
   /**
    * Return what the service has of an item and this wallet does not know; nothing is
-   * written. With `isProbed` nothing more is asked if no copy has kept anything: whatever
-   * it does with a link makes a part that it keeps.
+   * written. With `isProbed` nothing more is asked if no copy has made anything of a link:
+   * a part that it keeps, or the next issue of its number.
    * @param {string} itemId
    * @param {{branches?: string[], isProbed?: boolean, refusedKey?: string}} [options] the key of an
    *   operation that was refused, whose numbers a copy may have used
@@ -73,7 +73,7 @@ export function makeGather(parts) {
     try {
       // A copy may have used a number that was taken here for something else.
       const isUnclear = isProbed && (await isAnyUsed(known.outputs));
-      if (isProbed && !isUnclear && !(await isAnyKept(known))) return nothing;
+      if (isProbed && !isUnclear && !(await isAnyMade(known))) return nothing;
       const { total } = known.item ?? (await api.item(itemId));
       const gathered = await gatherAll(known, options);
       const found = await withStates(gathered.found);
@@ -124,10 +124,12 @@ export function makeGather(parts) {
     return (await findUnmade(outputs.filter(isUnmade))).length > 0;
   }
 
-  async function isAnyKept({ itemId, nexts }) {
+  async function isAnyMade({ itemId, nexts }) {
     for (const { seed, next } of nexts) {
-      const row = { seed, itemId, branch: "kept" };
-      if ((await ask(rowOf(row, next.kept, checkedMax), new Set())).length) return true;
+      for (const branch of ["kept", "given"]) {
+        const row = rowOf({ seed, itemId, branch }, next[branch], checkedMax);
+        if ((await ask(row, new Set())).length) return true;
+      }
     }
     return false;
   }

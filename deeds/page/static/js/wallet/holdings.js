@@ -211,6 +211,9 @@ function linkOf(output, setAside) {
   if (now === "given") return link("waiting", givenAt ?? changedAt);
   if (state !== "spent") return null;
   if (isUsed(output)) return link("used", changedAt);
+  // A list knows what can only be guessed here.
+  if (output.spentElsewhere && givenAt && output.takenBackAt)
+    return link("taken back", output.takenBackAt);
   if (output.spentElsewhere && givenAt)
     return link(output.isUnclear ? "moved" : "claimed", changedAt);
   if (output.spentElsewhere) return null;

@@ -192,9 +192,11 @@ function toldByEither(mine, theirs) {
     "issue",
   ];
   const told = names.map((name) => [name, mine[name] ?? theirs[name]]);
-  const latest = (name) => Math.max(mine[name] ?? 0, theirs[name] ?? 0) || undefined;
-  const doors = { admittedAt: latest("admittedAt"), undoneAt: latest("undoneAt") };
-  return { ...Object.fromEntries(told), ...doors };
+  const latest = ["admittedAt", "undoneAt", "takenBackAt"].map((name) => [
+    name,
+    Math.max(mine[name] ?? 0, theirs[name] ?? 0) || undefined,
+  ]);
+  return Object.fromEntries([...told, ...latest]);
 }
 
 /** Return whether a wallet has had the output, and not only its secret. */
