@@ -169,9 +169,9 @@ const textOf = ({ seed, itemId, branch, number }) =>
  * Take the next number for a part: a link of a series has the secret of its own number,
  * once; a second issue of a number is a link like others.
  */
-function takeNumber({ number, each, state }, numbers) {
+function takeNumber({ number, each, issue = 1, state }, numbers) {
   const isLink = Boolean(number && !each);
-  if (isLink && number >= numbers.series) {
+  if (isLink && issue === 1 && number >= numbers.series) {
     numbers.series = number + 1;
     return { branch: "series", number };
   }
