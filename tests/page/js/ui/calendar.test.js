@@ -39,6 +39,16 @@ test("a calendar gets when and where it is, in UTC, with its signs escaped", () 
   );
 });
 
+test("a calendar gets until when it is good as the end, where that comes after", () => {
+  const endsOf = (until) => {
+    const facts = `Date: 2026-12-05 20:00 +01:00\nValid until: ${until} +01:00`;
+    return calendarSaying("A song", facts).match(/DTEND.*(?=\r)/)?.[0];
+  };
+
+  assert.equal(endsOf("2026-12-06 02:00"), "DTEND:20261206T010000Z");
+  assert.equal(endsOf("2026-12-05 20:00"), undefined);
+});
+
 test("a long line is folded between characters, at 75 octets", () => {
   const text = calendarSaying("😀ä".repeat(30), "Date: 2026-12-05 20:00 +01:00");
   const lines = text.split("\r\n");
