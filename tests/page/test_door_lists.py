@@ -113,7 +113,7 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     for path in (*files, files[0]):
         take_in(organiser, path)
 
-    states = ["admitted", "admitted", "claimed at home", *2 * ["not handed out"]]
+    states = ["admitted", "admitted", "claimed", *2 * ["not handed out"]]
     expect(organiser.locator("[data-part=links] .tag")).to_have_text(states)
     expect_text(organiser, "[data-part=admitted]", "2")
     follow(first, "Who is in")
@@ -125,7 +125,7 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     expect(organiser.locator("[data-part=links] li")).to_have_count(1)
     expect(state(organiser, 1)).to_have_text("admitted")
     with organiser.expect_download() as download:
-        press(organiser, "List without links")
+        press(organiser, "CSV without links")
     assert download.value.suggested_filename == "A ticket 1-5 list.csv"
     text = download.value.path().read_text(encoding="utf-8-sig")
     assert [line.split(",")[3] for line in text.splitlines()[1:]] == states

@@ -11,6 +11,7 @@ from tests.page.steps import (
     TICKET,
     amounts,
     claim_link,
+    expect_shown,
     expect_sum,
     hold,
     press,
@@ -48,6 +49,26 @@ def test_a_link_that_is_taken_back_stays_where_it_was(page, visitor):
     expect(row(page, 1)).to_be_focused()
 
 
+def test_a_take_back_that_is_begun_goes_on_when_its_dialog_is_closed(page, visitor):
+    press(row(page, 1), "Copy")
+    wait_for_amounts(page, given=[1], held=[1, 1])
+    visitor.go_offline()
+    press(row(page, 1), "Take back")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Number 1 of 3")
+
+    press(dialog, "Take back")
+    expect_shown(dialog, "No connection.")
+    expect(dialog.get_by_role("button", name="Cancel")).to_have_count(0)
+    press(dialog, "Close")
+
+    expect(row(page, 1).locator(".tag")).to_have_text("under way")
+    expect(row(page, 1).get_by_role("button")).to_have_count(0)
+    expect_sum(page, "2 units of 3 · 1 unit on the way")
+    visitor.go_online()
+    expect(row(page, 1).locator(".tag")).to_have_text("taken back")
+
+
 def test_each_way_of_handing_out_a_link_hands_out_the_same(visitor):
     page, _ = hold(visitor, links=1, unit="seat", metadata=TICKET)
     page.evaluate("navigator.share = async (data) => { window.shared = data; }")
@@ -81,14 +102,14 @@ def test_links_are_exported_by_number_with_their_notes(page):
     row(page, 2).get_by_label("Note for 2 of 3").fill("=Anna, Berta")
     page.keyboard.press("Tab")
     wait_until(lambda: "Anna" in str(records(page)))
-    press(page, "CSV")
+    press(page, "CSV with links")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Which links").select_option(label="By number (3)")
     dialog.get_by_label("From").fill("2")
     dialog.get_by_label("To").fill("3")
 
     with page.expect_download() as download:
-        press(dialog, "CSV")
+        press(dialog, "CSV with links")
 
     assert download.value.suggested_filename == "A ticket 2-3.csv"
     lines = download.value.path().read_text(encoding="utf-8-sig").splitlines()
@@ -103,9 +124,9 @@ def test_links_are_shown_by_their_state(page, visitor):
     spend(visitor.api, *raws(page, "given"))
     page.reload()
     tags = page.locator("[data-part=links] .tag")
-    expect(tags).to_have_text(["claimed at home", *2 * ["not handed out"]])
+    expect(tags).to_have_text(["claimed", *2 * ["not handed out"]])
 
-    page.get_by_label("Which links to show").select_option(label="claimed at home (1)")
+    page.get_by_label("Which links to show").select_option(label="claimed (1)")
 
-    expect(tags).to_have_text(["claimed at home"])
+    expect(tags).to_have_text(["claimed"])
     expect(row(page, 1).get_by_role("button")).to_have_count(0)

@@ -46,7 +46,7 @@ def test_a_ticket_that_was_sent_after_the_backup_is_not_gone(visitor):
 
     expect_notice(page, "Found since the backup: 5 units")
     open_deed(page, item_id)
-    expect_sum(page, "You have none 5 waiting")
+    expect_sum(page, "You have none 5 handed out")
     press(page.locator(".link-row"), "Take back")
     press(page.get_by_role("dialog"), "Take back")
     expect_sum(page, "5 units of 5")

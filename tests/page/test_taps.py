@@ -27,7 +27,7 @@ def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
     press(page, "Create")
     press(page, "Copy link")
 
-    expect_shown(page, "The link to 1 unit is copied.")
+    expect_shown(page, "Link copied")
     visitor.assert_taps(3)
 
 

@@ -53,7 +53,7 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     assert amounts(page) == {"given": [3], "held": [7], "spent": [10]}
     assert live_amounts(visitor.api, page) == [3, 7]
     press(dialog, "Done")
-    expect_sum(page, "7 units of 10 · 3 waiting")
+    expect_sum(page, "7 units of 10 · 3 handed out")
 
 
 @slow
@@ -79,7 +79,7 @@ def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
     come_back_until(page, "Claimed: 2")
     expect(page.locator("main .bad:visible")).to_have_count(0)
     overview = page.locator("[data-part=overview] dd:visible")
-    expect(overview).to_have_text(["20", "2", "2", "18"])
+    expect(overview).to_have_text(["20", "0", "2", "18"])
 
 
 @slow
@@ -184,4 +184,4 @@ def test_an_answer_that_comes_late_opens_nothing_over_another_dialog(page, visit
     dialog = page.get_by_role("dialog")
     expect_shown(dialog, "Your link is ready under Links.")
     press(dialog, "Cancel")
-    expect_sum(page, "6 units of 10 · 4 waiting")
+    expect_sum(page, "6 units of 10 · 4 handed out")

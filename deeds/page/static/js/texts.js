@@ -5,6 +5,7 @@ import {
   fill,
   formatAmount,
   gettext,
+  isolated,
   listText,
   LOCALE,
   ngettext,
@@ -170,7 +171,9 @@ export function shortName(name) {
  * written it.
  */
 export const quoted = (name) =>
-  gettext("“{name}”", { name: shortName(name).replace(/[“”„‟"«»]/g, "’") });
+  gettext("“{name}”", {
+    name: isolated(shortName(name).replace(/[“”„‟"«»]/g, "’")),
+  });
 
 /** Return for example "2 × ticket of “Concert”". */
 export const partText = (amount, item) =>
@@ -205,7 +208,8 @@ export function heldText({ amount, number = 0, of = 0 }, unit) {
   if (!number) return units;
   const [first = "", ...others] = unit?.split("/")[0] ?? "";
   const word = `${first.toLocaleUpperCase(LOCALE)}${others.join("")}`;
-  const values = { word, number: formatAmount(number), total: formatAmount(of) };
+  const numbers = { number: formatAmount(number), total: formatAmount(of) };
+  const values = { word: isolated(word), ...numbers };
   const numbered = word
     ? gettext("{word} {number} of {total}", values)
     : gettext("Number {number} of {total}", values);

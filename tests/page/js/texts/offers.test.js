@@ -27,6 +27,19 @@ test("one sentence says what a person gives and gets, of one deed or several", (
   );
 });
 
+test("what is written from right to left is kept apart from the sentence around it", () => {
+  const drinks = {
+    metadata: JSON.stringify({ name: "شاي" }),
+    unit: "بطاقة/بطاقات",
+  };
+  const said = offerText({ give: b, want: a, state: "done" }, (itemId) =>
+    itemId === "b" ? drinks : itemOf(itemId),
+  );
+
+  const [units, name] = ["2 بطاقات", "شاي"].map((text) => `\u2068${text}\u2069`);
+  assert.equal(said, `${units} of “${name}” for 1 unit of “A”`);
+});
+
 test("of an offer that has ended only what was for what is said", () => {
   const ended = { give: a, want: b, state: "refused" };
 

@@ -1,6 +1,6 @@
 // Amounts of units: whole numbers from 1 to what every reader of JSON sees exactly.
 
-import { formatAmount, gettext, ngettext } from "./gettext.js";
+import { formatAmount, gettext, isolated, ngettext } from "./gettext.js";
 
 /** In units. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
@@ -73,5 +73,5 @@ function isWord(text) {
 export function unitsText(/** @type {number} */ amount, unit = "") {
   if (!unit) return ngettext("{count} unit", "{count} units", amount);
   const [one, several = `× ${one}`] = unit.split("/");
-  return `${formatAmount(amount)} ${amount === 1 ? one : several}`;
+  return isolated(`${formatAmount(amount)} ${amount === 1 ? one : several}`);
 }

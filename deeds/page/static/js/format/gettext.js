@@ -39,6 +39,17 @@ export function ngettext(one, many, count, values = {}) {
 export const fill = (text, values) =>
   text.replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place));
 
+/**
+ * Return words of a stranger for use within a sentence, which keeps its own direction:
+ * only what is written from right to left needs signs for that.
+ */
+export const isolated = (text) =>
+  /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text) ? `\u2068${text}\u2069` : text;
+
+/** Return a text as it is searched: without accents, and in one case. */
+export const plain = (text) =>
+  text.normalize("NFD").replace(/\p{M}/gu, "").toLocaleLowerCase().trim();
+
 /** Return for example "a, b and c". */
 export const listText = (texts) => new Intl.ListFormat(LOCALE).format(texts);
 

@@ -159,12 +159,8 @@ export function openDialog({
   const places = [opener, row ?? opener, headingOf(opener)];
   const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
   const close = () => element.close();
-  const buttons = make(
-    "p",
-    { class: "action-bar" },
-    ...actions,
-    makeButton(closeText, close),
-  );
+  const closeButton = makeButton(closeText, close);
+  const buttons = make("p", { class: "action-bar" }, ...actions, closeButton);
   const element = make(
     "dialog",
     { class: `sheet ${kind}`, "aria-labelledby": titleId },
@@ -186,7 +182,7 @@ export function openDialog({
   document.body.append(element);
   element.showModal();
   if (!element.querySelector("[autofocus]")) heading.focus();
-  return { close };
+  return { close, closeButton };
 }
 
 /** Give the focus back to the first of these that is still there. */
@@ -201,13 +197,14 @@ function giveBack(places) {
  * Ask, and do it when the answer is yes. The dialog stays open until it is done, and
  * says why not.
  * @param {Parts & {
- *   yes: string, said?: string,
+ *   yes: string, said?: string, canCancel?: boolean,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
  * }} parts `yes` is on the button, `said` once it is done, unless `act` returns what to say, `false`
  *   where another step follows. It throws what stands in the way: a FieldError is shown beside its
- *   field alone. `onWait` says why it takes longer, and returns whether the dialog is still open
+ *   field alone. `onWait` says why it takes longer, and returns whether the dialog is still open.
+ *   What is begun goes on without the dialog, unless it `canCancel`
  */
-export function ask({ title, content, yes, opener, said, act }) {
+export function ask({ title, content, yes, opener, said, canCancel = false, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
   const progress = make("p", { role: "status", "data-wait": true });
   const id = freshId("form");
@@ -219,11 +216,12 @@ export function ask({ title, content, yes, opener, said, act }) {
     problem,
   );
   const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
-  const { close } = openDialog({
+  const cancelText = gettext("Cancel");
+  const { close, closeButton } = openDialog({
     title,
     content: [form],
     actions,
-    closeText: gettext("Cancel"),
+    closeText: cancelText,
     opener,
   });
   const onWait = (text) => {
@@ -239,9 +237,11 @@ export function ask({ title, content, yes, opener, said, act }) {
   };
   const carryOut = async () => {
     problem.textContent = "";
-    const done = await act(onWait, [...form.querySelectorAll("input")]).finally(() =>
-      onWait(""),
-    );
+    if (!canCancel) closeButton.textContent = gettext("Close");
+    const done = await act(onWait, [...form.querySelectorAll("input")]).finally(() => {
+      onWait("");
+      closeButton.textContent = cancelText;
+    });
     if (done !== false) close();
     if (said || done) say(said || done);
   };

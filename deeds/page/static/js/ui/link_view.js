@@ -7,7 +7,6 @@
 // spends it from then on.
 
 import { gettext } from "../format/gettext.js";
-import { unitsText } from "../format/amounts.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { linkText, partText } from "../texts.js";
@@ -91,7 +90,7 @@ export function openLinkDialog(output, tools) {
     openDialog({
       title: gettext("Your link"),
       content: [
-        make("p", { dir: "auto" }, make("strong", {}, linkText(given, tools.unit))),
+        make("p", {}, make("strong", {}, linkText(given, tools.unit))),
         make("p", { class: "hint" }, hint),
         ...(tools.more ?? []),
         makeLinkView(given, tools),
@@ -149,11 +148,7 @@ export async function share(url, text) {
  */
 function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
   const told = () =>
-    say(
-      gettext("The link to {units} is copied.", {
-        units: unitsText(output.amount, unit),
-      }),
-    );
+    say(gettext("Link copied: {ticket}", { ticket: linkText(output, unit) }));
   return copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)))
     .then((isCopied) => (isCopied ? told() : showInstead()))
     .catch(sayError);

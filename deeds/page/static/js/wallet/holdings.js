@@ -33,7 +33,7 @@ import { AT_REST } from "./settling.js";
  *
  * A link of an item, and since when it is in its state; `isLeftHere` of an admission that
  * was undone, where no new link was made yet of what it brought in here.
- * @typedef {"here" | "waiting" | "claimed" | "moved" | "used" | "admitted" | "undone" |
+ * @typedef {"here" | "waiting" | "leaving" | "claimed" | "moved" | "used" | "admitted" | "undone" |
  *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
  * @typedef {{output: OutputRecord, state: LinkState, at: number, isLeftHere?: boolean}} Link
  *
@@ -207,8 +207,10 @@ function linkOf(output, setAside) {
   }
   if (each || output.neverHeld || !(number || givenAt)) return null;
   const now = state === "leaving" ? before : state;
-  if (now === "held") return isCollected(output) ? null : link("here", createdAt);
-  if (now === "given") return link("waiting", givenAt ?? changedAt);
+  if (now === "held" && isCollected(output)) return null;
+  if (state === "leaving") return link("leaving", changedAt);
+  if (state === "held") return link("here", createdAt);
+  if (state === "given") return link("waiting", givenAt ?? changedAt);
   if (state !== "spent") return null;
   if (isUsed(output)) return link("used", changedAt);
   // A list knows what can only be guessed here.

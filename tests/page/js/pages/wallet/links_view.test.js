@@ -3,10 +3,12 @@ import { test } from "node:test";
 
 import { isFound } from "../../../../../deeds/page/static/js/pages/wallet/links_view.js";
 
-test("a link is found by its whole number or by a part of its note", () => {
-  const link = { number: 1017, note: "Anna, Table 4" };
+test("a link is found by its whole number, as rows say it too, or by a part of its note", () => {
+  const link = { number: 1017, of: 2000, note: "Anna Müller, Table 4" };
 
-  for (const text of ["", "1017", " 1 017", "1\u202f017", "table", "ANNA"])
+  const numbers = ["1017", " 1 017", "1\u202f017", "1 017 of 2 000"];
+  for (const text of ["", ...numbers, "table", "ANNA", "muller", "Mu\u0308ller"])
     assert.ok(isFound(link, text), text);
-  for (const text of ["101", "17", "5", "Berta"]) assert.ok(!isFound(link, text), text);
+  for (const text of ["101", "17", "5", "17 of 2000", "Berta"])
+    assert.ok(!isFound(link, text), text);
 });

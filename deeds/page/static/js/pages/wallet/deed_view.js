@@ -21,7 +21,7 @@ import { WalletError } from "../../wallet/records.js";
 import { backupLine } from "./backup_forms.js";
 import { askToSplit, tooMuchText } from "./deed_forms.js";
 import { takeBack } from "./link_export.js";
-import { linksView } from "./links_view.js";
+import { isOfDoor, linksView } from "./links_view.js";
 import { doorTexts, hereOf, openCode, totalText, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
@@ -68,7 +68,7 @@ export function deedPage(
 
   function draw(now) {
     holding = now;
-    const { item, sum, unit, mayBeGiven } = holding;
+    const { item, sum, unit, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
     if (!item) description.textContent = itemId;
@@ -82,7 +82,7 @@ export function deedPage(
     const doors = doorTexts(holding);
     part("sum").textContent = here
       ? unitsText(here, unit)
-      : (doors.shift() ?? gettext("You have none"));
+      : doors.shift() || letInText(admitted) || gettext("You have none");
     const total = item && here ? [totalText(item)] : [];
     part("more").textContent = [...total, ...waitTexts(holding), ...doors].join(" · ");
     // Red is only what a person has to ask about.
@@ -105,13 +105,17 @@ export function deedPage(
     part("till").classList.toggle("quiet", holding.isHere);
     part("calendar").hidden = !aboutOf(item).date;
     part("merge").hidden = looseOf(holding).length < 2;
-    part("door").hidden = !holding.isMinted;
+    part("door").hidden = !holding.isMinted && !isOfDoor(holding);
     drawOverview(part, holding);
     drawLinks(holding);
     drawParts();
   }
   return { element: view, draw };
 }
+
+/** Return what a door that holds nothing itself has to say. */
+const letInText = (count) =>
+  count ? gettext("Let in, all doors: {amount}", { amount: formatAmount(count) }) : "";
 
 function tell(place, text, kind) {
   place.textContent = text;
@@ -166,19 +170,19 @@ function drawOverview(part, holding) {
 }
 
 /**
- * Return where the units are that were made: the sum of those given, counted as such,
- * here and away, whatever has taken them, less those that came back. Claimed are some of
- * the given ones, and admitted some of these, or of what was claimed.
+ * Return where the units are that were made: the sum of those handed out, counted as
+ * such, claimed, here and away, whatever has taken them, less those that came back.
+ * Admitted are some of the claimed ones.
  */
 export function overviewOf(holding) {
-  const { item, given, mayBeGiven: counted, claimed, admitted } = holding;
+  const { item, given, waiting, mayBeGiven: counted, admitted } = holding;
   const made = item?.total ?? 0;
   const here = holding.sum + holding.coming + holding.offered;
   const rest = made - given - here;
   return {
     made,
-    given: given - counted,
-    claimed,
+    given: waiting - counted,
+    claimed: given - waiting,
     counted,
     away: Math.max(0, rest),
     back: Math.max(0, -rest),

@@ -2,6 +2,7 @@
 // codes that an open door scans. It holds no secret.
 
 import { gettext, ngettext } from "../../format/gettext.js";
+import { waitText } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { download, find, make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField, openDialog, sayError } from "../../ui/forms.js";
@@ -39,10 +40,15 @@ async function handOver(itemId, { wallet, store, api }, opener) {
   const text = await wallet.doorList(itemId, told);
   const parts = partsOfList(text, CODE_LENGTH_MAX);
   const name = fileName([], gettext("{name} door list", { name: nameOf(item) }));
-  const place = make("div", { class: "qr" });
+  const place = make("div", {}, make("div", { class: "qr" }));
   const show = async (part) => {
     const [svg] = await api.qr([part]);
-    place.replaceChildren(codeImage(svg, gettext("QR code of the list")));
+    const code = codeImage(svg, gettext("QR code of the list"));
+    place.replaceChildren(make("div", { class: "qr" }, code));
+  };
+  const showWhy = (error) => {
+    const why = waitText(error, gettext("Download works all the same."));
+    place.replaceChildren(make("p", { role: "status" }, why));
   };
   const save = () => download(text, "text/plain", `${name}.txt`);
   openDialog({
@@ -63,7 +69,7 @@ async function handOver(itemId, { wallet, store, api }, opener) {
       ),
       place,
     ],
-    actions: oneAfterTheOther(parts, (part) => show(part).catch(sayError)),
+    actions: oneAfterTheOther(parts, (part) => show(part).catch(showWhy)),
     opener,
   });
 }

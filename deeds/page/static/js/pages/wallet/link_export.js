@@ -23,7 +23,7 @@ const GIVEN = gettext(
   "They count as handed out from then on; My deeds won't send them to anyone else.",
 );
 const NO_COPY = gettext(
-  "This browser does not let pages copy. They now count as handed out. Use CSV.",
+  "This browser does not let pages copy. They now count as handed out. Use CSV with links.",
 );
 const TAKEN_BACK = gettext(
   "The links stop working. Each number comes back as its next issue.",
@@ -119,8 +119,13 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
       said: gettext("The tickets are ready."),
       countMax: PRINTED_MAX,
       act: print,
+      canCancel: true,
     },
-    { text: gettext("CSV"), said: gettext("The file is written."), act: writeCsv },
+    {
+      text: gettext("CSV with links"),
+      said: gettext("The file is written."),
+      act: writeCsv,
+    },
     { text: gettext("Copy all links"), said: gettext("All are copied."), act: copy },
     {
       text: gettext("Take back"),
@@ -204,11 +209,12 @@ function askWhich(shown, action, opener) {
     said,
     countMax = Infinity,
     act,
+    canCancel,
     hint = GIVEN,
     isFor = isUsable,
   } = action;
   const linksNow = () => shown.links.filter(isFor);
-  if (!linksNow().length) return say(gettext("No link is waiting to be claimed."));
+  if (!linksNow().length) return say(gettext("There are no such links."));
   const choice = choiceFields(linksNow(), countMax);
   ask({
     title: text,
@@ -216,6 +222,7 @@ function askWhich(shown, action, opener) {
     yes: text,
     opener,
     said,
+    canCancel,
     act: async (onWait) => {
       const chosen = chosenLinks(linksNow(), choice.read(), countMax);
       await act(
@@ -289,7 +296,13 @@ function makeTicket(link, { item, image, unit, codes }) {
     ...(image ? [pictureOf(image)] : []),
     line("name", nameOf(item)),
     ...(when.length ? when : [about.text]).map((text) => line("about", text)),
-    line("units", make("b", {}, heldText(link, unit)), " ", issueText(link)),
+    make(
+      "p",
+      { class: "ticket-units" },
+      make("b", {}, heldText(link, unit)),
+      " ",
+      issueText(link),
+    ),
     line("mark", makeMark(link.itemId)),
   ];
   const hint = gettext("Scan to keep it on your phone. Don't post a photo of it.");

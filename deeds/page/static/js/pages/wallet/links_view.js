@@ -2,7 +2,7 @@
 // any door, a note for each, and what can be done with one or with many of them.
 
 import { unitsText } from "../../format/amounts.js";
-import { formatAmount, gettext } from "../../format/gettext.js";
+import { formatAmount, gettext, plain } from "../../format/gettext.js";
 import { numberText } from "../../format/tickets.js";
 import { clockText, linkText, quoted } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
@@ -30,7 +30,8 @@ import {
 const STATES = {
   here: gettext("not handed out"),
   waiting: gettext("handed out"),
-  claimed: gettext("claimed at home"),
+  leaving: gettext("under way"),
+  claimed: gettext("claimed"),
   moved: gettext("moved or claimed"),
   used: gettext("used"),
   admitted: gettext("admitted"),
@@ -40,7 +41,7 @@ const STATES = {
 };
 /** What only makers and doors see. */
 const AT_DOORS = ["admitted", "undone", "expected"];
-const TAGS = { waiting: "tag wait", admitted: "tag good" };
+const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };
 
 /**
  * @typedef {import("../open_wallet.js").Opened} Opened
@@ -61,20 +62,24 @@ export function linksView(place, /** @type {Opened} */ tools) {
   const many = find(place, "[data-part=many]");
   const list = find(place, "[data-part=list]");
   many.append(...manyLinksButtons(shown));
-  list.append(makeButton(gettext("List without links"), () => writeStates(shown)));
+  list.append(makeButton(gettext("CSV without links"), () => writeStates(shown)));
   const drawRows = rowsOf(place, shown);
   return ({ item, itemId, unit, links, preparing, isMinted }) => {
     Object.assign(shown, { item, unit, links });
     place.hidden = !links.length && !preparing;
     many.hidden = !links.some(isUsable);
     // Guests have no list.
-    list.hidden = !isMinted && !links.some(({ state }) => AT_DOORS.includes(state));
+    list.hidden = !isMinted && !isOfDoor({ links });
     if (list.children.length === 1) list.append(...listButtons(itemId, tools));
     find(place, "[data-part=claimed-hint]").hidden = !countIn(links, "claimed");
     drawRows();
     drawSeries(find(place, "[data-part=series]"), preparing);
   };
 }
+
+/** Return whether a door, or its list, is in this browser. */
+export const isOfDoor = ({ links }) =>
+  links.some(({ state }) => AT_DOORS.includes(state));
 
 /** Write all links with their states to a file, which hands none of them out. */
 function writeStates(/** @type {Shown} */ { item, links }) {
@@ -122,16 +127,22 @@ function rowsOf(place, shown) {
     drawRows(found);
   };
   filter.addEventListener("change", draw);
-  search.addEventListener("input", draw);
+  search.addEventListener("input", () => {
+    draw();
+    // What is found is below, and a phone's keyboard covers half of the window.
+    search.scrollIntoView();
+  });
   return draw;
 }
 
 /** Return whether a link has the number, or a note with the words, that are looked for. */
-export function isFound({ number = 0, note = "" }, text) {
-  const wanted = text.trim().toLocaleLowerCase();
-  const isNumber = wanted.replace(/\s/g, "") === String(number);
-  return isNumber || note.toLocaleLowerCase().includes(wanted);
+export function isFound({ number = 0, of = 0, note = "" }, text) {
+  const numbers = [String(number), numberText({ number, of })].map(compact);
+  return numbers.includes(compact(text)) || plain(note).includes(plain(text));
 }
+
+/** Spaces may group digits, narrow ones too. */
+const compact = (text) => plain(text).replace(/\s/g, "");
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
@@ -213,8 +224,8 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     ? gettext("The link stops working. Its number comes back as its next issue.")
     : gettext("The link stops working.");
   ask({
-    title: gettext("Take back {ticket}?", { ticket }),
-    content: [make("p", {}, hint)],
+    title: gettext("Take back this link?"),
+    content: [ticketLine(ticket), make("p", {}, hint)],
     yes: gettext("Take back"),
     opener,
     said: gettext("{ticket} is back in your deeds.", { ticket }),
@@ -229,14 +240,15 @@ async function makeNewCode(output, /** @type {Shown & {opener: HTMLElement}} */ 
   if (fresh) await openLinkDialog(fresh, tools);
 }
 
+const ticketLine = (text) => make("p", {}, make("strong", {}, text));
+
 /** Undo an admission: where the ticket came in here, its guest gets a new link. */
 function askToUndo(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
   const { wallet, unit, opener } = tools;
   const { close } = ask({
-    title: gettext("Undo the admission of {ticket}?", {
-      ticket: linkText(output, unit),
-    }),
+    title: gettext("Undo this admission?"),
     content: [
+      ticketLine(linkText(output, unit)),
       make(
         "p",
         {},

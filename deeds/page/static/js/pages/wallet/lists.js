@@ -2,7 +2,7 @@
 // deeds on; and the list of what was done.
 
 import { unitsText } from "../../format/amounts.js";
-import { fill, formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { fill, formatAmount, gettext, ngettext, plain } from "../../format/gettext.js";
 import {
   clockText,
   offerStateText,
@@ -81,10 +81,9 @@ export function byDate(/** @type {Summary[]} */ summaries, now = Date.now()) {
  * a part.
  */
 function isFound({ itemId, item }, text) {
-  const wanted = text.trim().toLocaleLowerCase();
-  const mark = markText(itemId).toLocaleLowerCase();
-  return [nameOf(item).toLocaleLowerCase(), mark, itemId].some((each) =>
-    each.includes(wanted),
+  const wanted = plain(text);
+  return [nameOf(item), markText(itemId), itemId].some((each) =>
+    plain(each).includes(wanted),
   );
 }
 
@@ -206,7 +205,7 @@ export function waitTexts(
   const units = { units: unitsText(coming, unit) };
   return [
     ...(coming ? [gettext("{units} on the way", units)] : []),
-    ...some(waiting - mayBeGiven, gettext("{amount} waiting")),
+    ...some(waiting - mayBeGiven, gettext("{amount} handed out")),
     ...some(offered, gettext("{amount} offered")),
     ...some(asked, gettext("{amount} asked for")),
   ];

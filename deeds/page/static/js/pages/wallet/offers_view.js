@@ -45,13 +45,7 @@ function rowOf(/** @type {Offer} */ offer, tools) {
   const state = make("p", {}, make("span", { class: kind }, endText(offer)));
   const actions =
     offer.state === "open" ? [make("p", { class: "actions" }, ...buttons)] : [];
-  return make(
-    "li",
-    { tabindex: "-1" },
-    make("p", { dir: "auto" }, sentence),
-    state,
-    ...actions,
-  );
+  return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, ...actions);
 }
 
 /** Return what both sides read of an offer that was taken, or what has become of it. */
@@ -105,7 +99,7 @@ async function offerView(offer, tools) {
     place,
   );
   drawOfferCode(place, offer.offerId, tools, about).catch(sayError);
-  const [said, state] = [make("p", { dir: "auto" }), make("p", { role: "status" })];
+  const [said, state] = [make("p"), make("p", { role: "status" })];
   const draw = (now) => {
     put(said, `${offerText(now, tools.itemOf)}.`);
     put(state, endText(now));
@@ -151,7 +145,7 @@ export function askToWithdraw(
 ) {
   const { wallet, run } = tools;
   const content = [
-    make("p", { dir: "auto" }, `${offerText(offer, tools.itemOf)}.`),
+    make("p", {}, `${offerText(offer, tools.itemOf)}.`),
     make("p", { class: "hint" }, offerStateText(offer)),
   ];
   ask({

@@ -115,7 +115,7 @@ async function askHowMany(
     makeField(gettext("How many do you want?"), NUMBER),
   ];
   const itemOf = (id) => (id === wanted.id ? wanted : item);
-  const said = make("strong", { dir: "auto", role: "status" });
+  const said = make("strong", { role: "status" });
   const read = () => {
     const given = readAmount(give.field);
     if (given > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
