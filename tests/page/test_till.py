@@ -81,6 +81,7 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
     expect(theirs.locator(".lead")).to_have_css("background-color", green)
     for each in (visitor, stranger):
         each.assert_good()
+    visitor.assert_still()
     press(page, "Next customer")
     expect(page.get_by_label("How many?")).to_have_value("")
     expect_text(page, "#today", "Today: 3 drinks in 1 payment")

@@ -2,7 +2,7 @@
 // how it is withdrawn.
 
 import { unitsText } from "../../format/amounts.js";
-import { gettext } from "../../format/gettext.js";
+import { gettext, isolated } from "../../format/gettext.js";
 import {
   clockText,
   offerStateText,
@@ -13,7 +13,7 @@ import {
 } from "../../texts.js";
 import { keepAwake } from "../../ui/awake.js";
 import { nameOf } from "../../ui/card.js";
-import { byId, copyText, put } from "../../ui/dom.js";
+import { byId, copyText, find, put } from "../../ui/dom.js";
 import { onceAtATime, say } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
@@ -72,7 +72,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (shown !== mine || !screen.isOpen()) return;
     Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);
-    const about = nameOf(item);
+    const about = isolated(nameOf(item));
     const { canCancel } = shown;
     screen.turn("open", title, { about, state: openText(operation), canCancel });
     drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
@@ -191,6 +191,7 @@ const endText = (operation) =>
 function makeScreen(onClose) {
   const dialog = byId("request", HTMLDialogElement);
   const [next, cancelButton] = [byId("next"), byId("cancel")];
+  const inner = find(dialog, ".request-inner");
   let letSleep = () => {};
 
   const isAt = (kind) => dialog.open && dialog.dataset.kind === kind;
@@ -199,6 +200,10 @@ function makeScreen(onClose) {
   function turn(kind, title, { about = "", state = "", canCancel = true }) {
     if (isAt(kind)) return;
     dialog.dataset.kind = kind;
+    // It is another screen: put in afresh, nothing in it moves.
+    const { activeElement } = document;
+    inner.replaceChildren(...inner.children);
+    if (activeElement instanceof HTMLElement) activeElement.focus();
     put(byId("request-title"), title);
     put(byId("request-about"), about);
     put(byId("request-state"), state);
