@@ -99,8 +99,14 @@ def test_without_a_reader_of_codes_links_are_typed(visitor, tickets):
     type_link(page, claim_link(visitor.origin, raw))
     expect_text(page, LAST, ["Valid, 5", TAKEN, "Not a ticket"])
 
+    type_link(page, raw)
+    expect_text(page, "#verdict-title", "2nd scan")
+
     page.reload()
     expect_text(page, "#ready-count", "5 units")
+    press(page, "Start")
+    type_link(page, raw)
+    expect_text(page, "#verdict-title", "3rd scan")
 
 
 @slow

@@ -147,6 +147,21 @@ test("a door that was given the maker's list knows number, note and what was tak
   ]);
 });
 
+test("how often a ticket was shown is kept, and the most that a copy of the door knows", async () => {
+  const { maker, tickets, doors } = await party(1);
+  const [{ wallet, store }] = doors;
+  const [{ key }] = tickets;
+  await wallet.claim(tickets[0], AT_DOOR);
+  assert.equal(await wallet.scannedAgain(key), 2);
+  const copy = await walletOf(maker.service, throughText(await wallet.exportRecords()));
+  assert.equal(await wallet.scannedAgain(key), 3);
+
+  await copy.wallet.importRecords(throughText(await wallet.exportRecords()));
+
+  for (const door of [walletOn(maker.service, store), copy.wallet])
+    assert.equal(await door.scannedAgain(key), 4);
+});
+
 test("an admission that is undone gives the guest a new link of its number", async () => {
   const { maker, tickets, doors } = await party(1);
   const [door] = doors;

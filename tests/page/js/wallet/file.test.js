@@ -251,6 +251,7 @@ const CHANGED_RECORDS = {
   "collected at no time": [link, { collectedAt: "now" }],
   "half a number": [link, { number: 1.5 }],
   "a number of nothing": [link, { of: undefined }],
+  "no scans of a ticket": [link, { scans: 0 }],
   "a number that nobody can count on from": [link, { of: 2 ** 53 - 1 }],
   "a note that is no text": [link, { note: {} }],
   "too long a note": [link, { note: "a".repeat(161) }],

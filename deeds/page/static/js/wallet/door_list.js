@@ -204,6 +204,14 @@ export function makeDoorList({ store, change, isStrong, now }) {
           : undoRow(draft, itemId, key, now()),
       ),
 
+    /** Note that a ticket that came in, or waits, was shown again; return how often it was. */
+    scannedAgain: (key) =>
+      change({ outputs: [key] }, (draft) => {
+        const { scans = 1 } = existing(draft.outputs.get(key));
+        draft.changeOutput(key, { scans: scans + 1 });
+        return scans + 1;
+      }),
+
     /** Return what lists say of a ticket, or nothing. */
     async listed(/** @type {import("../format/raw_output.js").RawOutput} */ output) {
       const { itemId, secret } = output;

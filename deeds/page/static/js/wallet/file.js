@@ -242,7 +242,7 @@ function isLink(output) {
   return (
     areTimes(givenAt, collectedAt, foundAt, shownAt) &&
     areTimes(admittedAt, undoneAt, takenBackAt) &&
-    isNumber(output.issue ?? 1) &&
+    [output.issue, output.scans].every((count = 1) => isNumber(count)) &&
     isNote(note) &&
     [undefined, true].includes(mayBeGiven) &&
     isNumbered &&

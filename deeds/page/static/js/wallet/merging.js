@@ -192,7 +192,7 @@ function toldByEither(mine, theirs) {
     "issue",
   ];
   const told = names.map((name) => [name, mine[name] ?? theirs[name]]);
-  const latest = ["admittedAt", "undoneAt", "takenBackAt"].map((name) => [
+  const latest = ["admittedAt", "undoneAt", "takenBackAt", "scans"].map((name) => [
     name,
     Math.max(mine[name] ?? 0, theirs[name] ?? 0) || undefined,
   ]);

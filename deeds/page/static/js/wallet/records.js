@@ -21,7 +21,7 @@
 // `issue`. What came in at the door has `collectedAt`, under its old secret and its new
 // one. What a door's list says was let in has `admittedAt`. Where either was undone
 // after that, the output has `undoneAt`. What a list says was taken back has
-// `takenBackAt`.
+// `takenBackAt`. How often this door was shown it is in `scans`.
 //
 // Another copy of this wallet may move what is its own. What a look at the service has
 // found of that has `foundAt`. What is spent by nobody here has `spentElsewhere`; it
@@ -45,7 +45,7 @@ import { aboutOf } from "../format/about.js";
  *   unknown?: boolean, givenAt?: number, number?: number, of?: number, each?: number, note?: string,
  *   collectedAt?: number, neverHeld?: boolean, foundAt?: number, isUnclear?: boolean,
  *   mayBeGiven?: boolean, shownAt?: number, issue?: number, admittedAt?: number,
- *   undoneAt?: number, takenBackAt?: number,
+ *   undoneAt?: number, takenBackAt?: number, scans?: number,
  * }} OutputRecord
  * @typedef {{
  *   key: string, kind: string, body: any, inputs: string[],

@@ -48,12 +48,14 @@ const SCANNED_AT = new Date(2030, 5, 1, 19, 42, 7).getTime();
 function doorOf(claim, more = {}) {
   const asked = [];
   const late = [];
+  let scans = 1;
   const wallet = {
     item: async (itemId) => {
       asked.push(itemId);
       throw new NoAnswerError();
     },
     listed: async () => undefined,
+    scannedAgain: async () => (scans += 1),
   };
   const { judge, judgeLate } = makeJudge({
     item: ITEM,

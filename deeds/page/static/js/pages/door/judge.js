@@ -68,7 +68,7 @@ const tooLate = waiting(
  * Return what judges the texts that a door is shown, and the answers that come later.
  * @param {{
  *   item: import("../../wallet/records.js").Item, host: string,
- *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "item" | "listed">,
+ *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "item" | "listed" | "scannedAgain">,
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
@@ -79,8 +79,6 @@ const tooLate = waiting(
 export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, now = Date.now } = parts;
   const about = aboutOf(item);
-  /** How often each ticket that came in, or waits, was shown. */
-  const scans = new Map();
 
   /** Return the first word on a ticket, which may be the last. */
   async function judgeTicket(output, row) {
@@ -115,17 +113,16 @@ export function makeJudge(parts) {
     if (operation.isCancelled) return waiting(scannedText(operation), CANCELLED);
     const values = { time: secondsText(operation) };
     const text = gettext("Already waiting, {time}.", values);
-    return again(scanTitle(countScan(key)), `${text} ${guestsText(record)}`);
+    return again(
+      scanTitle(await wallet.scannedAgain(key)),
+      `${text} ${guestsText(record)}`,
+    );
   }
 
-  function countScan(key) {
-    const count = (scans.get(key) ?? 1) + 1;
-    scans.set(key, count);
-    return count;
+  async function spentVerdict(key, found, row) {
+    const count = await wallet.scannedAgain(key);
+    return usedVerdict({ ...found, row, count }, now());
   }
-
-  const spentVerdict = (key, found, row) =>
-    usedVerdict({ ...found, row, count: countScan(key) }, now());
 
   /** Return a verdict with what number and note tell its ticket by. */
   async function named(verdict, output, row) {
