@@ -205,6 +205,9 @@ function linkOf(output, setAside) {
     const isLeftHere = Boolean(output.collectedAt) && setAside.has(output.operation);
     return { ...link("undone", undoneAt), isLeftHere };
   }
+  // A list knows what can only be guessed here.
+  if (output.spentElsewhere && output.takenBackAt)
+    return link("taken back", output.takenBackAt);
   if (each || output.neverHeld || !(number || givenAt)) return null;
   const now = state === "leaving" ? before : state;
   if (now === "held" && isCollected(output)) return null;
@@ -213,9 +216,6 @@ function linkOf(output, setAside) {
   if (state === "given") return link("waiting", givenAt ?? changedAt);
   if (state !== "spent") return null;
   if (isUsed(output)) return link("used", changedAt);
-  // A list knows what can only be guessed here.
-  if (output.spentElsewhere && givenAt && output.takenBackAt)
-    return link("taken back", output.takenBackAt);
   if (output.spentElsewhere && givenAt)
     return link(output.isUnclear ? "moved" : "claimed", changedAt);
   if (output.spentElsewhere) return null;

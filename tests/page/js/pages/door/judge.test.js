@@ -212,10 +212,18 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     [null, "Ticket for another event", ""],
     [{ ...own, metadata: null }, "Ticket for another event", ""],
     [night(2, "Play"), "Ticket for another event: “Play”", facts(2)],
-    [own, "Forged: not your ticket", ask],
-    [night(1, "a\u200b  TICKET"), "Forged: not your ticket", ask],
+    [own, "Forged: not your ticket", `Not from this organiser. ${ask}`],
+    [
+      night(1, "a\u200b  TICKET"),
+      "Forged: not your ticket",
+      `Not from this organiser. ${ask}`,
+    ],
     // Whoever forges it chooses its date.
-    [night(2), "Not your ticket: another deed of the same name", `${facts(2)} ${ask}`],
+    [
+      night(2),
+      "Not for this door: another ticket of the same name",
+      `${facts(2)} ${ask}`,
+    ],
     [
       { ...night(2), isMinted: true },
       "Ticket for another event: “A ticket”",
@@ -347,6 +355,7 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
   };
   const causes =
     "Let in at another door, or claimed at home: ask for the code in My deeds. Or taken back.";
+  const undone = ["Not let in after all", "Ask for the new code."];
   const back = "Taken back by the organiser";
   const once = "Let in once, … One guest only.";
   const spent = { state: "spent", amount: 1 };
@@ -365,19 +374,21 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
       ["refused", back, "Ask for the newer link, issue 3."],
     ],
     [said(elsewhere, {}, row("b")), ["refused", back, "Ask the organiser."]],
+    [said({ ...elsewhere, takenBackAt: 1 }), ["refused", back, "Ask the organiser."]],
     [
       said(elsewhere, {}, { ...row("b"), number: 17 }),
       ["refused", back, "Ask for the newer link, second issue."],
     ],
     [said(elsewhere, {}, row("a")), ["again", "Another door", once]],
     [said({ ...elsewhere, admittedAt: before }), ["again", "Another door", once]],
+    [said(elsewhere, {}, row("u")), ["refused", ...undone]],
     [
       said({ ...spent, collectedAt: before }, { atDoor: true }),
       ["again", "2nd scan", once],
     ],
     [
       said({ ...spent, collectedAt: before, undoneAt: after }, { atDoor: true }),
-      ["refused", "Not let in after all", "Ask for the new code."],
+      ["refused", ...undone],
     ],
   ])
     assert.deepEqual(found, expected);

@@ -37,6 +37,7 @@ const PATIENCE_MS = 800;
 const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
+const NOT_OURS = gettext("Not from this organiser.");
 const OWN_DOOR = gettext("Its own door lets it in.");
 const WAITING = gettext("Waiting. Let in only if you trust it, or cancel.");
 
@@ -203,11 +204,12 @@ export function endVerdict(/** @type {any} */ operation) {
  * @param {{record: any, operation: any, row?: Row, count?: number}} found
  */
 export function usedVerdict({ record, operation, row, count = 2 }, now = Date.now()) {
-  const { spentElsewhere, undoneAt } = record ?? {};
+  const { spentElsewhere, takenBackAt } = record ?? {};
   const isOurs = operation?.state === "done" && !spentElsewhere;
   const admittedAt = admittedAtOf(record ?? {}) || (row?.letter === "a" && row.at);
   if (isOurs && operation.isCancelled) return tooLate;
-  if (undoneAt && !isCollected(record) && !admittedAt) {
+  const undoneAt = record?.undoneAt || (row?.letter === "u" && row.at);
+  if (undoneAt && !isCollected(record ?? {}) && !admittedAt) {
     const time = clockText(undoneAt);
     const title = gettext("Not let in after all, {time}", { time });
     return refused(title, gettext("Ask for the new code."));
@@ -216,7 +218,8 @@ export function usedVerdict({ record, operation, row, count = 2 }, now = Date.no
     return again(scanTitle(count), letInText(admittedAt, record, now));
   if (admittedAt)
     return again(gettext("Another door"), letInText(admittedAt, record, now));
-  if ((isOurs && operation.kind === "takeBack") || row?.letter === "b") {
+  const isTakenBack = takenBackAt || row?.letter === "b";
+  if (isTakenBack || (isOurs && operation.kind === "takeBack")) {
     const { number, issue = 1 } = namedBy(record, row);
     const values = { issue: issueText({ issue: issue + 1 }) };
     const newer = gettext("Ask for the newer link, {issue}.", values);
@@ -266,10 +269,10 @@ export function otherVerdict(other, own) {
   const isAlike = nameKey(name) === nameKey(metadataOf(own).name ?? "");
   const values = { name: quoted(name) };
   if (isAlike && !other.isMinted && isSame)
-    return refused(gettext("Forged: not your ticket"), ASK_WHERE);
+    return refused(gettext("Forged: not your ticket"), `${NOT_OURS} ${ASK_WHERE}`);
   if (isAlike && !other.isMinted)
     return refused(
-      gettext("Not your ticket: another deed of the same name"),
+      gettext("Not for this door: another ticket of the same name"),
       `${facts} ${ASK_WHERE}`.trim(),
     );
   const title =
