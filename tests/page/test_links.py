@@ -18,6 +18,7 @@ from tests.page.steps import (
     put,
     raws,
     records,
+    send,
     spend,
     wait_for_amounts,
 )
@@ -96,6 +97,24 @@ def test_each_way_of_handing_out_a_link_hands_out_the_same(visitor):
     expect(shown.get_by_label("Claim link")).to_have_value(link)
     expect(shown.get_by_label("Raw output")).to_have_value(raw)
     visitor.assert_good()
+
+
+def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
+    visitor,
+):
+    page, _ = hold(visitor, links=20, unit="ticket/tickets", metadata=TICKET)
+    dialog = send(page, "2")
+
+    said = "2 tickets · 1 of 20, 2 of 20"
+    expect(dialog.get_by_role("heading", name=f"Your link: {said}")).to_be_visible()
+    expect(dialog.get_by_role("img", name="QR code")).to_be_in_viewport(ratio=1)
+    visitor.assert_good()
+    press(dialog, "Done")
+    sent = page.locator("[data-part=links] li", has_text="2 tickets")
+    for text in ("1 of 20", "2 of 20", "1", "2"):
+        page.get_by_label("Search by number or note").fill(text)
+        expect(sent).to_be_visible()
+        expect(sent.get_by_label("Note for 2 tickets")).to_have_value(said[12:])
 
 
 def test_links_are_exported_by_number_with_their_notes(page):

@@ -88,9 +88,8 @@ export function openLinkDialog(output, tools) {
       "Whoever opens it first can claim it. Until then you can take it back.",
     );
     openDialog({
-      title: gettext("Your link"),
+      title: gettext("Your link: {ticket}", { ticket: linkText(given, tools.unit) }),
       content: [
-        make("p", {}, make("strong", {}, linkText(given, tools.unit))),
         make("p", { class: "hint" }, hint),
         ...(tools.more ?? []),
         makeLinkView(given, tools),
