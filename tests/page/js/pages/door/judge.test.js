@@ -258,6 +258,59 @@ test("a ticket without an answer waits, and the person at the door decides", asy
   }
 });
 
+test("a ticket that waits is told by what lists say of it, or that none names it", async () => {
+  const waits = async () => ({ operation: begun });
+  const said = async (item, row, record) => {
+    const wallet = { item: async () => item, listed: async () => row };
+    const readRecords = async () => ({ record, operation: begun });
+    const verdict = await doorOf(waits, { wallet, readRecords }).judge(TICKET);
+    const { kind, title, detail, isKept } = verdict;
+    assert.ok(isKept);
+    return [kind, title, detail.split(". ")[0]];
+  };
+  const seen = { amount: 1, state: "leaving", before: "seen" };
+  const ours = { ...seen, before: "given" };
+  const listing = { ...ITEM, doorList: "a list" };
+  const row = (letter) => ({ letter, at: Date.now() - 3_600_000 });
+  const unknown = "Not on the list: claimed at home, or made up";
+
+  for (const [given, expected] of [
+    [
+      [ITEM, undefined, seen],
+      ["waiting", "No connection.", "Waiting"],
+    ],
+    [
+      [listing, undefined, seen],
+      ["waiting", "No connection.", unknown],
+    ],
+    [
+      [{ ...ITEM, isMinted: true }, undefined, seen],
+      ["waiting", "No connection.", unknown],
+    ],
+    [
+      [ITEM, undefined, ours],
+      ["waiting", "No connection.", "On the list, not in yet"],
+    ],
+    // The new link of an admission that was undone knows of that.
+    [
+      [ITEM, undefined, { ...ours, undoneAt: 1 }],
+      ["waiting", "No connection.", "On the list, not in yet"],
+    ],
+    [
+      [listing, row("n"), seen],
+      ["waiting", "No connection.", "On the list, not in yet"],
+    ],
+    [
+      [listing, row("b"), seen],
+      ["refused", "Taken back by the organiser", "Ask the organiser."],
+    ],
+  ])
+    assert.deepEqual(await said(...given), expected);
+  const [kind, title, detail] = await said(listing, row("a"), seen);
+  assert.deepEqual([kind, title], ["again", "Another door"]);
+  assert.match(detail, /^Let in once, /);
+});
+
 test("a ticket that waits already lets one guest in, and is told by when it came", async () => {
   const busy = failing("busy", "On its way.");
   const said = async (operation) => {

@@ -39,7 +39,7 @@ const MINUTE_MS = 60_000;
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
 const NOT_OURS = gettext("Not from this organiser.");
 const OWN_DOOR = gettext("Its own door lets it in.");
-const WAITING = gettext("Waiting. Let in only if you trust it, or cancel.");
+const IF_TRUSTED = gettext("Let in only if you trust it, or cancel.");
 
 const NOTHING = /** @type {any} */ ({});
 
@@ -58,7 +58,7 @@ const [valid, refused, waiting, again] = ["valid", "refused", "waiting", "again"
     (title, detail = "") => ({ kind, title, detail }),
 );
 
-const kept = (title) => ({ ...waiting(title, WAITING), isKept: true });
+const kept = (title) => ({ ...waiting(title), isKept: true });
 
 const tooLate = waiting(
   gettext("Cancelled too late"),
@@ -128,8 +128,23 @@ export function makeJudge(parts) {
   /** Return a verdict with what number and note tell its ticket by. */
   async function named(verdict, output, row) {
     const key = keyOf(output);
-    const { record } = await readRecords(key).catch(() => NOTHING);
-    return { ...verdict, key, ticket: ticketText(namedBy(record, row)) };
+    const found = await readRecords(key).catch(() => NOTHING);
+    const ticket = ticketText(namedBy(found.record, row));
+    const said = verdict.isKept && (await keptVerdict({ ...found, row }, ticket));
+    return { ...verdict, ...said, key, ticket };
+  }
+
+  /** Return what is known without the service of a ticket that waits for its answer. */
+  async function keptVerdict(found, ticket) {
+    const told = toldVerdict(found, now());
+    if (told) return told;
+    const own = await wallet.item(item.id).catch(() => item);
+    const isMade = found.record && found.record.before !== "seen";
+    let text = gettext("Waiting.");
+    if (found.row || ticket || isMade) text = gettext("On the list, not in yet.");
+    else if (own.doorList || own.isMinted)
+      text = gettext("Not on the list: claimed at home, or made up.");
+    return { detail: `${text} ${IF_TRUSTED}` };
   }
 
   async function judge(text) {
@@ -203,39 +218,50 @@ export function endVerdict(/** @type {any} */ operation) {
  * operation, what lists say of it, and for the how manieth time it is shown.
  * @param {{record: any, operation: any, row?: Row, count?: number}} found
  */
-export function usedVerdict({ record, operation, row, count = 2 }, now = Date.now()) {
-  const { spentElsewhere, takenBackAt } = record ?? {};
-  const isOurs = operation?.state === "done" && !spentElsewhere;
-  const admittedAt = admittedAtOf(record ?? {}) || (row?.letter === "a" && row.at);
-  if (isOurs && operation.isCancelled) return tooLate;
-  const undoneAt = record?.undoneAt || (row?.letter === "u" && row.at);
-  if (undoneAt && !isCollected(record ?? {}) && !admittedAt) {
-    const time = clockText(undoneAt);
-    const title = gettext("Not let in after all, {time}", { time });
-    return refused(title, gettext("Ask for the new code."));
-  }
-  if (admittedAt && isOurs && operation.atDoor)
-    return again(scanTitle(count), letInText(admittedAt, record, now));
-  if (admittedAt)
-    return again(gettext("Another door"), letInText(admittedAt, record, now));
-  const isTakenBack = takenBackAt || row?.letter === "b";
-  if (isTakenBack || (isOurs && operation.kind === "takeBack")) {
-    const { number, issue = 1 } = namedBy(record, row);
-    const values = { issue: issueText({ issue: issue + 1 }) };
-    const newer = gettext("Ask for the newer link, {issue}.", values);
-    const remedy = number ? newer : gettext("Ask the organiser.");
-    return refused(gettext("Taken back by the organiser"), remedy);
-  }
-  if (!isOurs)
+export function usedVerdict(found, now = Date.now()) {
+  const told = toldVerdict(found, now);
+  if (told) return told;
+  if (!isOurs(found))
     return refused(
       gettext("Already claimed elsewhere"),
       gettext(
         "Let in at another door, or claimed at home: ask for the code in My deeds. Or taken back.",
       ),
     );
-  const time = clockText(operation.endedAt);
+  const time = clockText(found.operation.endedAt);
   const title = gettext("Already claimed here, {time}", { time });
   return refused(title, gettext("Ask for the code in My deeds."));
+}
+
+const isOurs = ({ record, operation }) =>
+  operation?.state === "done" && !record?.spentElsewhere;
+
+/** Return what this door or a list tells of a ticket, or nothing where they do not. */
+function toldVerdict(/** @type {any} */ found, now) {
+  const { record = NOTHING, operation, row, count = 2 } = found;
+  const isHere = isOurs(found);
+  const listedAt = (letter) => row?.letter === letter && row.at;
+  const admittedAt = admittedAtOf(record) || listedAt("a");
+  // A link that was made when another one was undone knows of that too.
+  const isSpent = record.state === "spent" && !isCollected(record);
+  const undoneAt = (isSpent && record.undoneAt) || listedAt("u");
+  if (isHere && operation.isCancelled) return tooLate;
+  if (undoneAt && !admittedAt) {
+    const time = clockText(undoneAt);
+    const title = gettext("Not let in after all, {time}", { time });
+    return refused(title, gettext("Ask for the new code."));
+  }
+  if (admittedAt && isHere && operation.atDoor)
+    return again(scanTitle(count), letInText(admittedAt, record, now));
+  if (admittedAt)
+    return again(gettext("Another door"), letInText(admittedAt, record, now));
+  const isTakenBack = record.takenBackAt || row?.letter === "b";
+  if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
+  const { number, issue = 1 } = namedBy(record, row);
+  const values = { issue: issueText({ issue: issue + 1 }) };
+  const newer = gettext("Ask for the newer link, {issue}.", values);
+  const remedy = number ? newer : gettext("Ask the organiser.");
+  return refused(gettext("Taken back by the organiser"), remedy);
 }
 
 function scanTitle(count) {
@@ -253,7 +279,7 @@ function letInText(at, record, now) {
   return `${text} ${guestsText(record)}`;
 }
 
-const guestsText = ({ amount }) =>
+const guestsText = ({ amount = 1 }) =>
   ngettext("One guest only.", "{count} guests only.", amount);
 
 /**
