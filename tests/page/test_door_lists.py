@@ -150,6 +150,8 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
     spend(visitor.api, raw[2])
     type_link(door, raw[2])
     expect_text(door, TICKET_TEXT, "3 of 5")
+    named = ("3 of 5", "2 of 5 · table 4", "2 of 5 · table 4")
+    expect(door.locator(LAST)).to_contain_text(named)
     remedy = "claimed at home: ask for the code in My deeds."
     expect(door.locator("#verdict-detail")).to_contain_text(remedy)
 
