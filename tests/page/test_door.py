@@ -111,13 +111,19 @@ def test_without_a_reader_of_codes_links_are_typed(visitor, tickets):
 
 @slow
 def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor):
-    _, item_id = hold(visitor, 1, metadata=CONCERT)
+    about = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club"
+    _, item_id = hold(visitor, 1, metadata=CONCERT | {"description": about})
     page = visitor.go("/door")
+    # As for another night of the same name.
+    when = "Saturday, June 1, 2126 at 8:00 PM · Moonlight Club"
+    expect_text(page, "#choose-list .hint", when)
     door = page.get_by_role("link", name="Concert, 1 June")
     expect(door).to_be_visible()
     assert page.evaluate("inBrowser.smallControls()") == []
     door.click()
     expect(page.get_by_role("heading", name="Concert, 1 June")).to_be_visible()
+    expect_text(page, "#ready-when", when)
+    expect_text(visitor.open_tab("/wallet"), "[data-card=when]", when)
 
     press(page, "Open on another phone")
 

@@ -7,6 +7,8 @@ from tests.page.camera import film
 from tests.page.steps import (
     TICKET,
     expect_notice,
+    expect_shown,
+    expect_sum,
     expect_text,
     follow,
     hold,
@@ -72,11 +74,11 @@ def hand_over(page):
     return download.value.path()
 
 
-def take_in(page, path):
+def take_in(page, path, said="The list has"):
     press(page, "Take in a list")
     page.get_by_label("File of the list").set_input_files(path)
     press(page.get_by_role("dialog"), "Take in")
-    expect_notice(page, "The list has")
+    expect_notice(page, said)
 
 
 def undo(admitted):
@@ -110,13 +112,18 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     admit(second, raw[0])
 
     files = [hand_over(page) for page in (first, second)]
-    for path in (*files, files[0]):
-        take_in(organiser, path)
+    admitted, nothing = "New: admitted (1).", "Nothing new."
+    for path, said in zip(
+        (*files, files[0]), (admitted, admitted, nothing), strict=True
+    ):
+        take_in(organiser, path, f"The list has 1 ticket. {said}")
 
     states = ["admitted", "admitted", "claimed", *2 * ["not handed out"]]
     expect(organiser.locator("[data-part=links] .tag")).to_have_text(states)
     expect_text(organiser, "[data-part=admitted]", "2")
     follow(first, "Who is in")
+    expect_sum(first, "Let in, all doors: 1")
+    expect(first.get_by_role("link", name="Door mode")).to_be_visible()
     take_in(first, hand_over(organiser))
     admitted = first.locator("[data-part=links] li").filter(has_text="admitted")
     expect(admitted.filter(has_text="2 of 5")).to_have_count(1)
@@ -157,7 +164,7 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
 
 
 def test_an_open_door_reads_another_ones_list_from_its_screen(
-    organiser, stranger, other, film_path
+    visitor, organiser, stranger, other, film_path
 ):
     require("npm: make test fetches what reads codes")
     raw = tickets(organiser)
@@ -166,6 +173,13 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     admit(first, raw[0])
     text = hand_over(first).read_text()
 
+    film(film_path, [(f"{text}\ncode 1 of 2", 0.7), ("", 1.8)])
+    visitor.context.grant_permissions(["camera"])
+    press(organiser, "Take in a list")
+    press(organiser, "Scan a QR code")
+    said = "Code 1 of 2 has 1 ticket. New: admitted (1)."
+    expect_shown(organiser.get_by_role("dialog"), said)
+    expect(state(organiser, 1)).to_have_text("admitted")
     film(film_path, [(text, 0.7), ("", 1.8)])
     second = open_door(other, item_id)
     press(second, "Start")
@@ -175,7 +189,7 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     film(film_path, [("", 0.5)])
     press(question, "Take in")
     expect(second.locator("#door [data-notices]")).to_have_text(
-        "The list has 1 ticket."
+        "The list has 1 ticket. New: admitted (1)."
     )
     for scheme in ("light", "dark"):
         second.emulate_media(color_scheme=scheme)
@@ -232,3 +246,13 @@ def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
     expect(organiser.get_by_role("dialog")).to_contain_text(
         "Ticket 2 of 5 · second issue · table 4"
     )
+
+
+def test_without_a_network_a_list_goes_over_as_a_file(organiser, visitor):
+    visitor.go_offline()
+    press(organiser, "Hand over the list")
+    dialog = organiser.get_by_role("dialog")
+
+    expect_shown(dialog, "No connection. Download works all the same.")
+    with organiser.expect_download():
+        press(dialog, "Download")

@@ -11,7 +11,7 @@
 // rest. deeds/page/card.py reads the same.
 
 import { isUnit } from "./amounts.js";
-import { gettext, LOCALE } from "./gettext.js";
+import { gettext, isolated, LOCALE } from "./gettext.js";
 
 /** Longer descriptions are text alone: all pages read them. */
 const DESCRIPTION_LENGTH_MAX = 5_000;
@@ -92,6 +92,12 @@ export function isExpired(/** @type {About} */ { validUntil }, now = Date.now())
 /** Return when it is, with the weekday. */
 export const whenText = (/** @type {About} */ { clock }) =>
   clock.date ? clockText(clock.date, "full") : "";
+
+/** Return in a line when, or until when it was, and where; nothing where neither is said. */
+export function whenAndWhereText(/** @type {About} */ about) {
+  const when = isExpired(about) ? untilText(about) : whenText(about);
+  return [when, isolated(about.place)].filter(Boolean).join(" · ");
+}
 
 /** Return until when a deed is good for something, or when that has ended. */
 export function untilText(/** @type {About} */ about, now = Date.now()) {

@@ -1,6 +1,7 @@
 // The door and the till are each of one deed, which the fragment of their address
 // names. Without one, a person chooses among the deeds that this browser knows.
 
+import { aboutOf, whenAndWhereText } from "../format/about.js";
 import { gettext } from "../format/gettext.js";
 import { waitText } from "../texts.js";
 import { makeMark, nameOf } from "../ui/card.js";
@@ -37,6 +38,7 @@ function offer(items) {
   byId("choose-none").hidden = items.length > 0;
   for (const item of items) {
     const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
-    byId("choose-list").append(make("li", {}, link, " ", makeMark(item.id)));
+    const when = make("p", { class: "hint" }, whenAndWhereText(aboutOf(item)));
+    byId("choose-list").append(make("li", {}, link, " ", makeMark(item.id), when));
   }
 }

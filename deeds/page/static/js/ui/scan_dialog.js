@@ -1,9 +1,19 @@
 // The dialog that reads a code with the camera.
 
 import { gettext } from "../format/gettext.js";
-import { make } from "./dom.js";
-import { openDialog, say } from "./forms.js";
-import { startScan } from "./scan.js";
+import { make, makeButton } from "./dom.js";
+import { openDialog, say, sayError } from "./forms.js";
+import { startScan, whyNoScan } from "./scan.js";
+
+/** Return what opens it beside what could be typed, hidden where there is no camera. */
+export function scanWay(onText) {
+  const scan = makeButton(gettext("Scan a QR code"), () =>
+    openScanner((text, close) => onText(text, close).catch(sayError), scan),
+  );
+  scan.hidden = true;
+  whyNoScan().then((why) => (scan.hidden = Boolean(why)));
+  return make("p", { class: "actions" }, scan);
+}
 
 /**
  * Show what the camera sees. `onText` gets each text, and what closes the dialog once

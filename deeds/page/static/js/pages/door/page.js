@@ -1,6 +1,7 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
 import { unitsText } from "../../format/amounts.js";
+import { aboutOf, whenAndWhereText } from "../../format/about.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { makeMark, nameOf } from "../../ui/card.js";
 import {
@@ -30,6 +31,7 @@ const HOLD_MS = 300;
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
   byId("ready-mark").append(makeMark(item.id));
+  byId("ready-when").textContent = whenAndWhereText(aboutOf(item));
   byId("list-link").setAttribute("href", `/wallet#${item.id}`);
   const elsewhere = byId("elsewhere");
   elsewhere.addEventListener("click", () => showAddress(tools.api).catch(sayError));
@@ -80,7 +82,7 @@ async function work(item, { wallet, store }) {
   // While it asks, the code is still before the camera.
   const askToTakeIn = (text) =>
     document.querySelector("dialog.sheet[open]") ||
-    askForScannedList(item.id, text, wallet, byId("stop"));
+    askForScannedList(item.id, text, { wallet, store }, byId("stop"));
 
   async function redraw() {
     const scans = await queue.list();

@@ -1,19 +1,29 @@
 // The list of a deed's door on its way from one browser to another, as a file or as
 // codes that an open door scans. It holds no secret.
 
-import { gettext, ngettext } from "../../format/gettext.js";
+import { formatAmount, gettext, listText, ngettext } from "../../format/gettext.js";
 import { waitText } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { download, find, make, makeButton } from "../../ui/dom.js";
-import { ask, FieldError, makeField, openDialog, sayError } from "../../ui/forms.js";
+import {
+  ask,
+  FieldError,
+  makeField,
+  openDialog,
+  say,
+  sayError,
+} from "../../ui/forms.js";
 import { codeImage } from "../../ui/link_view.js";
-import { partsOfList } from "../../wallet/door_list.js";
+import { scanWay } from "../../ui/scan_dialog.js";
+import { isDoorList, partsOfList } from "../../wallet/door_list.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
-import { fileName } from "./link_export.js";
+import { fileName, STATES } from "./link_export.js";
 import { oneAfterTheOther } from "./show_code.js";
 
 /** What a phone reads off another one's screen with ease, in characters. */
 const CODE_LENGTH_MAX = 600;
+/** The last line of a code, which to a list says nothing: which of how many it is. */
+const CODE = /^code (\d+) of (\d+)$/m;
 /** What a door tells: all else on its list is from the maker. */
 const TOLD = new Set(["admitted", "undone"]);
 
@@ -38,7 +48,10 @@ async function handOver(itemId, { wallet, store, api }, opener) {
   const { item, links } = await store.read(holdingWanted(itemId), look);
   const told = item?.isMinted ? links : links.filter(({ state }) => TOLD.has(state));
   const text = await wallet.doorList(itemId, told);
-  const parts = partsOfList(text, CODE_LENGTH_MAX);
+  const lists = partsOfList(text, CODE_LENGTH_MAX);
+  const parts = lists.map((list, place) =>
+    lists.length > 1 ? `${list}\ncode ${place + 1} of ${lists.length}` : list,
+  );
   const name = fileName([], gettext("{name} door list", { name: nameOf(item) }));
   const place = make("div", {}, make("div", { class: "qr" }));
   const show = async (part) => {
@@ -74,7 +87,12 @@ async function handOver(itemId, { wallet, store, api }, opener) {
   });
 }
 
-function askForList(itemId, { wallet }, opener) {
+function askForList(itemId, /** @type {Tools} */ tools, opener) {
+  const onText = async (text, closeScanner) => {
+    if (!isDoorList(text)) return;
+    closeScanner();
+    say(await takeIn(itemId, text, tools));
+  };
   const { element, field } = makeField(gettext("File of the list"), { type: "file" });
   ask({
     title: gettext("Take in a list"),
@@ -87,24 +105,25 @@ function askForList(itemId, { wallet }, opener) {
         ),
       ),
       element,
-      make(
-        "p",
-        { class: "hint" },
-        gettext("Codes of a list are scanned at the open door."),
-      ),
+      scanWay(onText),
     ],
     yes: gettext("Take in"),
     opener,
     act: async () => {
       const { files } = find(element, "input", HTMLInputElement);
       if (!files?.length) throw new FieldError(field, gettext("Choose a file."));
-      return takeIn(itemId, await files[0].text(), wallet);
+      return takeIn(itemId, await files[0].text(), tools);
     },
   });
 }
 
 /** Ask before a list is taken in that a camera saw: a guest may have shown it. */
-export function askForScannedList(itemId, text, wallet, opener) {
+export function askForScannedList(
+  itemId,
+  text,
+  /** @type {Pick<Tools, "wallet" | "store">} */ tools,
+  opener,
+) {
   ask({
     title: gettext("Take in this list?"),
     content: [
@@ -118,15 +137,42 @@ export function askForScannedList(itemId, text, wallet, opener) {
     ],
     yes: gettext("Take in"),
     opener,
-    act: () => takeIn(itemId, text, wallet),
+    act: () => takeIn(itemId, text, tools),
   });
 }
 
-async function takeIn(itemId, text, wallet) {
+/** Take in a list, or a code of one; return how much it has, and what of that is new. */
+async function takeIn(itemId, text, { wallet, store }) {
+  const look = (slices) =>
+    new Map(
+      holdingOf(slices, itemId).links.map(({ output, state }) => [output.key, state]),
+    );
+  const before = await store.read(holdingWanted(itemId), look);
   const count = await wallet.takeInList(itemId, text);
-  return ngettext(
-    "The list has {count} ticket.",
-    "The list has {count} tickets.",
-    count,
+  const after = await store.read(holdingWanted(itemId), look);
+  const news = [...after].filter(([key, state]) => before.get(key) !== state);
+  return `${countText(text, count)} ${newsText(news.map(([, state]) => state))}`;
+}
+
+function countText(text, count) {
+  const [, code, codes] = CODE.exec(text) ?? [];
+  return codes
+    ? ngettext(
+        "Code {code} of {codes} has {count} ticket.",
+        "Code {code} of {codes} has {count} tickets.",
+        count,
+        { code, codes },
+      )
+    : ngettext("The list has {count} ticket.", "The list has {count} tickets.", count);
+}
+
+/** Return for example "New: admitted (2) and admission undone (1)." */
+function newsText(states) {
+  const countOf = (state) => states.filter((each) => each === state).length;
+  const list = Object.entries(STATES).flatMap(([state, text]) =>
+    countOf(state) ? `${text} (${formatAmount(countOf(state))})` : [],
   );
+  return list.length
+    ? gettext("New: {list}.", { list: listText(list) })
+    : gettext("Nothing new.");
 }

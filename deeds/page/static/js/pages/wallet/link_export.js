@@ -28,6 +28,19 @@ const NO_COPY = gettext(
 const TAKEN_BACK = gettext(
   "The links stop working. Each number comes back as its next issue.",
 );
+/** What a link is, in the order in which a person chooses among them. */
+export const STATES = {
+  here: gettext("not handed out"),
+  waiting: gettext("handed out"),
+  leaving: gettext("under way"),
+  claimed: gettext("claimed"),
+  moved: gettext("moved or claimed"),
+  used: gettext("used"),
+  admitted: gettext("admitted"),
+  undone: gettext("admission undone"),
+  "taken back": gettext("taken back"),
+  expected: gettext("not admitted"),
+};
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = {
   here: (count) => gettext("All not handed out yet ({count})", { count }),

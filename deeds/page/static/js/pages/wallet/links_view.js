@@ -23,22 +23,10 @@ import {
   fileName,
   isUsable,
   manyLinksButtons,
+  STATES,
   statesCsvOf,
 } from "./link_export.js";
 
-/** What a link is, in the order in which a person chooses among them. */
-const STATES = {
-  here: gettext("not handed out"),
-  waiting: gettext("handed out"),
-  leaving: gettext("under way"),
-  claimed: gettext("claimed"),
-  moved: gettext("moved or claimed"),
-  used: gettext("used"),
-  admitted: gettext("admitted"),
-  undone: gettext("admission undone"),
-  "taken back": gettext("taken back"),
-  expected: gettext("not admitted"),
-};
 /** What only makers and doors see. */
 const AT_DOORS = ["admitted", "undone", "expected"];
 const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };

@@ -15,11 +15,10 @@ import {
   aboutOf,
   isExpired,
   metadataOf,
-  untilText,
-  whenText,
+  whenAndWhereText,
 } from "../../format/about.js";
 import { isShown, makeMark, markText, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
+import { byId, copyTemplate, find, listInPieces, make, put } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
 import { partsOf } from "../../wallet/offers.js";
 import { openCodes } from "./show_code.js";
@@ -110,8 +109,9 @@ function deedRow({ itemId }, tools) {
     sum.textContent = gettext("You have {amount}", { amount });
     total.textContent = item ? totalText(item) : "";
     const { kind, text } = noteOf(summary);
-    const isLong = preparing || lastUsed || shownAt || dateText(summary);
+    const isLong = preparing || lastUsed || shownAt;
     total.hidden = kind === "bad" || Boolean(isLong);
+    put(part("when"), whenAndWhereText(aboutOf(item)));
     note.className = `row-note ${kind}`;
     note.textContent = text;
   };
@@ -157,15 +157,8 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
     ...some(mayBeGiven, gettext("{amount} counted as handed out")),
     ...some(claimed, gettext("{amount} claimed")),
     ...some(moved, gettext("{amount} used or moved elsewhere")),
-    dateText(summary),
   ];
   return { kind: "", text };
-}
-
-/** Return when a deed is good for something, or when that has ended. */
-function dateText({ item }) {
-  const about = aboutOf(item);
-  return isExpired(about) ? untilText(about) : whenText(about);
 }
 
 /** Return a text of an amount in a list, or nothing in it of none. */

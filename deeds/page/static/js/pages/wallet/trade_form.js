@@ -6,11 +6,10 @@ import { gettext } from "../../format/gettext.js";
 import { offerText, quoted, textFor } from "../../texts.js";
 import { readAmount, readAmountOf } from "../../ui/amount_field.js";
 import { makeCard, makeMark, nameOf } from "../../ui/card.js";
-import { make, makeButton, put } from "../../ui/dom.js";
-import { ask, FieldError, makeField, sayError } from "../../ui/forms.js";
+import { make, put } from "../../ui/dom.js";
+import { ask, FieldError, makeField } from "../../ui/forms.js";
 import { findOrigins } from "../../ui/origin.js";
-import { whyNoScan } from "../../ui/scan.js";
-import { openScanner } from "../../ui/scan_dialog.js";
+import { scanWay } from "../../ui/scan_dialog.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
 import { tooMuchText } from "./deed_forms.js";
@@ -51,9 +50,14 @@ export async function askToTrade(
   });
   const find = (text) => lookUp(text, holding.itemId, tools);
   const name = quoted(nameOf(holding.item));
+  const onText = async (text, closeScanner) => {
+    const item = await find(text);
+    closeScanner();
+    goOn(item);
+  };
   const { close } = ask({
     title: gettext("What do you want for {name}?", { name }),
-    content: [...(rows.length ? [list] : []), element, scanWay(find, goOn)],
+    content: [...(rows.length ? [list] : []), element, scanWay(onText)],
     yes: gettext("Continue"),
     opener,
     act: async () => {
@@ -72,21 +76,6 @@ const itemButton = (item, goOn) =>
     make("span", { dir: "auto" }, nameOf(item)),
     makeMark(item.id),
   );
-
-/** Return the way to scan what could be typed, hidden where there is no camera. */
-function scanWay(find, goOn) {
-  const onText = async (text, close) => {
-    const item = await find(text);
-    close();
-    goOn(item);
-  };
-  const scan = makeButton(gettext("Scan a QR code"), () =>
-    openScanner((text, close) => onText(text, close).catch(sayError), scan),
-  );
-  scan.hidden = true;
-  whyNoScan().then((why) => (scan.hidden = Boolean(why)));
-  return make("p", { class: "actions" }, scan);
-}
 
 /** Return the item that a text names. No other host is asked, and no secret is sent. */
 async function lookUp(text, givenId, { wallet }) {
