@@ -12,8 +12,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from babel import localedata
 from babel.lists import format_list
-from flask_babel import format_datetime, get_locale, gettext, ngettext
+from flask import request
+from flask_babel import (
+    force_locale,
+    format_date,
+    format_datetime,
+    format_time,
+    get_locale,
+    gettext,
+    ngettext,
+)
 
 from deeds.domain.model import Item, Offer, OfferState, Units
 from deeds.domain.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
@@ -157,6 +167,19 @@ class DeedCard:
         if origin and uploaded_picture(self.image):
             return f"{origin}/item/{self.item_id}/picture"
         return "" if _is_data(self.image) else self.shown_image
+
+
+def clock_text(time: datetime, style: str) -> str:
+    """Return a time as the person writes it, like LOCALE of js/format/gettext.js.
+
+    `style` is that of the date, "full" or "medium".
+    """
+    language = str(get_locale())
+    asked = [each.replace("-", "_") for each in request.accept_languages.values()]
+    spoken = [each for each in asked if each.partition("_")[0] == language]
+    with force_locale(next(filter(localedata.exists, spoken), language)):
+        date = format_date(time, style, rebase=False)
+        return f"{date}, {format_time(time, 'short', rebase=False)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,13 @@ from deeds.domain.errors import DeedError
 from deeds.domain.offers import OfferService
 from deeds.domain.raw_output import OFFER_ID_PREFIX, RANDOM_LENGTH
 from deeds.domain.service import DeedService
-from deeds.page.card import DeedCard, OfferCard, deed_card, offer_card
+from deeds.page.card import (
+    DeedCard,
+    OfferCard,
+    clock_text,
+    deed_card,
+    offer_card,
+)
 from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
 from deeds.page.static_files import LANGUAGE_HEADERS, StaticFiles, serve_offline
@@ -87,6 +93,7 @@ def pages_blueprint(
     """Return the blueprint; `array_length_max` is how many outputs a mint may have."""
     blueprint = Blueprint("pages", __name__, template_folder="templates")
     blueprint.record_once(functools.partial(_speak, static))
+    blueprint.add_app_template_filter(clock_text, "clock")
     blueprint.app_context_processor(
         lambda: {
             "static": static,

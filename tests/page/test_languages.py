@@ -113,6 +113,24 @@ def test_a_page_is_in_the_language_chosen_or_else_the_browsers(
 
 
 @pytest.mark.parametrize(
+    ("accepted", "until"),
+    [
+        ("fr-FR, en-GB;q=0.8, en-US;q=0.5", "Valid until 6 Dec 2126, 02:00"),
+        ("en-US", "Valid until Dec 6, 2126, 2:00\u202fAM"),
+        ("en-../GB", "Valid until Dec 6, 2126, 2:00\u202fAM"),
+        ("de-AT", "Gültig bis 06.12.2126, 02:00"),
+    ],
+)
+def test_dates_are_written_as_the_browser_asks_for(api, accepted, until):
+    about = {"description": "Valid until: 2126-12-06 02:00 +01:00"}
+    item_id = api.mint("+1.a", metadata=about)
+
+    answer = api.get(f"/item/{item_id}", **{"Accept-Language": accepted})
+
+    assert until in answer.text
+
+
+@pytest.mark.parametrize(
     "path", ["/", "/claim/deed_x/", "//example.org/x", "/claim/a%0d%0ab"]
 )
 def test_a_switch_leads_back_to_the_same_service(api, path):
