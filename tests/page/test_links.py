@@ -11,6 +11,7 @@ from tests.page.steps import (
     TICKET,
     amounts,
     claim_link,
+    expect_notice,
     expect_shown,
     expect_sum,
     hold,
@@ -118,7 +119,10 @@ def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
 
 
 def test_links_are_exported_by_number_with_their_notes(page):
-    row(page, 2).get_by_label("Note for 2 of 3").fill("=Anna, Berta")
+    note = row(page, 2).get_by_label("Note for 2 of 3")
+    note.press_sequentially("x" * 80)
+    expect_notice(page, "A note has at most 80 characters.")
+    note.fill("=Anna, Berta")
     page.keyboard.press("Tab")
     wait_until(lambda: "Anna" in str(records(page)))
     press(page, "CSV with links")

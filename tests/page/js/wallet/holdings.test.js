@@ -303,6 +303,13 @@ test("what may have been handed out since a backup is told apart from what waits
 
   const sums = { given: 13, waiting: 12, claimed: 1, mayBeGiven: 10 };
   assert.deepEqual(await told(store), [sums]);
+  const { links: all } = await holding({ store }, "a");
+  const waiting = all.filter(({ state }) => state === "waiting");
+  // When it was, the backup does not know.
+  assert.deepEqual(
+    new Set(waiting.map(({ output, at }) => `${output.amount} ${at}`)),
+    new Set(["10 0", "2 5"]),
+  );
 });
 
 test("what was shown is still held, and needs no backup and no request", async () => {

@@ -38,7 +38,9 @@ function offer(items) {
   byId("choose-none").hidden = items.length > 0;
   for (const item of items) {
     const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
-    const when = make("p", { class: "hint" }, whenAndWhereText(aboutOf(item)));
-    byId("choose-list").append(make("li", {}, link, " ", makeMark(item.id), when));
+    const row = make("li", {}, link, " ", makeMark(item.id));
+    const when = whenAndWhereText(aboutOf(item));
+    if (when) row.append(make("p", { class: "hint" }, when));
+    byId("choose-list").append(row);
   }
 }

@@ -198,6 +198,8 @@ function preparingOf(all) {
 function linkOf(output, setAside) {
   const { number, givenAt, each, state, before, createdAt, changedAt, undoneAt } =
     output;
+  // Of what may have been handed out since a backup nobody knows when.
+  const waitsSince = output.mayBeGiven ? 0 : (givenAt ?? changedAt);
   const link = (linkState, at) => ({ output, state: linkState, at });
   const admittedAt = admittedAtOf(output);
   if (admittedAt) return link("admitted", admittedAt);
@@ -213,7 +215,7 @@ function linkOf(output, setAside) {
   if (now === "held" && isCollected(output)) return null;
   if (state === "leaving") return link("leaving", changedAt);
   if (state === "held") return link("here", createdAt);
-  if (state === "given") return link("waiting", givenAt ?? changedAt);
+  if (state === "given") return link("waiting", waitsSince);
   if (state !== "spent") return null;
   if (isUsed(output)) return link("used", changedAt);
   if (output.spentElsewhere && givenAt)

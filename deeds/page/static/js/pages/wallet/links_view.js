@@ -15,7 +15,7 @@ import {
   makeButton,
 } from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
-import { ask, sayError } from "../../ui/forms.js";
+import { ask, say, sayError } from "../../ui/forms.js";
 import { itemIdOf } from "../../wallet/records.js";
 import { listButtons } from "./door_lists.js";
 import {
@@ -157,6 +157,11 @@ function rowOf({ output: first }, shown) {
   const note = find(element, "input", HTMLInputElement);
   // What only a list knows of is noted by who wrote it.
   note.readOnly = !itemIdOf(first.key);
+  note.addEventListener("input", () => {
+    const values = { most: note.maxLength };
+    if (note.value.length === note.maxLength)
+      say(gettext("A note has at most {most} characters.", values));
+  });
   note.addEventListener("change", () =>
     shown.wallet.setNote(first.key, note.value).catch(sayError),
   );

@@ -99,7 +99,7 @@ function deedRow({ itemId }, tools) {
   picture.before(...makeMark(itemId).querySelectorAll("svg"));
   note.before(makeMark(itemId));
   const update = (summary) => {
-    const { item, preparing, lastUsed, shownAt } = summary;
+    const { item } = summary;
     showPicture(picture, item);
     name.textContent = nameOf(item);
     // Makers have many and show few: theirs is on the page of the deed.
@@ -109,8 +109,7 @@ function deedRow({ itemId }, tools) {
     sum.textContent = gettext("You have {amount}", { amount });
     total.textContent = item ? totalText(item) : "";
     const { kind, text } = noteOf(summary);
-    const isLong = preparing || lastUsed || shownAt;
-    total.hidden = kind === "bad" || Boolean(isLong);
+    total.hidden = Boolean(text);
     put(part("when"), whenAndWhereText(aboutOf(item)));
     note.className = `row-note ${kind}`;
     note.textContent = text;
