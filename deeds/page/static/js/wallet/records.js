@@ -238,6 +238,13 @@ export const recordsWith = (store, kind, ...queries) =>
     queries.flatMap((fields) => slices[kind].list(fields)),
   );
 
+/** Return the records of outputs, which must be there. */
+export function readOutputs(store, keys) {
+  return store.read({ outputs: keys }, ({ outputs }) =>
+    keys.map((key) => existing(outputs.get(key))),
+  );
+}
+
 const GONE_STATES = new Set(["spent", "void", "seen"]);
 
 /** Return whether an output is neither spent nor void, by what is known now. */

@@ -8,13 +8,13 @@ import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX } from "./api.js";
 import { begin, beginningWanted } from "./beginning.js";
-import { makeChecks, readOutputs } from "./checking.js";
+import { makeChecks } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { giveOut, isFree, linkParts, setNote } from "./links.js";
 import { makeDoorList } from "./door_list.js";
 import { askForLook, isOurs, LOOK, makeGather, makeLook } from "./finding.js";
 import { mergeInto } from "./merging.js";
-import { Draft, keyOf, keysOf, WalletError } from "./records.js";
+import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
 import { deriveSecrets, Secrets, seedsOf } from "./seeds.js";
 
 /** How often a verb is begun while another copy of the wallet is faster. */
