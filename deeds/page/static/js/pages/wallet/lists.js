@@ -105,8 +105,10 @@ function deedRow({ itemId }, tools) {
     // Makers have many and show few: theirs is on the page of the deed.
     show.hidden = summary.isMinted || !summary.sum;
     part("about").textContent = ` ${quoted(nameOf(item))}`;
-    const amount = formatAmount(hereOf(summary));
-    sum.textContent = gettext("You have {amount}", { amount });
+    const here = hereOf(summary);
+    sum.textContent = here
+      ? gettext("You have {amount}", { amount: formatAmount(here) })
+      : gettext("You have none");
     total.textContent = item ? totalText(item) : "";
     const { kind, text } = noteOf(summary);
     total.hidden = Boolean(text);
