@@ -302,13 +302,13 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes }) {
   const about = aboutOf(item);
-  const when = [whenText(about), about.place, untilText(about)].filter(Boolean);
+  const said = [whenText(about), about.place, untilText(about), about.text];
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
     ...(image ? [pictureOf(image)] : []),
     line("name", nameOf(item)),
-    ...(when.length ? when : [about.text]).map((text) => line("about", text)),
+    ...said.filter(Boolean).map((text) => line("about", text)),
     make(
       "p",
       { class: "ticket-units" },
