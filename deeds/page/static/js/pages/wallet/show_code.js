@@ -1,6 +1,7 @@
 // Shows the codes of what is held to a door, which claims them. Nothing is sent, moved
 // or handed out for that, so that it works without a network.
 
+import { unitsText } from "../../format/amounts.js";
 import { formatAmount, gettext } from "../../format/gettext.js";
 import { heldText, waitText } from "../../texts.js";
 import { keepAwake } from "../../ui/awake.js";
@@ -20,6 +21,7 @@ export async function openCodes(itemId, opener, tools) {
   const view = copyTemplate("code-template");
   const show = (part) => {
     find(view, ".code-about").textContent = heldText(part, unit);
+    find(view, ".code-use").textContent = useText(part, unit);
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
   };
   openDialog({
@@ -30,6 +32,16 @@ export async function openCodes(itemId, opener, tools) {
     onClose: keepAwake(),
     opener,
   });
+}
+
+/** Return what to do with a code: of several units, that it is not for paying a few. */
+function useText({ amount }, unit) {
+  if (amount === 1) return gettext("Let them scan this at the door.");
+  const units = unitsText(amount, unit);
+  return gettext(
+    "Whoever scans it gets all of it: {units}. To pay at a till, scan the till's code instead.",
+    { units },
+  );
 }
 
 /** Show the first of these; return the button to the next, and how far it is. */
