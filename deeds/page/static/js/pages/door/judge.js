@@ -251,10 +251,11 @@ function toldVerdict(/** @type {any} */ found, now) {
     const title = gettext("Not let in after all, {time}", { time });
     return refused(title, gettext("Ask for the new code."));
   }
-  if (admittedAt && isHere && operation.atDoor)
-    return again(scanTitle(count), letInText(admittedAt, record, now));
-  if (admittedAt)
-    return again(gettext("Another door"), letInText(admittedAt, record, now));
+  if (admittedAt) {
+    const isThisDoor = isHere && operation.atDoor;
+    const title = isThisDoor ? scanTitle(count) : gettext("Another door");
+    return again(title, letInText(admittedAt, record, now));
+  }
   const isTakenBack = record.takenBackAt || row?.letter === "b";
   if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
   const { number, issue = 1 } = namedBy(record, row);
