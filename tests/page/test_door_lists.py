@@ -32,9 +32,7 @@ TICKET_TEXT = "#verdict-ticket"
 def organiser(visitor):
     """A person with five tickets, of which three are handed out, at their list."""
     page, _ = hold(visitor, links=5, unit="ticket/tickets", metadata=TICKET)
-    row(page, 2).get_by_label("Note").fill("table 4")
-    page.keyboard.press("Tab")
-    wait_until(lambda: "table 4" in str(records(page)))
+    write_note(page, 2, "table 4")
     for number in (1, 2, 3):
         press(row(page, number), "Copy")
         expect(state(page, number)).to_have_text("handed out")
@@ -50,6 +48,12 @@ def other(browser, web_service):
 
 def row(page, number):
     return page.locator("[data-part=links] li").nth(number - 1)
+
+
+def write_note(page, number, text):
+    row(page, number).get_by_label("Note").fill(text)
+    page.keyboard.press("Tab")
+    wait_until(lambda: text in str(records(page)))
 
 
 def state(page, number):
@@ -144,9 +148,11 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
 ):
     raw = tickets(organiser)
     door = open_door(stranger, raw[0].split(".")[1])
+    take_in(door, hand_over(organiser))
+    write_note(organiser, 4, "x" * 80)
     path = hand_over(organiser)
     assert all(each.rpartition(".")[2] not in path.read_text() for each in raw)
-    take_in(door, path)
+    take_in(door, path, "The list has 5 tickets. New: 1 note.")
     press(door, "Start")
 
     type_link(door, raw[1])
@@ -161,6 +167,11 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
     expect(door.locator(LAST)).to_contain_text(named)
     remedy = "claimed at home: ask for the code in My deeds."
     expect(door.locator("#verdict-detail")).to_contain_text(remedy)
+    stranger.go_offline()
+    type_link(door, raw[3])
+    expect_text(door, TICKET_TEXT, f"4 of 5 · {'x' * 80}")
+    cancel = door.get_by_role("button", name="Cancel")
+    expect(cancel).to_be_in_viewport(ratio=1)
 
 
 def test_an_open_door_reads_another_ones_list_from_its_screen(
@@ -229,7 +240,11 @@ def test_an_undone_admission_gives_the_guest_a_new_code(
     assert visitor.api.check(raw[1], fresh) == ["spent", "unspent"]
     take_in(organiser, hand_over(door))
     expect(state(organiser, 2)).to_have_text("admission undone")
-    admit(open_door(other, item_id), fresh)
+    another_door = open_door(other, item_id)
+    admit(another_door, fresh)
+    take_in(organiser, hand_over(another_door))
+    again = organiser.locator("[data-part=links] li").filter(has_text="2 of 5, second")
+    expect(again.locator(".tag")).to_have_text("admitted")
 
 
 def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):

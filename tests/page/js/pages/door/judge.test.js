@@ -212,11 +212,11 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     [null, "Ticket for another event", ""],
     [{ ...own, metadata: null }, "Ticket for another event", ""],
     [night(2, "Play"), "Ticket for another event: “Play”", facts(2)],
-    [own, "Forged: not your ticket", `Not from this organiser. ${ask}`],
+    [own, "Forged: not your ticket", `Made by somebody else, or another batch. ${ask}`],
     [
       night(1, "a\u200b  TICKET"),
       "Forged: not your ticket",
-      `Not from this organiser. ${ask}`,
+      `Made by somebody else, or another batch. ${ask}`,
     ],
     // Whoever forges it chooses its date.
     [
@@ -272,7 +272,7 @@ test("a ticket that waits is told by what lists say of it, or that none names it
   const ours = { ...seen, before: "given" };
   const listing = { ...ITEM, doorList: "a list" };
   const row = (letter) => ({ letter, at: Date.now() - 3_600_000 });
-  const unknown = "Not on the list: claimed at home, or made up";
+  const unknown = "Not on this door's list";
 
   for (const [given, expected] of [
     [

@@ -37,7 +37,7 @@ const PATIENCE_MS = 800;
 const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
-const NOT_OURS = gettext("Not from this organiser.");
+const NOT_OURS = gettext("Made by somebody else, or another batch.");
 const OWN_DOOR = gettext("Its own door lets it in.");
 const IF_TRUSTED = gettext("Let in only if you trust it, or cancel.");
 
@@ -142,8 +142,7 @@ export function makeJudge(parts) {
     const isMade = found.record && found.record.before !== "seen";
     let text = gettext("Waiting.");
     if (found.row || ticket || isMade) text = gettext("On the list, not in yet.");
-    else if (own.doorList || own.isMinted)
-      text = gettext("Not on the list: claimed at home, or made up.");
+    else if (own.doorList || own.isMinted) text = gettext("Not on this door's list.");
     return { detail: `${text} ${IF_TRUSTED}` };
   }
 

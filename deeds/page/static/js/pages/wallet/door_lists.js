@@ -26,6 +26,9 @@ const CODE_LENGTH_MAX = 600;
 const CODE = /^code (\d+) of (\d+)$/m;
 /** What a door tells: all else on its list is from the maker. */
 const TOLD = new Set(["admitted", "undone"]);
+/** The new link of an admission that was undone is known to that door alone. */
+const isTold = ({ state, output }) =>
+  TOLD.has(state) || Boolean(state === "waiting" && output.number);
 
 /**
  * @typedef {Pick<import("../open_wallet.js").Opened, "wallet" | "store" | "api">} Tools
@@ -46,7 +49,7 @@ export function listButtons(itemId, /** @type {Tools} */ tools) {
 async function handOver(itemId, { wallet, store, api }, opener) {
   const look = (slices) => holdingOf(slices, itemId);
   const { item, links } = await store.read(holdingWanted(itemId), look);
-  const told = item?.isMinted ? links : links.filter(({ state }) => TOLD.has(state));
+  const told = item?.isMinted ? links : links.filter(isTold);
   const text = await wallet.doorList(itemId, told);
   const lists = partsOfList(text, CODE_LENGTH_MAX);
   const parts = lists.map((list, place) =>
@@ -143,15 +146,17 @@ export function askForScannedList(
 
 /** Take in a list, or a code of one; return how much it has, and what of that is new. */
 async function takeIn(itemId, text, { wallet, store }) {
-  const look = (slices) =>
-    new Map(
-      holdingOf(slices, itemId).links.map(({ output, state }) => [output.key, state]),
-    );
+  const look = (slices) => holdingOf(slices, itemId).links;
   const before = await store.read(holdingWanted(itemId), look);
   const count = await wallet.takeInList(itemId, text);
   const after = await store.read(holdingWanted(itemId), look);
-  const news = [...after].filter(([key, state]) => before.get(key) !== state);
-  return `${countText(text, count)} ${newsText(news.map(([, state]) => state))}`;
+  const known = new Map(before.map((link) => [link.output.key, link]));
+  const isNoted = ({ output: { key, note } }) =>
+    note && note !== known.get(key)?.output.note;
+  const news = after.filter(
+    ({ output, state }) => known.get(output.key)?.state !== state,
+  );
+  return `${countText(text, count)} ${newsText(news, after.filter(isNoted).length)}`;
 }
 
 function countText(text, count) {
@@ -166,12 +171,13 @@ function countText(text, count) {
     : ngettext("The list has {count} ticket.", "The list has {count} tickets.", count);
 }
 
-/** Return for example "New: admitted (2) and admission undone (1)." */
-function newsText(states) {
-  const countOf = (state) => states.filter((each) => each === state).length;
+/** Return for example "New: admitted (2), admission undone (1) and 1 note." */
+function newsText(news, notesCount) {
+  const countOf = (wanted) => news.filter(({ state }) => state === wanted).length;
   const list = Object.entries(STATES).flatMap(([state, text]) =>
     countOf(state) ? `${text} (${formatAmount(countOf(state))})` : [],
   );
+  if (notesCount) list.push(ngettext("{count} note", "{count} notes", notesCount));
   return list.length
     ? gettext("New: {list}.", { list: listText(list) })
     : gettext("Nothing new.");
