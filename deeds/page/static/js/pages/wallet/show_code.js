@@ -39,7 +39,7 @@ function useText({ amount }, unit) {
   if (amount === 1) return gettext("Let them scan this at the door.");
   const units = unitsText(amount, unit);
   return gettext(
-    "Whoever scans it gets all of it: {units}. To pay at a till, scan the till's code instead.",
+    "Whoever scans this code gets all of it: {units}. To pay at a till, scan the till's code instead.",
     { units },
   );
 }
