@@ -91,6 +91,9 @@ test("a part is told by its number, or else its units", () => {
     "Ticket 17 of 200 · 2 tickets",
   );
   assert.equal(heldText({ amount: 1, ...numbered }), "Number 17 of 200");
+  // Kept apart from the words around it, on paper too.
+  const arabic = heldText({ amount: 1, ...numbered }, "بطاقة/بطاقات");
+  assert.equal(arabic, "\u2068بطاقة\u2069 17 of 200");
   const noted = { amount: 1, ...numbered, issue: 2, note: "table 4" };
   const said = "Ticket 17 of 200 · second issue · table 4";
   assert.equal(linkText(noted, unit), said);
