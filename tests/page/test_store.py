@@ -123,7 +123,9 @@ def test_a_profile_that_is_cleared_while_the_page_is_open_says_so(visitor):
 
     visitor.clear_storage()
 
-    alert = page.get_by_role("alert").filter(has_text="Reload it to go on.")
+    alert = page.get_by_role("alert").filter(
+        has_text="This page is out of date. Reload it."
+    )
     expect(alert).to_be_visible()
 
 

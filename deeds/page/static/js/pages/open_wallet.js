@@ -60,7 +60,7 @@ export async function openWallet(onOutcomes) {
   }
   try {
     const onClosed = () =>
-      showMissing([gettext("This page is out of date. Reload it to go on.")]);
+      showMissing([gettext("This page is out of date. Reload it.")]);
     const store = await openStore(onClosed);
     const api = makePageApi();
     const wallet = makeWallet({
