@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from babel import localedata
+from babel import localedata, negotiate_locale
 from babel.lists import format_list
 from flask import request
 from flask_babel import (
@@ -177,7 +177,9 @@ def clock_text(time: datetime, style: str) -> str:
     language = str(get_locale())
     asked = [each.replace("-", "_") for each in request.accept_languages.values()]
     spoken = [each for each in asked if each.partition("_")[0] == language]
-    with force_locale(next(filter(localedata.exists, spoken), language)):
+    # The header may say anything.
+    known = negotiate_locale(spoken, localedata.locale_identifiers())
+    with force_locale(known or language):
         date = format_date(time, style, rebase=False)
         return f"{date}, {format_time(time, 'short', rebase=False)}"
 

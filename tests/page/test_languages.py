@@ -118,6 +118,7 @@ def test_a_page_is_in_the_language_chosen_or_else_the_browsers(
         ("fr-FR, en-GB;q=0.8, en-US;q=0.5", "Valid until 6 Dec 2126, 02:00"),
         ("en-US", "Valid until Dec 6, 2126, 2:00\u202fAM"),
         ("en-../GB", "Valid until Dec 6, 2126, 2:00\u202fAM"),
+        ("en_../en", "Valid until Dec 6, 2126, 2:00\u202fAM"),
         ("de-AT", "Gültig bis 06.12.2126, 02:00"),
     ],
 )
