@@ -139,12 +139,13 @@ test("once its time is past a ticket is refused, and nothing is claimed", async 
   const said = async (moment) => {
     const parts = { item: { ...ITEM, metadata }, now: () => moment };
     const { judge, asked } = doorOf(claimed, parts);
-    const { kind, title } = await judge(TICKET);
-    return [kind, title.slice(0, 10), asked.length];
+    const { kind, title, detail } = await judge(TICKET);
+    return [kind, title.slice(0, 10), detail, asked.length];
   };
 
-  assert.deepEqual(await said(until), ["valid", "Valid", 1]);
-  assert.deepEqual(await said(until + 1), ["refused", "Expired on", 0]);
+  const expired = ["refused", "Expired on", "Ask the organiser.", 0];
+  assert.deepEqual(await said(until), ["valid", "Valid", "", 1]);
+  assert.deepEqual(await said(until + 1), expired);
 });
 
 test("of several tickets in one text none is claimed; one that is there twice is one", async () => {
@@ -386,12 +387,13 @@ for (const [state, told] of [
 
 test("a refusal is told by why", () => {
   const refused = (code) => {
-    const { kind, title } = endVerdict({ state: "refused", code });
-    return [kind, title];
+    const { kind, title, detail } = endVerdict({ state: "refused", code });
+    return [kind, title, detail];
   };
 
-  assert.deepEqual(refused("unknown_input"), ["refused", "Not valid"]);
-  assert.deepEqual(refused("used_secret"), ["waiting", "Scan it again"]);
+  const none = "The service has no such ticket. Don't let in. Ask where it was bought.";
+  assert.deepEqual(refused("unknown_input"), ["refused", "Not valid", none]);
+  assert.deepEqual(refused("used_secret"), ["waiting", "Scan it again", ""]);
 });
 
 test("a spent ticket is told by who spent it, and what the guest can do", () => {

@@ -37,6 +37,7 @@ const PATIENCE_MS = 800;
 const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
+const ASK_ORGANISER = gettext("Ask the organiser.");
 const NOT_OURS = gettext("Made by somebody else, or another batch.");
 const OWN_DOOR = gettext("Its own door lets it in.");
 const IF_TRUSTED = gettext("Let in only if you trust it, or cancel.");
@@ -83,7 +84,7 @@ export function makeJudge(parts) {
 
   /** Return the first word on a ticket, which may be the last. */
   async function judgeTicket(output, row) {
-    if (isExpired(about, now())) return refused(untilText(about, now()));
+    if (isExpired(about, now())) return refused(untilText(about, now()), ASK_ORGANISER);
     const late = kept(gettext("No answer yet"));
     const claiming = claim(output, row);
     const verdict = claiming.then(
@@ -207,7 +208,7 @@ export function endVerdict(/** @type {any} */ operation) {
   return refused(
     gettext("Not valid"),
     code === "unknown_input"
-      ? gettext("The service has no such ticket.")
+      ? `${gettext("The service has no such ticket.")} ${ASK_WHERE}`
       : refusalText({ code }),
   );
 }
@@ -260,7 +261,7 @@ function toldVerdict(/** @type {any} */ found, now) {
   const { number, issue = 1 } = namedBy(record, row);
   const values = { issue: issueText({ issue: issue + 1 }) };
   const newer = gettext("Ask for the newer link, {issue}.", values);
-  const remedy = number ? newer : gettext("Ask the organiser.");
+  const remedy = number ? newer : ASK_ORGANISER;
   return refused(gettext("Taken back by the organiser"), remedy);
 }
 
