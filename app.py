@@ -57,13 +57,23 @@ class Service(Flask):
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """Return the service, with its database opened, created or upgraded.
+    """Return the service, with its database created or upgraded.
 
-    Raises StartError. The settings are those of the environment unless given. A process
-    that outlives its app ends the app's threads and connections with
+    Raises StartError. Without settings they are those of the environment, and what
+    cannot start ends the process with one line and exit code 1: gunicorn and Flask call
+    it so. It has no thread and no open connection yet, so that a process may fork. A
+    process that outlives its app ends the app's threads and connections with
     `app.extensions["deeds"].close()`.
     """
-    settings = settings or read_settings(os.environ)
+    if settings is not None:
+        return _create_app(settings)
+    try:
+        return _create_app(read_settings(os.environ))
+    except StartError as stop:
+        raise SystemExit(str(stop)) from None
+
+
+def _create_app(settings: Settings) -> Flask:
     engine = make_engine(parse_database_url(settings.database_url))
     app = Service("deeds", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
@@ -80,6 +90,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         if not is_loaded_for_commands():
             open_schema(engine)
             _register(app, settings, engine, closing)
+            engine.dispose()
         app.extensions["deeds"] = closing.pop_all()
     return app
 
@@ -113,6 +124,7 @@ def _register(
     configure_log(settings.log_form, settings.log_level)
     is_measured = settings.metrics == "on"
     metrics = Metrics(PROBLEMS, TRIES_MAX, HASH_REQUESTS_MAX) if is_measured else None
+    app.extensions["deeds_metrics"] = metrics
     register_request_log(app, metrics.count_request if metrics else None)
     on_retry = metrics.count_retry if metrics else None
     repository, first_policy = _open_ledger(settings, engine, closing, on_retry)
@@ -168,4 +180,5 @@ def _open_ledger(
         policy = open_policies(repository, settings.hash_policy, settings.peppers)
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error}") from None
+    repository.disconnect()
     return repository, policy

@@ -12,7 +12,6 @@ import os
 import shutil
 import sys
 import tempfile
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -24,7 +23,13 @@ from deeds.server.cpus import THREADS_COUNT, default_processes_count
 from deeds.server.metrics import DIRECTORY
 from deeds.settings import read_setting
 
-_setting = partial(read_setting, os.environ)
+
+def _setting(name: str) -> Any:
+    try:
+        return read_setting(os.environ, name)
+    except StartError as stop:
+        raise SystemExit(str(stop)) from None
+
 
 # IPv6 needs the brackets, and gunicorn takes them around IPv4 too.
 bind = f"[{_setting('host')}]:{_setting('port')}"
@@ -54,7 +59,8 @@ graceful_timeout = 9
 # A file that a worker touches to show it lives must not wait for a disk.
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
 
-# Each worker opens its own database connections: none may be carried across a fork.
+# Each worker loads the application by itself, so that a new one sees new code. It may
+# be turned on: the application opens nothing and starts no thread before it is used.
 preload_app = False
 control_socket_disable = True
 
@@ -77,7 +83,7 @@ def on_starting(server: Any) -> None:
     try:
         prepare()
     except StartError as stop:
-        server.log.say(stop)
+        server.log.say(str(stop))
         raise SystemExit(1) from None
     if _is_measured:
         os.environ[DIRECTORY] = tempfile.mkdtemp(
@@ -92,7 +98,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Let the worker count in files of its number, before it loads the application.
+    """Let the worker count in files of its number, before it counts anything.
 
     One that follows a worker that died goes on in its files: there are never more files
     than workers, and no counter ever falls.
@@ -103,12 +109,14 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Set apart what the start has made.
+    """Let the worker count from now on, and set apart what the start has made.
 
     A full collection looks through all that was ever made, and nobody is served
     meanwhile: 60 to 90 ms, a few times a minute under load. What is there now stays, so
     it need not be looked at.
     """
+    if metrics := getattr(worker.wsgi, "extensions", {}).get("deeds_metrics"):
+        metrics.open()
     gc.collect()
     gc.freeze()
 

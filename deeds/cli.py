@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from flask.cli import FlaskGroup
@@ -38,9 +39,20 @@ lose or gain units, because the ledger has forgotten it. Do it only if the newes
 is lost for good."""
 
 
+class _Group(click.Group):
+    """Commands that end with one line where the ledger cannot be opened."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; exit with code 1 where it raises StartError."""
+        try:
+            return super().invoke(ctx)
+        except StartError as stop:
+            raise SystemExit(str(stop)) from None
+
+
 def deeds_commands(engine: Engine, settings: Settings) -> click.Group:
     """Return the command group on the engine of the settings."""
-    group = click.Group(
+    group = _Group(
         "deeds",
         help="Look after the ledger.",
         callback=lambda: click.get_current_context().call_on_close(engine.dispose),

@@ -10,6 +10,8 @@ from typing import Any
 import psycopg
 from sqlalchemy import Connection, CursorResult, exc
 
+from deeds.domain.errors import StartError
+
 _log = logging.getLogger("deeds")
 
 Values = Mapping[str, Any]
@@ -162,22 +164,29 @@ class CauseLog:
 
         What PostgreSQL says beyond that, above all DETAIL, quotes values.
         """
-        kind = (type(error.orig).__name__, code_of(error))
-        now_s = monotonic()
-        if now_s - self._logged_at_s.get(kind, -_LOG_INTERVAL_S) < _LOG_INTERVAL_S:
-            return
-        self._logged_at_s[kind] = now_s
         # Without a message of the server's it is libpq that speaks, of a connection it
         # cannot make.
         said = (
             getattr(getattr(error.orig, "diag", None), "message_primary", None)
             or error.orig
         )
+        self._log(type(error.orig).__name__, code_of(error), said)
+
+    def log_unusable(self, error: StartError) -> None:
+        """Log why the database that answers cannot hold the ledger."""
+        self._log(type(error).__name__, None, error.reason)
+
+    def _log(self, name: str, code: str | None, said: object) -> None:
+        kind = (name, code)
+        now_s = monotonic()
+        if now_s - self._logged_at_s.get(kind, -_LOG_INTERVAL_S) < _LOG_INTERVAL_S:
+            return
+        self._logged_at_s[kind] = now_s
         _log.warning(
             one_line(said)[:_MESSAGE_LENGTH_MAX],
             extra={
                 "event": "database",
-                "fields": {"error": kind[0], "database_code": kind[1]},
+                "fields": {"error": name, "database_code": code},
             },
         )
 

@@ -157,7 +157,7 @@ def _make_postgresql_engine(url: URL, pool_size: int) -> Engine:
         ) from None
     # Before SQLAlchemy's own first look at the server, which fails with some encodings.
     event.listen(
-        engine, "connect", partial(_prepare_session, connect_args), insert=True
+        engine, "connect", partial(_prepare_or_close, connect_args), insert=True
     )
     event.listen(engine, "do_connect", _connect)
     event.listen(engine, "checkout", _set_deadline)
@@ -174,9 +174,18 @@ def _set_deadline(connection: BoundedConnection, *_: Any) -> None:
     connection.deadline_s = monotonic() + SECONDS_MAX
 
 
-def _prepare_session(
+def _prepare_or_close(
     given: dict[str, Any], connection: psycopg.Connection, _record: Any
 ) -> None:
+    try:
+        _prepare_session(given, connection)
+    except BaseException:
+        # SQLAlchemy leaves it open.
+        connection.close()
+        raise
+
+
+def _prepare_session(given: dict[str, Any], connection: psycopg.Connection) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         # Metadata may be any Unicode text.

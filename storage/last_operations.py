@@ -12,6 +12,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 
 from sqlalchemy import Connection, Engine
@@ -21,6 +22,7 @@ from deeds.domain.errors import (
     LedgerRolledBackError,
     LedgerUnavailableError,
     RetryLaterError,
+    StartError,
 )
 from storage.checkpoint import (
     ADVICE,
@@ -47,7 +49,8 @@ _DOUBT_SECONDS = 15.0
 # the database is among these.
 _REMEMBERED_COUNT = 40
 
-_DATABASE_AWAY = (RetryLaterError, SQLAlchemyError, BlockingIOError)
+# A StartError is of a new connection, to a database that cannot hold the ledger.
+_DATABASE_AWAY = (RetryLaterError, SQLAlchemyError, BlockingIOError, StartError)
 
 # In `Connection.info`, which lasts as long as the connection to the server: how many
 # doubts there had been when its server had all of them.
@@ -92,16 +95,15 @@ class LastOperations:
         self._is_failing = False
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="last", daemon=True)
-        self._thread.start()
-        # A process that stops on request does not lose its last second.
-        atexit.register(self.close)
+        # Started by the first operation or doubt: none would survive a fork.
+        self._thread: threading.Thread | None = None
 
     def note(self, committed: Checkpoint) -> None:
         """Remember an operation whose commit was acknowledged."""
         with self._lock:
             self._remembered.append(committed)
             self._is_behind = True
+            self._start_looking()
 
     def note_again(self, confirmed: Checkpoint) -> None:
         """Remember an operation that a repeated request was answered with."""
@@ -143,8 +145,21 @@ class LastOperations:
         """Raise the file if it is behind, and end the thread."""
         atexit.unregister(self.close)
         self._stop.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         self._look()
+
+    def _start_looking(self) -> None:
+        """Start the thread of this process, unless it runs. Called under the lock."""
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._run, name="last", daemon=True)
+        # Where no thread can be started now, the next operation tries again.
+        with suppress(RuntimeError):
+            thread.start()
+            self._thread = thread
+            # A process that stops on request does not lose its last second.
+            atexit.register(self.close)
 
     def _run(self) -> None:
         while not self._stop.wait(_LOOK_EVERY_S):
@@ -196,6 +211,7 @@ class LastOperations:
             if since_s is not None:
                 return since_s
             self._doubted_at_s = monotonic()
+            self._start_looking()
         if not self._is_sqlite:
             _log.warning(
                 "%s of the server that answered: it is not used, because another one"

@@ -127,6 +127,13 @@ class Repository:
         self._hashings: dict[str, ItemHashing] = {}
         self._items: dict[str, Item] = {}
 
+    def disconnect(self) -> None:
+        """Close what the start has opened: none of it may be carried across a fork.
+
+        The next use opens connections of its own process.
+        """
+        self._transactions.disconnect()
+
     def close(self) -> None:
         """End what it has started. It must not be used again; its engine may be."""
         self._last.close()

@@ -144,6 +144,7 @@ def one_process(engine: Engine) -> Iterator[None]:
     try:
         make_directory(Path(engine.url.database or "").parent)
         lock = ProcessLock(engine.url)
+        lock.open()
     except OSError as error:
         raise _not_opened(f"{error.filename}: {error.strerror}") from None
     try:

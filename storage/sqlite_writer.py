@@ -48,14 +48,26 @@ class ProcessLock:
     """
 
     def __init__(self, url: URL, timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        """Open the files beside the ledger, creating them if needed."""
+        """Create the lock of the ledger at a URL; its files are opened by first use."""
         self._timeout_s = timeout_s
-        self._writer = open_for_owner(
-            Path(f"{url.database}-lock"), os.O_RDWR | os.O_CREAT
-        )
-        self._next = open_for_owner(
-            Path(f"{url.database}-next-lock"), os.O_RDWR | os.O_CREAT
-        )
+        self._path = url.database
+        self._files: tuple[int, int] | None = None
+
+    def open(self) -> tuple[int, int]:
+        """Open the files beside the ledger, creating them if needed; raise OSError.
+
+        A descriptor that is carried across a fork would share its lock.
+        """
+        if self._files is None:
+            flags = os.O_RDWR | os.O_CREAT
+            writer = open_for_owner(Path(f"{self._path}-lock"), flags)
+            try:
+                following = open_for_owner(Path(f"{self._path}-next-lock"), flags)
+            except OSError:
+                os.close(writer)
+                raise
+            self._files = writer, following
+        return self._files
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -66,16 +78,18 @@ class ProcessLock:
         deadline_s = monotonic() + self._timeout_s
         with ExitStack() as held:
             try:
-                with locked(self._next, deadline_s):
-                    held.enter_context(locked(self._writer, deadline_s))
-            except BlockingIOError:
+                writer, following = self.open()
+                with locked(following, deadline_s):
+                    held.enter_context(locked(writer, deadline_s))
+            except OSError:
                 raise LedgerUnavailableError from None
             yield
 
     def close(self) -> None:
-        """Close the files, which releases their locks."""
-        os.close(self._next)
-        os.close(self._writer)
+        """Close the files, which releases their locks; the next use opens them."""
+        for file in self._files or ():
+            os.close(file)
+        self._files = None
 
 
 @dataclass(slots=True, eq=False)
@@ -108,9 +122,10 @@ class SqliteWriter:
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._is_led = False
+        self._engine = engine
         # Only the leader uses it. Fetching one for each group would cost a strong swap
         # 6 % more.
-        self._connection = engine.connect()
+        self._connection: Connection | None = None
 
     def write_in_group(self, record: Record) -> Checkpoint:
         """Write the record, and return the operation once its group is committed.
@@ -132,11 +147,13 @@ class SqliteWriter:
         return ticket.made
 
     def close(self) -> None:
-        """Close the connection and the lock.
+        """Close the connection and the lock; the next write opens them.
 
-        No thread may be writing, or write again.
+        No thread may be writing.
         """
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
         self._process_lock.close()
 
     def _lead(self) -> None:
@@ -177,6 +194,8 @@ class SqliteWriter:
 
         Raises only where nothing was kept.
         """
+        if self._connection is None:
+            self._connection = self._engine.connect()
         connection = self._connection
         connection.begin()
         kept = _run(connection, group)
@@ -203,8 +222,9 @@ class SqliteWriter:
 
     def _reconnect(self) -> None:
         """Let the next group have a new connection, whatever became of this one."""
-        self._connection.invalidate()
-        self._connection.rollback()
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.rollback()
 
 
 def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:

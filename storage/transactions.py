@@ -17,6 +17,7 @@ from deeds.domain.errors import (
     LedgerInDoubtError,
     LedgerUnavailableError,
     OverloadedError,
+    StartError,
 )
 from storage import driver
 from storage.checkpoint import Checkpoint
@@ -147,7 +148,7 @@ class Transactions:
                     set_deadline(connection, _at_least(deadline_s))
                     self._last.look_if_new(connection)
                     return work(connection, *values)
-            except (exc.TimeoutError, exc.DBAPIError) as error:
+            except (exc.TimeoutError, exc.DBAPIError, StartError) as error:
                 self._retry_or_raise(error, tries_count, deadline_s)
 
     def write(self, record: Record) -> Checkpoint:
@@ -163,6 +164,11 @@ class Transactions:
             raise
         self.was_refused = False
         return made
+
+    def disconnect(self) -> None:
+        """Close all connections; the next use opens others."""
+        self.close()
+        self._engine.dispose()
 
     def close(self) -> None:
         """Close what SQLite's writer holds. The engine is its maker's to dispose of."""
@@ -185,7 +191,12 @@ class Transactions:
                     self._check_not_stuck(connection)
                     commit_until_s = deadline_s + self._seconds_max / 2
                     return self._write_on(connection, record, commit_until_s)
-            except (ConflictError, exc.TimeoutError, exc.DBAPIError) as error:
+            except (
+                ConflictError,
+                exc.TimeoutError,
+                exc.DBAPIError,
+                StartError,
+            ) as error:
                 self._retry_or_raise(error, tries_count, deadline_s)
 
     def _check_not_stuck(self, connection: Connection) -> None:
@@ -239,6 +250,9 @@ class Transactions:
             if self._on_retry is not None:
                 self._on_retry(reason)
             return
+        if isinstance(error, StartError):
+            # A new connection met a database that cannot hold the ledger.
+            self._causes.log_unusable(error)
         if isinstance(error, exc.DBAPIError):
             self._causes.log(error)
             is_gone = driver.is_row_gone(error)

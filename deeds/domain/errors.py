@@ -16,8 +16,12 @@ def places(error: BaseException) -> str:
     return " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
 
 
-class StartError(SystemExit):
-    """The service or a command cannot start: one line on stderr, and exit code 1."""
+class StartError(Exception):
+    """The service or a command cannot start; its text is one line for the operator.
+
+    What starts a process turns it into an exit with code 1. A request never ends with
+    it.
+    """
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

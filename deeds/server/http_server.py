@@ -4,6 +4,7 @@ waitress receives requests in one loop and gives a thread to those that are whol
 Neither an answer nor the log repeats a byte of what is malformed.
 """
 
+import logging
 import re
 import socket
 import time
@@ -17,6 +18,8 @@ from waitress.utilities import (
     RequestEntityTooLarge,
     RequestHeaderFieldsTooLarge,
 )
+
+_log = logging.getLogger("deeds")
 
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
@@ -142,6 +145,21 @@ class Channel(HTTPChannel):
         return int(
             self.total_outbufs_len + (request.body_bytes_received if request else 0)
         )
+
+    def service(self) -> None:
+        """Answer the request, and log and close where not even an error is answered.
+
+        An exception that would end a process ends neither this thread's work in silence
+        nor leaves the client waiting.
+        """
+        try:
+            super().service()
+        except BaseException as error:  # noqa: BLE001
+            said = "an exception that ends a process left a request"
+            _log.error(said, exc_info=error, extra={"event": "defect"})
+            self.requests.clear()
+            self.will_close = True
+            self.server.pull_trigger()
 
     def readable(self) -> bool:
         """Return whether to read, after parsing what came with the last request."""

@@ -18,7 +18,7 @@ from typing import Any
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from deeds.domain.errors import StartError, places
+from deeds.domain.errors import places
 from deeds.settings import read_setting
 
 _STDERR = 2
@@ -82,16 +82,16 @@ class ServerLog(Logger):
         """Log an error; end the start where gunicorn would only try again."""
         if reason := _CANNOT_LISTEN.get(msg):
             host, port = literal_eval(args[0])
-            self.say(StartError(reason.format(host, port, port + 1)))
+            self.say(f"deeds: {reason.format(host, port, port + 1)}")
             raise SystemExit(1)
         super().error(msg, *args, **kwargs)
 
-    def say(self, stop: StartError) -> None:
+    def say(self, reason: str) -> None:
         """Log why a process cannot start."""
         if self.is_console:
-            sys.stderr.write(f"{stop.code}\n")
+            sys.stderr.write(f"{reason}\n")
         else:
-            self.error(str(stop.code), extra={"event": "cannot_start"})
+            self.error(reason, extra={"event": "cannot_start"})
 
 
 def configure_log(form: str, level_name: str) -> None:

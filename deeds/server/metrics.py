@@ -6,6 +6,7 @@ files of its own, and whichever is asked adds all of them up.
 
 import os
 import struct
+import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -52,7 +53,9 @@ DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 class Metrics:
     """Counts for Prometheus.
 
-    Any thread may use it, and no label may be an id or a path.
+    Any thread may use it, and no label may be an id or a path. Nothing is counted
+    before `open`, which each process calls for itself: series that are created before a
+    fork would count in the files of another process.
     """
 
     def __init__(
@@ -62,6 +65,21 @@ class Metrics:
 
         Codes and reasons begin with 0: Prometheus sees no increase from nothing to 1.
         """
+        self._codes, self._retry_reasons = tuple(codes), tuple(retry_reasons)
+        self._requests_max = requests_max
+        self._lock = threading.Lock()
+        self._is_open = False
+
+    def open(self) -> None:
+        """Create the series of this process; do nothing where they are there."""
+        if self._is_open:
+            return
+        with self._lock:
+            if not self._is_open:
+                self._create()
+                self._is_open = True
+
+    def _create(self) -> None:
         # When a series began, a second series for each: nobody asks.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         registry = self._registry = CollectorRegistry()
@@ -89,15 +107,15 @@ class Metrics:
         self._retries = counter(
             "deeds_database_retries", "Transactions tried again.", ["reason"]
         )
-        for code in codes:
+        for code in self._codes:
             self._refusals.labels(code)
-        for reason in retry_reasons:
+        for reason in self._retry_reasons:
             self._retries.labels(reason)
         for each in SecretClass:
             self._hash_seconds.labels(each.value)
-        self._add_queue(requests_max)
+        self._add_queue()
 
-    def _add_queue(self, requests_max: int) -> None:
+    def _add_queue(self) -> None:
         # Added up over the processes that live.
         gauge = partial(Gauge, registry=self._registry, multiprocess_mode="livesum")
         self._requests_waiting = gauge(
@@ -108,7 +126,7 @@ class Metrics:
         )
         gauge(
             "deeds_hash_queue_requests_max", "Requests with slow hashes at most."
-        ).set(requests_max)
+        ).set(self._requests_max)
 
     def count_request(
         self, route: str, method: str, seconds: float, kind: str, outcome: str
@@ -117,6 +135,7 @@ class Metrics:
 
         `kind` may be empty: then it is no operation.
         """
+        self.open()
         self._requests.labels(route, method).observe(seconds)
         if outcome not in {"done", "replayed"}:
             self._refusals.labels(outcome).inc()
@@ -125,19 +144,23 @@ class Metrics:
 
     def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
         """Count an evaluation and its time."""
+        self.open()
         self._hash_seconds.labels(secret_class.value).observe(seconds)
 
     def set_queue(self, requests_count: int, hashes_count: int) -> None:
         """Set how many requests and slow hashes run or wait."""
+        self.open()
         self._requests_waiting.set(requests_count)
         self._hashes_waiting.set(hashes_count)
 
     def count_retry(self, reason: str) -> None:
         """Count a transaction that is tried again."""
+        self.open()
         self._retries.labels(reason).inc()
 
     def text(self) -> bytes:
         """Return the metrics of all processes in the format of Prometheus."""
+        self.open()
         if DIRECTORY not in os.environ:
             return generate_latest(self._registry)
         registry = CollectorRegistry()

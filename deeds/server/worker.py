@@ -19,7 +19,6 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker
 from waitress import wasyncore
 
-from deeds.domain.errors import StartError
 from deeds.domain.model import BODY_BYTES_MAX
 from deeds.server.http_server import Channel
 from deeds.server.log import ServerLog
@@ -76,8 +75,11 @@ class WaitressWorker(Worker):
         try:
             super().init_process()
             return
-        except StartError as stop:
-            self.log.say(stop)
+        except SystemExit as stop:
+            # What cannot start has a text; any other exit has a number.
+            if not isinstance(stop.code, str):
+                raise
+            self.log.say(stop.code)
         except Exception:
             self.log.exception("Exception in worker process")
             if not self.booted and self.age <= self.cfg.workers:

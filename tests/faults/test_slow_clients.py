@@ -1,5 +1,6 @@
 """Clients that send slowly, or nothing, or never close: others notice nothing."""
 
+import json
 import os
 import socket
 from contextlib import ExitStack, closing, suppress
@@ -19,6 +20,7 @@ from tests.support.abusers import (
     slow_reader,
 )
 from tests.support.applications import IMPATIENT
+from tests.support.marker import MARK
 from tests.support.waiting import wait_until
 
 # Threads of one process (gunicorn.conf.py), so that as many clients could hold them
@@ -120,3 +122,14 @@ def test_what_is_received_or_not_yet_read_is_on_no_disk(service):
         files = [os.path.realpath(each) for each in descriptors]
 
     assert not any(file.endswith("(deleted)") and "/shm/" not in file for file in files)
+
+
+def test_what_would_end_a_process_ends_only_its_connection_and_is_logged(lasting):
+    """Else the client would wait for ever, in a connection that nobody closes."""
+    answer = lasting.send_bytes(b"GET /?exit HTTP/1.1\r\nHost: a\r\n\r\n")
+
+    assert answer == b""
+    assert lasting.get("/v1/info").status_code == 200
+    [line] = [each for each in lasting.log_text().splitlines() if "SystemExit" in each]
+    assert json.loads(line)["event"] == "defect"
+    assert MARK not in lasting.log_text()

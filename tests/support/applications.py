@@ -60,7 +60,12 @@ class StoppedWorker(WaitressWorker):
 
 
 def lasting_app(environ, start_response):
-    """Answer with the body; where the query is `last`, later or after a query `go`."""
+    """Answer with the body; where the query is `last`, later or after a query `go`.
+
+    Where it is `exit`, raise what would end a process.
+    """
+    if environ["QUERY_STRING"] == "exit":
+        raise SystemExit(MARK)
     with _go:
         if environ["QUERY_STRING"] == "last":
             # The impatient worker looks at least once a second for what is too slow.
