@@ -1,10 +1,13 @@
 """`python -m deeds_client` is `deeds-wallet`."""
 
+import atexit
+import os
 import sys
 
 
 def main() -> None:
     """Run the wallet, or say which package it needs."""
+    atexit.register(_drop_unwritten)
     try:
         from deeds_client.cli import main as wallet  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -15,6 +18,18 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     wallet(prog_name="deeds-wallet")
+
+
+def _drop_unwritten() -> None:
+    """Drop what a standard stream does not take.
+
+    Python keeps it, tries to write it once more when it ends, and exits with 120.
+    """
+    for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ COMMAND = [sys.executable, "-m", "deeds_client"]
 def here(url, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "client"))
+    # A user's Python keeps what a stream did not take, and tries again at its end.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setenv("DEEDS_URL", url)
     monkeypatch.setenv("DEEDS_WALLET", "anna")
     monkeypatch.setattr("deeds_client.calls._WAIT_S", 0.001)
@@ -462,7 +464,10 @@ def test_what_moved_and_cannot_be_printed_is_told_from_what_did_not(cider, shell
     assert held() == {"“Cider": 4}
 
 
-def test_help_for_a_full_disk_is_no_traceback():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_help_for_a_full_disk_is_no_traceback(monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+
     assert outcome("--help >/dev/full") == (2, BROKEN[">/dev/full"])
 
 
