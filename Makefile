@@ -31,8 +31,8 @@ $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY)
 # Targets share one environment.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run native wallet test soak check format lint types texts imports operations mutants bench bench-long \
-	lock audit-deps clean
+.PHONY: help run native wallet test soak check all-checks format lint types texts imports operations mutants bench \
+	bench-long lock audit-deps clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,7 +57,9 @@ test: $(DEV_READY) $(READER_READY) ## run what a change is likely to break; ARGS
 	@$(PYTEST) -m "not slow" $(ARGS)
 soak: $(DEV_READY) ## repeat the tests of faults and fuzzing for a while: make soak SECONDS=600
 	@$(BIN)/python -m pytest -m soak --soak-seconds $(SECONDS) $(ARGS)
-check: $(DEV_READY) $(READER_READY) ## run everything that a change must pass: formats, lint, types, imports, all tests
+check: ## run everything that a change must pass: formats, lint, types, imports, all tests
+	@.ci/environment $(MAKE) --no-print-directory all-checks
+all-checks: $(DEV_READY) $(READER_READY)
 	@$(BIN)/ruff format --check .
 	@$(call with_node,prettier --check $(PRETTIER))
 	@$(MAKE) --no-print-directory lint types imports IS_CHECK=yes

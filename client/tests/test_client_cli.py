@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import pty
 import resource
 import shlex
@@ -27,7 +28,7 @@ from deeds_client.store import Store
 from deeds_client.values import Item
 from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
-from tests.support.serving import REPOSITORY
+from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
 PASSPHRASE = "a passphrase of some words\n"
@@ -37,9 +38,11 @@ COMMAND = [sys.executable, "-m", "deeds_client"]
 @pytest.fixture(autouse=True)
 def here(url, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # Whatever the machine has: PYTHONUNBUFFERED once hid that exit codes were wrong.
+    for name in os.environ.keys() - clean_environment({}):
+        if not name.startswith("PYTEST_"):
+            monkeypatch.delenv(name)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "client"))
-    # A user's Python keeps what a stream did not take, and tries again at its end.
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setenv("DEEDS_URL", url)
     monkeypatch.setenv("DEEDS_WALLET", "anna")
     monkeypatch.setattr("deeds_client.calls._WAIT_S", 0.001)

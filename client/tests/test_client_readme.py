@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.needs import require
 from tests.support.readme import blocks_of
-from tests.support.serving import REPOSITORY, running_service
+from tests.support.serving import REPOSITORY, clean_environment, running_service
 
 README = ["client/README.md"]
 URL = "http://127.0.0.1:8000"
@@ -42,7 +42,7 @@ def test_the_readme_can_be_followed_from_the_installation_on(tmp_path):
                 command,
                 input=text.replace(URL, service.url),
                 cwd=tmp_path,
-                env=os.environ | {"PATH": path, "PYTHONPATH": str(installed)},
+                env=clean_environment({"PATH": path, "PYTHONPATH": str(installed)}),
                 stdout=subprocess.PIPE,
                 text=True,
                 check=True,

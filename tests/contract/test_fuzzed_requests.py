@@ -7,7 +7,6 @@ it is told is in tests/support/fuzz_checks.py.
 """
 
 import json
-import os
 import sys
 
 import pytest
@@ -19,7 +18,7 @@ from tests.support.api import fresh
 from tests.support.commanding import printed_by
 from tests.support.databases import on_sqlite
 from tests.support.mutating import BYTE_PIECES, near_misses
-from tests.support.serving import REPOSITORY
+from tests.support.serving import REPOSITORY, clean_environment
 
 # What must have been met, or nothing was tried. Nothing of this is left to chance.
 MET = {
@@ -60,7 +59,7 @@ def test_the_running_service_is_what_its_document_says(service, tmp_path):
     }
 
     command = [*SCHEMATHESIS, f"{service.url}/openapi.json"]
-    printed_by(*command, cwd=tmp_path, env=os.environ | hooks)
+    printed_by(*command, cwd=tmp_path, env=clean_environment(hooks))
 
     lines = [json.loads(line) for line in service.log_text().splitlines()]
     answers = {

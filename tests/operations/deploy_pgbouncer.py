@@ -3,7 +3,6 @@
 Needs pgbouncer.
 """
 
-import os
 import sys
 from contextlib import ExitStack
 
@@ -15,6 +14,7 @@ from tests.faults.load import Load
 from tests.faults.mortal_service import MortalService
 from tests.support.commanding import printed_by
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
+from tests.support.serving import clean_environment
 
 # What the requests do, and what races may not break; test_docs.py sees that each file
 # exists.
@@ -43,7 +43,7 @@ def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
     environment = {"TEST_DATABASE_URL": postgres.admin_url, "TEST_POOLER": pooler}
     command = [sys.executable, "-m", "pytest", "-qx", "-k", "postgresql", *CONTRACT]
 
-    printed_by(*command, env=os.environ | environment)
+    printed_by(*command, env=clean_environment(environment))
 
     assert transactions_count(pooler) > 1_000
 

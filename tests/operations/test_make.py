@@ -1,4 +1,4 @@
-"""`make check` where a test is skipped, and what `make run` builds and fetches."""
+"""`make check` where a test is skipped, its variables, and what `make run` fetches."""
 
 import os
 import shutil
@@ -43,6 +43,79 @@ def test_where_none_may_be_skipped_the_run_fails_and_says_so(
     assert ran.returncode == 1
     assert "failed, for no test may be skipped" in ran.stdout
     assert "1 test: no" in ran.stdout
+
+
+KEPT = {
+    "HOME": "/nowhere",
+    "CI": "true",
+    "CHROMIUM": "/nowhere/chromium",
+    "https_proxy": "http://user:a password@127.0.0.1:9",
+    "NO_PROXY": "*",
+    "SSL_CERT_DIR": "/nowhere/certificates",
+    "PIP_INDEX_URL": "http://127.0.0.1:9/?a=b\nc",
+    "UV_OFFLINE": "1",
+    "npm_config_offline": "true",
+}
+OTHERS = {
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONPATH": "/nowhere",
+    "PYTHON": "/nowhere/python",
+    "DATABASE_URL": "sqlite:////nowhere/deeds.sqlite3",
+    "DEEDS_LOG": "console",
+    "PORT": "1",
+    "GUNICORN_CMD_ARGS": "--check-config",
+    "LD_LIBRARY_PATH": "/nowhere",
+    "PATHS": "1",
+    "MY_PIP_INDEX_URL": "1",
+}
+SHOW = "printf '\\0'; env -0"
+
+
+def variables_of(*command, cwd, **environment):
+    """Run a command; return those of KEPT and OTHERS that a program in it prints."""
+    ran = run_program(*command, cwd=cwd, env=KEPT | OTHERS | environment)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    printed = dict(line.split("=", 1) for line in ran.stdout.split("\0") if "=" in line)
+    return {name: printed[name] for name in printed.keys() & {*KEPT, *OTHERS}}
+
+
+def put_programs(directory, names, text):
+    directory.mkdir(exist_ok=True)
+    for name in names:
+        program = directory / name
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+
+
+def test_make_check_has_variables_of_its_own(tmp_path):
+    # Nothing is installed or checked.
+    reader = tmp_path / "reader"
+    for stamp in (tmp_path / "dev.stamp", reader):
+        stamp.touch()
+    checks = ["ruff", "codespell", "mypy", "lint-imports", "python"]
+    put_programs(tmp_path / "bin", checks, "")
+    put_programs(tmp_path / "bin", ["show"], SHOW)
+    command = ["make", "check", f"VENV={tmp_path}", f"READER_READY={reader}"]
+    command += ["with_node=true", f"PYTEST={tmp_path / 'bin' / 'show'}"]
+
+    found = variables_of(*command, cwd=REPOSITORY, PATH=os.environ["PATH"])
+
+    assert found == KEPT
+
+
+def test_the_ci_has_variables_of_its_own(tmp_path):
+    shutil.copytree(REPOSITORY / ".ci", tmp_path / ".ci")
+    # Nothing is installed.
+    put_programs(tmp_path / "bin", ["apt-get"], "")
+    put_programs(tmp_path / "bin", ["make"], SHOW)
+
+    found = variables_of(
+        tmp_path / ".ci" / "run",
+        cwd="/",
+        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+    )
+
+    assert found == KEPT
 
 
 def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from tests.support.api import Api
-from tests.support.serving import REPOSITORY
+from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
 # The line of a machine, in use or not.
@@ -135,7 +135,7 @@ def running_caddy(directory, ports):
     with (
         log.open("wb") as output,
         subprocess.Popen(
-            command, env=os.environ | places, stdout=output, stderr=output
+            command, env=clean_environment(places), stdout=output, stderr=output
         ) as process,
     ):
         try:

@@ -1,7 +1,6 @@
 """The fenced blocks of the documents, and which parts of answers vary."""
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -9,6 +8,7 @@ import sys
 from deeds.domain.raw_output import is_strong_secret
 from tests.support.commanding import run_program
 from tests.support.needs import require
+from tests.support.serving import clean_environment
 from tests.support.sources import read_text
 
 # docs/clients.md goes on where the README's walk ends.
@@ -49,7 +49,7 @@ def run_bash(script, **environment):
     ran = run_program(
         *("bash", "-eu", "-o", "pipefail"),
         input=script.replace(".venv/bin/flask ", flask),
-        env=os.environ | ours | environment,
+        env=clean_environment(ours | environment),
         timeout=60,
     )
     assert (ran.returncode, ran.stderr) == (0, "")

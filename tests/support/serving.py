@@ -151,22 +151,17 @@ def start_command(
 
 
 def clean_environment(settings: dict[str, str]) -> dict[str, str]:
-    """Return our environment without any setting of the service, plus `settings`."""
-    # MAKE… and MFLAGS are those of the `make test` that runs us.
-    ours = (
-        "DEEDS_",
-        "DATABASE_URL",
-        "HOST",
-        "PORT",
-        "WEB_CONCURRENCY",
-        "GUNICORN_",
-        "MAKE",
-        "MFLAGS",
-    )
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    """Return those of our variables that `make check` keeps, plus `settings`."""
+    command = [str(REPOSITORY / ".ci" / "environment"), "env", "-0"]
+    printed = subprocess.check_output(command, text=True).split("\0")
+    inherited = dict(line.split("=", 1) for line in printed if line)
+    # It is that of the `make test` that runs us.
+    inherited.pop("MAKEFLAGS", None)
+    # `make mutants` names in it what is broken.
+    if mutant := os.environ.get("MUTANT_UNDER_TEST"):
+        inherited["MUTANT_UNDER_TEST"] = mutant
     # Port 0 lets the kernel choose a free one, so two runs can never want the same.
-    defaults = {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0", "PYTHONUNBUFFERED": "1"}
-    return inherited | defaults | settings
+    return inherited | {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0"} | settings
 
 
 def children(pid: int) -> list[psutil.Process]:
