@@ -31,6 +31,7 @@ from deeds.page.static_files import read_static_files
 from deeds.server.cpus import THREADS_COUNT, default_processes_count, usable_cpus_count
 from deeds.server.log import configure_log
 from deeds.server.metrics import Metrics
+from deeds.server.streams import keep_exit_code
 from deeds.settings import Settings, read_settings
 from storage.checkpoint import checkpoint_file_of
 from storage.engine import make_engine, parse_database_url
@@ -67,6 +68,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     """
     if settings is not None:
         return _create_app(settings)
+    keep_exit_code()
     try:
         return _create_app(read_settings(os.environ))
     except StartError as stop:

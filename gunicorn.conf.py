@@ -21,7 +21,10 @@ from prometheus_client.multiprocess import mark_process_dead
 from deeds.domain.errors import StartError
 from deeds.server.cpus import THREADS_COUNT, default_processes_count
 from deeds.server.metrics import DIRECTORY
+from deeds.server.streams import keep_exit_code
 from deeds.settings import read_setting
+
+keep_exit_code()
 
 
 def _setting(name: str) -> Any:

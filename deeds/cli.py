@@ -98,11 +98,11 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
         check_schema(engine)
         with snapshot(engine) as connection:
             found = count_policies(connection)
-        click.echo(f"{'cost':20} {'pepper':16} {'items':>13}")
+        _print(f"{'cost':20} {'pepper':16} {'items':>13}")
         for policy, items_count in found:
             current = "  current" if policy == settings.hash_policy else ""
             pepper = policy.pepper_fingerprint or "none"
-            click.echo(f"{policy.cost!s:20} {pepper:16} {items_count:>13,}{current}")
+            _print(f"{policy.cost!s:20} {pepper:16} {items_count:>13,}{current}")
 
     @group.command("secret")
     @click.option(
@@ -114,7 +114,7 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
     def print_secrets(count: int) -> None:
         """Print new strong secrets, one per line. Needs no database."""
         for _ in range(count):
-            click.echo(make_strong_secret())
+            _print(make_strong_secret())
 
 
 def _add_copying(
@@ -132,7 +132,7 @@ def _add_copying(
         check_schema(engine)
         with _one_line_errors(str(file)):
             newest = back_up(engine, file, _inspect_copy)
-        click.echo(f"{file} holds the ledger up to operation {newest.operation_id}.")
+        _print(f"{file} holds the ledger up to operation {newest.operation_id}.")
 
     @group.command("restore")
     @click.argument("file", type=click.Path(path_type=Path))
@@ -147,13 +147,13 @@ def _add_copying(
         assert checkpoint_file is not None  # noqa: S101
         with _one_line_errors(str(file)):
             newest, replaced = restore(engine, checkpoint_file, file, _inspect_copy)
-        click.echo(f"Restored {file}, up to operation {newest.operation_id}.")
+        _print(f"Restored {file}, up to operation {newest.operation_id}.")
         if replaced is not None:
-            click.echo(f"The ledger that was there is now {replaced}.")
+            _print(f"The ledger that was there is now {replaced}.")
         try:
             raise_checkpoint(engine, checkpoint_file)
         except RollbackError as rollback:
-            click.echo(rollback.reason)
+            _print(rollback.reason)
 
 
 def _add_changes(
@@ -164,11 +164,9 @@ def _add_changes(
         """Create the database's tables, or upgrade them to this version."""
         before, after = migrate(engine)
         if before == after:
-            click.echo(f"the database is already at revision {after}")
+            _print(f"the database is already at revision {after}")
         else:
-            click.echo(
-                f"upgraded the database from revision {before or 'none'} to {after}"
-            )
+            _print(f"upgraded the database from revision {before or 'none'} to {after}")
 
     @group.command("accept-rollback")
     @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -181,20 +179,29 @@ def _add_changes(
         check_schema(engine)
         try:
             raise_checkpoint(engine, checkpoint_file)
-            click.echo(
+            _print(
                 "the ledger is not behind its checkpoint: there is nothing to accept"
             )
             return
         except RollbackError as rollback:
-            click.echo(f"{rollback.reason}\n{_ACCEPT_MEANING}")
+            _print(f"{rollback.reason}\n{_ACCEPT_MEANING}")
         if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
             raise click.ClickException("nothing was accepted")
         newest = read_newest(engine)
         with _one_line_errors(str(checkpoint_file.path)):
             checkpoint_file.set(newest)
-        click.echo(
-            f"accepted: the ledger continues after operation {newest.operation_id}"
-        )
+        _print(f"accepted: the ledger continues after operation {newest.operation_id}")
+
+
+def _print(text: str) -> None:
+    """Write a line to standard output, and end the command where that fails."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        # Of `| head`, which reads no more.
+        raise click.exceptions.Exit(1) from None
+    except OSError as error:
+        raise click.ClickException(f"standard output: {error.strerror}") from None
 
 
 def _require_sqlite(engine: Engine) -> None:
@@ -229,15 +236,19 @@ def _inspect(engine: Engine, otherwise: str = "") -> None:
         raise click.ClickException(
             f"the ledger cannot be read: {one_line(error)}"
         ) from None
-    _show(report.counts)
-    if report.findings:
-        lines = [
-            f"\n  {invariant}: {finding}"
-            for invariant, finding in report.findings.items()
-        ]
+    try:
+        _show(report.counts)
+    finally:
+        # Whether or not standard output takes the counts.
+        _require_no_findings(report.findings, otherwise)
+    _print("Every invariant holds.")
+
+
+def _require_no_findings(findings: Mapping[str, str], otherwise: str) -> None:
+    if findings:
+        lines = [f"\n  {invariant}: {found}" for invariant, found in findings.items()]
         violated = f"{otherwise}the ledger violates these invariants:"
-        raise click.ClickException(violated + "".join(lines))
-    click.echo("Every invariant holds.")
+        raise click.ClickException(violated + "".join(lines)) from None
 
 
 _inspect_copy = partial(_inspect, otherwise="the copy is not used: ")
@@ -245,4 +256,4 @@ _inspect_copy = partial(_inspect, otherwise="the copy is not used: ")
 
 def _show(counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
-        click.echo(f"{name.replace('_', ' '):<16} {count:>15,}")
+        _print(f"{name.replace('_', ' '):<16} {count:>15,}")

@@ -1,6 +1,7 @@
 """What an operator learns from `deeds audit`, `stats`, `policies` and `secret`."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -9,7 +10,14 @@ from deeds.domain.model import Argon2Cost
 from deeds.domain.policies import pepper_fingerprint
 from deeds.domain.raw_output import is_strong_secret
 from deeds.settings import Settings
-from tests.support.commanding import invoke, output_of, run_deeds
+from tests.support.commanding import (
+    DEEDS,
+    invoke,
+    output_of,
+    run_deeds,
+    run_redirected,
+)
+from tests.support.databases import on_sqlite
 from tests.support.ledger_view import ledger_view
 
 OLD, NEW = b"o" * 32, b"n" * 32
@@ -34,19 +42,59 @@ def item(api):
     return item
 
 
+def break_total(settings):
+    with ledger_view(settings.database_url) as view:
+        view.execute(text("UPDATE items SET total = 9 WHERE total = 8"))
+
+
 def test_audit_says_that_every_invariant_holds_with_the_counts(item, settings):
     assert output_of(settings, "audit") == f"{COUNTS}Every invariant holds.\n"
 
 
 def test_audit_of_a_broken_ledger_names_the_places(item, settings):
-    with ledger_view(settings.database_url) as view:
-        view.execute(text("UPDATE items SET total = 9 WHERE total = 8"))
+    break_total(settings)
 
     ran = invoke(settings, "audit")
 
     assert (ran.exit_code, ran.stdout) == (1, COUNTS)
     assert ran.stderr.startswith("Error: the ledger violates these invariants:\n")
     assert f"\n  the live outputs of an item sum to its total: {item}\n" in ran.stderr
+
+
+@pytest.fixture
+def run_at(settings):
+    """A function that runs a command with a stream as a shell redirects it."""
+    return partial(run_redirected, DATABASE_URL=settings.database_url)
+
+
+@on_sqlite
+def test_what_cannot_be_printed_fails_and_nothing_else_is_blamed(
+    item, run_at, tmp_path
+):
+    audit = run_at(">/dev/full", *DEEDS, "audit")
+    backup = run_at(">/dev/full", *DEEDS, "backup", tmp_path / "copy")
+
+    full = (1, "Error: standard output: No space left on device\n")
+    assert (audit.returncode, audit.stderr) == full
+    assert (backup.returncode, backup.stderr) == full
+    assert not (tmp_path / "copy").exists()
+
+
+@on_sqlite
+def test_audit_tells_a_broken_ledger_whatever_takes_its_output(item, settings, run_at):
+    break_total(settings)
+
+    audits = [run_at(where, *DEEDS, "audit") for where in (">/dev/full", "2>/dev/full")]
+
+    assert [(each.returncode, each.stdout) for each in audits] == [(1, ""), (1, COUNTS)]
+    assert audits[0].stderr.startswith("Error: the ledger violates these invariants:\n")
+
+
+@on_sqlite
+def test_a_wrong_setting_has_its_exit_code_where_nobody_can_be_told(run_at):
+    ran = run_at("2>/dev/full", *DEEDS, "secret", DEEDS_LOG="loud")
+
+    assert (ran.returncode, ran.stdout) == (1, "")
 
 
 def test_stats_counts_everything(item, settings):

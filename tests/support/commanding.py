@@ -15,6 +15,8 @@ from storage.engine import make_engine, parse_database_url
 from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
+DEEDS = ("-m", "flask", "--app", "app", "deeds")
+
 
 def invoke(settings, *arguments, said=""):
     """Run `flask --app app deeds …` in this process.
@@ -51,9 +53,7 @@ def stop_line(start, *arguments, **settings):
 
 def run_deeds(*arguments, cwd=REPOSITORY, **settings):
     """Run `flask --app app deeds …` in a process of its own."""
-    return run_python(
-        "-m", "flask", "--app", "app", "deeds", *arguments, cwd=cwd, **settings
-    )
+    return run_python(*DEEDS, *arguments, cwd=cwd, **settings)
 
 
 def run_python(*arguments, cwd=REPOSITORY, **settings):
@@ -64,6 +64,12 @@ def run_python(*arguments, cwd=REPOSITORY, **settings):
         env=clean_environment(settings),
         timeout=120,
     )
+
+
+def run_redirected(redirection, *arguments, **settings):
+    """Run Python with a stream as the shell's `redirection` says, such as `2>&-`."""
+    shell = ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable]
+    return run_program(*shell, *arguments, env=clean_environment(settings), timeout=120)
 
 
 def run_program(*command, cwd=REPOSITORY, **options):
