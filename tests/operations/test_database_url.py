@@ -19,6 +19,7 @@ from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import HEAD_REVISION, migrate, open_schema
+from tests.support.api import Api
 from tests.support.commanding import output_of, run_python, stop_line
 from tests.support.databases import on_postgresql
 
@@ -63,7 +64,9 @@ def test_a_file_and_what_is_beside_it_are_for_their_owner_alone(tmp_path, open_a
     directory = tmp_path / "new"
     before = os.umask(0o022)
 
-    open_app(Settings(f"sqlite:///{directory}/deeds.db"))
+    app = open_app(Settings(f"sqlite:///{directory}/deeds.db"))
+    # A service that nobody has used has no file open.
+    Api.of_app(app).mint("+5.a")
 
     os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
