@@ -47,7 +47,7 @@ from deeds_client.values import (
     Units,
 )
 from deeds_client.wallet import Wallet
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
 
 
 def problem(status, code, retry_after="0", **rest):
@@ -247,12 +247,8 @@ def walk(start_service, database_url, seed, runs_count, kind):
 
     Return what was done, as a text.
     """
-    counts = Counter()
-    with (
-        folder() as directory,
-        ledger_view(database_url) as view,
-        patch.object(finding, "GAP", GAP),
-    ):
+    counts, view = Counter(), LedgerView(database_url)
+    with folder() as directory, patch.object(finding, "GAP", GAP):
         url = start_service(DATABASE_URL=database_url, **SETTINGS).url
         for number in range(runs_count):
             print(f"--seed {seed + number}")  # noqa: T201

@@ -19,7 +19,7 @@ pytest.register_assert_rewrite("client_walk")
 
 from client_walk import at, folder, wallet_at  # noqa: E402
 
-from tests.support.ledger_view import ledger_view  # noqa: E402
+from tests.support.ledger_view import LedgerView  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,15 +41,14 @@ def ledger(sqlite_template):
     """A look into the ledger of the service."""
     with folder() as directory:
         database = shutil.copy(sqlite_template, directory / "deeds.sqlite3")
-        with ledger_view(f"sqlite:///{database}") as view:
-            yield view
+        yield LedgerView(f"sqlite:///{database}")
 
 
 @pytest.fixture(scope="session")
 def url(ledger):
     """A service that takes four outputs at once."""
     settings = {
-        "DATABASE_URL": str(ledger.engine.url),
+        "DATABASE_URL": ledger.url,
         "DEEDS_RATE_LIMITS": "failures=off",
         "DEEDS_MAX_ARRAY": "4",
     }

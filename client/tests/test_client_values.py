@@ -2,9 +2,9 @@
 
 import pytest
 
-from deeds.domain.raw_output import is_strong_secret
 from deeds_client.errors import InvalidInputError
 from deeds_client.values import AMOUNT_MAX, Item, Output, Secret
+from tests.support.strong_secrets import is_strong_secret
 
 ID = f"deed_{'x' * 26}"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
 
 
 def pytest_itemcollected(item):
@@ -14,5 +14,5 @@ def pytest_itemcollected(item):
 @pytest.fixture
 def nothing_moves(shared_url):
     """Compares the shared database after the test with what it was before."""
-    with ledger_view(shared_url) as ledger, ledger.unchanged():
+    with LedgerView(shared_url).unchanged():
         yield

@@ -1,6 +1,6 @@
 """All headers of every answer, of each route with each method, and every problem.
 
-Every problem has one shape and is in the OpenAPI document. A path that does not exist
+Every problem has one shape and is in the documents. A path that does not exist
 is a page for browsers, outside /v1.
 """
 
@@ -9,12 +9,12 @@ from unittest.mock import ANY
 
 import pytest
 
-from deeds.blueprints.problems import PROBLEMS
-from deeds.domain import errors
-from deeds.domain.errors import DeedError
 from tests.support.api import refusal
 from tests.support.openapi import answer_faults, operation_of
+from tests.support.sources import read_problems
 from tests.support.ways_to_fail import PLACES, WAYS, Ground
+
+PROBLEMS = read_problems()
 
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
 METHODS += ["", "PO ST", "POST\n", "P\xd6ST", "M" * 10_000, "<b>"]
@@ -89,19 +89,6 @@ FOUND = {
     "/v1/info": JSON,
 }
 OF_STATUS = {405: {"allow": ANY}, 429: {"retry-after": ANY}, 503: {"retry-after": ANY}}
-
-# Classes that nothing derives from are raised.
-ERRORS = [
-    each
-    for each in vars(errors).values()
-    if isinstance(each, type)
-    and issubclass(each, DeedError)
-    and not each.__subclasses__()
-]
-
-# Paths, methods, bytes that are not HTTP, and defects.
-OF_NO_ERROR = ["bad_request", "not_found", "method_not_allowed"]
-OF_NO_ERROR += ["body_too_large", "headers_too_large", "internal"]
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
@@ -205,13 +192,6 @@ def test_every_problem_has_one_shape(ground, code, fail):
 
 def test_every_problem_was_met():
     assert WAYS.keys() == PROBLEMS.keys()
-
-
-def test_every_error_has_a_problem_of_its_own():
-    # Stated by each class itself.
-    codes = [vars(error)["code"] for error in ERRORS]
-
-    assert sorted(codes + OF_NO_ERROR) == sorted(PROBLEMS)
 
 
 def test_what_is_refused_is_final_unless_it_is_listed_here():

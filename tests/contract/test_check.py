@@ -3,8 +3,8 @@
 What its body may hold is in test_request_schemas.py.
 """
 
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import good
+from tests.support.strong_secrets import make_strong_secret
 
 STRONG = make_strong_secret()
 

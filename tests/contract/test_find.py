@@ -2,8 +2,8 @@
 
 import pytest
 
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import fresh, good, refusal
+from tests.support.strong_secrets import make_strong_secret
 
 LIVE, SPENT, UNUSED = (make_strong_secret() for _ in range(3))
 NO_ITEM = "deed_00000000000000000000000000"

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.commanding import printed_by
 from tests.support.needs import NODE_MODULES, TYPESCRIPT, require
+from tests.support.strong_secrets import make_strong_secret
 
 MAKE = [sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning"]
 MAKE += ["--meta", "none", "--output-path", "made_client", "--config", "config.yaml"]

@@ -1,19 +1,15 @@
 """Wrong secrets are counted, and a client that sends too many is refused."""
 
+import time
 from collections import Counter
-from contextlib import suppress
 from functools import partial
-from unittest.mock import Mock
 
 import pytest
 
-from deeds.blueprints.limits import ClientLimits
-from deeds.domain.errors import TooManyFailuresError
-from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import RateLimits
 from tests.support.api import REUSED, good, refusal
 from tests.support.hooks import logged_statements
 from tests.support.racing import at_once
+from tests.support.strong_secrets import make_strong_secret
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 LIVE, NEW = make_strong_secret(), make_strong_secret()
@@ -288,7 +284,7 @@ def test_where_an_offer_ends_meanwhile_every_ordinary_input_counts(
 def test_a_client_over_its_limit_is_refused_guesses_at_once(
     limited, item, hash_costs, request_
 ):
-    api = limited("failures=1/day", trusted_proxies=1)
+    api = limited("failures=1/day", DEEDS_TRUSTED_PROXIES="1")
     api.check(f"+4.{item}.wrong")
     hash_costs.clear()
 
@@ -356,21 +352,18 @@ def test_by_default_a_hundred_may_be_wrong_in_a_minute(limited, item, caplog):
     assert caplog.text.count(said) == 1
 
 
-def test_large_requests_get_no_more_in_an_hour_than_small_ones(monkeypatch):
+def test_large_requests_get_no_more_in_an_hour_than_small_ones(limited, monkeypatch):
     """One at a time may go past the limit.
 
     The next ones wait until that is made up for.
     """
-    clock = Mock()
-    clock.monotonic.return_value = 1_000_000.0
-    monkeypatch.setattr("deeds.blueprints.limits.time", clock)
-    limits = ClientLimits(RateLimits())
-    served_count = 0
+    api, now_s = limited("mint=off"), time.monotonic()
+    guesses = [f"+1.deed_0.{number}" for number in range(256)]
+    statuses = Counter()
 
-    for _ in range(60):
-        with suppress(TooManyFailuresError), limits.judging("a", 256):
-            limits.count_failures("a", 256)
-            served_count += 256
-        clock.monotonic.return_value += 60
+    for minute in range(60):
+        monkeypatch.setattr(time, "monotonic", lambda at_s=now_s + 60 * minute: at_s)
+        statuses[api.send_check(*guesses).status_code] += 1
 
-    assert 6_000 <= served_count < 6_000 + 256
+    assert statuses.keys() == {200, 429}
+    assert 6_000 <= 256 * statuses[200] < 6_000 + 256

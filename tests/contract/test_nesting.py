@@ -2,7 +2,6 @@
 
 import pytest
 
-from deeds.blueprints.requests import DEPTH_MAX
 from tests.support.api import refusal
 
 # What opens and what closes a level. Brackets in texts and in what has ended make none.
@@ -15,6 +14,7 @@ LEVELS = {
     "arrays with an escaped quote": ('["\\"]",', "]"),
     "arrays with an escaped backslash": ('["\\\\","]",', "]"),
 }
+DEPTH_MAX = 512
 TOO_DEEP = "the body is nested too deeply"
 
 
@@ -36,7 +36,7 @@ def test_json_is_judged_by_its_shape_up_to_the_greatest_depth(
 
 @pytest.mark.parametrize("name", ["arrays", "objects"])
 def test_50000_levels_are_refused_where_long_arrays_are_allowed(open_api, name):
-    api = open_api(array_length_max=8_000)
+    api = open_api(DEEDS_MAX_ARRAY="8000")
     opening, closing = LEVELS[name]
 
     answer = api.post("/v1/mint", opening * 50_000 + closing * 50_000)

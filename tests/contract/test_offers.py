@@ -5,12 +5,11 @@ What is answered, and what is moved.
 
 import time
 from datetime import UTC, datetime
-from unittest.mock import Mock
 
 import pytest
 
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import SUCCESS, fresh, good, refusal
+from tests.support.strong_secrets import make_strong_secret
 
 NO_OFFER = "offer_00000000000000000000000000"
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
@@ -244,9 +243,8 @@ def test_an_offer_that_has_ended_says_how_and_moves_nothing(
     good(api.swap(f"+5.{item}.a", fresh(5, item)))
     good(api.swap(f"+1.{item}.b", used))
     good(api.complete(offer_ids[2], f"+1.{item}.c", []))
-    clock = Mock()
-    clock.time_ns.return_value = time.time_ns() + days * DAY_NS
-    monkeypatch.setattr("storage.repository.time", clock)
+    later_ns = time.time_ns() + days * DAY_NS
+    monkeypatch.setattr(time, "time_ns", lambda: later_ns)
 
     with ledger.unchanged():
         read = [api.get(f"/v1/offers/{each}").json()["state"] for each in offer_ids]

@@ -11,11 +11,9 @@ import re
 import pytest
 from openapi_spec_validator import validate
 
-from deeds.blueprints.problems import PROBLEMS
-from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
-from deeds.domain.model import Argon2Cost
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.openapi import answer_faults, faults, operations
+from tests.support.sources import found_in, read_problems, read_setup
+from tests.support.strong_secrets import make_strong_secret
 
 STRONG = make_strong_secret()
 
@@ -59,6 +57,12 @@ def test_the_document_describes_exactly_the_routes_of_the_interface(
     assert described == routes
 
 
+def test_the_contract_has_a_section_for_each_path(document):
+    headings = found_in("docs/contract.md", r"^### 4\.[0-9]+ `[A-Z]+ (.+)`$")
+
+    assert set(headings) == set(document["paths"])
+
+
 def test_every_problem_is_described_under_its_status(document):
     described = {
         (code, int(status))
@@ -68,7 +72,7 @@ def test_every_problem_is_described_under_its_status(document):
         for code in next(found_everywhere(response["content"], "enum"))
     }
 
-    problems = {(code, problem.status) for code, problem in PROBLEMS.items()}
+    problems = {(code, each.status) for code, each in read_problems().items()}
     assert problems - described == {("method_not_allowed", 405)}
     assert described <= problems
 
@@ -148,21 +152,23 @@ def test_an_item_is_answered_as_described(shared_api, document):
     assert answer_faults(document, known) == []
 
 
-@pytest.mark.parametrize("pepper", [None, b"0123456789abcdef0123456789abcdef"])
+@pytest.mark.parametrize("pepper", ["", "0123456789abcdef0123456789abcdef"])
 def test_info_tells_the_versions_limits_and_hash_policies(open_api, pepper):
-    cost = Argon2Cost(16, 2, 1)
     api = open_api(
-        array_length_max=7, body_bytes_max=1000, ordinary_cost=cost, pepper=pepper
+        DEEDS_MAX_ARRAY="7",
+        DEEDS_MAX_BODY_BYTES="1000",
+        DEEDS_ARGON2="m=16,t=2,p=1",
+        DEEDS_PEPPER=pepper,
     )
 
     answer = api.get("/v1/info")
 
     document = api.get("/openapi.json").json()
     assert answer_faults(document, answer) == []
-    policy = {"algorithm": "argon2id", "peppered": pepper is not None}
+    policy = {"algorithm": "argon2id", "peppered": bool(pepper)}
     assert answer.json() == {
-        "version": VERSION,
-        "interfaceVersion": INTERFACE_VERSION,
+        "version": read_setup()["metadata"]["version"],
+        "interfaceVersion": "0.0.1",
         "limits": {
             "amountMax": 9007199254740991,
             "secretLengthMax": 32,
@@ -172,7 +178,7 @@ def test_info_tells_the_versions_limits_and_hash_policies(open_api, pepper):
             "offerExpiresInMax": 2592000,
         },
         "hashPolicies": [
-            {"name": "ordinary", "parameters": str(cost)} | policy,
+            {"name": "ordinary", "parameters": "m=16,t=2,p=1"} | policy,
             {"name": "strong", "parameters": "m=8,t=1,p=1"} | policy,
         ],
         "idempotency": True,

@@ -1,13 +1,10 @@
 """Behind proxies: whom a request counts for, and the address in links."""
 
 import re
-from unittest.mock import Mock
 
 import pytest
-from flask import Request
-from werkzeug.middleware.proxy_fix import ProxyFix
 
-from deeds.blueprints.requests import client_of
+from tests.support.api import Api, environ_of
 
 PEER = "198.51.100.7"
 CLIENT = "203.0.113.9"
@@ -50,18 +47,33 @@ FORWARDED = {
 }
 
 
+@pytest.fixture
+def counted(sqlite_url, open_app, caplog):
+    """A function that sends a wrong secret, and returns for whom it was counted."""
+
+    def send(proxies_count, header, address):
+        app = open_app(
+            environ_of(
+                sqlite_url,
+                DEEDS_RATE_LIMITS="failures=1/day",
+                DEEDS_TRUSTED_PROXIES=str(proxies_count),
+            )
+        )
+        headers = {"X-Forwarded-For": header}
+        Api.of_app(app, address).http.post("/v1/check", json=GUESS, headers=headers)
+        return re.findall("too many wrong secrets from (.+): refused", caplog.text)
+
+    return send
+
+
 @pytest.mark.parametrize(("proxies_count", "header", "client"), SENT.values(), ids=SENT)
-def test_a_request_counts_for_its_client(proxies_count, header, client):
-    environ = {"REMOTE_ADDR": PEER, "HTTP_X_FORWARDED_FOR": header}
-
-    ProxyFix(Mock(), x_for=proxies_count)(environ, None)
-
-    assert client_of(Request(environ)) == client
+def test_a_request_counts_for_its_client(counted, proxies_count, header, client):
+    assert counted(proxies_count, header, PEER) == [client]
 
 
-def test_requests_without_an_address_count_together():
+def test_requests_without_an_address_count_together(counted):
     """As those from a unix socket."""
-    assert client_of(Request({"REMOTE_ADDR": ""})) == "-"
+    assert counted(0, "", address="") == ["-"]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +108,7 @@ def test_a_client_behind_the_proxy_cannot_pass_for_another(proxied, headers):
 def test_a_page_links_to_the_host_that_was_asked_for(
     limited, proxies_count, host, forwarded, origin
 ):
-    api = limited("failures=off", trusted_proxies=proxies_count)
+    api = limited("failures=off", DEEDS_TRUSTED_PROXIES=str(proxies_count))
     item = api.mint("+5.a")
     headers = {"Host": host, "X-Forwarded-Proto": forwarded}
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import httpx
 
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import SUCCESS, Api, fresh, good
+from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import WAIT_SECONDS_MAX
 
 # What a client meets whose service is gone, or cannot reach its database.

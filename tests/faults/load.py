@@ -21,7 +21,7 @@ import pytest
 
 from tests.faults.journal import JournalClient, Sender
 from tests.support.api import Api
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
@@ -95,8 +95,7 @@ class Load:
         assert {*known} - spent == held
         assert all(entry.is_acknowledged for entry in self.entries)
         assert len(operations(database_url)) == len(self.entries)
-        with ledger_view(database_url) as ledger:
-            offers = ledger.rows()["offers"]
+        offers = LedgerView(database_url).rows()["offers"]
         completed = {f"/v1/offers/{row[0]}/complete" for row in offers if row[2]}
         paths = {entry.path for entry in self.entries}
         assert {path for path in paths if "complete" in path} <= completed
@@ -121,6 +120,6 @@ def line_of(counts):
 
 def operations(database_url):
     """Return the operations of a ledger that audits clean."""
-    with ledger_view(database_url) as ledger:
-        ledger.assert_sound()
-        return ledger.operations()
+    ledger = LedgerView(database_url)
+    ledger.assert_sound()
+    return ledger.operations()

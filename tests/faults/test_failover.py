@@ -11,8 +11,8 @@ from storage.repository import Repository
 from tests.faults.journal import BriefSender
 from tests.faults.load import CLIENTS_COUNT, Load, line_of
 from tests.support.api import Api, refusal
-from tests.support.ledger_records import add_item
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
+from tests.support.leftovers import add_item
 from tests.support.waiting import wait_until
 
 WORKERS_COUNT = 2
@@ -25,9 +25,9 @@ ERROR = '"event":"ledger_rolled_back"'
 
 
 def operation_ids(url):
-    with ledger_view(url) as ledger:
-        ledger.assert_sound()
-        return {row[0] for row in ledger.rows()["operations"]}
+    ledger = LedgerView(url)
+    ledger.assert_sound()
+    return {row[0] for row in ledger.rows()["operations"]}
 
 
 @pytest.fixture

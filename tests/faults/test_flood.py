@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from deeds.domain.raw_output import make_strong_secret
 from deeds.server.cpus import usable_cpus_count
 from tests.support.api import Api
 from tests.support.serving import children_rss_mb
+from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
 
 # What others have in flight at once, and how often each of them swaps.

@@ -10,7 +10,7 @@ from storage.repository import WATCH_SECONDS_MAX
 from storage.transactions import SECONDS_MAX
 from tests.faults.load import Load, line_of, rounds
 from tests.support.api import SUCCESS, UNAVAILABLE, Api, good, refusal
-from tests.support.hooks import hooked
+from tests.support.leftovers import hooked
 from tests.support.waiting import wait_until
 
 IN_DOUBT = (503, "ledger_in_doubt", None)
@@ -25,7 +25,7 @@ def database_url(stoppable_url):
 def api(open_api, monkeypatch):
     """A client of a service that looks at its connections only when it is asked."""
     monkeypatch.setattr("storage.last_operations._LOOK_EVERY_S", 3600.0)
-    return open_api(metrics="on")
+    return open_api(DEEDS_METRICS="on")
 
 
 @pytest.fixture

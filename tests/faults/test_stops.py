@@ -12,7 +12,7 @@ from http.client import HTTPResponse
 import psutil
 import pytest
 
-from storage.checkpoint import CheckpointFile, read_newest
+from storage.checkpoint import CheckpointFile
 from tests.faults.load import (
     Load,
     line_of,
@@ -20,7 +20,8 @@ from tests.faults.load import (
 )
 from tests.support.abusers import GET, POST, connected
 from tests.support.applications import IMPATIENT, STOPPED
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
+from tests.support.leftovers import newest_of
 from tests.support.waiting import wait_until
 
 REQUESTS_COUNT = 6
@@ -70,8 +71,8 @@ def test_a_stop_finishes_the_requests_that_were_begun(gunicorn_service, tmp_path
             assert client.recv(1) == b""
         assert service.process.wait(timeout=30) == 0
 
-    with ledger_view(f"sqlite:///{tmp_path / 'deeds.db'}") as ledger:
-        assert {row[0] for row in ledger.rows()["items"]} == item_ids
+    ledger = LedgerView(f"sqlite:///{tmp_path / 'deeds.db'}")
+    assert {row[0] for row in ledger.rows()["items"]} == item_ids
 
 
 def test_a_stop_closes_kept_connections_without_a_reset(gunicorn_service):
@@ -143,7 +144,7 @@ def test_a_stop_under_load_answers_all_that_the_ledger_has_recorded(
             load.wait_for_answers(60)
             assert service.stop() == 0
             stops_count += 1
-            assert file.read() == read_newest(ledger.engine)
+            assert file.read() == newest_of(ledger)
             recorded_count = len(ledger.operations())
             wait_until(
                 lambda count=recorded_count: load.fates.count("acknowledged") == count

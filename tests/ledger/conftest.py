@@ -1,17 +1,14 @@
 """Fixtures of tests of the storage itself."""
 
 from contextlib import closing
-from dataclasses import replace
 from itertools import cycle
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
 from storage.checkpoint import CheckpointFile
 from storage.repository import Repository
-from tests.support.api import Api
-from tests.support.ledger_view import ledger_view
+from tests.support.api import Api, environ_of
+from tests.support.ledger_view import LedgerView
 
 PEPPER = "a-pepper-of-32-or-more-characters"
 
@@ -24,7 +21,7 @@ def checkpoint(tmp_path):
 @pytest.fixture
 def guarded(settings, checkpoint):
     """Settings of a ledger with a checkpoint file."""
-    return replace(settings, checkpoint_file=str(checkpoint.path))
+    return settings | {"DEEDS_CHECKPOINT_FILE": str(checkpoint.path)}
 
 
 @pytest.fixture
@@ -43,15 +40,15 @@ def repository(database_url, open_engine):
 @pytest.fixture
 def apis(open_api):
     """Clients of two processes; the second hashes new items at another cost."""
-    return [open_api(ordinary_cost=Argon2Cost(kib, 1, 1)) for kib in (16, 24)]
+    return [open_api(DEEDS_ARGON2=f"m={kib},t=1,p=1") for kib in (16, 24)]
 
 
 @pytest.fixture
 def shared_ledger(shared_url):
     """A look into the shared database. After each test its books must balance."""
-    with ledger_view(shared_url) as view:
-        yield view
-        view.assert_sound()
+    view = LedgerView(shared_url)
+    yield view
+    view.assert_sound()
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +75,8 @@ def racers(request, shared_url, open_app):
     """Clients of one ledger in turn, without end: of one process or of several."""
     if request.param == "two masters":
         return cycle(request.getfixturevalue("masters"))
-    older = Settings(shared_url, Argon2Cost(8, 1, 1), peppers_old=(PEPPER.encode(),))
-    newer = replace(
-        older,
-        ordinary_cost=Argon2Cost(16, 1, 1),
-        pepper=PEPPER.encode(),
-        peppers_old=(),
-    )
+    older = environ_of(shared_url, DEEDS_PEPPERS_OLD=PEPPER)
+    newer = environ_of(shared_url, DEEDS_PEPPER=PEPPER, DEEDS_ARGON2="m=16,t=1,p=1")
     # As in the middle of a rolling change of cost and pepper.
     chosen = [older, newer] if request.param == "different settings" else [older]
     return cycle([Api.of_app(open_app(each)) for each in chosen])

@@ -4,12 +4,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
 from storage.audit import DATABASE_IS_SOUND, PLACES_COUNT_MAX, AuditReport, audit
-from tests.support.api import fresh, good, served
-from tests.support.hooks import hooked
-from tests.support.ledger_view import ledger_view
+from tests.support.api import environ_of, fresh, good, served
+from tests.support.ledger_view import LedgerView
+from tests.support.leftovers import hooked
 
 COUNTS = {
     "items": 4,
@@ -176,7 +174,7 @@ def past_constraints(engine):
 @pytest.fixture(scope="module")
 def ids(shared_url):
     """The ids in a small ledger, by the name that they have above."""
-    with served(Settings(shared_url, Argon2Cost(8, 1, 1))) as api:
+    with served(environ_of(shared_url)) as api:
         a, b = api.mint("+5.a", "+3.b"), api.mint("+7.c", key="one")
         api.swap(f"+5.{a}.a", [f"+2.{a}.d", f"+3.{a}.e"], "two")
         api.swap([f"+3.{a}.b", f"+7.{b}.c"], [f"+3.{a}.f", f"+7.{b}.g"])
@@ -188,12 +186,12 @@ def ids(shared_url):
 
 
 @pytest.fixture
-def engine(shared_url, ids):
+def engine(shared_url, ids, open_engine):
     """The small ledger. After the test its rows are as before."""
-    with ledger_view(shared_url) as view:
-        before = view.rows()
-        yield view.engine
-        view.restore(before)
+    view = LedgerView(shared_url)
+    before = view.rows()
+    yield open_engine(shared_url)
+    view.restore(before)
 
 
 def test_a_sound_ledger_is_counted_and_nothing_is_found(engine):
@@ -244,7 +242,9 @@ def test_an_audit_sees_one_moment_while_the_service_goes_on(
     engine, ids, shared_url, tmp_path
 ):
     # A checkpoint of its own: what it adds is gone after the test.
-    settings = Settings(shared_url, checkpoint_file=str(tmp_path / "checkpoint"))
+    settings = environ_of(
+        shared_url, DEEDS_CHECKPOINT_FILE=str(tmp_path / "checkpoint")
+    )
     a, swapped = ids["a"], ["f"]
 
     def swap_meanwhile(connection, _cursor, statement, *_):

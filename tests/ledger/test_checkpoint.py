@@ -10,7 +10,7 @@ import pytest
 
 from storage.checkpoint import NO_OPERATION, Checkpoint, CheckpointFile
 from tests.support.commanding import run_python
-from tests.support.ledger_records import add_item
+from tests.support.leftovers import add_item
 from tests.support.racing import at_once
 from tests.support.waiting import wait_until
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from storage.checkpoint import Checkpoint, CheckpointFile, raise_checkpoint
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
-from tests.support.ledger_records import add_item
+from tests.support.leftovers import add_item
 file, url, first, count = CheckpointFile(Path(sys.argv[1])), *sys.argv[2:]
 engine = make_engine(parse_database_url(url))
 repository = Repository(engine)

@@ -72,10 +72,8 @@ int fdatasync(int file) { return synced("fdatasync", file); }
 PROGRAM = """
 import json, os, shutil
 from ctypes import CDLL, c_int
-from dataclasses import replace
 from itertools import pairwise
 import storage.last_operations
-from deeds.settings import read_settings
 from tests.support.api import served
 
 # The checkpoint is flushed too, but once a second at most.
@@ -85,7 +83,7 @@ library = CDLL(os.environ["LD_PRELOAD"])
 fsyncs_count, writes_passing, refuses_sync = (
     c_int.in_dll(library, name) for name in names
 )
-settings = read_settings(os.environ)
+settings = dict(os.environ)
 
 def swap_while(api, passing, refuses):
     item = api.mint("+5.a")
@@ -94,11 +92,11 @@ def swap_while(api, passing, refuses):
     answer = api.swap(*outputs)
     writes_passing.value, refuses_sync.value = -1, False
     states = api.check(*outputs)
-    copy = f"{settings.database_url}-{item}"
+    copy = f"{settings['DATABASE_URL']}-{item}"
     for suffix in ("", "-wal"):
-        paths = f"{settings.database_url}{suffix}", f"{copy}{suffix}"
+        paths = f"{settings['DATABASE_URL']}{suffix}", f"{copy}{suffix}"
         shutil.copy(*(each.removeprefix("sqlite:///") for each in paths))
-    with served(replace(settings, database_url=copy)) as after_a_crash:
+    with served(settings | {"DATABASE_URL": copy}) as after_a_crash:
         left = after_a_crash.check(*outputs)
     again = api.swap(*outputs)
     return answer.json().get("code"), states, left, again.status_code

@@ -8,30 +8,27 @@ from contextlib import closing
 from functools import partial
 
 import pytest
-from sqlalchemy import select
 
 from deeds.domain.hashing import STRONG_COST, argon2id_digest
 from deeds.domain.model import Argon2Cost, HashPolicy
 from deeds.domain.policies import open_policies, pepper_fingerprint
-from deeds.domain.raw_output import make_strong_secret
 from storage.repository import Repository
-from tests.support.api import fresh, good, refusal
-from tests.support.commanding import stop_line
-from tests.support.hooks import hooked
+from tests.support.api import fresh, good, refusal, stop_line
+from tests.support.leftovers import hooked
 from tests.support.racing import at_once
-from tests.support.tables import items, outputs
+from tests.support.strong_secrets import make_strong_secret
 
-ONE = b"mark-7c1f9e first pepper of 32 or more"
-OTHER = b"mark-7c1f9e second pepper of 32 or more"
+ONE = "mark-7c1f9e-first-pepper-of-32-or-more"
+OTHER = "mark-7c1f9e-second-pepper-of-32-or-more"
 DEAR = Argon2Cost(16, 2, 1)
 
 # The settings of two processes on one ledger.
 PAIRS = {
-    "cost": ({}, {"ordinary_cost": DEAR}),
-    "pepper added": ({"peppers_old": (ONE,)}, {"pepper": ONE}),
+    "cost": ({}, {"DEEDS_ARGON2": str(DEAR)}),
+    "pepper added": ({"DEEDS_PEPPERS_OLD": ONE}, {"DEEDS_PEPPER": ONE}),
     "both replaced": (
-        {"pepper": ONE, "peppers_old": (OTHER,)},
-        {"pepper": OTHER, "peppers_old": (ONE,), "ordinary_cost": DEAR},
+        {"DEEDS_PEPPER": ONE, "DEEDS_PEPPERS_OLD": OTHER},
+        {"DEEDS_PEPPER": OTHER, "DEEDS_PEPPERS_OLD": ONE, "DEEDS_ARGON2": str(DEAR)},
     ),
 }
 CHANGES = pytest.mark.parametrize("settings_changed", PAIRS.values(), ids=PAIRS)
@@ -79,10 +76,9 @@ def test_a_secret_is_hashed_once_at_the_cost_and_pepper_of_the_mint(
     spender.swap(f"+5.{item}.{secrets[0]}", f"+5.{item}.{secrets[1]}")
     spender.check(f"+5.{item}.{secrets[0]}")
 
-    pepper = settings_changed[0].get("pepper")
-    with ledger.engine.connect() as connection:
-        salt = connection.execute(select(items.c.salt)).scalar_one()
-        digests = connection.execute(select(outputs.c.digest)).scalars().all()
+    pepper = settings_changed[0].get("DEEDS_PEPPER", "").encode() or None
+    [[salt]] = ledger.read("SELECT salt FROM items")
+    digests = [digest for [digest] in ledger.read("SELECT digest FROM outputs")]
     # At the settings of the mint an ordinary secret costs what a strong one does.
     assert hash_costs == [str(STRONG_COST)] * 3
     assert set(digests) == {
@@ -92,18 +88,18 @@ def test_a_secret_is_hashed_once_at_the_cost_and_pepper_of_the_mint(
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"pepper": OTHER}, {"peppers_old": (OTHER,)}],
+    [{}, {"DEEDS_PEPPER": OTHER}, {"DEEDS_PEPPERS_OLD": OTHER}],
     ids=["none", "another", "another old one"],
 )
 def test_a_missing_pepper_stops_the_start_with_its_fingerprint(
     open_api, secrets, ledger, changes
 ):
     open_api()
-    open_api(pepper=ONE).mint(f"+5.{secrets[0]}")
+    open_api(DEEDS_PEPPER=ONE).mint(f"+5.{secrets[0]}")
 
     assert stop_line(open_api, **changes) == (
         "items were minted under the pepper with the"
-        f" fingerprint {pepper_fingerprint(ONE)}; name it in DEEDS_PEPPERS_OLD"
+        f" fingerprint {pepper_fingerprint(ONE.encode())}; name it in DEEDS_PEPPERS_OLD"
         " (or DEEDS_PEPPER)"
     )
 
@@ -112,7 +108,7 @@ def test_a_process_that_lacks_a_pepper_says_503_and_logs_it_once(
     open_api, secrets, ledger, caplog
 ):
     """It was started before the first item under that pepper was minted."""
-    without, given = open_api(), open_api(pepper=ONE)
+    without, given = open_api(), open_api(DEEDS_PEPPER=ONE)
     own, item = without.mint(f"+5.{secrets[0]}"), given.mint(f"+5.{secrets[0]}")
     raws, new = [f"+5.{item}.{secrets[0]}"], [fresh(5, item)]
     offer_id = given.offer_id(f"+5.{own}.{secrets[0]}", new)
@@ -128,11 +124,11 @@ def test_a_process_that_lacks_a_pepper_says_503_and_logs_it_once(
     lacking = (503, "scheme_unavailable", None)
     assert [refusal(each) for each in refused] == [lacking] * 4
     said = "".join(each.text for each in refused)
-    assert pepper_fingerprint(ONE) not in said
+    assert pepper_fingerprint(ONE.encode()) not in said
     assert "mark-7c1f9e" not in said + caplog.text
     [line] = [each for each in caplog.records if each.msg.startswith("an item")]
     assert (line.levelname, line.event) == ("WARNING", "pepper_missing")
-    assert pepper_fingerprint(ONE) in line.getMessage()
+    assert pepper_fingerprint(ONE.encode()) in line.getMessage()
     assert given.swap(raws, new).status_code == 200
     assert without.check(f"+5.{own}.{secrets[0]}") == ["unspent"]
 
@@ -141,7 +137,9 @@ def test_first_starts_at_once_agree_on_the_first_policy(
     database_url, open_engine, ledger
 ):
     """Each has found no policy when the other one has not written its own."""
-    policies = [HashPolicy(DEAR, pepper_fingerprint(each)) for each in (None, ONE)]
+    policies = [
+        HashPolicy(DEAR, pepper_fingerprint(each)) for each in (None, ONE.encode())
+    ]
     fingerprints = {each.pepper_fingerprint for each in policies}
     both_have_read = threading.Barrier(2)
 

@@ -19,8 +19,8 @@ from deeds.domain.hashing import (
 )
 from deeds.domain.model import Argon2Cost, HashPolicy, ItemHashing, RawOutput
 from deeds.domain.policies import pepper_fingerprint
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.commanding import run_python
+from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
 
 WAIT_S = 20

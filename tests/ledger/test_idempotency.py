@@ -3,7 +3,6 @@
 import pytest
 
 from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
-from deeds.domain.model import Argon2Cost
 from tests.support.api import REUSED, SUCCESS, fresh, good, refusal, replayed
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
@@ -11,7 +10,7 @@ MINT = {"outputs": ["+5.a", "+5.b", "+3.z"], "metadata": {"name": "N"}}
 
 KEYS = pytest.mark.parametrize("key", ["order 17", KEY], ids=["guessable", "random"])
 TURNS = pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])
-PEPPER, LATER_PEPPER = b"p" * 32, b"q" * 32
+PEPPER, LATER_PEPPER = "p" * 32, "q" * 32
 
 
 @pytest.fixture(scope="module")
@@ -143,16 +142,16 @@ def test_another_process_replays_a_swap_whose_outputs_were_spent(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"ordinary_cost": Argon2Cost(16, 1, 1), "peppers_old": (PEPPER,)},
-        {"pepper": LATER_PEPPER, "peppers_old": (PEPPER,)},
-        {"peppers_old": (LATER_PEPPER, PEPPER)},
+        {"DEEDS_ARGON2": "m=16,t=1,p=1", "DEEDS_PEPPERS_OLD": PEPPER},
+        {"DEEDS_PEPPER": LATER_PEPPER, "DEEDS_PEPPERS_OLD": PEPPER},
+        {"DEEDS_PEPPERS_OLD": f"{LATER_PEPPER},{PEPPER}"},
     ],
     ids=["cost", "pepper", "no pepper"],
 )
 def test_a_key_is_found_again_after_a_change_of_settings(
     open_api, hash_costs, ledger, key, changes
 ):
-    api, restarted = open_api(pepper=PEPPER), open_api(**changes)
+    api, restarted = open_api(DEEDS_PEPPER=PEPPER), open_api(**changes)
     item = api.mint("+5.a")
     inputs, outputs = [f"+5.{item}.a"], [f"+2.{item}.b", fresh(3, item)]
     api.swap(inputs, outputs, key)
@@ -171,14 +170,14 @@ def test_a_key_is_found_again_after_a_change_of_settings(
 
 def test_a_guessable_key_is_hashed_with_the_first_pepper(open_api, ledger):
     """Else a secret in it could be guessed faster than from the outputs."""
-    open_api(pepper=PEPPER)
-    api = open_api(pepper=LATER_PEPPER, peppers_old=(PEPPER,))
+    open_api(DEEDS_PEPPER=PEPPER)
+    api = open_api(DEEDS_PEPPER=LATER_PEPPER, DEEDS_PEPPERS_OLD=PEPPER)
 
     api.mint("+5.a", key="order 17")
 
     [(_, _, stored, *_)] = ledger.rows()["operations"]
     salt = b"idempotency keys"
-    assert stored == argon2id_digest("order 17", salt, ORDINARY_COST, PEPPER)
+    assert stored == argon2id_digest("order 17", salt, ORDINARY_COST, PEPPER.encode())
 
 
 @KEYS

@@ -8,9 +8,8 @@ import pytest
 from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
 from tests.support.api import UNAVAILABLE, refusal
 from tests.support.databases import on_postgresql
-from tests.support.hooks import hooked, is_writer
-from tests.support.ledger_records import add_item
 from tests.support.ledger_view import CUT_OFF
+from tests.support.leftovers import add_item, hooked, is_writer
 
 pytestmark = on_postgresql
 

@@ -4,7 +4,7 @@ The ledger holds what a plain model of it holds, after each one.
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, pairwise
 from uuid import uuid4
 
@@ -20,9 +20,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import RateLimits
 from tests.support.api import SUCCESS, fresh, good, refusal, replayed
+from tests.support.strong_secrets import make_strong_secret
 
 AMOUNTS = st.lists(st.integers(1, 12), min_size=1, max_size=4)
 NUMBERS = count()
@@ -225,8 +224,7 @@ class LedgerMachine(RuleBasedStateMachine):
 @pytest.fixture
 def settings(settings):
     """Without a limit of failures: half of what the machine sends is refused."""
-    limits = RateLimits(failures=None)
-    return replace(settings, rate_limits=limits, array_length_max=1_000)
+    return settings | {"DEEDS_RATE_LIMITS": "failures=off", "DEEDS_MAX_ARRAY": "1000"}
 
 
 @pytest.mark.parametrize(

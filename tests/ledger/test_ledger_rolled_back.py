@@ -4,15 +4,15 @@ With a failover of PostgreSQL: tests/faults/test_failover.py.
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
-from storage.checkpoint import Checkpoint, read_newest
+from storage.checkpoint import Checkpoint
 from tests.support.api import UNAVAILABLE, good, refusal, served
 from tests.support.commanding import invoke
 from tests.support.databases import on_postgresql, on_sqlite
-from tests.support.hooks import hooked
+from tests.support.leftovers import hooked, newest_of
 from tests.support.waiting import wait_until
 from tests.support.ways_to_fail import wait_for_verdict
 
@@ -47,7 +47,7 @@ def lose(ledger, checkpoint):
         raws = {secret: f"+5.{item}.{secret}" for secret in "abcd"}
         older = ledger.rows()
         good(api.swap(raws["a"], raws["b"]))
-        loss = Loss(read_newest(ledger.engine), ledger.rows(), **raws)
+        loss = Loss(newest_of(ledger), ledger.rows(), **raws)
         wait_until(lambda: not has_file or checkpoint.read() == loss.lost)
         ledger.restore(older)
         return loss
@@ -64,7 +64,7 @@ def errors_of(caplog):
 def test_on_postgres_nothing_is_answered_after_a_loss(
     guarded, ledger, lose, checkpoint, caplog, *, has_file
 ):
-    settings = guarded if has_file else replace(guarded, checkpoint_file=None)
+    settings = guarded if has_file else guarded | {"DEEDS_CHECKPOINT_FILE": ""}
     with served(settings) as api:
         loss = lose(api, has_file=has_file)
 
@@ -87,9 +87,9 @@ def test_on_postgres_nothing_is_answered_after_a_loss(
     assert "flask --app app deeds accept-rollback" in line.getMessage()
 
 
-def test_an_item_that_is_gone_again_is_no_refusal(guarded, ledger):
+def test_an_item_that_is_gone_again_is_no_refusal(guarded, ledger, checkpoint):
     """The process has only read of the item, so it misses no operation of its own."""
-    own_file = replace(guarded, checkpoint_file=f"{guarded.checkpoint_file}-2")
+    own_file = guarded | {"DEEDS_CHECKPOINT_FILE": f"{checkpoint.path}-2"}
     with served(guarded) as maker, served(own_file) as reader:
         older = ledger.rows()
         item = maker.mint("+5.a")
@@ -177,7 +177,7 @@ def test_after_a_loss_is_accepted_a_restart_serves_the_ledger(
 
         assert ran.exit_code == 0
         assert refusal(api.swap(loss.a, loss.d)) == ROLLED_BACK
-    assert checkpoint.read() == read_newest(ledger.engine)
+    assert checkpoint.read() == newest_of(ledger)
     with served(guarded) as api:
         api.mint("+5.a")
         assert api.get("/readyz").status_code == 200
@@ -193,7 +193,7 @@ def test_a_process_sees_that_another_one_raised_the_file_too_far(
         older = ledger.rows()
         with served(guarded) as other:
             other.mint("+5.a")
-        lost = read_newest(ledger.engine)
+        lost = newest_of(ledger)
         assert checkpoint.read() == lost
         ledger.restore(older)
         loser.mint("+5.a")

@@ -4,14 +4,21 @@ from functools import partial
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
-from tests.support.api import REUSED, SUCCESS, fresh, good, refusal, replayed, served
-from tests.support.hooks import hooked
+from tests.support.api import (
+    REUSED,
+    SUCCESS,
+    environ_of,
+    fresh,
+    good,
+    refusal,
+    replayed,
+    served,
+)
+from tests.support.leftovers import hooked
 
 WEEK_S = 604_800
-DEARER = Argon2Cost(16, 1, 1)
-PEPPER = b"some" * 8
+DEARER = {"DEEDS_ARGON2": "m=16,t=1,p=1"}
+PEPPER = "some" * 8
 
 MAKING = "/v1/offers"
 COMPLETION = "/v1/offers/{0}/complete"
@@ -51,7 +58,7 @@ def offer_ids(shared_api, shared_url, raws):
     """The ids of an offer that another process has completed, and of an open one."""
     made = shared_api.offer(raws("ab"), raws("pq"), "make", expiresIn=WEEK_S)
     offer_id = good(made)["offerId"]
-    with served(Settings(shared_url, DEARER, pepper=PEPPER)) as other:
+    with served(environ_of(shared_url, **DEARER, DEEDS_PEPPER=PEPPER)) as other:
         good(other.complete(offer_id, raws("xy"), raws("rs"), "complete"))
     return offer_id, shared_api.offer_id([], raws("m"))
 
@@ -64,7 +71,7 @@ def test_another_process_replays_a_making_and_a_completion(
 
     with (
         shared_ledger.unchanged(),
-        served(Settings(shared_url, DEARER)) as restarted,
+        served(environ_of(shared_url, **DEARER)) as restarted,
     ):
         made = restarted.offer(raws("ab"[::turn]), raws("pq"[::turn]), "make")
         completed = restarted.complete(

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from app import create_app, prepare
 from deeds.cli import deeds_commands
 from deeds.domain.errors import StartError
+from deeds.settings import read_settings
 from storage.checkpoint import Checkpoint
 from storage.engine import make_engine, parse_database_url
 
@@ -34,8 +35,8 @@ def open_files(directory):
 def test_a_refused_start_leaves_no_file_open(
     guarded, checkpoint, monkeypatch, tmp_path, start
 ):
-    monkeypatch.setenv("DATABASE_URL", guarded.database_url)
-    monkeypatch.setenv("DEEDS_CHECKPOINT_FILE", guarded.checkpoint_file)
+    monkeypatch.setenv("DATABASE_URL", guarded["DATABASE_URL"])
+    monkeypatch.setenv("DEEDS_CHECKPOINT_FILE", guarded["DEEDS_CHECKPOINT_FILE"])
     checkpoint.set(Checkpoint(99, 1))
 
     # Its traceback keeps what was not closed.
@@ -66,6 +67,6 @@ def test_a_command_that_has_ended_leaves_no_file_open(
     # To accept what is missing, it asks and gets no answer.
     checkpoint.set(Checkpoint(99, 1))
 
-    CliRunner().invoke(deeds_commands(engine, guarded), words.split())
+    CliRunner().invoke(deeds_commands(engine, read_settings(guarded)), words.split())
 
     assert open_files(tmp_path) == []

@@ -13,7 +13,7 @@ from storage.driver import CONFLICT
 from storage.transactions import TRIES_MAX
 from tests.support.api import SUCCESS, UNAVAILABLE, good, refusal, replayed
 from tests.support.databases import on_postgresql
-from tests.support.hooks import AtWrite, hooked
+from tests.support.leftovers import AtWrite, hooked
 from tests.support.racing import said
 from tests.support.waiting import wait_until
 from tests.support.watched import retries
@@ -85,7 +85,7 @@ def test_a_swap_of_an_output_created_meanwhile_is_tried_again(
     open_api, ledger, meanwhile
 ):
     """The output's operation has a later id, so the first try must not spend it."""
-    api = open_api(metrics="on")
+    api = open_api(DEEDS_METRICS="on")
     item = api.mint("+5.a")
 
     with meanwhile(AT_OUTPUTS, api.swap, f"+5.{item}.a", f"+5.{item}.b") as sent:
@@ -127,7 +127,7 @@ def test_a_policy_that_is_being_recorded_is_waited_for_and_used(
 
 
 def test_a_swap_that_a_deadlock_ends_is_tried_again(open_api, ledger, other, thread):
-    api = open_api(metrics="on")
+    api = open_api(DEEDS_METRICS="on")
     item = api.mint("+5.a", "+7.b")
     first, second = other.execute("SELECT item_id, digest FROM outputs ORDER BY 1, 2")
     lock = "UPDATE outputs SET amount = amount WHERE item_id = %s AND digest = %s"

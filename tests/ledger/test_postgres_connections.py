@@ -3,6 +3,7 @@
 Bounded and kept, set up for each transaction, replaced when lost.
 """
 
+import inspect
 from contextlib import ExitStack
 
 import psycopg
@@ -16,7 +17,7 @@ from storage.last_operations import LastOperations
 from storage.transactions import SECONDS_MAX, STATEMENT_TIMEOUT, Transactions, snapshot
 from tests.support.api import SUCCESS, good, refusal
 from tests.support.databases import on_postgresql
-from tests.support.hooks import AtWrite, hooked, is_writer
+from tests.support.leftovers import AtWrite, hooked, is_writer
 
 pytestmark = on_postgresql
 
@@ -29,7 +30,8 @@ BOUNDS = {
     "statement_timeout": STATEMENT_TIMEOUT,
     "idle_in_transaction_session_timeout": "30s",
 }
-PREPARED_AFTER = psycopg.Connection.connect.__kwdefaults__["prepare_threshold"]
+OPTIONS = inspect.signature(psycopg.Connection.connect).parameters
+PREPARED_AFTER = OPTIONS["prepare_threshold"].default
 READS_AND_WRITES = pytest.mark.parametrize(
     "ask", [Transactions.read, Transactions.write]
 )

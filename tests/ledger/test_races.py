@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import REUSED, fresh
 from tests.support.racing import at_once, mint_strong, race, said
+from tests.support.strong_secrets import make_strong_secret
 
 SWAPS_COUNT = 32
 CROSSING_COUNT = 8

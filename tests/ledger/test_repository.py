@@ -23,11 +23,17 @@ from deeds.domain.model import (
     RecordedOutput,
     SwapRecord,
 )
-from storage.checkpoint import Checkpoint, read_newest
+from storage.checkpoint import Checkpoint
 from storage.repository import METADATA_KEPT_LENGTH_MAX
-from tests.support.hooks import hooked, logged_statements
-from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output
-from tests.support.tables import operations
+from tests.support.leftovers import (
+    ITEM_ID,
+    OTHER_ID,
+    hooked,
+    logged_statements,
+    mint_record,
+    newest_of,
+    output,
+)
 
 # So many that nothing is in order by accident.
 MANY = 6
@@ -62,13 +68,12 @@ def test_the_newest_operation_is_the_last_even_if_the_clock_went_back(
     repository.record_mint(mint_record(output(5)))
     last = repository.record_mint(mint_record(output(5, OTHER_ID)))
 
-    newest = read_newest(ledger.engine)
+    newest = newest_of(ledger)
 
     assert newest.operation_id == last
     assert earliest_ms <= newest.created_at_ms <= time.time_ns() // 1_000_000
-    set_back = operations.update().where(operations.c.id == last)
-    ledger.execute(set_back.values(created_at_ms=1))
-    assert read_newest(ledger.engine) == Checkpoint(last, 1)
+    ledger.execute("UPDATE operations SET created_at_ms = 1 WHERE id = ?", last)
+    assert newest_of(ledger) == Checkpoint(last, 1)
 
 
 def test_rows_are_written_in_key_order_whatever_that_of_the_request(repository):

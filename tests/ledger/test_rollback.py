@@ -9,16 +9,14 @@ import re
 import shutil
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app import create_app
 from storage.checkpoint import Checkpoint
-from tests.support.api import good, served
-from tests.support.commanding import invoke, stop_line
-from tests.support.hooks import hooked
+from tests.support.api import good, served, stop_line
+from tests.support.commanding import invoke
+from tests.support.leftovers import hooked
 
 ADVICE = "; restore the right database, or run: flask --app app deeds accept-rollback"
 
@@ -52,16 +50,18 @@ def older(guarded, path):
     with served(guarded) as api:
         good(api.swap(f"+5.{item}.a", f"+5.{item}.b"))
         good(api.swap(f"+5.{item}.b", f"+5.{item}.c"))
-    return replace(guarded, database_url=f"sqlite:///{copy}")
+    return guarded | {"DATABASE_URL": f"sqlite:///{copy}"}
 
 
-def test_an_older_copy_is_not_served_and_the_newest_ledger_is(older, guarded):
-    assert lacks(3, 1).fullmatch(stop_line(create_app, older))
+def test_an_older_copy_is_not_served_and_the_newest_ledger_is(older, guarded, open_app):
+    assert lacks(3, 1).fullmatch(stop_line(open_app, older))
     with served(guarded) as api:
         assert api.get("/readyz").status_code == 200
 
 
-def test_a_copy_that_went_on_past_the_checkpoint_is_not_served(older, checkpoint):
+def test_a_copy_that_went_on_past_the_checkpoint_is_not_served(
+    older, checkpoint, open_app
+):
     kept = checkpoint.path.read_bytes()
     checkpoint.path.unlink()
     with served(older) as api:
@@ -69,7 +69,7 @@ def test_a_copy_that_went_on_past_the_checkpoint_is_not_served(older, checkpoint
             api.mint("+1.a")
     checkpoint.path.write_bytes(kept)
 
-    assert lacks(3, 6).fullmatch(stop_line(create_app, older))
+    assert lacks(3, 6).fullmatch(stop_line(open_app, older))
     assert checkpoint.path.read_bytes() == kept
 
 
@@ -90,7 +90,7 @@ def test_a_start_raises_a_checkpoint_that_is_gone_or_fell_behind(
     assert line.getMessage().startswith("there was no checkpoint file")
 
 
-def test_a_checkpoint_raised_meanwhile_is_compared_too(guarded, checkpoint):
+def test_a_checkpoint_raised_meanwhile_is_compared_too(guarded, checkpoint, open_app):
     lost = Checkpoint(99, 1)
 
     def raise_it(_connection, _cursor, statement, *_):
@@ -98,7 +98,7 @@ def test_a_checkpoint_raised_meanwhile_is_compared_too(guarded, checkpoint):
             checkpoint.set(lost)
 
     with hooked("before_cursor_execute", raise_it):
-        assert lacks(99, 0).fullmatch(stop_line(create_app, guarded))
+        assert lacks(99, 0).fullmatch(stop_line(open_app, guarded))
 
     assert checkpoint.read() == lost
 
@@ -111,12 +111,12 @@ def test_a_checkpoint_raised_meanwhile_is_compared_too(guarded, checkpoint):
     ],
 )
 def test_a_checkpoint_file_that_cannot_be_used_stops_the_start(
-    guarded, tmp_path, name, said
+    guarded, tmp_path, name, said, open_app
 ):
     path = tmp_path / name
     (tmp_path / "damaged").write_bytes(b"torn")
 
-    line = stop_line(create_app, replace(guarded, checkpoint_file=str(path)))
+    line = stop_line(open_app, guarded | {"DEEDS_CHECKPOINT_FILE": str(path)})
 
     assert line == f"cannot use the checkpoint file {path}: {said}"
 
@@ -187,12 +187,12 @@ def content(path):
 
 @LOSSES
 def test_a_new_ledger_in_place_of_a_lost_one_has_to_be_accepted(
-    item, guarded, path, lose
+    item, guarded, path, lose, open_app
 ):
     Path(f"{path}-wal").unlink()
     lose(path)
 
-    assert lacks(2, 0).fullmatch(stop_line(create_app, guarded))
+    assert lacks(2, 0).fullmatch(stop_line(open_app, guarded))
     assert invoke(guarded, "accept-rollback", "--yes").exit_code == 0
     with served(guarded) as api:
         api.mint("+5.a")
@@ -200,13 +200,13 @@ def test_a_new_ledger_in_place_of_a_lost_one_has_to_be_accepted(
 
 @LOSSES
 def test_a_restored_backup_does_not_meet_the_log_of_a_lost_ledger(
-    item, guarded, path, lose
+    item, guarded, path, lose, open_app
 ):
     """SQLite would delete it for a new ledger, and write it into the backup."""
     lose(path)
     before = content(path)
 
-    line = stop_line(create_app, guarded)
+    line = stop_line(open_app, guarded)
     migrated, audited = invoke(guarded, "migrate"), invoke(guarded, "audit")
 
     assert line == (

@@ -21,7 +21,7 @@ from deeds.domain.errors import (
 from storage.driver import CauseLog
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 from storage.transactions import WRITES
-from tests.support.hooks import hooked, logged_statements
+from tests.support.leftovers import hooked, logged_statements
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 NEXT, WRITER = "-next-lock", "-lock"

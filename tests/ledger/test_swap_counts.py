@@ -4,15 +4,13 @@ Counted, never timed.
 """
 
 import re
-from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import SUCCESS, refusal, replayed
-from tests.support.hooks import logged_statements
+from tests.support.leftovers import logged_statements
+from tests.support.strong_secrets import make_strong_secret
 
 ORDINARY, STRONG = "m=16,t=1,p=1", "m=8,t=1,p=1"
 NOWHERE = "deed_00000000000000000000000000"
@@ -33,10 +31,12 @@ SCANS = {
 @pytest.fixture
 def settings(settings):
     """The costs of the two classes differ, so that a count tells them apart."""
-    return replace(settings, ordinary_cost=Argon2Cost(16, 1, 1))
+    return settings | {"DEEDS_ARGON2": "m=16,t=1,p=1"}
 
 
-def test_outputs_are_found_by_item_and_digest_and_never_by_a_scan(api, ledger):
+def test_outputs_are_found_by_item_and_digest_and_never_by_a_scan(
+    api, ledger, open_engine
+):
     item = api.mint("+1.a")
     with logged_statements() as log:
         api.swap(f"+1.{item}.a", f"+1.{item}.b")
@@ -45,8 +45,9 @@ def test_outputs_are_found_by_item_and_digest_and_never_by_a_scan(api, ledger):
 
     found = [each for each in log.sent if each.name in FINDING]
     assert {each.name for each in found} == FINDING
-    kind = ledger.engine.dialect.name
-    with ledger.engine.connect() as connection:
+    engine = open_engine(ledger.url)
+    kind = engine.dialect.name
+    with engine.connect() as connection:
         if kind == "postgresql":
             # So small a table it would read as a whole.
             connection.exec_driver_sql("SET enable_seqscan = off")
@@ -191,7 +192,7 @@ def test_a_guess_is_hashed_once_and_only_for_an_item(api, hash_costs, guess, cos
 
 def test_a_mint_under_a_new_policy_sends_two_statements_more(api, open_api):
     api.mint("+5.a")
-    changed = open_api(ordinary_cost=Argon2Cost(24, 1, 1))
+    changed = open_api(DEEDS_ARGON2="m=24,t=1,p=1")
 
     with logged_statements() as minting:
         changed.mint("+5.a")

@@ -9,11 +9,9 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
 from storage.schema import HEAD_REVISION, check_schema, may_serve, migrate, open_schema
-from tests.support.api import good, replayed, served
-from tests.support.commanding import run_deeds, stop_line
+from tests.support.api import environ_of, good, replayed, served, stop_line
+from tests.support.commanding import run_deeds
 from tests.support.ledger_view import LedgerView
 from tests.support.migrating import (
     migrate_by,
@@ -30,28 +28,37 @@ WAITING = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def empty_engine(request, open_engine, tmp_path):
-    """An engine on a database that holds nothing."""
+def empty_url(request, tmp_path):
+    """The URL of a database that holds nothing."""
     if request.param == "postgresql":
-        return open_engine(request.getfixturevalue("postgres_url"))
-    return open_engine(f"sqlite:///{tmp_path}/old.sqlite3")
+        return request.getfixturevalue("postgres_url")
+    return f"sqlite:///{tmp_path}/old.sqlite3"
 
 
-def test_an_upgrade_keeps_every_row_and_code_it_permits_serves_on(
-    ledger_url, open_engine, tmp_path
-):
+@pytest.fixture
+def empty_engine(empty_url, open_engine):
+    """An engine on it."""
+    return open_engine(empty_url)
+
+
+def test_an_upgrade_keeps_every_row_and_code_it_permits_serves_on(ledger_url, tmp_path):
     newer = write_newer_code(tmp_path, newer_revision(permits_old=True))
-    settings = Settings(ledger_url, Argon2Cost(8, 1, 1))
+    settings = environ_of(ledger_url)
     with served(settings) as api:
         item = api.mint("+5.a", "+3.b")
         api.swap(f"+5.{item}.a", f"+5.{item}.c", "two")
-    view = LedgerView(open_engine(ledger_url))
+    view = LedgerView(ledger_url)
 
-    with view.unchanged():
-        said = migrate_by(newer, ledger_url)
+    before = view.rows()
+    said = migrate_by(newer, ledger_url)
+    after = view.rows()
 
     later = newer_revision(permits_old=True)
     assert said == f"upgraded the database from revision {HEAD_REVISION} to {later}\n"
+    for table, rows in before.items():
+        # The newer columns come last.
+        kept = [new[: len(old)] for old, new in zip(rows, after[table], strict=True)]
+        assert kept == rows
     with served(settings) as api:
         replayed(api.swap(f"+5.{item}.a", f"+5.{item}.c", "two"))
         good(api.swap(f"+3.{item}.b", f"+3.{item}.d"))
@@ -94,10 +101,10 @@ def test_no_revision_permits_code_that_an_earlier_one_shut_out():
     [("9999", "run newer code"), ("0000", "run: flask --app app deeds migrate")],
 )
 def test_a_revision_ahead_or_unknown_stops_start_and_migration(
-    empty_engine, revision, advice
+    empty_url, empty_engine, revision, advice
 ):
     migrate(empty_engine)
-    set_revision(empty_engine, revision)
+    set_revision(empty_url, revision)
 
     # A start upgrades a ledger on SQLite by itself.
     assert revision in stop_line(open_schema, empty_engine)
@@ -126,10 +133,12 @@ def test_code_serves_its_own_revision_and_a_later_one_that_permits_it(
     assert [each for each in served + refused if may_serve(each)] == served
 
 
-def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
+def test_a_later_revision_that_permits_this_code_is_left_as_it_is(
+    empty_url, empty_engine
+):
     migrate(empty_engine)
     later = f"9999_from_{HEAD_REVISION[:4]}"
-    set_revision(empty_engine, later)
+    set_revision(empty_url, later)
 
     assert migrate(empty_engine) == (later, later)
     open_schema(empty_engine)

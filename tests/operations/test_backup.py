@@ -12,7 +12,6 @@ import pytest
 
 import storage.backup
 from deeds.domain.errors import StartError
-from deeds.settings import Settings
 from tests.faults.load import CLIENTS_COUNT, Load
 from tests.support.api import served
 from tests.support.commanding import error_of, output_of
@@ -72,7 +71,7 @@ def state(path):
 
 
 def test_a_service_in_use_is_backed_up_whole(gunicorn_service, settings):
-    url = settings.database_url
+    url = settings["DATABASE_URL"]
     service = gunicorn_service(DATABASE_URL=url, WEB_CONCURRENCY="2")
     load = Load([lambda: service.port], seed=1)
 
@@ -86,7 +85,7 @@ def test_a_service_in_use_is_backed_up_whole(gunicorn_service, settings):
     operations, _ = state(COPY)
     assert before <= operations <= after
     assert printed.endswith(f"{COPY} holds the ledger up to operation {operations}.\n")
-    output_of(Settings(f"sqlite:///{COPY}"), "audit")
+    output_of({"DATABASE_URL": f"sqlite:///{COPY}"}, "audit")
 
 
 def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_none(older, settings):
@@ -112,7 +111,7 @@ def test_the_nightly_script_deletes_old_backups_once_there_is_a_new_one(
     with pytest.raises(AssertionError):
         run_bash(script, DATABASE_URL=f"sqlite:///{directory}/nothing")
     kept = {path.name for path in BACKUPS.iterdir()}
-    run_bash(script, DATABASE_URL=settings.database_url)
+    run_bash(script, DATABASE_URL=settings["DATABASE_URL"])
     left = {path.name for path in BACKUPS.iterdir()}
 
     assert kept == {COPY.name, "deeds-old.sqlite3", "deeds-recent.sqlite3"}
@@ -230,6 +229,6 @@ def test_a_damaged_ledger_is_replaced_and_kept(older, settings):
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_for_postgresql_another_tool_is_named(command):
-    error = error_of(Settings("postgresql://localhost/deeds"), command, "copy")
+    error = error_of({"DATABASE_URL": "postgresql://localhost/deeds"}, command, "copy")
 
     assert error == POSTGRESQL

@@ -1,15 +1,10 @@
 """What an operator learns from `deeds audit`, `stats`, `policies` and `secret`."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
-from sqlalchemy import text
 
-from deeds.domain.model import Argon2Cost
 from deeds.domain.policies import pepper_fingerprint
-from deeds.domain.raw_output import is_strong_secret
-from deeds.settings import Settings
 from tests.support.commanding import (
     DEEDS,
     invoke,
@@ -18,9 +13,10 @@ from tests.support.commanding import (
     run_redirected,
 )
 from tests.support.databases import on_sqlite
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
+from tests.support.strong_secrets import is_strong_secret
 
-OLD, NEW = b"o" * 32, b"n" * 32
+OLD, NEW = "o" * 32, "n" * 32
 
 COUNTS = """\
 items                          2
@@ -43,8 +39,8 @@ def item(api):
 
 
 def break_total(settings):
-    with ledger_view(settings.database_url) as view:
-        view.execute(text("UPDATE items SET total = 9 WHERE total = 8"))
+    ledger = LedgerView(settings["DATABASE_URL"])
+    ledger.execute("UPDATE items SET total = 9 WHERE total = 8")
 
 
 def test_audit_says_that_every_invariant_holds_with_the_counts(item, settings):
@@ -64,7 +60,7 @@ def test_audit_of_a_broken_ledger_names_the_places(item, settings):
 @pytest.fixture
 def run_at(settings):
     """A function that runs a command with a stream as a shell redirects it."""
-    return partial(run_redirected, DATABASE_URL=settings.database_url)
+    return partial(run_redirected, DATABASE_URL=settings["DATABASE_URL"])
 
 
 @on_sqlite
@@ -107,27 +103,27 @@ def test_stats_counts_everything(item, settings):
 def test_policies_shows_costs_and_peppers_with_the_items_that_need_them(
     settings, open_api
 ):
-    cost = Argon2Cost(16, 1, 1)
-    changes = {"pepper": NEW, "peppers_old": (OLD,), "ordinary_cost": cost}
-    open_api(pepper=OLD).mint("+5.a", "+3.b")
+    changes = {"DEEDS_PEPPER": NEW, "DEEDS_PEPPERS_OLD": OLD}
+    changes["DEEDS_ARGON2"] = "m=16,t=1,p=1"
+    open_api(DEEDS_PEPPER=OLD).mint("+5.a", "+3.b")
     api = open_api(**changes)
     api.mint("+5.a")
     api.mint("+5.a")
 
-    printed = output_of(replace(settings, **changes), "policies")
+    printed = output_of(settings | changes, "policies")
 
     assert [line.split() for line in printed.splitlines()] == [
         ["cost", "pepper", "items"],
-        ["m=8,t=1,p=1", pepper_fingerprint(OLD), "1"],
-        ["m=16,t=1,p=1", pepper_fingerprint(NEW), "2", "current"],
+        ["m=8,t=1,p=1", pepper_fingerprint(OLD.encode()), "1"],
+        ["m=16,t=1,p=1", pepper_fingerprint(NEW.encode()), "2", "current"],
     ]
 
 
 def test_secret_prints_strong_secrets_and_needs_no_database(tmp_path):
-    settings = Settings(f"sqlite:///{tmp_path / 'deeds.db'}")
+    settings = {"DATABASE_URL": f"sqlite:///{tmp_path / 'deeds.db'}"}
 
     one = output_of(settings, "secret")
-    ran = run_deeds("secret", "--count", "20", DATABASE_URL=settings.database_url)
+    ran = run_deeds("secret", "--count", "20", **settings)
 
     secrets = {*one.splitlines(), *ran.stdout.splitlines()}
     assert len(secrets) == 1 + 20

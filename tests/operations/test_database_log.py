@@ -9,8 +9,8 @@ from sqlalchemy.exc import OperationalError
 
 import storage.driver
 from tests.support.api import UNAVAILABLE, refusal
-from tests.support.hooks import hooked
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
+from tests.support.leftovers import hooked
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.watched import events
 
@@ -36,12 +36,12 @@ def causes(caplog):
 
 @on_postgresql
 def test_a_role_that_may_not_log_in_is_named_as_the_cause(
-    settings, open_api, other, caplog
+    database_url, open_api, other, caplog
 ):
     role = f"deeds_test_{secrets.token_hex(6)}"
-    url = make_url(settings.database_url).set(username=role, password=MARK)
+    url = make_url(database_url).set(username=role, password=MARK)
     other.execute(f"CREATE ROLE {role} LOGIN SUPERUSER")
-    api = open_api(database_url=url.render_as_string(False))
+    api = open_api(DATABASE_URL=url.render_as_string(False))
     item = api.mint("+5.a")
     other.execute(f"ALTER ROLE {role} NOLOGIN")
     other.execute(
@@ -77,8 +77,8 @@ def test_a_column_that_is_not_there_is_a_defect_with_its_code(
     api, database_url, caplog, capfd
 ):
     item = api.mint("+5.a")
-    with ledger_view(database_url) as view, view.engine.connect() as connection:
-        connection.exec_driver_sql("ALTER TABLE outputs RENAME COLUMN amount TO units")
+    rename = "ALTER TABLE outputs RENAME COLUMN amount TO units"
+    LedgerView(database_url).execute(rename)
 
     answer = api.swap(f"+5.{item}.a", f"+5.{item}.b")
 

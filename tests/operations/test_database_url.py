@@ -15,13 +15,12 @@ from sqlalchemy import make_url
 
 import storage.engine
 from deeds.domain.errors import StartError
-from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import HEAD_REVISION, migrate, open_schema
-from tests.support.api import Api
-from tests.support.commanding import output_of, run_python, stop_line
+from tests.support.api import Api, environ_of, stop_line
+from tests.support.commanding import output_of, run_python
 from tests.support.databases import on_postgresql
+from tests.support.strong_secrets import make_strong_secret
 
 PASSWORD = "mark-7c1f9e"
 PROCESSES_COUNT = 6
@@ -64,7 +63,7 @@ def test_a_file_and_what_is_beside_it_are_for_their_owner_alone(tmp_path, open_a
     directory = tmp_path / "new"
     before = os.umask(0o022)
 
-    app = open_app(Settings(f"sqlite:///{directory}/deeds.db"))
+    app = open_app(environ_of(f"sqlite:///{directory}/deeds.db"))
     # A service that nobody has used has no file open.
     Api.of_app(app).mint("+5.a")
 
@@ -77,7 +76,7 @@ def test_a_file_and_what_is_beside_it_are_for_their_owner_alone(tmp_path, open_a
 
 def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url, open_engine):
     line = stop_line(open_schema, open_engine(postgres_url))
-    first, second = (output_of(Settings(postgres_url), "migrate") for _ in range(2))
+    first, second = (output_of(environ_of(postgres_url), "migrate") for _ in range(2))
 
     assert line.startswith("the database is at revision none and the code at ")
     assert first == f"upgraded the database from revision none to {HEAD_REVISION}\n"
@@ -167,7 +166,7 @@ def test_a_locked_file_stops_the_start(sqlite_url, tmp_path, open_app, monkeypat
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(StartError, match="deeds: DATABASE_URL"):
-        open_app(Settings(sqlite_url))
+        open_app(environ_of(sqlite_url))
 
     other.close()
 
@@ -267,6 +266,6 @@ def test_several_hosts_are_taken_as_libpq_writes_them(hosts, names, ports):
 def test_the_url_cannot_change_how_text_is_sent(database_url, open_api):
     """libpq takes an encoding from the URL that could not say every name."""
     url = make_url(database_url).update_query_dict({"client_encoding": "latin1"})
-    api = open_api(database_url=url.render_as_string(hide_password=False))
+    api = open_api(DATABASE_URL=url.render_as_string(hide_password=False))
 
     assert api.mint(f"+5.{make_strong_secret()}", metadata={"name": "\U0001f3e1"})

@@ -7,8 +7,6 @@ import pytest
 
 from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
-from deeds.domain.raw_output import is_strong_secret
-from deeds.settings import Settings
 from tests.support.commanding import invoke
 from tests.support.readme import (
     WALK,
@@ -27,6 +25,7 @@ from tests.support.sources import (
     section,
     table_rows,
 )
+from tests.support.strong_secrets import is_strong_secret
 
 # A link in Markdown, of an image too: its path and its fragment. Those with a scheme
 # lead elsewhere.
@@ -157,7 +156,7 @@ def test_the_line_for_backups_makes_one_that_passes_the_audit(sqlite_url, tmp_pa
 
     run_bash(line.replace(shown, str(backup)), DATABASE_URL=sqlite_url)
 
-    audited = invoke(Settings(f"sqlite:///{backup}"), "audit")
+    audited = invoke({"DATABASE_URL": f"sqlite:///{backup}"}, "audit")
     assert audited.exit_code == 0, audited.output
 
 

@@ -143,7 +143,7 @@ def test_a_defect_has_its_places_and_the_id_of_its_request(api, monkeypatch, rea
 
 @pytest.mark.parametrize("level", sorted(set(LEVELS)))
 def test_what_is_below_the_level_is_left_out(open_api, monkeypatch, read_log, level):
-    api = open_api(log_level=level)
+    api = open_api(DEEDS_LOG_LEVEL=level)
     monkeypatch.setattr(storage.schema, "HEAD_REVISION", "9999")
     monkeypatch.delattr(Repository, "read_item")
 

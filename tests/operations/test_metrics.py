@@ -3,19 +3,21 @@
 Of one process, and of a gunicorn whose processes come and go.
 """
 
+import re
 import signal
 from pathlib import Path
 
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
-from deeds.domain.model import Argon2Cost
-from deeds.domain.raw_output import make_strong_secret
 from deeds.server.metrics import DIRECTORY, Metrics
-from deeds.settings import Settings, parse_rate_limits
 from storage.repository import Repository
+from tests.support.api import environ_of
 from tests.support.commanding import replace_workers
 from tests.support.marker import KEY, MARK, NOWHERE, assert_no_trace
+from tests.support.openapi import operations
+from tests.support.sources import section, table_rows
+from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
 from tests.support.watched import moved, read_metrics
 
@@ -28,8 +30,7 @@ ROOM = "deeds_hash_queue_requests_max{}"
 @pytest.fixture
 def settings(sqlite_url):
     """One kind of database will do here."""
-    limits = parse_rate_limits("qr=1/day")
-    return Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on", rate_limits=limits)
+    return environ_of(sqlite_url, DEEDS_METRICS="on", DEEDS_RATE_LIMITS="qr=1/day")
 
 
 @pytest.fixture
@@ -67,6 +68,18 @@ def test_operations_are_counted_by_outcome(told):
         "deeds_operations_total{kind=item,outcome=item_not_found}": 2,
         "deeds_operations_total{kind=item,outcome=internal}": 1,
     }
+
+
+def test_each_endpoint_has_a_kind_of_its_own_which_the_document_lists(api):
+    for path, method, _ in operations(api.get("/openapi.json").json()):
+        api.http.request(method, path)
+
+    counted = moved(api.get("/metrics").text, "deeds_operations_total")
+    kinds = [re.findall("kind=([a-z_]+)", name)[0] for name in counted]
+    rows = table_rows(section("docs/operations/watching.md", "Metrics"))
+    [labels] = [row[1] for row in rows if row[0] == "`deeds_operations_total`"]
+    listed = re.match("`kind`: ([a-z_, ]+);", labels)[1].split(", ")
+    assert sorted(kinds) == sorted(listed)
 
 
 def test_refusals_are_counted_by_code(told):

@@ -4,11 +4,11 @@ With a database that goes away and comes back: tests/faults/test_postgres_away.p
 """
 
 import storage.schema
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import UNAVAILABLE, good, refusal
 from tests.support.databases import on_postgresql, on_sqlite
-from tests.support.hooks import hooked, logged_statements
 from tests.support.ledger_view import CUT_OFF
+from tests.support.leftovers import hooked, logged_statements
+from tests.support.strong_secrets import make_strong_secret
 
 ALIVE = {"status": "alive"}
 READY = {"status": "ready"}
@@ -95,7 +95,7 @@ def test_a_full_hash_pool_is_not_ready_and_refuses_ordinary_secrets_alone(
 
 
 def test_metrics_are_text_for_prometheus(open_api):
-    api = open_api(metrics="on")
+    api = open_api(DEEDS_METRICS="on")
 
     answer = api.get("/metrics")
 

@@ -17,8 +17,9 @@ import yaml
 
 from deeds.blueprints.endpoints import ENDPOINTS
 from deeds.blueprints.problems import PROBLEMS
-from deeds.domain.model import BODY_BYTES_MAX, Argon2Cost
-from deeds.settings import RateLimits, Settings, parse_rate_limits
+from deeds.domain.model import BODY_BYTES_MAX
+from deeds.settings import RateLimits, parse_rate_limits
+from tests.support.api import environ_of
 from tests.support.serving import (
     REPOSITORY,
     clean_environment,
@@ -124,7 +125,7 @@ def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
 
 @pytest.fixture
 def app(sqlite_url, open_app):
-    return open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on"))
+    return open_app(environ_of(sqlite_url, DEEDS_METRICS="on"))
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ One that serves answers 503 while such a database is in the place of its own.
 
 import pytest
 
-from tests.support.api import UNAVAILABLE, good, refusal
-from tests.support.commanding import stop_line
+from tests.support.api import UNAVAILABLE, good, refusal, stop_line
 from tests.support.ledger_view import CUT_OFF
 from tests.support.waiting import wait_until
 
@@ -86,7 +85,7 @@ def test_a_database_that_is_replaced_by_another_product_is_away_until_it_is_back
 ):
     """The thread that raises the checkpoint file outlives it too."""
     checkpoint = tmp_path / "checkpoint"
-    api = open_api(checkpoint_file=str(checkpoint))
+    api = open_api(DEEDS_CHECKPOINT_FILE=str(checkpoint))
     api.mint("+5.a")
     become(OTHER)
     other.execute(CUT_OFF)

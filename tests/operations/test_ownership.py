@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
-from tests.support.api import served
+from tests.support.api import environ_of, served
 from tests.support.commanding import error_of, output_of
 
 LEDGER = "deeds.sqlite3"
-SETTINGS = Settings(f"sqlite:///{LEDGER}")
+SETTINGS = {"DATABASE_URL": f"sqlite:///{LEDGER}"}
 
 IS_ROOT = os.geteuid() == 0
 US = os.geteuid(), os.getegid()
@@ -46,7 +44,7 @@ def directory(monkeypatch):
 def used(tmp_path_factory):
     """A directory with a ledger and a backup, after which it was used."""
     path = tmp_path_factory.mktemp("used")
-    settings = Settings(f"sqlite:///{path / LEDGER}", Argon2Cost(8, 1, 1))
+    settings = environ_of(f"sqlite:///{path / LEDGER}")
     with served(settings) as api:
         api.mint("+5.a")
         # Only root can read it.
@@ -78,7 +76,7 @@ def test_the_tests_run_as_root_where_ci_does():
 
 @pytest.mark.parametrize("new", ["", "new/instance"], ids=["beside", "in new ones"])
 def test_what_root_migrates_and_its_new_directories_are_the_owners(directory, new):
-    output_of(Settings(f"sqlite:///{directory / new / LEDGER}"), MIGRATE)
+    output_of(environ_of(f"sqlite:///{directory / new / LEDGER}"), MIGRATE)
 
     assert_the_owner_can_serve(directory, "", "-lock", "-next-lock")
     directories = [path for path in directory.rglob("*") if path.is_dir()]

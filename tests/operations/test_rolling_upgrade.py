@@ -124,7 +124,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
         wait_until(lambda: len(lines_of(service, event="cannot_start")) == 2)
         ready = service.get("/readyz").status_code
         load.wait_for_answers(ANSWERS_COUNT)
-        set_revision(ledger.engine, HEAD_REVISION)
+        set_revision(database_url, HEAD_REVISION)
         replace_workers(service, second, signal.SIGTERM)
         load.wait_for_answers(ANSWERS_COUNT)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deeds.domain.errors import StartError
 from deeds.domain.model import Argon2Cost
 from deeds.settings import RateLimits, Settings, read_settings
-from tests.support.commanding import stop_line
+from tests.support.api import stop_line
 from tests.support.serving import REPOSITORY
 from tests.support.sources import read_variables, run_gunicorn_conf
 

@@ -2,16 +2,18 @@
 
 import json
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import pytest
 from flask import Flask
 
-from app import create_app
-from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import Settings
+# The only names of the service that tests of its behaviour know.
+from app import StartError, create_app
+from deeds.settings import read_settings
+from tests.support.strong_secrets import make_strong_secret
 
 # What a swap or a completion is answered with, and two refusals.
 SUCCESS = {"success": True}
@@ -130,10 +132,15 @@ def _half(inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def environ_of(database_url: str, **variables: str) -> dict[str, str]:
+    """Return the environment of a service with Argon2 at its cheapest."""
+    return {"DATABASE_URL": database_url, "DEEDS_ARGON2": "m=8,t=1,p=1"} | variables
+
+
 @contextmanager
-def opened(settings: Settings) -> Iterator[Flask]:
-    """Open the service in this process until the block ends."""
-    app = create_app(settings)
+def opened(environ: Mapping[str, str]) -> Iterator[Flask]:
+    """Open the service with these variables in this process until the block ends."""
+    app = create_app(read_settings(environ))
     try:
         yield app
     finally:
@@ -141,9 +148,9 @@ def opened(settings: Settings) -> Iterator[Flask]:
 
 
 @contextmanager
-def served(settings: Settings) -> Iterator[Api]:
+def served(environ: Mapping[str, str]) -> Iterator[Api]:
     """The same, but yield a client of it."""
-    with opened(settings) as app:
+    with opened(environ) as app:
         yield Api.of_app(app)
 
 
@@ -157,6 +164,14 @@ def replayed(answer: httpx.Response) -> Any:
     """Return what a good answer says that was given before; fail on any other."""
     assert answer.headers.get("Idempotency-Replayed") == "true", answer.text
     return good(answer)
+
+
+def stop_line(start: Callable[..., Any], *arguments: Any, **variables: str) -> str:
+    """Return the one line with which a start is refused."""
+    with pytest.raises(StartError) as stopped:
+        start(*arguments, **variables)
+    assert "\n" not in stopped.value.reason
+    return str(stopped.value.reason)
 
 
 def refusal(answer: httpx.Response) -> tuple[int, str, int | None]:

@@ -9,10 +9,9 @@ import threading
 import warnings
 from pathlib import Path
 
-from sqlalchemy.engine.default import DefaultDialect
-
 from app import create_app
 from deeds.server.worker import WaitressWorker
+from tests.support.hooks import add_hook
 from tests.support.marker import MARK
 
 BREAKING = "tests.support.applications:create_breaking_app()"
@@ -120,21 +119,16 @@ def create_held_app():
 
 
 def create_app_at_commit(armed, happen):
-    """Return the service with its commits wrapped.
+    """Return the service, in which `happen` is called at the moment in the file."""
 
-    `happen` is called at the moment in the file.
-    """
-    commit = DefaultDialect.do_commit
+    def meet_at(moment):
+        def meet(*_):
+            if armed.exists() and armed.read_text() == moment:
+                armed.unlink()
+                happen()
 
-    def meet(moment):
-        if armed.exists() and armed.read_text() == moment:
-            armed.unlink()
-            happen()
+        return meet
 
-    def do_commit(dialect, connection):
-        meet(BEFORE_COMMIT)
-        commit(dialect, connection)
-        meet(AFTER_COMMIT)
-
-    DefaultDialect.do_commit = do_commit
+    for moment in (BEFORE_COMMIT, AFTER_COMMIT):
+        add_hook(moment, meet_at(moment))
     return create_app()

@@ -6,49 +6,39 @@ Commands run in this process, which is faster, or in one of their own.
 import subprocess
 import sys
 
-import pytest
 from click.testing import CliRunner
+from flask.cli import FlaskGroup
 
-from deeds.cli import deeds_commands
-from deeds.domain.errors import StartError
-from storage.engine import make_engine, parse_database_url
+from tests.support.api import create_app, read_settings
 from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
 DEEDS = ("-m", "flask", "--app", "app", "deeds")
 
 
-def invoke(settings, *arguments, said=""):
-    """Run `flask --app app deeds …` in this process.
+def invoke(environ, *arguments, said=""):
+    """Run `flask --app app deeds …` with these variables in this process.
 
     The operator then types what is `said`.
     """
-    words = [str(argument) for argument in arguments]
-    engine = make_engine(parse_database_url(settings.database_url))
-    return CliRunner().invoke(deeds_commands(engine, settings), words, input=said)
+    flask = FlaskGroup(create_app=lambda: create_app(read_settings(environ)))
+    words = ["deeds", *(str(argument) for argument in arguments)]
+    return CliRunner().invoke(flask, words, input=said)
 
 
-def output_of(settings, *arguments):
+def output_of(environ, *arguments):
     """Run a command that has to succeed, and return what it prints."""
-    ran = invoke(settings, *arguments)
+    ran = invoke(environ, *arguments)
     assert (ran.exit_code, ran.stderr) == (0, "")
     return ran.stdout
 
 
-def error_of(settings, *arguments):
+def error_of(environ, *arguments):
     """Run a command that has to fail, and return what it says of that."""
-    ran = invoke(settings, *arguments)
+    ran = invoke(environ, *arguments)
     assert ran.exit_code == 1
     assert isinstance(ran.exception, SystemExit)
     return ran.stderr
-
-
-def stop_line(start, *arguments, **settings):
-    """Return the one line with which a start is refused."""
-    with pytest.raises(StartError) as stopped:
-        start(*arguments, **settings)
-    assert "\n" not in stopped.value.reason
-    return stopped.value.reason
 
 
 def run_deeds(*arguments, cwd=REPOSITORY, **settings):

@@ -1,6 +1,67 @@
-"""Marks of tests on one kind of database alone."""
+"""Databases: marks of tests on one kind alone, URLs, and connections of the tests."""
 
+import sqlite3
+from contextlib import contextmanager
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import psycopg
 import pytest
 
 on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 on_postgresql = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
+# A service that writes may hold the lock.
+BUSY_TIMEOUT_S = 30
+
+
+class OwnConnection(psycopg.Connection):
+    """A connection of the tests themselves to PostgreSQL."""
+
+
+def is_sqlite(url):
+    return url.startswith("sqlite:")
+
+
+def sqlite_path(url):
+    return url.removeprefix("sqlite:///")
+
+
+@contextmanager
+def connected(url):
+    """Yield a connection in autocommit mode, which `hooks` do not see."""
+    if is_sqlite(url):
+        connection = sqlite3.connect(
+            sqlite_path(url),
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            factory=sqlite3.Connection,
+        )
+    else:
+        # Behind a pooler nothing is kept in a session.
+        connection = OwnConnection.connect(url, autocommit=True, prepare_threshold=None)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def changed_url(url, *, user=None, database=None, **options):
+    """Return the URL of PostgreSQL with another user, database, or options of libpq.
+
+    A host among the options takes the place of that in the URL.
+    """
+    parts = urlsplit(url)
+    old_user, _, place = parts.netloc.rpartition("@")
+    if "host" in options:
+        place = ""
+    query = dict(parse_qsl(parts.query)) | options
+    return parts._replace(
+        netloc=f"{old_user if user is None else user}@{place}",
+        path=parts.path if database is None else f"/{database}",
+        query=urlencode(query, quote_via=quote, safe="/,"),
+    ).geturl()
+
+
+def database_of(url):
+    """Return the name of the database that a URL of PostgreSQL names."""
+    return urlsplit(url).path.removeprefix("/")

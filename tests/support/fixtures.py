@@ -4,36 +4,23 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cache
 
-import psycopg
 import pytest
-from argon2.low_level import hash_secret_raw
-from sqlalchemy import text
 
-from deeds.domain.model import Argon2Cost
-from deeds.domain.raw_output import is_strong_secret
 from deeds.page.static_files import read_static_files
-from deeds.settings import Settings, parse_rate_limits
-from storage.engine import make_engine, parse_database_url
-from storage.schema import open_schema
-from tests.support.api import Api, opened
-from tests.support.ledger_view import ledger_view
+from tests.support import hooks  # noqa: F401 - before any connection is opened
+from tests.support.api import Api, environ_of, opened
+from tests.support.argon2_calls import count_hashes
+from tests.support.databases import connected, sqlite_path
+from tests.support.ledger_view import LedgerView
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
 from tests.support.stoppable_postgres import StoppablePostgres
-from tests.support.tables import metadata
+from tests.support.strong_secrets import is_strong_secret
 
 ONE_PROCESS = {"WEB_CONCURRENCY": "1"}
-
-
-class HashCosts(list[str]):
-    """The cost of each evaluation of Argon2, in the order in which they begin."""
-
-    # Called once, before the next evaluation, which goes on afterwards.
-    meanwhile = None
 
 
 def pytest_make_parametrize_id(val):
@@ -119,23 +106,18 @@ def emptied_postgres_url(reused_postgres_url):
     For tests that leave the tables themselves alone: to make a database and to drop it
     costs some hundred times what most tests cost.
     """
-    with ledger_view(reused_postgres_url) as view:
-        # Fails where somebody still holds a lock.
-        view.execute(
-            text("SET LOCAL lock_timeout = '10s'"),
-            *(table.delete() for table in reversed(metadata.sorted_tables)),
-        )
+    LedgerView(reused_postgres_url).replace({})
     return reused_postgres_url
 
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory):
     """An SQLite file with the service's tables and nothing in them."""
-    path = tmp_path_factory.mktemp("template") / "deeds.sqlite3"
-    engine = make_engine(parse_database_url(f"sqlite:///{path}"))
-    open_schema(engine)
-    engine.dispose()
-    return path
+    url = f"sqlite:///{tmp_path_factory.mktemp('template') / 'deeds.sqlite3'}"
+    with opened(environ_of(url)):
+        pass
+    LedgerView(url).replace({})
+    return sqlite_path(url)
 
 
 @pytest.fixture
@@ -148,7 +130,7 @@ def sqlite_url(sqlite_template, tmp_path):
 @pytest.fixture
 def other(database_url):
     """A connection of somebody else to a PostgreSQL database."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
+    with connected(database_url) as connection:
         yield connection
 
 
@@ -205,7 +187,7 @@ def shared_app(shared_url):
 
     To open one costs more than most of them do.
     """
-    with opened(Settings(shared_url, ordinary_cost=Argon2Cost(8, 1, 1))) as app:
+    with opened(environ_of(shared_url)) as app:
         yield app
 
 
@@ -223,48 +205,34 @@ def _pages_are_read_once():
 
 
 @pytest.fixture
-def open_engine():
-    """A function that opens an engine on the database at a URL."""
-    with ExitStack() as stack:
-
-        def open_one(url, **options):
-            engine = make_engine(parse_database_url(url), **options)
-            stack.callback(engine.dispose)
-            return engine
-
-        yield open_one
-
-
-@pytest.fixture
 def settings(database_url):
-    """Settings on that database, with Argon2 at its cheapest."""
-    return Settings(database_url=database_url, ordinary_cost=Argon2Cost(8, 1, 1))
+    """The environment of a service on that database, with Argon2 at its cheapest."""
+    return environ_of(database_url)
 
 
 @pytest.fixture
 def open_app():
-    """A function that opens the service with its settings.
+    """A function that opens the service with its environment.
 
     Several may share a database.
     """
     with ExitStack() as stack:
-        yield lambda settings: stack.enter_context(opened(settings))
+        yield lambda environ: stack.enter_context(opened(environ))
 
 
 @pytest.fixture
 def open_api(settings, open_app):
-    """A function that opens the service with changed settings, for a client of it."""
-    return lambda **changes: Api.of_app(open_app(replace(settings, **changes)))
+    """A function that opens the service with more variables, for a client of it."""
+    return lambda **variables: Api.of_app(open_app(settings | variables))
 
 
 @pytest.fixture
 def limited(sqlite_url, open_app):
     """A function that opens the service with these limits, for a client of it."""
 
-    def open_it(limits, **settings):
-        cost, limits = Argon2Cost(8, 1, 1), parse_rate_limits(limits)
-        app = open_app(Settings(sqlite_url, cost, rate_limits=limits, **settings))
-        return Api.of_app(app)
+    def open_it(limits, **variables):
+        environ = environ_of(sqlite_url, DEEDS_RATE_LIMITS=limits, **variables)
+        return Api.of_app(open_app(environ))
 
     return open_it
 
@@ -289,26 +257,16 @@ def api(app):
 
 @pytest.fixture
 def hash_costs(monkeypatch):
-    costs = HashCosts()
-
-    def counted(*args, **kwargs):
-        cost = kwargs["memory_cost"], kwargs["time_cost"], kwargs["parallelism"]
-        costs.append(str(Argon2Cost(*cost)))
-        if meanwhile := costs.meanwhile:
-            costs.meanwhile = None
-            meanwhile()
-        return hash_secret_raw(*args, **kwargs)
-
-    monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", counted)
-    return costs
+    """The cost of each evaluation of Argon2."""
+    return count_hashes(monkeypatch)
 
 
 @pytest.fixture
 def ledger(database_url):
     """A look into the database. After the test its books must balance."""
-    with ledger_view(database_url) as view:
-        yield view
-        view.assert_sound()
+    view = LedgerView(database_url)
+    yield view
+    view.assert_sound()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ See tests/contract/test_fuzzed_requests.py.
 import schemathesis
 from schemathesis.checks import CHECKS
 
-from deeds.domain.raw_output import make_strong_secret
+from tests.support.strong_secrets import make_strong_secret
 
 # What the schemas of the document cannot say: that depends on other values of the
 # request, or on what the ledger holds. A request of the right form may be refused for

@@ -1,13 +1,72 @@
-"""Looks into a ledger past the service, on a connection of its own."""
+"""Looks into a ledger past the service, by SQL of its own."""
 
+import re
 from contextlib import contextmanager
 
-from sqlalchemy import select
+from tests.support.databases import connected, is_sqlite
 
-from storage.audit import audit
-from storage.engine import make_engine, parse_database_url
-from storage.transactions import WRITES
-from tests.support.tables import metadata, offers, operations, outputs
+# When an offer expires, in seconds.
+EXPIRES_AT = "expires_at"
+
+# What holds after every request, good or bad: each of these finds what violates it.
+_INVARIANTS = {
+    "the live outputs of an item sum to its total": """
+        SELECT id, total FROM items
+        LEFT JOIN outputs ON item_id = id AND spent_by IS NULL
+        GROUP BY id, total HAVING coalesce(sum(amount), 0) <> total
+    """,
+    "an operation creates of each item what it spends, and a mint the total": """
+        SELECT operation_id, item_id FROM (
+            SELECT created_by AS operation_id, item_id, amount FROM outputs
+            UNION ALL
+            SELECT spent_by, item_id, -amount FROM outputs WHERE spent_by IS NOT NULL
+            UNION ALL
+            SELECT created_by, id, -total FROM items
+        ) AS moved
+        GROUP BY operation_id, item_id HAVING sum(amount) <> 0
+    """,
+    "an output is of operations that exist, and spent by the later one": """
+        SELECT item_id, digest FROM outputs
+        WHERE created_by NOT IN (SELECT id FROM operations)
+            OR spent_by NOT IN (SELECT id FROM operations) OR spent_by <= created_by
+    """,
+    "an operation has done what its kind says": """
+        SELECT id, kind FROM operations
+        WHERE (kind = 'mint') <> (id IN (SELECT created_by FROM items))
+            OR (kind = 'offer') <> (id IN (SELECT created_by FROM offers))
+            OR (kind = 'offer') = (id IN (SELECT created_by FROM outputs))
+    """,
+    "the operation that completed an offer has spent its inputs": """
+        SELECT offers.id FROM offers JOIN offer_inputs ON offer_id = offers.id
+        WHERE completed_by IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM outputs
+            WHERE item_id = offer_inputs.item_id AND digest = offer_inputs.digest
+                AND spent_by = completed_by
+        )
+    """,
+    "the operation that completed an offer has created its outputs": """
+        SELECT offers.id FROM offers JOIN offer_outputs ON offer_id = offers.id
+        WHERE completed_by IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM outputs
+            WHERE item_id = offer_outputs.item_id AND digest = offer_outputs.digest
+                AND amount = offer_outputs.amount AND created_by = completed_by
+        )
+    """,
+    "an offer was completed before it expired": f"""
+        SELECT offers.id FROM offers JOIN operations ON completed_by = operations.id
+        WHERE created_at_ms >= 1000 * {EXPIRES_AT}
+    """,  # noqa: S608
+}
+
+# The tables in the order in which they were created: each after those it refers to.
+_TABLES = {
+    True: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid",
+    False: """
+        SELECT relname FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+        ORDER BY oid
+    """,
+}
 
 # Ends the server's side of every other connection to a database of PostgreSQL.
 CUT_OFF = """
@@ -15,39 +74,44 @@ CUT_OFF = """
     WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
-
-@contextmanager
-def ledger_view(database_url):
-    """Look into the database, on no connection that outlives the block."""
-    engine = make_engine(parse_database_url(database_url))
-    try:
-        yield LedgerView(engine)
-    finally:
-        engine.dispose()
+_HALVES = """
+    SELECT kind,
+        (SELECT count(*) FROM outputs WHERE spent_by = operations.id)
+        + (SELECT count(*) FROM offers JOIN offer_inputs ON offer_id = offers.id
+            WHERE created_by = operations.id),
+        (SELECT count(*) FROM outputs WHERE created_by = operations.id)
+        + (SELECT count(*) FROM offers JOIN offer_outputs ON offer_id = offers.id
+            WHERE created_by = operations.id)
+    FROM operations ORDER BY id
+"""
 
 
 class LedgerView:
-    """Reads what requests left in the database."""
+    """Reads and changes what requests left in the database at a URL."""
 
-    def __init__(self, engine):
-        self.engine = engine
+    def __init__(self, url):
+        self.url = url
+        self.is_sqlite = is_sqlite(url)
+
+    def read(self, sql, *values):
+        """Return the rows that a statement finds; `?` stands for a value."""
+        with connected(self.url) as connection:
+            return self._run(connection, sql, values).fetchall()
+
+    def execute(self, sql, *values):
+        """Change the ledger by one statement."""
+        with connected(self.url) as connection:
+            self._run(connection, sql, values)
 
     def rows(self):
-        with self.engine.connect() as connection:
-            return {
-                table.name: [
-                    tuple(row)
-                    for row in connection.execute(select(table).order_by(*key))
-                ]
-                for table in metadata.sorted_tables
-                if (key := list(table.primary_key))
-            }
+        """Return all rows of each table, in the order of their keys, which come first.
 
-    def execute(self, *statements):
-        """Change the ledger by these statements, in one transaction."""
-        with self.engine.execution_options(**{WRITES: True}).begin() as connection:
-            for statement in statements:
-                connection.execute(statement)
+        But for the tables that say which version of the service made them.
+        """
+        return {
+            table: sorted(self.read(f"SELECT * FROM {table}"))  # noqa: S608
+            for table in self._tables()
+        }
 
     @contextmanager
     def unchanged(self):
@@ -61,52 +125,70 @@ class LedgerView:
 
         As an older copy of the ledger does, or the right one afterwards.
         """
-        tables = metadata.sorted_tables
-        kept = [table for table in tables if rows[table.name]]
-        self.execute(
-            *(table.delete() for table in reversed(tables)),
-            *(table.insert().values(rows[table.name]) for table in kept),
-        )
-        if self.engine.dialect.name == "postgresql":
-            with self.engine.connect() as connection:
-                connection.exec_driver_sql(CUT_OFF)
+        self.replace(rows)
+        if not self.is_sqlite:
+            self.execute(CUT_OFF)
+
+    def replace(self, rows):
+        """Put rows, as `rows` returns them, in place of all that there are."""
+        tables = self._tables()
+        with connected(self.url) as connection:
+            connection.execute("BEGIN")
+            if not self.is_sqlite:
+                # Fails where somebody still holds a lock.
+                connection.execute("SET LOCAL lock_timeout = '10s'")
+            for table in reversed(tables):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608
+            for table in tables:
+                for row in rows.get(table, ()):
+                    places = ", ".join("?" * len(row))
+                    insert = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608
+                    self._run(connection, insert, row)
+            connection.execute("COMMIT")
 
     def live(self, item_id):
         """Return the amounts of the item's unspent outputs, in ascending order."""
-        return self._amounts(item_id, outputs.c.spent_by.is_(None))
+        return self._amounts(item_id, "spent_by IS NULL")
 
     def spent(self, item_id):
         """Return the amounts of the item's spent outputs, in ascending order."""
-        return self._amounts(item_id, outputs.c.spent_by.is_not(None))
+        return self._amounts(item_id, "spent_by IS NOT NULL")
 
     def operations(self):
         """Return kind, number of inputs and number of outputs of each operation, oldest
-        first.
+        first; of the making of an offer those of its half.
         """
-        columns = (
-            operations.c.kind,
-            operations.c.inputs_count,
-            operations.c.outputs_count,
-        )
-        with self.engine.connect() as connection:
-            found = connection.execute(select(*columns).order_by(operations.c.id))
-            return [(row.kind, row.inputs_count, row.outputs_count) for row in found]
+        return self.read(_HALVES)
 
     def expire_offers(self):
         """Let every offer that is not completed have expired."""
-        expired = offers.update().values(expires_at=1)
-        self.execute(expired.where(offers.c.completed_by.is_(None)))
+        expired = f"UPDATE offers SET {EXPIRES_AT} = 1"  # noqa: S608
+        self.execute(f"{expired} WHERE completed_by IS NULL")
 
     def assert_sound(self):
-        """Assert what holds after every request, good or bad.
+        """Assert what holds after every request, good or bad."""
+        assert {each: self.read(sql) for each, sql in _INVARIANTS.items()} == {
+            each: [] for each in _INVARIANTS
+        }
+        if self.is_sqlite:
+            assert self.read("PRAGMA integrity_check") == [("ok",)]
+            assert self.read("PRAGMA foreign_key_check") == []
 
-        All that an audit looks for.
-        """
-        assert audit(self.engine).findings == {}
+    def _run(self, connection, sql, values):
+        if not self.is_sqlite:
+            sql = sql.replace("?", "%s")
+        return connection.execute(sql, values) if values else connection.execute(sql)
+
+    def _tables(self):
+        names = [name for [name] in self.read(_TABLES[self.is_sqlite])]
+        return [name for name in names if not re.search("^sqlite_|_version$", name)]
 
     def _amounts(self, item_id, state):
-        statement = select(outputs.c.amount).where(outputs.c.item_id == item_id, state)
-        with self.engine.connect() as connection:
-            return list(
-                connection.execute(statement.order_by(outputs.c.amount)).scalars()
+        return [
+            amount
+            for [amount] in self.read(
+                "SELECT amount FROM outputs"  # noqa: S608
+                f" WHERE item_id = ? AND {state} ORDER BY amount",
+                item_id,
             )
+        ]

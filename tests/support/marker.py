@@ -2,7 +2,7 @@
 
 import base64
 
-from deeds.domain.raw_output import make_strong_secret
+from tests.support.strong_secrets import make_strong_secret
 
 # Two secrets of 32 letters: nobody's words, and nothing that a checksum makes strong.
 MARK = "Zmark7QxVw3KpLr9TnYb5HcDf2GsJ8Mu"

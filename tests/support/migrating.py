@@ -2,13 +2,7 @@
 
 import re
 import shutil
-from pathlib import Path
 
-from alembic.script import ScriptDirectory
-from sqlalchemy import text
-
-import storage
-from storage.schema import HEAD_REVISION
 from tests.support.commanding import run_deeds
 from tests.support.ledger_view import LedgerView
 from tests.support.serving import REPOSITORY
@@ -34,14 +28,16 @@ def upgrade() -> None:
 
 def revisions():
     """Return every revision, oldest first."""
-    script = ScriptDirectory(str(Path(storage.__file__).parent / "migrations"))
-    return [each.revision for each in script.walk_revisions()][::-1]
+    versions = REPOSITORY / "storage" / "migrations" / "versions"
+    return sorted(path.stem[:4] for path in versions.glob("[0-9]*.py"))
 
 
-def set_revision(engine, revision):
+HEAD_REVISION = revisions()[-1]
+
+
+def set_revision(url, revision):
     """Make a database say that it is at a revision."""
-    update = text("UPDATE alembic_version SET version_num = :it")
-    LedgerView(engine).execute(update.bindparams(it=revision))
+    LedgerView(url).execute("UPDATE alembic_version SET version_num = ?", revision)
 
 
 def newer_revision(*, permits_old):

@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from deeds.page.static_files import READER
-
 _NEEDS = "needs "
 
 POSTGRES = "useradd for PostgreSQL, which never runs as root (package passwd or shadow)"
 # The tools that a client in TypeScript is made with, and their need.
 NODE_MODULES = Path(__file__).parents[1] / "page/js/node_modules"
+# What reads QR codes, where the service looks for it.
+READER = Path(__file__).parents[2] / "deeds/page/node_modules/qr"
 TYPESCRIPT = "npm: make types fetches what makes a client in TypeScript"
 # Whom PostgreSQL's processes run as where the tests run as root. The wheel adds it.
 POSTGRES_USER = "pgserver"

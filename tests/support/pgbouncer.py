@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from sqlalchemy import make_url
+from psycopg.conninfo import conninfo_to_dict
 
+from tests.support.databases import changed_url, connected
 from tests.support.needs import POSTGRES_USER
 from tests.support.waiting import wait_until
 
@@ -34,14 +35,15 @@ def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]
 
     It opens so many sessions for each database: 20 is its own default.
     """
-    url = make_url(admin_url)
+    server = conninfo_to_dict(admin_url)
+    password = server.get("password")
     # Short: the path of a unix socket has at most 103 characters.
     directory = tempfile.mkdtemp(prefix="deeds-pgbouncer-")
     configuration = _CONFIGURATION.format(
-        host=url.host or url.query["host"],
-        port=url.port or 5432,
-        user=url.username,
-        password=f"password={url.password}" if url.password else "",
+        host=server["host"],
+        port=server.get("port", 5432),
+        user=server["user"],
+        password=f"password={password}" if password else "",
         directory=directory,
         sessions=sessions_count,
     )
@@ -63,15 +65,13 @@ def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]
 
 def behind(url: str, directory: str) -> str:
     """Return the URL of the same database through the pooler of this socket."""
-    socket = {"host": directory, "port": "6432"}
-    pooled = make_url(url).set(host=None, port=None).update_query_dict(socket)
-    return pooled.render_as_string(hide_password=False)
+    return changed_url(url, host=directory, port="6432")
 
 
 def transactions_count(directory: str) -> int:
     """Return how many transactions it has passed on."""
     console = behind("postgresql://any@/pgbouncer", directory)
-    with psycopg.connect(console, autocommit=True) as own:
+    with connected(console) as own:
         cursor = own.execute("SHOW STATS_TOTALS")
         names = [column.name for column in cursor.description or ()]
         return sum(row[names.index("xact_count")] for row in cursor)

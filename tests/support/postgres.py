@@ -15,13 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
-from sqlalchemy import make_url
 
-from storage.engine import make_engine, parse_database_url
-from storage.schema import migrate
+from tests.support.commanding import output_of
+from tests.support.databases import changed_url, connected, database_of
 from tests.support.needs import POSTGRES, POSTGRES_USER, require
 
 
@@ -29,28 +27,25 @@ class PostgresCluster:
     """A PostgreSQL server, and the databases made on it."""
 
     def __init__(self, admin_url: str) -> None:
-        self._admin_url = make_url(admin_url).set(drivername="postgresql")
-        self.admin_url = self._admin_url.render_as_string(hide_password=False)
+        self.admin_url = admin_url
         self._migrated_url: str | None = None
 
     def create_database(self, template: str = "template0") -> str:
         """Make a database and return its URL, as psycopg takes it."""
         name = f"deeds_test_{secrets.token_hex(6)}"
         self._execute("CREATE DATABASE {} TEMPLATE {}", name, template)
-        return self._admin_url.set(database=name).render_as_string(hide_password=False)
+        return changed_url(self.admin_url, database=name)
 
     def create_migrated_database(self) -> str:
         """Make a database that has the service's tables and return its URL."""
         if self._migrated_url is None:
             self._migrated_url = self.create_database()
-            engine = make_engine(parse_database_url(self._migrated_url))
-            migrate(engine)
-            engine.dispose()
-        return self.create_database(_name_of(self._migrated_url))
+            output_of({"DATABASE_URL": self._migrated_url}, "migrate")
+        return self.create_database(database_of(self._migrated_url))
 
     def drop_database(self, url: str) -> None:
         """Drop a database and close its connections."""
-        self._execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", _name_of(url))
+        self._execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", database_of(url))
 
     def drop_template(self) -> None:
         """Drop the template of the migrated databases, if one was needed."""
@@ -58,12 +53,8 @@ class PostgresCluster:
             self.drop_database(self._migrated_url)
 
     def _execute(self, statement: str, *names: str) -> None:
-        with psycopg.connect(self.admin_url, autocommit=True) as connection:
+        with connected(self.admin_url) as connection:
             connection.execute(SQL(statement).format(*map(Identifier, names)))
-
-
-def _name_of(url: str) -> str:
-    return make_url(url).database or ""
 
 
 @contextmanager
@@ -106,7 +97,7 @@ def load_library(base: Path) -> Any:
 def running_cluster() -> Iterator[PostgresCluster]:
     with running_server() as server:
         cluster = PostgresCluster(server.get_uri())
-        with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
+        with connected(cluster.admin_url) as connection:
             # A second by default, which tests would wait for.
             connection.execute("ALTER SYSTEM SET deadlock_timeout = '100ms'")
             connection.execute("SELECT pg_reload_conf()")

@@ -2,9 +2,8 @@
 
 import json
 
-from deeds.page.static_files import READER
 from tests.support.commanding import printed_by
-from tests.support.needs import require
+from tests.support.needs import READER, require
 
 # A picture is an array of grey pixels.
 SCRIPT = f"""

@@ -3,8 +3,8 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.api import good
+from tests.support.strong_secrets import make_strong_secret
 
 WAIT_SECONDS_MAX = 60
 

@@ -5,11 +5,11 @@ import re
 import shlex
 import sys
 
-from deeds.domain.raw_output import is_strong_secret
 from tests.support.commanding import run_program
 from tests.support.needs import require
 from tests.support.serving import clean_environment
 from tests.support.sources import read_text
+from tests.support.strong_secrets import is_strong_secret
 
 # docs/clients.md goes on where the README's walk ends.
 WALK = ("README.md", "docs/clients.md")
@@ -19,7 +19,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # What the first block defines does the same, in ten times the time: it loads the whole
 # service.
 SECRET = f"""secret() {{ {shlex.quote(sys.executable)} -c '
-from deeds.domain.raw_output import make_strong_secret
+from tests.support.strong_secrets import make_strong_secret
 print(make_strong_secret())'; }}"""
 
 # Ids, times and, among all texts of their form, strong secrets.

@@ -4,10 +4,11 @@ import configparser
 import os
 import re
 import runpy
+from typing import NamedTuple
 
 import pytest
 
-from deeds.settings import read_settings
+from tests.support.api import read_settings
 from tests.support.serving import REPOSITORY
 
 
@@ -36,9 +37,27 @@ def run_gunicorn_conf(environment):
 
 def module_paths():
     """Return the paths of all modules of the packages, without their `__init__.py`."""
-    packages = ("deeds", "schemas", "storage")
+    packages = ("deeds", "schemas", "storage", "parts")
     found = _found(f"{package}/**/*.py" for package in packages)
     return [path for path in found if not path.endswith("__init__.py")]
+
+
+class Problem(NamedTuple):
+    """What docs/problems.md says of a problem."""
+
+    status: int
+    is_final: bool
+    title: str
+    meaning: str
+
+
+def read_problems():
+    """Return what is documented of each problem, by its code."""
+    rows = table_rows(section("docs/problems.md", "Codes"))
+    return {
+        code.strip("`"): Problem(int(status), is_final == "yes", title, meaning)
+        for code, status, is_final, title, meaning in rows
+    }
 
 
 def documents():

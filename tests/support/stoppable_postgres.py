@@ -7,9 +7,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-import psycopg
-from sqlalchemy import make_url
+from psycopg.conninfo import conninfo_to_dict
 
+from tests.support.databases import changed_url, connected
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
@@ -54,12 +54,12 @@ class StoppablePostgres:
     def set(self, name, value):
         """Change a setting of the server, for all sessions at once."""
         uri = self._server.get_uri()
-        with psycopg.connect(uri, autocommit=True) as connection:
+        with connected(uri) as connection:
             connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
             connection.execute("SELECT pg_reload_conf()")
 
         def is_set():
-            with psycopg.connect(uri) as new:
+            with connected(uri) as new:
                 return new.execute(f"SHOW {name}").fetchone() == (value,)
 
         # Once a new session has it, the others have been told.
@@ -76,15 +76,13 @@ class ReplicatedPostgres:
         """Take the running server of the library; the standby is copied from it."""
         self._server = server
         self.primary = StoppablePostgres(server)
-        primary_url = make_url(self.primary.cluster.create_migrated_database())
+        self.primary_url = self.primary.cluster.create_migrated_database()
         self._standby_directory = Path(server.pgdata).parent / "standby"
-        self.primary_url = primary_url.render_as_string(hide_password=False)
-        standby_url = primary_url.set(query={"host": str(self._standby_directory)})
-        self.standby_url = standby_url.render_as_string(hide_password=False)
+        standby = str(self._standby_directory)
+        self.standby_url = changed_url(self.primary_url, host=standby)
         # As libpq takes several hosts: the first that answers.
-        hosts = f"{primary_url.query['host']},{self._standby_directory}"
-        url = primary_url.set(query={"host": hosts})
-        self.url = url.render_as_string(hide_password=False)
+        hosts = f"{conninfo_to_dict(self.primary_url)['host']},{standby}"
+        self.url = changed_url(self.primary_url, host=hosts)
 
     def start_standby(self, *, is_synchronous=False):
         """Copy the primary and wait until the copy follows it."""
@@ -137,7 +135,7 @@ class ReplicatedPostgres:
         )
 
     def _ask_primary(self, question):
-        with psycopg.connect(self.primary_url, autocommit=True) as connection:
+        with connected(self.primary_url) as connection:
             cursor = connection.execute(question)
             return cursor.fetchone() if cursor.description else None
 

@@ -5,15 +5,11 @@ from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
-from argon2.exceptions import HashingError
-from sqlalchemy.exc import OperationalError
-
-from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import parse_rate_limits
 from tests.support.api import Api
-from tests.support.hooks import hooked
-from tests.support.ledger_view import ledger_view
-from tests.support.tables import operations
+from tests.support.argon2_calls import refuse_memory
+from tests.support.hooks import break_off, hooked
+from tests.support.ledger_view import LedgerView
+from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
 
 STRONG = make_strong_secret()
@@ -47,8 +43,7 @@ def post(path, text, ground, headers=None):
 
 def complete_too_late(ground):
     offer_id = ground.api.offer_id([], f"+5.{ground.item_id}.{STRONG}")
-    with ledger_view(ground.database_url) as ledger:
-        ledger.expire_offers()
+    LedgerView(ground.database_url).expire_offers()
     return ground.api.complete(offer_id, f"+5.{ground.item_id}.a", [])
 
 
@@ -58,15 +53,13 @@ def reuse_a_key(ground):
 
 
 def hash_without_memory(ground):
-    fail = Mock(side_effect=HashingError("Memory allocation error"))
-    ground.monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", fail)
+    refuse_memory(ground.monkeypatch)
     return post("/v1/mint", MINT, ground)
 
 
 def no_database():
     """Return a context in which the database is away."""
-    error = OperationalError("SELECT", {}, Exception("server closed the connection"))
-    return hooked("before_cursor_execute", Mock(side_effect=error))
+    return hooked("before statement", break_off)
 
 
 def lose_the_database(ground):
@@ -75,11 +68,7 @@ def lose_the_database(ground):
 
 
 def lose_the_database_while_committing(ground):
-    def break_off(connection):
-        connection.connection.driver_connection.execute("COMMIT")
-        raise OperationalError("COMMIT", {}, Exception("server closed the connection"))
-
-    with hooked("commit", break_off):
+    with hooked("after commit", break_off):
         return post("/v1/mint", MINT, ground)
 
 
@@ -90,35 +79,32 @@ def wait_for_verdict(api):
 
 
 def lose_the_last_operation(ground):
-    ground.monkeypatch.setattr("storage.last_operations._LOOK_EVERY_S", 0.01)
-    ground.monkeypatch.setattr("storage.last_operations._DOUBT_SECONDS", 0.0)
     api = ground.open_api()
     api.mint("+1.a")
-    with ledger_view(ground.database_url) as ledger:
-        # As where another operation got its id, after an older copy was put there.
-        later_ms = operations.c.created_at_ms + 1
-        ledger.execute(operations.update().values(created_at_ms=later_ms))
+    # As where another operation got its id, after an older copy was put there.
+    later = "UPDATE operations SET created_at_ms = created_at_ms + 1"
+    LedgerView(ground.database_url).execute(later)
     api.send_mint("+1.a")
     wait_for_verdict(api)
     return api.send_mint("+1.a")
 
 
 def lack_a_pepper(ground):
-    peppered = ground.open_api(pepper=b"0123456789abcdef0123456789abcdef")
+    peppered = ground.open_api(DEEDS_PEPPER="0123456789abcdef" * 2)
     item_id = peppered.mint("+5.a")
     return ground.api.send_check(f"+5.{item_id}.a")
 
 
 def exceed(limits, ground):
-    api = ground.open_api(rate_limits=parse_rate_limits(limits))
+    api = ground.open_api(DEEDS_RATE_LIMITS=limits)
     api.send_check(GUESS)
     return api.send_check(GUESS)
 
 
 def meet_a_defect(ground):
     fail = Mock(side_effect=ZeroDivisionError("<b>secret</b>"))
-    ground.monkeypatch.setattr("storage.repository.Repository.read_item", fail)
-    return ground.api.get(f"/v1/item/{ground.item_id}")
+    with hooked("before statement", fail):
+        return ground.api.get(f"/v1/item/{ground.item_id}")
 
 
 def refuse_as(code, ground):
