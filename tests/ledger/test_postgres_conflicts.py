@@ -13,7 +13,7 @@ from storage.driver import CONFLICT
 from storage.transactions import TRIES_MAX
 from tests.support.api import SUCCESS, UNAVAILABLE, good, refusal, replayed
 from tests.support.databases import on_postgresql
-from tests.support.leftovers import AtWrite, hooked
+from tests.support.hooks import AtWrite, hooked
 from tests.support.racing import said
 from tests.support.waiting import wait_until
 from tests.support.watched import retries
@@ -63,7 +63,7 @@ def meanwhile(other, thread):
             wait_until(lambda: request.done() or other.execute(WAITING).fetchone())
             sent.extend([request, not request.done()])
 
-        with hooked("before_cursor_execute", AtWrite(number, wait)):
+        with hooked("before statement", AtWrite(number, wait)):
             yield sent
 
     return sending

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.api import SUCCESS, refusal, replayed
-from tests.support.leftovers import logged_statements
+from tests.support.hooks import logged_statements
 from tests.support.strong_secrets import make_strong_secret
 
 ORDINARY, STRONG = "m=16,t=1,p=1", "m=8,t=1,p=1"
@@ -53,10 +53,10 @@ def test_outputs_are_found_by_item_and_digest_and_never_by_a_scan(
             connection.exec_driver_sql("SET enable_seqscan = off")
         for statement in found:
             # The first of several rows.
-            values = statement.parameters
+            values = statement.values
             values = values[0] if isinstance(values, list) else values
             plan = connection.exec_driver_sql(
-                f"{EXPLAIN[kind]} {statement.text}", values
+                f"{EXPLAIN[kind]} {statement.sql}", values
             )
             lines = [row[-1] for row in plan]
             assert [each for each in lines if re.search(SCANS[kind], each)] == []
