@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.api import SUCCESS, Api, fresh, good
-from tests.support.ledger_view import ledger_view
+from tests.support.ledger_view import LedgerView
 from tests.support.racing import at_once, mint_strong
 from tests.support.serving import running_service, start_gunicorn
 from tests.support.waiting import wait_until
@@ -60,8 +60,7 @@ def test_preloaded_workers_lose_nothing_and_confuse_nothing(ledger_url, tmp_path
         name = f"deeds_operations_total{{kind={kind},outcome=done}}"
         assert counted[name] == OPERATIONS_COUNT / 2
     assert int(checkpoint.read_text().split()[1]) == OPERATIONS_COUNT
-    with ledger_view(ledger_url) as ledger:
-        ledger.assert_sound()
+    LedgerView(ledger_url).assert_sound()
     with (
         running_service(tmp_path, **settings) as again,
         closing(Api.of_url(again.url)) as api,
