@@ -2,7 +2,7 @@
 # what it copies, so that no .dockerignore has to keep out .env and instance/.
 FROM node:22-bookworm-slim AS page
 WORKDIR /page
-COPY deeds/page/package.json deeds/page/package-lock.json ./
+COPY parts/pages/package.json parts/pages/package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 
 FROM python:3.11-slim-bookworm
@@ -14,10 +14,11 @@ RUN useradd --system --uid 10001 --no-create-home deeds \
     && install --directory --owner deeds --group deeds --mode 700 /var/lib/deeds
 COPY app.py gunicorn.conf.py ./
 COPY deeds deeds
-# By its lock file, whatever a machine where `make run` was used has there.
-COPY --from=page /page/node_modules deeds/page/node_modules
 COPY schemas schemas
 COPY storage storage
+COPY parts parts
+# By its lock file, whatever a machine where `make run` was used has there.
+COPY --from=page /page/node_modules parts/pages/node_modules
 
 # The ledger, if it is SQLite, with its checkpoint file beside it; for PostgreSQL that file alone.
 ENV DATABASE_URL=sqlite:////var/lib/deeds/deeds.sqlite3 HOST=0.0.0.0 PORT=8000 PYTHONUNBUFFERED=1

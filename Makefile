@@ -9,9 +9,9 @@ NATIVE_TRIED := $(VENV)/native.stamp
 # In an order in which each finds the lock files that bound it.
 LOCKED := requirements requirements/client requirements/dev requirements/native
 PAGE_TESTS := tests/page/js
-PRETTIER := --print-width 88 "deeds/**/*.js" "$(PAGE_TESTS)/**/*.js"
-TRANSLATIONS := deeds/page/translations
-READER_READY := deeds/page/node_modules/.package-lock.json
+PRETTIER := --print-width 88 "parts/**/*.js" "$(PAGE_TESTS)/**/*.js"
+TRANSLATIONS := parts/pages/translations
+READER_READY := parts/pages/node_modules/.package-lock.json
 NODE_READY := $(PAGE_TESTS)/node_modules/.package-lock.json
 # Where nothing may keep compiled modules, as in many containers, each process compiles all of them.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
@@ -71,14 +71,14 @@ format: $(DEV_READY) ## format the code
 lint: $(DEV_READY) ## look for faults in the code, and for misspelt words
 	@$(BIN)/ruff check .
 	@$(BIN)/codespell
-	@$(call with_node,eslint --config $(PAGE_TESTS)/eslint.config.js deeds $(PAGE_TESTS))
+	@$(call with_node,eslint --config $(PAGE_TESTS)/eslint.config.js parts $(PAGE_TESTS))
 types: $(DEV_READY) ## check the types
 	@$(BIN)/mypy
 	@$(call with_node,tsc --project $(PAGE_TESTS))
 # A new language: make texts ARGS="--init-missing --locale fr"
 texts: $(DEV_READY) ## write the texts of pages and scripts into the catalogues of all languages
-	@$(call collect_texts,messages,deeds/page/*.py deeds/page/templates)
-	@$(call collect_texts,javascript,deeds/page/static/js)
+	@$(call collect_texts,messages,parts/pages/*.py parts/pages/templates)
+	@$(call collect_texts,javascript,parts/pages/static/js)
 imports: $(DEV_READY) ## check that imports run one way
 	@PYTHONPATH=client $(BIN)/lint-imports
 
@@ -103,7 +103,7 @@ audit-deps: $(DEV_READY) ## look all locked releases up in PyPI's list of known 
 		{ echo "audit-deps: a release has a known fault, or PyPI could not tell (see above)" >&2; exit 1; }
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
-	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules deeds/page/node_modules mutants .*_cache .hypothesis
+	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules parts/pages/node_modules mutants .*_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp of an environment is written last, so an installation that was interrupted is taken up again.
@@ -126,9 +126,9 @@ $(NATIVE_TRIED): $(RUN_READY) requirements/native.txt
 	@touch $@
 
 # What reads QR codes for door mode. Where it cannot be fetched, each run tries again.
-$(READER_READY): deeds/page/package-lock.json
+$(READER_READY): parts/pages/package-lock.json
 	@! command -v npm >/dev/null || echo "Fetching what reads QR codes for door mode, from npm"
-	@$(NPM_CI) --prefix deeds/page --fetch-retries=1 --fetch-retry-mintimeout=1000 2>/dev/null && touch $@ || \
+	@$(NPM_CI) --prefix parts/pages --fetch-retries=1 --fetch-retry-mintimeout=1000 2>/dev/null && touch $@ || \
 		echo "Door mode needs a browser that reads QR codes itself: npm could not fetch a reader"
 $(NODE_READY): $(PAGE_TESTS)/package-lock.json
 	@echo "Fetching what checks the page's JavaScript, from npm"

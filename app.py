@@ -2,51 +2,63 @@
 
 import logging
 import os
-from collections.abc import Callable
+import secrets
+import time
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
+import click
 from flask import Flask
-from sqlalchemy import Engine
+from flask.cli import FlaskGroup
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from deeds.blueprints.error_answers import register_problems
+from deeds import errors
+from deeds.blueprints import v1
+from deeds.blueprints.answers import register_answers
+from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.limits import ClientLimits
-from deeds.blueprints.monitoring import monitoring_blueprint
-from deeds.blueprints.openapi import openapi_blueprint
-from deeds.blueprints.problems import PROBLEMS
-from deeds.blueprints.request_log import register_request_log
-from deeds.blueprints.responses import set_headers
-from deeds.blueprints.v1 import v1_blueprint
-from deeds.cli import deeds_commands, is_loaded_for_commands
-from deeds.domain.errors import RetryLaterError, StartError
-from deeds.domain.hashing import Hasher, HashPool
-from deeds.domain.model import ARRAY_LENGTH_MAX, HashPolicy
-from deeds.domain.offers import OfferService
-from deeds.domain.outputs import OutputFinder
-from deeds.domain.policies import open_policies
-from deeds.domain.service import DeedService
-from deeds.page.pages import not_found_page, pages_blueprint
-from deeds.page.static_files import read_static_files
-from deeds.server.cpus import THREADS_COUNT, default_processes_count, usable_cpus_count
-from deeds.server.log import configure_log
-from deeds.server.metrics import Metrics
-from deeds.server.streams import keep_exit_code
-from deeds.settings import Settings, read_settings
-from storage.checkpoint import checkpoint_file_of
-from storage.engine import make_engine, parse_database_url
-from storage.repository import Repository
-from storage.schema import open_schema
-from storage.sqlite_file import check_file
-from storage.transactions import TRIES_MAX, OnRetry
+from deeds.blueprints.log import configure_log, register_log
+from deeds.cpus import THREADS_COUNT, default_processes_count, usable_cpus_count
+from deeds.errors import RetryLaterError, StartError
+from deeds.hashing import STRONG_COST, Hasher, HashPool, argon2id
+from deeds.model import AMOUNT_MAX, SECRET_LENGTH_MAX
+from deeds.part import Core, Ledger, Part, Retries
+from deeds.service import DeedService
+from deeds.settings import FAILURES, Settings, read_settings
+from deeds.streams import keep_exit_code
+from storage.repository import Database, Repository
+from storage.schema import (
+    CORE,
+    READ_VERSIONS,
+    check_still_served,
+    check_versions,
+    migrate,
+)
+from storage.sqlite import SqliteDatabase, sqlite_path
+
+# The core knows none of these, and each line may go.
+PARTS = (
+    "offers",
+    "metrics",
+    "openapi",
+    "pages",
+    "rollback",
+    "operator",
+)
+
+# Requests of a process that may wait for slow hashes at once: a quarter of its threads
+# is always there for strong secrets and reads.
+HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
 
 _log = logging.getLogger("deeds")
 
-# Requests of a process that may wait for slow hashes at once: a quarter of its threads
-# is always there for strong secrets and reads. Evaluations of one client: those of a
-# quarter of the requests.
-HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
-HASH_TASKS_MAX = HASH_REQUESTS_MAX // 4 * ARRAY_LENGTH_MAX
+
+def now_ms() -> int:
+    """Return the time in milliseconds since 1970-01-01 UTC."""
+    return time.time_ns() // 1_000_000
 
 
 class Service(Flask):
@@ -57,8 +69,31 @@ class Service(Flask):
         return func
 
 
-def create_app(settings: Settings | None = None) -> Flask:
+class Commands(click.Group):
+    """Commands that end with one line where the ledger cannot be used."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; exit with code 1 where the ledger cannot be used."""
+        try:
+            return super().invoke(ctx)
+        except StartError as stop:
+            raise SystemExit(str(stop)) from None
+        except RetryLaterError as error:
+            raise SystemExit(f"deeds: the ledger cannot be read: {error}") from None
+
+
+def create_app(
+    settings: Settings | None = None,
+    parts: Collection[str] | None = None,
+    *,
+    clock: Callable[[], int] = now_ms,
+    token_bytes: Callable[[int], bytes] = secrets.token_bytes,
+) -> Flask:
     """Return the service, with its database created or upgraded.
+
+    `parts` are names of PARTS, by default all; without any it is the core alone.
+    `clock` returns milliseconds since 1970-01-01 UTC, `token_bytes` so many random
+    bytes.
 
     Raises StartError. Without settings they are those of the environment, and what
     cannot start ends the process with one line and exit code 1: gunicorn and Flask call
@@ -66,121 +101,227 @@ def create_app(settings: Settings | None = None) -> Flask:
     process that outlives its app ends the app's threads and connections with
     `app.extensions["deeds"].close()`.
     """
+    build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
     if settings is not None:
-        return _create_app(settings)
+        return build.app(settings)
     keep_exit_code()
     try:
-        return _create_app(read_settings(os.environ))
+        return build.app(read_settings(os.environ))
     except StartError as stop:
         raise SystemExit(str(stop)) from None
 
 
-def _create_app(settings: Settings) -> Flask:
-    engine = make_engine(parse_database_url(settings.database_url))
-    app = Service("deeds", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
-    # A doubled slash is a path of its own: no redirect, whose body would be HTML.
-    app.url_map.merge_slashes = False
-    if proxies := settings.trusted_proxies:
-        # The scheme is for the links of pages. A proxy replaces what it is told of it:
-        # one entry.
-        proxied = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)
-        app.wsgi_app = proxied  # type: ignore[method-assign]
-    app.cli.add_command(deeds_commands(engine, settings))
-    with ExitStack() as closing:
-        closing.callback(engine.dispose)
-        if not is_loaded_for_commands():
-            open_schema(engine)
-            _register(app, settings, engine, closing)
-            engine.dispose()
-        app.extensions["deeds"] = closing.pop_all()
-    return app
-
-
 def prepare() -> None:
-    """Check settings and database once before workers start.
-
-    Raises StartError as `create_app`.
-    """
+    """Check settings and database once before workers start; raise StartError."""
+    build = _Build(_load(PARTS), now_ms, secrets.token_bytes)
     settings = read_settings(os.environ)
-    ClientLimits(
-        settings.rate_limits, settings.rate_limits_storage
-    )  # Its Redis may be wrong.
-    engine = make_engine(parse_database_url(settings.database_url))
+    build.limits(settings)
     with ExitStack() as closing:
-        closing.callback(engine.dispose)
-        open_schema(engine)
-        check_file(engine)
-        _open_ledger(settings, engine, closing)
-    if checkpoint_file_of(engine, settings.checkpoint_file) is None:
-        _log.warning(
-            "DEEDS_CHECKPOINT_FILE is not set: a start does not detect that the ledger"
-            " was replaced by an older copy",
-            extra={"event": "checkpoint_off"},
+        build.repository(settings, closing, thorough=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """Builds the application of some parts."""
+
+    parts: Collection[Part]
+    clock: Callable[[], int]
+    token_bytes: Callable[[int], bytes]
+    retries: Retries = field(default_factory=Retries)
+
+    def app(self, settings: Settings) -> Flask:
+        app = Service("deeds", static_folder=None)
+        app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
+        # A doubled slash is a path of its own: no redirect, whose body would be HTML.
+        app.url_map.merge_slashes = False
+        if proxies := settings.trusted_proxies:
+            # The scheme is for the links of pages. A proxy replaces what it is told of
+            # it: one entry.
+            proxied = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)
+            app.wsgi_app = proxied  # type: ignore[method-assign]
+        with ExitStack() as closing:
+            if _is_loaded_for_commands():
+                self._add_commands(app, settings, closing)
+            else:
+                self._add_service(app, settings, closing)
+            app.extensions["deeds"] = closing.pop_all()
+        return app
+
+    def limits(self, settings: Settings) -> ClientLimits:
+        """Return the limits of clients; raise StartError for one of no such name."""
+        names = [FAILURES, *v1.LIMIT_NAMES]
+        for part in self.parts:
+            names += part.limit_names
+        if not {limit.name for limit in settings.rate_limits} <= set(names):
+            raise StartError(
+                "DEEDS_RATE_LIMITS names a limit that there is not: there are"
+                f" {', '.join(names)}"
+            )
+        return ClientLimits(settings.rate_limits)
+
+    def repository(
+        self, settings: Settings, closing: ExitStack, *, thorough: bool = False
+    ) -> Repository:
+        """Return the ledger, created or upgraded and checked; raise StartError."""
+        ledger = self._ledger(settings, closing)
+        is_file = settings.database_url.startswith("sqlite")
+        # A database with other users is changed when its operator says so.
+        (migrate if is_file else check_versions)(ledger.database, ledger.schemas)
+        ledger.database.check_start(thorough=thorough)
+        return Repository(ledger.database)
+
+    def _ledger(self, settings: Settings, closing: ExitStack) -> Ledger:
+        retries = self.retries
+        database = open_database(settings.database_url, self.clock, retries.note)
+        for part in self.parts:
+            if part.wrap_database is not None:
+                database = part.wrap_database(settings, database, retries)
+        closing.callback(database.close)
+        schemas = [CORE, *(part.schema for part in self.parts if part.schema)]
+        checks = {name: sql for part in self.parts for name, sql in part.checks.items()}
+        counts = {name: sql for part in self.parts for name, sql in part.counts.items()}
+        return Ledger(settings, database, schemas, checks, counts)
+
+    def _add_commands(self, app: Flask, settings: Settings, closing: ExitStack) -> None:
+        ledger = self._ledger(settings, closing)
+        close = ledger.database.close
+        group = Commands(
+            "deeds",
+            help="Look after the ledger.",
+            callback=lambda: click.get_current_context().call_on_close(close),
         )
+        for part in self.parts:
+            for command in part.commands(ledger) if part.commands else ():
+                group.add_command(command)
+        app.cli.add_command(group)
 
-
-def _register(
-    app: Flask, settings: Settings, engine: Engine, closing: ExitStack
-) -> None:
-    configure_log(settings.log_form, settings.log_level)
-    is_measured = settings.metrics == "on"
-    metrics = Metrics(PROBLEMS, TRIES_MAX, HASH_REQUESTS_MAX) if is_measured else None
-    app.extensions["deeds_metrics"] = metrics
-    register_request_log(app, metrics.count_request if metrics else None)
-    on_retry = metrics.count_retry if metrics else None
-    repository, first_policy = _open_ledger(settings, engine, closing, on_retry)
-    processes_count = settings.processes_count or default_processes_count()
-    threads_count = max(1, usable_cpus_count() // processes_count)
-    set_queue = metrics.set_queue if metrics else None
-    pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, set_queue)
-    closing.callback(pool.close)
-    hasher = Hasher(
-        settings.hash_policy,
-        settings.peppers,
-        settings.peppers[first_policy.pepper_fingerprint],
-        pool,
-        metrics.count_hash if metrics else None,
-    )
-    finder = OutputFinder(repository, hasher)
-    service = DeedService(repository, hasher, finder)
-    offers = OfferService(repository, hasher, finder)
-    limits = ClientLimits(settings.rate_limits, settings.rate_limits_storage)
-
-    def check_ready() -> None:
-        pool.check_room()
-        repository.check_ready()
-
-    array_length_max = settings.array_length_max
-    app.register_blueprint(
-        monitoring_blueprint(check_ready, metrics.text if metrics else None)
-    )
-    register_problems(app, not_found_page)
-    app.after_request(set_headers)
-    app.before_request(limits.count_request)
-    app.register_blueprint(v1_blueprint(service, offers, limits, settings))
-    app.register_blueprint(openapi_blueprint(array_length_max))
-    static = read_static_files()
-    app.register_blueprint(
-        pages_blueprint(
-            service, offers, static, limits, array_length_max=array_length_max
+    def _add_service(self, app: Flask, settings: Settings, closing: ExitStack) -> None:
+        configure_log(settings.log_form, settings.log_level)
+        register_log(app)
+        register_answers(app)
+        repository = self.repository(settings, closing)
+        hasher = _make_hasher(settings, repository)
+        closing.callback(hasher.pool.close)
+        service = DeedService(repository, hasher, self.token_bytes)
+        limits = self.limits(settings)
+        info = _service_info(settings)
+        app.register_blueprint(
+            v1.v1_blueprint(service, limits, settings.array_length_max, info)
         )
-    )
+        kinds = [*errors.problems(errors)]
+        for part in self.parts:
+            kinds += part.errors
+        core = Core(
+            settings,
+            service,
+            hasher,
+            limits,
+            repository.database,
+            self.retries,
+            self.clock,
+            kinds,
+            info,
+        )
+        for part in self.parts:
+            if part.register is not None:
+                part.register(app, core)
+        schemas = [CORE, *(part.schema for part in self.parts if part.schema)]
+
+        def check_ready() -> None:
+            hasher.pool.check_room()
+            versions = repository.database.probe(READ_VERSIONS)
+            check_still_served(versions, schemas)
+
+        app.register_blueprint(health_blueprint(check_ready))
+        # Nothing of the start is carried across a fork.
+        repository.database.close()
 
 
-def _open_ledger(
-    settings: Settings,
-    engine: Engine,
-    closing: ExitStack,
-    on_retry: OnRetry | None = None,
-) -> tuple[Repository, HashPolicy]:
-    """Return the ledger and its first policy."""
-    file = checkpoint_file_of(engine, settings.checkpoint_file)
-    repository = Repository(engine, on_retry, file)
-    closing.callback(repository.close)
+def open_database(
+    url: str, clock: Callable[[], int], on_retry: Callable[[str], None] | None = None
+) -> Database:
+    """Return the database of a URL; raise StartError. It opens nothing yet."""
+    if url.startswith("postgres"):
+        try:
+            postgresql: Any = import_module("parts.postgresql.database")
+        except ModuleNotFoundError as missing:
+            raise StartError(
+                f"DATABASE_URL names PostgreSQL, and {missing.name} is not installed"
+            ) from None
+        database: Database = postgresql.PostgresqlDatabase(
+            url, clock=clock, on_retry=on_retry
+        )
+        return database
+    return SqliteDatabase(sqlite_path(url), clock)
+
+
+def _load(names: Collection[str]) -> list[Part]:
+    """Return the parts of these names; leave out one whose package is missing."""
+    found = []
+    for name in names:
+        try:
+            part: Part = import_module(f"parts.{name}.part").PART
+        except ModuleNotFoundError as missing:
+            # A part may be deleted: its folder is its own.
+            if missing.name in {"parts", f"parts.{name}", f"parts.{name}.part"}:
+                continue
+            if str(missing.name).startswith("parts."):
+                raise
+            _log.warning("%s is left out: it needs %s", name, missing.name)
+            continue
+        found.append(part)
+    return found
+
+
+def _make_hasher(settings: Settings, repository: Repository) -> Hasher:
+    """Return the hasher; raise StartError where an item's pepper is missing."""
     try:
-        policy = open_policies(repository, settings.hash_policy, settings.peppers)
+        policies = repository.open_policies(settings.hash_policy)
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error}") from None
-    repository.disconnect()
-    return repository, policy
+    for policy in policies:
+        if policy.pepper_fingerprint not in settings.peppers:
+            raise StartError(
+                "items were minted under the pepper with the fingerprint"
+                f" {policy.pepper_fingerprint}; name it in DEEDS_PEPPERS_OLD"
+                " (or DEEDS_PEPPER)"
+            )
+    key_pepper = settings.peppers[policies[0].pepper_fingerprint]
+    processes_count = settings.processes_count or default_processes_count()
+    threads_count = max(1, usable_cpus_count() // processes_count)
+    pool = HashPool(threads_count, HASH_REQUESTS_MAX)
+    return Hasher(settings.hash_policy, settings.peppers, key_pepper, pool, argon2id)
+
+
+def _service_info(settings: Settings) -> dict[str, Any]:
+    costs = {"ordinary": settings.ordinary_cost, "strong": STRONG_COST}
+    return {
+        "version": v1.VERSION,
+        "interfaceVersion": v1.INTERFACE_VERSION,
+        "limits": {
+            "amountMax": AMOUNT_MAX,
+            "secretLengthMax": SECRET_LENGTH_MAX,
+            "arrayLengthMax": settings.array_length_max,
+            "bodyBytesMax": settings.body_bytes_max,
+        },
+        "hashPolicies": [
+            {
+                "name": name,
+                "algorithm": "argon2id",
+                "parameters": str(cost),
+                "peppered": settings.pepper is not None,
+            }
+            for name, cost in costs.items()
+        ],
+        "idempotency": True,
+    }
+
+
+def _is_loaded_for_commands() -> bool:
+    """Return whether the `flask` command loads the app only to find its commands.
+
+    Then the database must be left as it is: `migrate` runs where it is behind. `flask
+    run` and every server load the app to serve it.
+    """
+    context = click.get_current_context(silent=True)
+    return context is not None and isinstance(context.command, FlaskGroup)

@@ -9,20 +9,14 @@ that is invalid.
 
 import gc
 import os
-import shutil
 import sys
-import tempfile
-from itertools import count
+from importlib.util import find_spec
 from typing import Any
 
-from prometheus_client import values
-from prometheus_client.multiprocess import mark_process_dead
-
-from deeds.domain.errors import StartError
-from deeds.server.cpus import THREADS_COUNT, default_processes_count
-from deeds.server.metrics import DIRECTORY
-from deeds.server.streams import keep_exit_code
+from deeds.cpus import THREADS_COUNT, default_processes_count
+from deeds.errors import StartError
 from deeds.settings import read_setting
+from deeds.streams import keep_exit_code
 
 keep_exit_code()
 
@@ -34,13 +28,22 @@ def _setting(name: str) -> Any:
         raise SystemExit(str(stop)) from None
 
 
+def _is_there(part: str, package: str) -> bool:
+    """Return whether a part is there, and the package that it needs."""
+    return all(find_spec(each) for each in ("parts", f"parts.{part}", package))
+
+
 # IPv6 needs the brackets, and gunicorn takes them around IPv4 too.
 bind = f"[{_setting('host')}]:{_setting('port')}"
 
 workers = _setting("processes_count") or default_processes_count()
 
-# waitress serves in each.
-worker_class = "deeds.server.worker.WaitressWorker"
+# waitress serves in each; without that part gunicorn itself, which needs a proxy that
+# buffers requests and answers.
+worker_class = "gthread"
+if _is_there("server", "waitress"):
+    worker_class = "parts.server.worker.WaitressWorker"
+    logger_class = "parts.server.log.ServerLog"
 threads = THREADS_COUNT
 
 # Open connections of a process, one file each: with the database's below the usual
@@ -70,9 +73,16 @@ control_socket_disable = True
 # At "debug" gunicorn logs its whole configuration.
 _level = _setting("log_level")
 loglevel = "info" if _level == "debug" else _level
-logger_class = "deeds.server.log.ServerLog"
 
-_is_measured = _setting("metrics") == "on"
+_is_measured = _setting("metrics") == "on" and _is_there("metrics", "prometheus_client")
+if _is_measured:
+    from parts.metrics.gunicorn_hooks import (  # noqa: F401  (settings, all but one)
+        child_exit,
+        make_directory,
+        on_exit,
+        post_fork,
+        pre_fork,
+    )
 
 
 def on_starting(server: Any) -> None:
@@ -86,29 +96,10 @@ def on_starting(server: Any) -> None:
     try:
         prepare()
     except StartError as stop:
-        server.log.say(str(stop))
+        getattr(server.log, "say", server.log.error)(str(stop))
         raise SystemExit(1) from None
     if _is_measured:
-        os.environ[DIRECTORY] = tempfile.mkdtemp(
-            prefix="deeds-metrics-", dir=worker_tmp_dir
-        )
-
-
-def pre_fork(server: Any, worker: Any) -> None:
-    """Give a worker the first number that no other has, for its files of metrics."""
-    taken = {each.metrics_number for each in server.WORKERS.values()}
-    worker.metrics_number = next(each for each in count() if each not in taken)
-
-
-def post_fork(server: Any, worker: Any) -> None:
-    """Let the worker count in files of its number, before it counts anything.
-
-    One that follows a worker that died goes on in its files: there are never more files
-    than workers, and no counter ever falls.
-    """
-    if _is_measured:
-        make_value: Any = values.MultiProcessValue
-        values.ValueClass = make_value(lambda: worker.metrics_number)
+        make_directory(worker_tmp_dir)
 
 
 def post_worker_init(worker: Any) -> None:
@@ -124,22 +115,11 @@ def post_worker_init(worker: Any) -> None:
     gc.freeze()
 
 
-def child_exit(server: Any, worker: Any) -> None:
-    """Keep what a worker that has ended has counted, for the one that replaces it."""
-    if _is_measured:
-        mark_process_dead(worker.metrics_number)  # type: ignore[no-untyped-call]
-
-
-def on_exit(server: Any) -> None:
-    """Remove the files of metrics."""
-    if DIRECTORY in os.environ:
-        shutil.rmtree(os.environ[DIRECTORY], ignore_errors=True)
-
-
 def when_ready(server: Any) -> None:
     """Tell a person at a terminal where the service is, and a line to try it with."""
     url = str(server.LISTENERS[0]).replace("//0.0.0.0:", "//127.0.0.1:")
-    if not (server.log.is_console and url.startswith("http")):
+    is_console = getattr(server.log, "is_console", False)
+    if not (is_console and url.startswith("http")):
         return  # gunicorn's own line says enough. Only a proxy can reach a unix socket.
     print(
         f"\nThe deed service listens at {url}  (Ctrl-C stops it)."

@@ -1,15 +1,16 @@
 """What a swap costs in a ledger that grows, beside one that began empty; the curves."""
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain, islice, product
 
-from sqlalchemy import create_engine, text
+import psycopg
 
 from bench.payload import SecretKind, item_id_of, mint_item
 from bench.run import CLIENTS_COUNT, Row, Run, middle, ratio
 from bench.server import running, sqlite_url
-from storage.engine import parse_database_url
 
 # The curve: few items, so that at its end each has more than a million outputs.
 CURVE_ITEMS_COUNT = 4
@@ -18,26 +19,22 @@ CLIENTS_COUNTS = (1, 2, 4, 8, 16, 32)
 MINTED_COUNT = 256
 ROUNDS_MAX = MINTED_COUNT // CLIENTS_COUNT
 
-_GROW_ITEM = "UPDATE items SET total = total + :count WHERE id = :item_id"
-_GROW_MINT = (
-    "UPDATE operations SET outputs_count = outputs_count + :count"
-    " WHERE id = (SELECT created_by FROM items WHERE id = :item_id)"
-)
+_GROW_ITEM = "UPDATE items SET total = total + ? WHERE id = ?"
 # By ascending digest, which is several times faster and leaves the same tree.
 _ADD = (
     "INSERT INTO outputs (item_id, digest, amount, created_by)"
     " SELECT items.id, {} AS digest, 1, items.created_by FROM items, {}"
-    " WHERE items.id = :item_id ORDER BY digest"
+    " WHERE items.id = ? ORDER BY digest"
 )
 _ADD_ON_SQLITE = _ADD.format(
     "randomblob(32)",
     "(WITH RECURSIVE numbers(n) AS ("
-    "SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count"
+    "SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?"
     ") SELECT n FROM numbers)",
 )
 _ADD_ON_POSTGRES = _ADD.format(
     "uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())",
-    "generate_series(1, :count)",
+    "generate_series(1, %s)",
 )
 # Foreign keys hold by construction, and checking each would take minutes.
 _TRUST_FOREIGN_KEYS = "SELECT set_config('session_replication_role', 'replica', true)"
@@ -50,24 +47,23 @@ def preload(database_url: str, item_id: str, outputs_count: int) -> None:
     """
     if not outputs_count:
         return
-    is_sqlite = database_url.startswith("sqlite")
-    engine = create_engine(parse_database_url(database_url))
-    add = [_ADD_ON_SQLITE] if is_sqlite else [_TRUST_FOREIGN_KEYS, _ADD_ON_POSTGRES]
-    with engine.begin() as connection:
-        for statement in (_GROW_ITEM, _GROW_MINT, *add):
-            connection.execute(
-                text(statement), {"item_id": item_id, "count": outputs_count}
-            )
+    values = (outputs_count, item_id)
     # Leave nothing that the database would put off: log, statistics, dirty pages.
-    settle = (
-        ["PRAGMA wal_checkpoint(TRUNCATE)"]
-        if is_sqlite
-        else ["VACUUM ANALYZE", "CHECKPOINT"]
-    )
-    with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-        for statement in settle:
-            connection.execute(text(statement))
-    engine.dispose()
+    if database_url.startswith("sqlite"):
+        path = database_url.removeprefix("sqlite:///")
+        with closing(sqlite3.connect(path)) as connection:
+            with connection:
+                connection.execute(_GROW_ITEM, values)
+                connection.execute(_ADD_ON_SQLITE, values)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return
+    with psycopg.connect(database_url, autocommit=True) as session:
+        with session.transaction():
+            session.execute(_GROW_ITEM.replace("?", "%s"), values)
+            session.execute(_TRUST_FOREIGN_KEYS)
+            session.execute(_ADD_ON_POSTGRES.replace("?", "%s"), values)
+        session.execute("VACUUM ANALYZE")
+        session.execute("CHECKPOINT")
 
 
 def ledger(run: Run) -> list[Row]:

@@ -11,7 +11,7 @@ from contextlib import closing
 from enum import StrEnum
 from typing import Any
 
-from deeds.domain.raw_output import make_strong_secret
+from deeds.raw_output import make_strong_secret
 
 ANSWER_SECONDS_MAX = 60.0
 

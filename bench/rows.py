@@ -18,8 +18,8 @@ from bench.payload import (
 )
 from bench.run import CLIENTS_COUNT, Measurement, Row, Run, middle, ratio
 from bench.server import Server, running, sqlite_url
-from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
-from deeds.server.cpus import usable_cpus_count
+from deeds.cpus import usable_cpus_count
+from deeds.hashing import ORDINARY_COST, HashJob, argon2id
 from tests.support.pgbouncer import behind, running_pgbouncer
 from tests.support.serving import children_rss_mb
 
@@ -91,14 +91,13 @@ def ordinary(run: Run) -> list[Row]:
 
 def hashes_per_s(seconds: float) -> float:
     """Return how many ordinary secrets a second argon2-cffi hashes on all CPUs."""
+    job = HashJob("somebody's secret", b"16 bytes of salt", ORDINARY_COST, None)
     started_s = time.monotonic()
 
     def hash_until_then(_: int) -> int:
         count = 0
         while time.monotonic() < started_s + seconds:
-            argon2id_digest(
-                "somebody's secret", b"16 bytes of salt", ORDINARY_COST, None
-            )
+            argon2id(job)
             count += 1
         return count
 

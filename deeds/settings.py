@@ -7,15 +7,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deeds.domain.errors import StartError
-from deeds.domain.hashing import ORDINARY_COST
-from deeds.domain.model import (
-    ARRAY_LENGTH_MAX,
-    BODY_BYTES_MAX,
-    Argon2Cost,
-    HashPolicy,
-)
-from deeds.domain.policies import pepper_fingerprint
+from deeds.errors import StartError
+from deeds.hashing import ORDINARY_COST, pepper_fingerprint
+from deeds.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, HashPolicy
 
 _Value = TypeVar("_Value")
 
@@ -32,24 +26,26 @@ _PEPPER_LENGTH_MIN = 32
 # Separates peppers in a list, so that no pepper may hold it.
 _PEPPER_SEPARATOR = re.compile(r"[,\s]")
 
-# What can be limited: failed secrets, and requests to a route by its name.
-FAILURES = "failures"
 _RATE_LIMIT = re.compile(
-    r"([a-z]+)=(?:((?:1000000|[1-9][0-9]{0,5})/(?:second|minute|hour|day))|off)"
+    r"([a-z]+)=(?:(1000000|[1-9][0-9]{0,5})/(second|minute|hour|day)|off)"
 )
+_PERIODS_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 
 
 @dataclass(frozen=True, slots=True)
-class RateLimits:
-    """The limits of one client address, as `10/minute`.
+class RateLimit:
+    """So many in a period, on average, of one client."""
 
-    A route that is not named has none.
-    """
+    name: str
+    count: int
+    period_s: int
 
-    # 100 guesses a minute are 53 million a year: a secret of 6 random characters of 62
-    # would still stand for 500 years. A person who mistypes is never near it.
-    failures: str | None = "100/minute"
-    routes: dict[str, str | None] = field(default_factory=dict)
+
+# The name of the limit on wrong secrets. 100 guesses a minute are 53 million a year: a
+# secret of 6 random characters of 62 would still stand for 500 years. A person who
+# mistypes is never near it.
+FAILURES = "failures"
+_RATE_LIMITS = (RateLimit(FAILURES, 100, 60),)
 
 
 def _whole(smallest: int, largest: int) -> Callable[[str], int]:
@@ -81,11 +77,11 @@ def _parse_host(text: str) -> str:
         raise ValueError("must be an IP address, such as 0.0.0.0 or ::1") from None
 
 
-def _parse_cost(text: str) -> Argon2Cost:
+def _parse_cost(text: str) -> HashPolicy:
     if match := _COST.fullmatch(text):
         memory, passes, lanes = map(int, match.groups())
         if _MEMORY_KIB_PER_LANE_MIN * lanes <= memory <= _MEMORY_KIB_MAX:
-            return Argon2Cost(memory, passes, lanes)
+            return HashPolicy(memory, passes, lanes)
     raise ValueError(
         f"must look like {ORDINARY_COST}, with t and p at least 1 and m from 8 times p"
         f" to {_MEMORY_KIB_MAX}"
@@ -110,21 +106,26 @@ def _parse_peppers(text: str) -> tuple[bytes, ...]:
     return tuple(_parse_pepper(each) for each in _PEPPER_SEPARATOR.split(text) if each)
 
 
-def parse_rate_limits(text: str) -> RateLimits:
-    """Return the limits that the text states, others by default; raise ValueError."""
-    limits: dict[str, str | None] = {}
+def _parse_rate_limits(text: str) -> tuple[RateLimit, ...]:
+    limits = {limit.name: limit for limit in _RATE_LIMITS}
+    named = set()
     for part in text.split(";"):
         match = _RATE_LIMIT.fullmatch(part.strip())
-        if match is None or match[1] in limits:
+        if match is None or match[1] in named:
             raise ValueError(
                 "must look like mint=10/minute;failures=off, each name once with a"
                 " limit of 1 to 1000000 in a second, minute, hour or day, or off"
             )
-        limits[match[1]] = match[2]
-    return RateLimits(
-        failures=limits.pop(FAILURES, RateLimits().failures),
-        routes=limits,
-    )
+        name, count, period = match.groups()
+        named.add(name)
+        limits.pop(name, None)
+        if count:
+            limits[name] = RateLimit(name, int(count), _PERIODS_S[period])
+    return tuple(limits.values())
+
+
+def _refuse_storage(_text: str) -> None:
+    raise ValueError("is not used any more: each process counts by itself; unset it")
 
 
 def _setting(
@@ -148,15 +149,13 @@ class Settings:
     database_url: str = _setting(
         "DATABASE_URL", str.strip, f"sqlite:///{_DATABASE}", may_be_file=True
     )
-    ordinary_cost: Argon2Cost = _setting("DEEDS_ARGON2", _parse_cost, ORDINARY_COST)
+    ordinary_cost: HashPolicy = _setting("DEEDS_ARGON2", _parse_cost, ORDINARY_COST)
     pepper: bytes | None = _setting(
         "DEEDS_PEPPER", _parse_pepper, None, may_be_file=True
     )
     peppers_old: tuple[bytes, ...] = _setting(
         "DEEDS_PEPPERS_OLD", _parse_peppers, (), may_be_file=True
     )
-    # SQLite binds 32,766 values in a statement: one reads the items of both halves of a
-    # swap, four times as many.
     array_length_max: int = _setting(
         "DEEDS_MAX_ARRAY", _whole(1, 8_000), ARRAY_LENGTH_MAX
     )
@@ -171,11 +170,13 @@ class Settings:
     checkpoint_file: str | None = _setting("DEEDS_CHECKPOINT_FILE", str, None)
     # A request that passed more proxies than 16 went in a circle.
     trusted_proxies: int = _setting("DEEDS_TRUSTED_PROXIES", _whole(0, 16), 0)
-    rate_limits: RateLimits = _setting(
-        "DEEDS_RATE_LIMITS", parse_rate_limits, RateLimits()
+    # What is not named here has no limit.
+    rate_limits: tuple[RateLimit, ...] = _setting(
+        "DEEDS_RATE_LIMITS", _parse_rate_limits, _RATE_LIMITS
     )
-    # Judged by what connects to it.
-    rate_limits_storage: str | None = _setting("DEEDS_RATE_LIMITS_STORAGE", str, None)
+    rate_limits_storage: None = _setting(
+        "DEEDS_RATE_LIMITS_STORAGE", _refuse_storage, None
+    )
     # `auto` is `console` on a terminal and `json` everywhere else.
     log_form: str = _setting("DEEDS_LOG", _one_of("auto", "json", "console"), "auto")
     log_level: str = _setting(
@@ -188,7 +189,8 @@ class Settings:
     @property
     def hash_policy(self) -> HashPolicy:
         """Return how the secrets of new items are hashed."""
-        return HashPolicy(self.ordinary_cost, pepper_fingerprint(self.pepper))
+        fingerprint = pepper_fingerprint(self.pepper)
+        return self.ordinary_cost._replace(pepper_fingerprint=fingerprint)
 
     @property
     def peppers(self) -> dict[str, bytes | None]:

@@ -1,75 +1,127 @@
-"""The bodies of all requests, and what is wrong with one in a sentence."""
+"""The bodies of all requests, and what is wrong with one in a sentence.
+
+JSON is taken as it is: no text turns into a number here.
+"""
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow.validate import Range
 
-from deeds.domain.errors import InvalidRequestError
-from deeds.domain.model import (
+from deeds.errors import InvalidRequestError
+from deeds.model import (
     AMOUNT_MAX,
     ARRAY_LENGTH_MAX,
-    OFFER_EXPIRES_IN_S,
-    OFFER_EXPIRES_IN_S_DEFAULT,
     FindRequest,
     MintRequest,
     NewOutput,
-    OfferRequest,
     SwapRequest,
 )
-from deeds.domain.raw_output import (
+from deeds.raw_output import (
+    RawOutputError,
     check_secret,
     check_text,
     parse_mint_output,
     parse_raw_output,
 )
-from schemas.fields import (
-    SECRET_LENGTH,
-    ArrayField,
-    TextField,
-    WholeField,
-    about,
-    described_as,
-)
 
-# Only single characters are repeated without bound, never groups: Python remembers each
-# round of a group, 190 bytes for each byte of a long image. So a % stands among the
-# characters, and what must follow it is checked separately.
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-
-# RFC 3986 appendix A, without the fragment: section 4.3 calls that form an absolute
-# URI.
+# RFC 3986 appendix A without the fragment, and RFC 2397 with a media type image/*. Only
+# single characters are repeated without bound, never groups: Python remembers each
+# round of a group.
 _CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@%"
 _PATH_AND_QUERY = rf"[{_CHARACTERS}/?]*"
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]+)"
 _USERINFO = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:%]*@)?"
 _LOCATED = rf"//{_USERINFO}{_HOST}(?::[0-9]*)?(?:[/?]{_PATH_AND_QUERY})?"
-
-# RFC 2397: data:[<mediatype>][;base64],<data>, here with a media type that is image/*.
-# One has one parameter at most in practice.
 _TOKEN = r"[A-Za-z0-9!#$&^_.+\-]+"
-
 _IMAGE = re.compile(
     rf"https?:{_LOCATED}|(?:ipfs|ar):(?:{_LOCATED}|[{_CHARACTERS}]{_PATH_AND_QUERY})"
     rf"|data:image/{_TOKEN}(?:;{_TOKEN}={_TOKEN}){{0,16}}(?:;base64)?,"
     rf"{_PATH_AND_QUERY}",
     re.IGNORECASE,
 )
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-def check_image(text: str) -> str:
-    """Return the text.
+class WholeField(fields.Integer):
+    """A JSON integer within bounds: not `1.0`, "1" or true."""
 
-    Raise ValidationError unless a page may show it (contract part 2).
-    """
-    if _BAD_ESCAPE.search(text) or not _IMAGE.fullmatch(text):
-        raise ValidationError(
-            "must be an absolute URI with scheme http, https, ipfs or ar, "
-            "or a data: URI with a media type image/*"
+    def __init__(
+        self, smallest: int = 1, largest: int = AMOUNT_MAX, **kwargs: Any
+    ) -> None:
+        demand = f"must be a JSON integer from {smallest} to {largest}"
+        super().__init__(
+            strict=True,
+            validate=Range(smallest, largest, error=demand),
+            error_messages={"invalid": demand},
+            **kwargs,
         )
-    return text
+
+
+class TextField(fields.String):
+    """A JSON string, made into what `parse` returns for it or raises."""
+
+    def __init__(self, parse: Callable[[str], Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.parse = parse
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        text = super()._deserialize(value, *args, **kwargs)
+        try:
+            return self.parse(text)
+        except RawOutputError as error:
+            raise ValidationError(str(error)) from None
+
+
+class ArrayField(fields.Field[Any]):
+    """An array, whose length is checked before any element is parsed.
+
+    `length_max` is set by the schema.
+    """
+
+    length_max: int
+
+    def __init__(self, length_min: int = 1) -> None:
+        super().__init__(required=True)
+        self.length_min = length_min
+
+    def check(self, value: Any) -> None:
+        """Raise ValidationError unless the value is an array of a good length."""
+        if not isinstance(value, list):
+            raise ValidationError("must be an array")
+        if not self.length_min <= len(value) <= self.length_max:
+            raise ValidationError(
+                f"must have {self.length_min} to {self.length_max} elements"
+            )
+
+
+class TextsField(ArrayField):
+    """An array of JSON strings, each made into what `parse` returns for it."""
+
+    def __init__(self, parse: Callable[[str], Any], length_min: int = 1) -> None:
+        super().__init__(length_min)
+        self.parse = parse
+
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> Any:
+        self.check(value)
+        return parse_texts(self.parse, value)
+
+
+def parse_texts(parse: Callable[[str], Any], values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what `parse` makes of each; raise ValidationError for the first one."""
+    # marshmallow's own List and String would take three times as long as the grammar.
+    parsed = []
+    for index, value in enumerate(values):
+        if not isinstance(value, str):
+            raise ValidationError({index: ["must be a string"]})
+        try:
+            parsed.append(parse(value))
+        except RawOutputError as error:
+            raise ValidationError({index: [str(error)]}) from None
+    return tuple(parsed)
 
 
 class RequestSchema(Schema):
@@ -85,12 +137,6 @@ class RequestSchema(Schema):
         for each in self.fields.values():
             if isinstance(each, ArrayField):
                 each.length_max = array_length_max
-                # For the OpenAPI document.
-                each.metadata = {
-                    **each.metadata,
-                    "minItems": each.length_min,
-                    "maxItems": array_length_max,
-                }
 
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> Any:
@@ -102,30 +148,33 @@ class NewOutputSchema(RequestSchema):
 
     makes = NewOutput
 
-    amount = WholeField(**about("Units of the new item."))
-    secret = TextField(
-        check_secret,
-        **about(
-            "Whoever knows it owns the units. Unlike any other of the mint.",
-            **SECRET_LENGTH,
-        ),
-    )
+    amount = WholeField(required=True)
+    secret = TextField(check_secret, required=True)
 
 
 class NewOutputsField(ArrayField):
     """An array of strings, or an array of output objects."""
 
-    _strings = fields.List(TextField(parse_mint_output))
     _objects = NewOutputSchema(many=True)
 
     def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> Any:
         self.check(value)
         kinds = {type(element) for element in value}
         if kinds == {str}:
-            return tuple(self._strings.deserialize(value))
+            return parse_texts(parse_mint_output, value)
         if kinds == {dict}:
             return tuple(self._objects.load(value))
         raise ValidationError("must be all strings or all objects")
+
+
+def check_image(text: str) -> str:
+    """Return the text; raise ValidationError unless a page may show it (part 2)."""
+    if _BAD_ESCAPE.search(text) or not _IMAGE.fullmatch(text):
+        raise ValidationError(
+            "must be an absolute URI with scheme http, https, ipfs or ar, "
+            "or a data: URI with a media type image/*"
+        )
+    return text
 
 
 def compact_json(**metadata: str) -> str:
@@ -138,23 +187,9 @@ class MetadataSchema(RequestSchema):
 
     makes = compact_json
 
-    name = TextField(
-        check_text,
-        **about("Identifies the asset that the deed represents.", required=False),
-    )
-    description = TextField(check_text, **about("Describes the asset.", required=False))
-    image = TextField(
-        check_image,
-        **about(
-            "An absolute URI with scheme http, https, ipfs or ar, or a data: URI with "
-            "a media type image/*. Best 320 to 1080 pixels wide, and 1.91:1 to 4:5.",
-            format="uri",
-            required=False,
-        ),
-    )
-
-
-METADATA_NAMES = tuple(MetadataSchema().fields)
+    name = TextField(check_text)
+    description = TextField(check_text)
+    image = TextField(check_image)
 
 
 class MintRequestSchema(RequestSchema):
@@ -162,39 +197,8 @@ class MintRequestSchema(RequestSchema):
 
     makes = MintRequest
 
-    # Two arrays would say that it is all strings or all objects, but generators of
-    # clients do not understand them.
-    outputs = NewOutputsField(
-        fields.Raw(
-            metadata={"oneOf": [described_as("MintOutput"), described_as("NewOutput")]}
-        ),
-        **about(
-            "What to issue: all strings or all objects, a mixture is refused. The "
-            f"amounts add up to at most {AMOUNT_MAX}.",
-            uniqueItems=True,
-        ),
-    )
-    # What a request leaves out is left to the value object: with a `load_default` the
-    # document has a `default`, and generators of clients then require the field.
-    metadata = fields.Nested(
-        MetadataSchema,
-        allow_none=True,
-        **about("Kept with the item for good, for all to read.", required=False),
-    )
-
-
-_RAW_OUTPUT = TextField(
-    parse_raw_output, metadata={"allOf": [described_as("RawOutput")]}
-)
-
-
-class RawOutputsField(ArrayField):
-    """An array of raw outputs, no two of which are the same."""
-
-    def __init__(self, description: str, length_min: int = 1) -> None:
-        super().__init__(
-            _RAW_OUTPUT, length_min, **about(description, uniqueItems=True)
-        )
+    outputs = NewOutputsField()
+    metadata = fields.Nested(MetadataSchema, allow_none=True)
 
 
 class SwapRequestSchema(RequestSchema):
@@ -202,45 +206,8 @@ class SwapRequestSchema(RequestSchema):
 
     makes = SwapRequest
 
-    inputs = RawOutputsField("The outputs to spend, each with its current secret.")
-    outputs = RawOutputsField(
-        "The outputs to create, each with a secret that the item never had. Of every "
-        "item they add up to as much as its inputs."
-    )
-
-
-class OfferRequestSchema(RequestSchema):
-    """The body of the making of an offer (contract part 3)."""
-
-    makes = OfferRequest
-
-    inputs = RawOutputsField(
-        "What the maker gives, each with its secret; none in a payment request.",
-        length_min=0,
-    )
-    outputs = RawOutputsField(
-        "What the maker gets, change included, each under a fresh strong secret. Of "
-        "some item they are more than the inputs, of none more than its total."
-    )
-    expires_in_s = WholeField(
-        *OFFER_EXPIRES_IN_S,
-        data_key="expiresIn",
-        **about(
-            "For how many seconds it can be completed: without it, "
-            f"{OFFER_EXPIRES_IN_S_DEFAULT}.",
-            required=False,
-        ),
-    )
-
-
-class CompletionRequestSchema(SwapRequestSchema):
-    """The body of the completion of an offer, half a swap (contract part 3)."""
-
-    outputs = RawOutputsField(
-        "What the offer gives, and change, each with a secret that the item never had. "
-        "Of every item both halves together spend as much as they create.",
-        length_min=0,
-    )
+    inputs = TextsField(parse_raw_output)
+    outputs = TextsField(parse_raw_output)
 
 
 class FindRequestSchema(RequestSchema):
@@ -248,11 +215,9 @@ class FindRequestSchema(RequestSchema):
 
     makes = FindRequest
 
-    item_id = TextField(check_text, data_key="itemId", **about("The item to look in."))
+    item_id = TextField(check_text, data_key="itemId", required=True)
     # The service judges them as secrets.
-    secrets = ArrayField(
-        TextField(str), **about("Strong secrets to look for; one may repeat.")
-    )
+    secrets = TextsField(str)
 
 
 class CheckRequestSchema(RequestSchema):
@@ -260,11 +225,11 @@ class CheckRequestSchema(RequestSchema):
 
     makes = staticmethod(lambda outputs: outputs)
 
-    outputs = ArrayField(_RAW_OUTPUT, **about("What to look up."))
+    outputs = TextsField(parse_raw_output)
 
 
-# A key of the contract has at most 11 letters. What looks like a misspelt one is named;
-# anything else may be a secret that slipped into the wrong place.
+# What looks like a misspelt key is named; anything else may be a secret that slipped
+# into the wrong place.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]{0,23}")
 
 _MESSAGES = {
@@ -273,7 +238,6 @@ _MESSAGES = {
     "Field may not be null.": "must not be null",
     "Invalid input type.": "must be an object",
     "Not a valid string.": "must be a string",
-    "Not a valid list.": "must be an array",
 }
 
 

@@ -1,303 +1,406 @@
-"""The repository: every question to the ledger and every change of it.
+"""The repository: every question to the ledger and every change of it, in SQL.
 
-Each method is one transaction.
+The SQL is the same on every database. What moves units is judged by row counts, never
+by a read before a write. Rows are never deleted; spending sets `spent_by`.
 """
 
-import time
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, Row
-from sqlalchemy.exc import DBAPIError
-
-from deeds.domain.errors import (
-    IdempotencyKeyTakenError,
-    ItemNotFoundError,
-    LedgerUnavailableError,
-)
-from deeds.domain.model import (
-    Argon2Cost,
+from deeds import errors
+from deeds.model import (
+    FoundOutput,
     HashPolicy,
+    IdempotencyKey,
     Item,
     ItemHashing,
     MintRecord,
-    OfferRecord,
-    OfferState,
     Operation,
     Output,
-    OutputKey,
-    RecordedOutput,
     SwapRecord,
 )
-from deeds.domain.rules import check_balance, expires_at_s
-from storage.checkpoint import (
-    NO_OPERATION,
-    Checkpoint,
-    CheckpointFile,
-    raise_checkpoint,
-)
-from storage.driver import execute
-from storage.engine import make_engine
-from storage.last_operations import LastOperations
-from storage.lookups import read_operation, read_outputs
-from storage.schema import may_serve, read_readiness
-from storage.transactions import SECONDS_MAX, OnRetry, Transactions
+from deeds.raw_output import ITEM_ID_PREFIX, is_id
+from deeds.rules import check_balance
 
-Value = TypeVar("Value")
-
-# Items whose hashing is kept in memory, about 600 bytes each: 6 MB.
+# Items whose hashing is kept in memory, about 600 bytes each: 6 MB. It never changes.
 HASHINGS_KEPT_MAX = 10_000
 
-# Items kept in memory. With metadata of at most so many characters each, of up to 4
-# bytes: 16 MB.
-ITEMS_KEPT_MAX = 1_000
-METADATA_KEPT_LENGTH_MAX = 4_000
+# A record of more outputs is looked at before anything of it is written: a refusal of
+# it would otherwise make PostgreSQL log all of them first, 84 KB for 267 bytes sent.
+# Fewer cost less than the look.
+OUTPUTS_UNSEEN_MAX = 8
 
-# /readyz and looks at the last operations wait for no request, nor for a server that
-# hangs: they have connections and a deadline of their own.
-WATCH_POOL_SIZE = 2
-WATCH_SECONDS_MAX = 2.0
+Values = Sequence[Any]
+Rows = list[Any]
+Record = TypeVar("Record")
 
-# No `*`: PostgreSQL refuses a prepared one after a migration that adds a column.
+
+class ConflictError(errors.LedgerUnavailableError):
+    """The work met a concurrent transaction, and may succeed when it is run again."""
+
+
+class Cursor(Protocol):
+    """What a statement did."""
+
+    @property
+    def rowcount(self) -> int:
+        """Return how many rows it has inserted or changed.
+
+        After `executemany` that is the sum of all times: a statement that may change
+        one row each time has always done so if and only if this is their number.
+        """
+
+    def fetchone(self) -> Any:
+        """Return the next row that it returned, or None."""
+
+    def fetchall(self) -> Rows:
+        """Return the rows that it returned."""
+
+
+class Transaction(Protocol):
+    """An open write transaction. In SQL `?` stands for a value.
+
+    `now_ms` is when it began, in milliseconds since 1970-01-01 UTC.
+    """
+
+    now_ms: int
+
+    def execute(self, sql: str, values: Values = ()) -> Cursor:
+        """Run a statement once."""
+
+    def executemany(self, sql: str, rows: Iterable[Values]) -> Cursor:
+        """Run a statement for each of the rows."""
+
+    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
+        """Return one row, or None, for each key, in order."""
+
+
+class Reader(Protocol):
+    """Reads one state of the ledger."""
+
+    def __call__(self, sql: str, values: Values = ()) -> Rows:
+        """Return the rows of a query."""
+
+
+# Writes a record in a transaction, and returns the operation.
+Work = Callable[[Transaction, Record], Operation]
+
+
+class Database(Protocol):
+    """Where the ledger is. Any thread may call it.
+
+    Nothing is opened and no thread started before it is used. Each method is one
+    transaction. All raise LedgerUnavailableError where the database does not answer,
+    and LedgerRolledBackError where it lacks operations that were committed.
+    """
+
+    def create(self, work: Callable[[Transaction], None]) -> None:
+        """Run the work that creates or changes tables, alone, in one transaction.
+
+        Creates an SQLite file that is not there. Raises StartError.
+        """
+
+    def table_names(self) -> set[str]:
+        """Return the tables that there are, none in a file that is not there.
+
+        Changes nothing. Raises StartError.
+        """
+
+    def check_start(self, *, thorough: bool = False) -> None:
+        """Raise StartError where the ledger must not be served.
+
+        `thorough` looks at what takes longer, once for all processes of a service.
+        """
+
+    def read(self, sql: str, values: Values = ()) -> Rows:
+        """Return the rows of a query."""
+
+    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
+        """Return one row, or None, for each key, in order, all of one state."""
+
+    def write(self, work: Work[Record], record: Record) -> Operation:
+        """Run the work in one transaction and commit it, or nothing of it.
+
+        The work may be run more than once, so it is nothing but database statements.
+        Raises what the work does, and LedgerInDoubtError where COMMIT broke off.
+        """
+
+    def probe(self, sql: str) -> Rows:
+        """Return the rows of a query, for a monitor: no request is waited for.
+
+        Raises where writes would fail.
+        """
+
+    def snapshot(self) -> AbstractContextManager[Reader]:
+        """Return a context with a reader of one state; it keeps no writer waiting."""
+
+    def find_damage(self) -> list[str]:
+        """Return what the database finds wrong with itself, where it can tell."""
+
+    def bytes_on_disk(self) -> int:
+        """Return the size of the ledger, indexes and write-ahead log included."""
+
+    def close(self) -> None:
+        """Close what is open. The next use opens it again: a fork may lie between."""
+
+
 _READ_POLICIES = """
     SELECT memory_cost_kib, time_cost, parallelism, pepper_fingerprint
     FROM hash_policies ORDER BY id
 """
-
-_READ_ITEM = "SELECT id, total, metadata FROM items WHERE id = :item_id"
-
-_READ_HASHINGS = """
-    SELECT items.id, salt, total,
-        memory_cost_kib, time_cost, parallelism, pepper_fingerprint
+_INSERT_FIRST_POLICY = """
+    INSERT INTO hash_policies
+        (id, memory_cost_kib, time_cost, parallelism, pepper_fingerprint)
+    VALUES (0, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_INSERT_POLICY = """
+    INSERT INTO hash_policies
+        (memory_cost_kib, time_cost, parallelism, pepper_fingerprint)
+    VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_READ_ITEM = "SELECT id, total, metadata FROM items WHERE id = ?"
+_READ_HASHING = """
+    SELECT salt, total, memory_cost_kib, time_cost, parallelism, pepper_fingerprint
     FROM items JOIN hash_policies ON hash_policies.id = hash_policy_id
-    WHERE items.id IN :item_ids
+    WHERE items.id = ?
+"""
+_READ_MINTED = """
+    SELECT items.id, total, metadata
+    FROM items JOIN operations ON operations.id = created_by
+    WHERE idempotency_key_hash = ?
+"""
+_READ_OUTPUT = "SELECT amount, spent_by FROM outputs WHERE item_id = ? AND digest = ?"
+_READ_CREATED_BY = "SELECT created_by FROM outputs WHERE item_id = ? AND digest = ?"
+
+# Returns no row if the key is taken.
+_INSERT_OPERATION = """
+    INSERT INTO operations (kind, idempotency_key_hash, fingerprint, created_at_ms)
+    VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id
+"""
+_READ_OPERATION = """
+    SELECT id, created_at_ms, fingerprint FROM operations
+    WHERE idempotency_key_hash = ?
 """
 
-# The offer itself with its state, then a row for each input and each output. Void: an
-# input is spent, or a new secret is used.
-_READ_OFFER = """
-    SELECT CASE
-        WHEN completed_by IS NOT NULL THEN 'completed'
-        WHEN expires_at * 1000 <= :now_ms THEN 'expired'
-        WHEN EXISTS (
-            SELECT 1 FROM offer_inputs JOIN outputs USING (item_id, digest)
-            WHERE offer_id = offers.id AND spent_by IS NOT NULL
-        ) OR EXISTS (
-            SELECT 1 FROM offer_outputs JOIN outputs USING (item_id, digest)
-            WHERE offer_id = offers.id
-        ) THEN 'void'
-        ELSE 'open'
-    END AS what, expires_in, expires_at, NULL AS item_id, NULL AS digest, NULL AS amount
-    FROM offers WHERE id = :offer_id
-    UNION ALL
-    SELECT 'input', NULL, NULL, item_id, digest, amount
-    FROM offer_inputs JOIN outputs USING (item_id, digest) WHERE offer_id = :offer_id
-    UNION ALL
-    SELECT 'output', NULL, NULL, item_id, digest, amount
-    FROM offer_outputs WHERE offer_id = :offer_id
+# Changes no row if the policy is not recorded.
+_INSERT_ITEM = """
+    INSERT INTO items (id, total, metadata, salt, created_by, hash_policy_id)
+    SELECT ?, ?, CAST(? AS TEXT), ?, ?, id FROM hash_policies
+    WHERE memory_cost_kib = ? AND time_cost = ? AND parallelism = ?
+        AND pepper_fingerprint = ?
+"""
+
+# Changes no row if the item has or had an output with this secret.
+_INSERT_OUTPUT = """
+    INSERT INTO outputs (item_id, digest, amount, created_by)
+    VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+
+# The arbiter of a double spend: of two swaps that spend one output, this changes a row
+# for one of them only. The amount is compared here too, so what a swap says of its
+# inputs is what the ledger holds.
+_SPEND_OUTPUT = """
+    UPDATE outputs SET spent_by = ?
+    WHERE item_id = ? AND digest = ? AND amount = ? AND spent_by IS NULL
 """
 
 
 class Repository:
-    """A `Ledger` (deeds.domain.service) on the engine of a database.
+    """The ledger on a database. Any thread may call it."""
 
-    Any thread may call it. `on_retry` is called with a key of
-    `storage.transactions.TRIES_MAX`, or with "checkpoint". Where there is a checkpoint
-    file, the ledger must have reached it, or the start stops.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        on_retry: OnRetry | None = None,
-        checkpoint_file: CheckpointFile | None = None,
-    ) -> None:
-        self._is_postgresql = engine.dialect.name == "postgresql"
-        reached = NO_OPERATION
-        if checkpoint_file is not None:
-            reached = raise_checkpoint(engine, checkpoint_file)
-        self._watch_engine = make_engine(engine.url, WATCH_POOL_SIZE)
-        self._last = LastOperations(
-            self._watch_engine, checkpoint_file, reached, on_retry
-        )
-        self._transactions = Transactions(engine, self._last, on_retry, SECONDS_MAX)
-        self._watch = Transactions(
-            self._watch_engine, self._last, None, WATCH_SECONDS_MAX
-        )
+    def __init__(self, database: Database) -> None:
+        self.database = database
         self._hashings: dict[str, ItemHashing] = {}
-        self._items: dict[str, Item] = {}
 
-    def disconnect(self) -> None:
-        """Close what the start has opened: none of it may be carried across a fork.
+    def open_policies(self, policy: HashPolicy) -> list[HashPolicy]:
+        """Return the policies that items were minted under, the ledger's own first.
 
-        The next use opens connections of its own process.
+        The first start on a new ledger records its own.
         """
-        self._transactions.disconnect()
-
-    def close(self) -> None:
-        """End what it has started. It must not be used again; its engine may be."""
-        self._last.close()
-        self._transactions.close()
-        self._watch.close()
-        self._watch_engine.dispose()
-
-    def check_ready(self) -> None:
-        """Return if the ledger can be read and written, and this code may serve it.
-
-        Where the last write was refused by the database, one that changes nothing is
-        tried. Raises a RetryLaterError.
-        """
-        try:
-            row = self._watch.read(read_readiness)
-            # The read may have told it.
-            self._last.check_not_lost()
-            if row is None or not may_serve(row.version_num):
-                raise LedgerUnavailableError(
-                    "the database has another revision than the code"
-                )
-            if row.is_read_only:
-                raise LedgerUnavailableError("the database is read-only")
-            if self._transactions.was_refused:
-                self._watch.write(None)
-                self._transactions.was_refused = False
-        except DBAPIError:
-            raise LedgerUnavailableError from None
-
-    def add_first_policy(self, policy: HashPolicy) -> None:
-        """Record the ledger's first policy; do nothing where there is one."""
-        self._transactions.write(policy)
-
-    def read_policies(self) -> list[HashPolicy]:
-        """Return every policy ever recorded, the first one first."""
-        return [policy_of(row) for row in self._rows(_READ_POLICIES)]
+        rows = self.database.read(_READ_POLICIES)
+        if not rows:
+            self.database.write(_write_first_policy, policy)
+            rows = self.database.read(_READ_POLICIES)
+        return [HashPolicy(*row) for row in rows]
 
     def read_item(self, item_id: str) -> Item:
-        """Return the item; raise ItemNotFoundError if there is none."""
-        if kept := self._items.get(item_id):
-            return kept
-        rows = self._rows(_READ_ITEM, item_id=item_id)
-        if not rows:
-            raise ItemNotFoundError
-        row = rows[0]
-        item = Item(row.id, row.total, row.metadata)
-        if len(item.metadata or "") <= METADATA_KEPT_LENGTH_MAX:
-            _keep(self._items, {item_id: item}, ITEMS_KEPT_MAX)
-        return item
+        """Return the item; raise ItemNotFoundError."""
+        for row in self.database.read(_READ_ITEM, (item_id,)):
+            return Item(*row)
+        raise errors.ItemNotFoundError
 
-    def read_items(self, item_ids: Collection[str]) -> dict[str, ItemHashing]:
-        """Return what hashing needs of those of the items that exist."""
+    def read_hashings(self, item_ids: Collection[str]) -> dict[str, ItemHashing]:
+        """Return the hashing of those of the items that exist."""
+        # Other threads may put another dictionary in its place, but remove nothing.
         kept = self._hashings
-        known = {each: kept.get(each) for each in item_ids}
-        found = {item_id: each for item_id, each in known.items() if each}
-        missing = [each for each in item_ids if each not in found]
-        if not missing:
+        found = {item_id: kept[item_id] for item_id in item_ids if item_id in kept}
+        if len(found) == len(item_ids):
             return found
-        rows = self._rows(_READ_HASHINGS, len(missing), item_ids=missing)
+        missing = [
+            item_id
+            for item_id in item_ids
+            if item_id not in found and is_id(ITEM_ID_PREFIX, item_id)
+        ]
+        rows = self.database.read_each(_READ_HASHING, [(each,) for each in missing])
         read = {
-            row.id: ItemHashing(row.salt, policy_of(row), row.total) for row in rows
+            item_id: ItemHashing(row[0], HashPolicy(*row[2:]), row[1])
+            for item_id, row in zip(missing, rows, strict=True)
+            if row
         }
-        _keep(kept, read, HASHINGS_KEPT_MAX)
+        if len(kept) + len(read) > HASHINGS_KEPT_MAX:
+            self._hashings = read
+        else:
+            kept.update(read)
         return found | read
 
-    def read_outputs(
-        self, keys: Iterable[OutputKey]
-    ) -> dict[OutputKey, RecordedOutput]:
-        """Return those of the outputs that exist, spent or not."""
-        return self._transactions.read(self._read_outputs, set(keys))
+    def read_minted(self, key_hash: bytes) -> Item | None:
+        """Return the item of the mint that a key was used for, if there is one."""
+        for row in self.database.read(_READ_MINTED, (key_hash,)):
+            return Item(*row)
+        return None
 
-    def read_operation(self, idempotency_key_hash: bytes | None) -> Operation | None:
-        """Return the operation recorded under the hash of a key, if any."""
-        if idempotency_key_hash is None:
-            return None
-        operation = self._transactions.read(read_operation, idempotency_key_hash)
-        if operation is not None:
-            self._confirm(operation)
+    def is_key_known(self, key_hash: bytes) -> bool:
+        """Return whether an operation was recorded under the hash of a key."""
+        return bool(self.database.read(_READ_OPERATION, (key_hash,)))
+
+    def read_outputs(self, outputs: Sequence[Output]) -> list[FoundOutput | None]:
+        """Return what is recorded under the key of each, of any amount, or None."""
+        rows = self.database.read_each(_READ_OUTPUT, [each.key for each in outputs])
+        return [FoundOutput(*row) if row else None for row in rows]
+
+    def mint(self, record: MintRecord) -> Operation:
+        """Create an item and its outputs; raise IdempotencyKeyReusedError."""
+        return self.database.write(write_mint, record)
+
+    def swap(self, record: SwapRecord) -> Operation:
+        """Spend the inputs and create the outputs; raise as `write_swap`."""
+        return self.database.write(write_swap, record)
+
+
+def write_mint(transaction: Transaction, record: MintRecord) -> Operation:
+    """Write an item and its outputs; raise IdempotencyKeyReusedError."""
+    operation = add_operation(transaction, "mint", record.idempotency_key)
+    if operation.replayed:
         return operation
-
-    def record_mint(self, record: MintRecord) -> int:
-        """Create an item and its outputs; return the operation's id."""
-        return self._record(record).operation_id
-
-    def record_swap(self, record: SwapRecord) -> int:
-        """Spend the inputs and create the outputs, all or nothing.
-
-        Returns the operation's id.
-        """
-        check_balance(record.inputs, record.outputs)
-        return self._record(record).operation_id
-
-    def record_offer(self, record: OfferRecord) -> tuple[int, int]:
-        """Record the offer.
-
-        Returns the operation's id and the second in which the offer expires.
-        """
-        made = self._record(record)
-        return made.operation_id, expires_at_s(made.created_at_ms, record.expires_in_s)
-
-    def read_offer(self, offer_id: str) -> OfferRecord | None:
-        """Return the offer in its state."""
-        now_ms = time.time_ns() // 1_000_000
-        rows = self._rows(_READ_OFFER, offer_id=offer_id, now_ms=now_ms)
-        halves: dict[str, list[Output]] = {"input": [], "output": []}
-        offer = None
-        for row in rows:
-            if row.what in halves:
-                key = OutputKey(row.item_id, row.digest)
-                halves[row.what].append(Output(key, row.amount))
-            else:
-                offer = row
-        if offer is None:
-            return None
-        half = SwapRecord(tuple(halves["input"]), tuple(halves["output"]))
-        state = OfferState(offer.what)
-        return OfferRecord(offer_id, half, offer.expires_in, offer.expires_at, state)
-
-    def _record(self, record: MintRecord | SwapRecord | OfferRecord) -> Checkpoint:
-        try:
-            made = self._transactions.write(record)
-        except IdempotencyKeyTakenError as taken:
-            self._confirm(taken.operation)
-            raise
-        self._last.note(made)
-        return made
-
-    def _confirm(self, operation: Operation) -> None:
-        """Make an operation that is to be answered again as safe as a new one."""
-        if self._is_postgresql:
-            self._last.note_again(self._transactions.write(operation))
-
-    def _rows(self, sql: str, expected_count: int = 1, **values: Any) -> list[Row[Any]]:
-        return self._transactions.read(self._read_rows, sql, expected_count, values)
-
-    def _read_rows(
-        self,
-        connection: Connection,
-        sql: str,
-        expected_count: int,
-        values: Mapping[str, Any],
-    ) -> list[Row[Any]]:
-        rows = list(execute(connection, sql, values))
-        if len(rows) < expected_count:
-            self._last.look(connection)
-        return rows
-
-    def _read_outputs(
-        self, connection: Connection, keys: Collection[OutputKey]
-    ) -> dict[OutputKey, RecordedOutput]:
-        found = read_outputs(connection, keys)
-        if len(found) < len(keys):
-            self._last.look(connection)
-        return found
+    item, policy = record.item, record.hashing.policy
+    values = (item.id, item.total, item.metadata, record.hashing.salt, operation.id)
+    if transaction.execute(_INSERT_ITEM, (*values, *policy)).rowcount == 0:
+        # The first mint under this policy.
+        transaction.execute(_INSERT_POLICY, policy)
+        transaction.execute(_INSERT_ITEM, (*values, *policy))
+    if not _create_outputs(transaction, operation, record.outputs):
+        refuse_outputs(transaction, operation, record.outputs)
+        raise ConflictError
+    return operation
 
 
-def policy_of(row: Row[Any]) -> HashPolicy:
-    """Return the policy that a row has the columns of."""
-    cost = Argon2Cost(row.memory_cost_kib, row.time_cost, row.parallelism)
-    return HashPolicy(cost, row.pepper_fingerprint)
+def write_swap(transaction: Transaction, record: SwapRecord) -> Operation:
+    """Spend the inputs and write the outputs.
+
+    Raises IdempotencyKeyReusedError, or as `move_units`.
+    """
+    operation = add_operation(transaction, "swap", record.idempotency_key)
+    if operation.replayed:
+        return operation
+    move_units(transaction, operation, record.inputs, record.outputs)
+    return operation
 
 
-def _keep(kept: dict[str, Value], read: Mapping[str, Value], count_max: int) -> None:
-    """Keep what was read; forget everything else where it gets too much."""
-    if len(kept) + len(read) > count_max:
-        kept.clear()
-    kept.update(read)
+def add_operation(
+    transaction: Transaction, kind: str, key: IdempotencyKey | None
+) -> Operation:
+    """Write an operation, or return the one that an earlier request with its key made.
+
+    Raises IdempotencyKeyReusedError where that was another request. Comes first in
+    every transaction that changes the ledger.
+    """
+    values = (kind, *(key or (None, None)), transaction.now_ms)
+    row = transaction.execute(_INSERT_OPERATION, values).fetchone()
+    if row is not None:
+        return Operation(row[0], transaction.now_ms)
+    key_hash, fingerprint = key or (None, None)
+    row = transaction.execute(_READ_OPERATION, (key_hash,)).fetchone()
+    if row is None:
+        raise ConflictError
+    operation_id, created_at_ms, recorded_fingerprint = row
+    if recorded_fingerprint != fingerprint:
+        raise errors.IdempotencyKeyReusedError
+    return Operation(operation_id, created_at_ms, replayed=True)
+
+
+def move_units(
+    transaction: Transaction,
+    operation: Operation,
+    inputs: Sequence[Output],
+    outputs: Sequence[Output],
+) -> None:
+    """Create the outputs and spend the inputs.
+
+    Raises UnbalancedError, UnknownInputError or SpentInputError, or UsedSecretError
+    where the item knows the secret of an output: a client that cannot spend the inputs
+    is not told that.
+    """
+    check_balance(inputs, outputs)
+    if len(outputs) > OUTPUTS_UNSEEN_MAX:
+        refuse_inputs(transaction, operation, inputs)
+        refuse_outputs(transaction, operation, outputs)
+    # Outputs before inputs, each in the order of their keys. An INSERT that meets a row
+    # of an open transaction waits for it. Were inputs spent first, two swaps that
+    # create what the other spends would each hold their input and wait for the other's,
+    # until PostgreSQL ends one of them. A transaction that inserts first waits while it
+    # holds only rows that it has created, in ascending order: nobody waits in a circle.
+    if not _create_outputs(transaction, operation, outputs):
+        refuse_inputs(transaction, operation, inputs)
+        refuse_outputs(transaction, operation, outputs)
+        raise ConflictError
+    spent = [(operation.id, *output) for output in sorted(inputs)]
+    if transaction.executemany(_SPEND_OUTPUT, spent).rowcount != len(spent):
+        refuse_inputs(transaction, operation, inputs)
+        # All are there by now: one was created since the UPDATE began.
+        raise ConflictError
+
+
+def _create_outputs(
+    transaction: Transaction, operation: Operation, outputs: Sequence[Output]
+) -> bool:
+    """Insert the outputs; return whether all were new."""
+    created = [(*output, operation.id) for output in sorted(outputs)]
+    return transaction.executemany(_INSERT_OUTPUT, created).rowcount == len(created)
+
+
+def refuse_inputs(
+    transaction: Transaction, operation: Operation, inputs: Sequence[Output]
+) -> None:
+    """Raise the error of the first unknown input, else of the first spent one."""
+    rows = transaction.read_each(_READ_OUTPUT, [each.key for each in inputs])
+    found = [FoundOutput(*row) if row else None for row in rows]
+    unknown = [
+        index
+        for index, (output, each) in enumerate(zip(inputs, found, strict=True))
+        if each is None or each.amount != output.amount
+    ]
+    if unknown:
+        raise errors.UnknownInputError(index=unknown[0], wrong_secrets=len(unknown))
+    for index, each in enumerate(found):
+        if each and each.spent_by not in {None, operation.id}:
+            raise errors.SpentInputError(index=index)
+
+
+def refuse_outputs(
+    transaction: Transaction, operation: Operation, outputs: Sequence[Output]
+) -> None:
+    """Raise UsedSecretError for the first output that another operation created."""
+    rows = transaction.read_each(_READ_CREATED_BY, [each.key for each in outputs])
+    for index, row in enumerate(rows):
+        if row is not None and row[0] != operation.id:
+            raise errors.UsedSecretError(index=index)
+
+
+def _write_first_policy(transaction: Transaction, policy: HashPolicy) -> Operation:
+    transaction.execute(_INSERT_FIRST_POLICY, policy)
+    return NO_OPERATION
+
+
+# What a write returns that records no operation.
+NO_OPERATION = Operation(0, 0)

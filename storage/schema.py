@@ -1,256 +1,201 @@
-"""Brings a database to the code's revision, or says that it is not.
+"""Versions of the tables: numbered functions, the core's here, a part's in the part.
 
-A new one gets the tables of `storage.tables` as they are now, an older one Alembic's
-migrations.
+`schema_version` says for the core and for each part which version its tables have, and
+the oldest code that may go on serving them.
 """
 
-import os
-import re
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from math import inf
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, Row, inspect
-from sqlalchemy.exc import DBAPIError
+from deeds.errors import LedgerUnavailableError, StartError
+from deeds.model import AMOUNT_MAX
+from storage.repository import Database, Rows, Transaction
 
-from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.driver import code_of, execute, is_unavailable, one_line, set_deadline
-from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
-from storage.sqlite_writer import ProcessLock
-from storage.tables import create_tables
-from storage.transactions import WRITES
 
-# The newest of `migrations.versions`; a test says so.
-HEAD_REVISION = "0001"
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of tables: what makes it from the version before.
 
-# As Alembic has them.
-_CREATE_VERSION = """
-    CREATE TABLE alembic_version (
-        version_num VARCHAR(32) NOT NULL,
-        CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+    Code of `serves_from` and later knows all that it needs to know of it.
+    """
+
+    upgrade: Callable[[Transaction], None]
+    serves_from: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The tables of the core, or of a part, in all of their versions.
+
+    The first version is number 1. `serves_from` never falls from one to the next.
+    """
+
+    part: str
+    versions: Sequence[Version]
+
+    @property
+    def newest(self) -> int:
+        """Return the number of the version that this code has."""
+        return len(self.versions)
+
+
+def create_tables(transaction: Transaction) -> None:
+    """Create the tables of version 1.
+
+    The constraints carry the invariants: amounts are positive, a secret is used once in
+    an item (primary key of `outputs`), a key makes one operation.
+    """
+    for statement in _TABLES:
+        transaction.execute(statement)
+
+
+# What is asked of a database is in these words of SQLite; another database has others
+# for the key that counts by itself, for bytes, and for a table that is one b-tree.
+_TABLES = (
+    # What the settings asked for at some mint; that of the first start has the id 0.
+    """
+    CREATE TABLE hash_policies (
+        id INTEGER PRIMARY KEY,
+        memory_cost_kib BIGINT NOT NULL,
+        time_cost BIGINT NOT NULL,
+        parallelism BIGINT NOT NULL,
+        pepper_fingerprint TEXT NOT NULL,
+        UNIQUE (memory_cost_kib, time_cost, parallelism, pepper_fingerprint)
     )
-"""
-_SET_VERSION = "INSERT INTO alembic_version VALUES (:revision)"
-
-# A PostgreSQL that is in recovery is read-only too.
-_READ_READINESS = {
-    "sqlite": "SELECT version_num, FALSE AS is_read_only FROM alembic_version",
-    "postgresql": """
-        SELECT version_num,
-            current_setting('transaction_read_only') = 'on' AS is_read_only
-        FROM alembic_version
     """,
-}
+    # The time is in milliseconds since 1970-01-01 UTC.
+    """
+    CREATE TABLE operations (
+        id INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        idempotency_key_hash BLOB,
+        fingerprint BLOB,
+        created_at_ms BIGINT NOT NULL,
+        CHECK (length(idempotency_key_hash) = 32),
+        CHECK (length(fingerprint) = 32),
+        CHECK ((idempotency_key_hash IS NULL) = (fingerprint IS NULL))
+    )
+    """,
+    # Most operations have no key: they add nothing to this index, which spares each of
+    # them a page of the log.
+    """
+    CREATE UNIQUE INDEX operations_idempotency_key_hash
+    ON operations (idempotency_key_hash) WHERE idempotency_key_hash IS NOT NULL
+    """,
+    f"""
+    CREATE TABLE items (
+        id TEXT NOT NULL PRIMARY KEY,
+        total BIGINT NOT NULL CHECK (total BETWEEN 1 AND {AMOUNT_MAX}),
+        metadata TEXT,
+        salt BLOB NOT NULL CHECK (length(salt) = 16),
+        hash_policy_id BIGINT NOT NULL REFERENCES hash_policies (id),
+        created_by BIGINT NOT NULL UNIQUE REFERENCES operations (id)
+    )
+    """,
+    f"""
+    CREATE TABLE outputs (
+        item_id TEXT NOT NULL REFERENCES items (id),
+        digest BLOB NOT NULL CHECK (length(digest) = 32),
+        amount BIGINT NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
+        created_by BIGINT NOT NULL REFERENCES operations (id),
+        spent_by BIGINT REFERENCES operations (id) CHECK (spent_by <> created_by),
+        PRIMARY KEY (item_id, digest)
+    ) WITHOUT ROWID
+    """,
+)
 
-_READ_ID_CACHE = """
-    SELECT seqcache FROM pg_sequence
-    WHERE seqrelid = CAST(pg_get_serial_sequence('operations', 'id') AS regclass)
+CORE = Schema("core", (Version(create_tables, serves_from=1),))
+
+_CREATE_VERSIONS = """
+    CREATE TABLE IF NOT EXISTS schema_version (
+        part TEXT NOT NULL PRIMARY KEY,
+        version BIGINT NOT NULL,
+        serves_from BIGINT NOT NULL
+    )
+"""
+READ_VERSIONS = "SELECT part, version, serves_from FROM schema_version"
+_SET_VERSION = """
+    INSERT INTO schema_version (part, version, serves_from) VALUES (?, ?, ?)
+    ON CONFLICT (part) DO UPDATE SET
+        version = excluded.version, serves_from = excluded.serves_from
 """
 
-# A revision, and in its id the oldest code that may serve it: older code knows nothing
-# else of it.
-_REVISION = re.compile(r"[0-9]{4}_from_([0-9]{4})")
 
-# PostgreSQL, appendix A: an operator's mistake, above all a missing right to create
-# tables.
-_INSUFFICIENT_PRIVILEGE = "42501"
+def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
+    """Bring all tables to their newest version; return a line for each that changed.
 
-# Key of the advisory lock that lets one process at a time migrate a PostgreSQL
-# database: "deeds".
-_MIGRATION_LOCK = 0x6465656473
-
-
-def open_schema(engine: Engine) -> None:
-    """Raise StartError unless the code may serve the database.
-
-    Create or upgrade an SQLite file. Any number of processes may do this at once.
+    Tables of a later version that permits this code are left as they are. Raises
+    StartError where one does not, or where the database cannot be opened. Any number of
+    processes may do this at once.
     """
-    if engine.dialect.name == "sqlite":
-        migrate(engine)
-    else:
-        check_schema(engine)
-        _check_ids(engine)
+    _refuse_unreleased(database.table_names())
+    changes: list[str] = []
+
+    def upgrade(transaction: Transaction) -> None:
+        changes.clear()
+        transaction.execute(_CREATE_VERSIONS)
+        rows = transaction.execute(READ_VERSIONS).fetchall()
+        for schema, before in _versions(schemas, rows):
+            for number in range(before + 1, schema.newest + 1):
+                version = schema.versions[number - 1]
+                version.upgrade(transaction)
+                values = (schema.part, number, version.serves_from)
+                transaction.execute(_SET_VERSION, values)
+            if before < schema.newest:
+                serves_from = schema.versions[-1].serves_from
+                changes.append(
+                    f"upgraded the tables of {schema.part} from version"
+                    f" {before or 'none'} to {schema.newest}, for code of version"
+                    f" {serves_from} and later"
+                )
+
+    database.create(upgrade)
+    return changes
 
 
-def check_schema(engine: Engine) -> None:
-    """Raise StartError unless there is a ledger that the code may serve.
+def check_versions(database: Database, schemas: Iterable[Schema]) -> None:
+    """Raise StartError unless this code may serve the tables. Changes nothing."""
+    names = database.table_names()
+    _refuse_unreleased(names)
+    rows = database.read(READ_VERSIONS) if "schema_version" in names else []
+    for schema, before in _versions(schemas, rows):
+        if before < schema.newest:
+            raise StartError(
+                f"the tables of {schema.part} have version {before or 'none'} and the"
+                f" code {schema.newest}; run: flask --app app deeds migrate"
+            )
 
-    Changes nothing.
+
+def check_still_served(rows: Rows, schemas: Iterable[Schema]) -> None:
+    """Raise LedgerUnavailableError where a migration has shut this code out.
+
+    `rows` are those of `READ_VERSIONS`.
     """
-    if engine.dialect.name == "sqlite":
-        path = Path(engine.url.database or "")
-        if not (path.is_file() and has_content(path)):
-            raise StartError(f"DATABASE_URL: there is no ledger at {path}")
-    revision = _read_revision(engine)
-    if not may_serve(revision):
-        raise _wrong_revision(revision)
+    try:
+        list(_versions(schemas, rows))
+    except StartError as error:
+        raise LedgerUnavailableError(error.reason) from None
 
 
-def _check_ids(engine: Engine) -> None:
-    """Raise StartError unless operations get ascending ids on PostgreSQL.
+def _versions(schemas: Iterable[Schema], rows: Rows) -> Iterator[tuple[Schema, int]]:
+    """Yield each schema with the version that its tables have, 0 for none.
 
-    A session that caches some hands them out late: to a swap that spends the output of
-    an operation with a higher id, which is refused.
+    Raises StartError for a later one that does not permit this code.
     """
-    with _opening(), engine.connect() as connection:
-        cache = execute(connection, _READ_ID_CACHE).scalar()
-    if cache != 1:
+    found = {part: (version, serves_from) for part, version, serves_from in rows}
+    for schema in schemas:
+        version, serves_from = found.get(schema.part, (0, 0))
+        if version > schema.newest and serves_from > schema.newest:
+            raise StartError(
+                f"the tables of {schema.part} have version {version}, which code of"
+                f" version {schema.newest} must not serve; run newer code"
+            )
+        yield schema, version
+
+
+def _refuse_unreleased(table_names: Collection[str]) -> None:
+    if "alembic_version" in table_names:
         raise StartError(
-            f"DATABASE_URL: each session caches {cache} ids of operations, which must"
-            " ascend; run: ALTER SEQUENCE operations_id_seq CACHE 1"
+            "DATABASE_URL: the ledger was made by code before the first release, which"
+            " cannot be upgraded"
         )
-
-
-def may_serve(revision: str | None) -> bool:
-    """Return whether this code may serve a database at a revision.
-
-    It may at its own, and at a later one that permits it: `0003_from_0002` permits code
-    of 0002.
-    """
-    if revision == HEAD_REVISION:
-        return True
-    later = _REVISION.fullmatch(revision or "")
-    return later is not None and later[1] <= HEAD_REVISION[:4] < later[0][:4]
-
-
-def read_readiness(connection: Connection) -> Row[Any] | None:
-    """Return `version_num`, the revision, and `is_read_only`, or None without a row."""
-    return execute(connection, _READ_READINESS[connection.dialect.name]).first()
-
-
-def migrate(engine: Engine) -> tuple[str | None, str | None]:
-    """Upgrade the database to the code's revision.
-
-    Returns the revision it had and the one it has. A database at a later revision that
-    permits this code is left as it is. Raises StartError where it cannot be opened, is
-    damaged, is ahead of the code, or was lost.
-    """
-    if engine.dialect.name != "sqlite":
-        return _migrate(engine)
-    with one_process(engine):
-        _create_file(Path(engine.url.database or ""))
-        return _migrate(engine)
-
-
-@contextmanager
-def one_process(engine: Engine) -> Iterator[None]:
-    """Keep other processes from creating, upgrading or replacing an SQLite ledger.
-
-    SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
-    Raises StartError where another process keeps the lock.
-    """
-    try:
-        make_directory(Path(engine.url.database or "").parent)
-        lock = ProcessLock(engine.url)
-        lock.open()
-    except OSError as error:
-        raise _not_opened(f"{error.filename}: {error.strerror}") from None
-    try:
-        with closing(lock), lock.turn():
-            yield
-    except LedgerUnavailableError:
-        raise StartError(
-            "DATABASE_URL: another process keeps the database locked"
-        ) from None
-
-
-def _create_file(path: Path) -> None:
-    """Create the file of an SQLite ledger unless it is there."""
-    log = Path(f"{path}-wal")
-    # SQLite would delete it, and with it what was committed last.
-    if has_content(log) and not has_content(path):
-        raise StartError(
-            f"DATABASE_URL: {path} is missing or empty, but {log} holds the end of a"
-            " ledger; put them back together, or run: flask --app app deeds restore"
-            " FILE"
-        )
-    try:
-        # Never opens a file that is there: closing it would release SQLite's locks on
-        # it.
-        os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise _not_opened(f"{path}: {error.strerror}") from None
-
-
-def _migrate(engine: Engine) -> tuple[str | None, str | None]:
-    before = _read_revision(engine)
-    if may_serve(before):
-        return before, before
-    if before is not None:
-        if before > HEAD_REVISION:
-            raise _wrong_revision(before)
-        check_file(engine)
-    with _opening(), engine.execution_options(**{WRITES: True}).begin() as connection:
-        if connection.dialect.name == "postgresql":
-            set_deadline(connection, inf)
-            execute(connection, "SET LOCAL statement_timeout = 0")
-            execute(connection, f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
-        if _revision_of(connection) is None:
-            execute(connection, _CREATE_VERSION)
-            execute(connection, _SET_VERSION, {"revision": HEAD_REVISION})
-            create_tables(connection)
-        else:
-            _upgrade(connection)
-    return before, HEAD_REVISION
-
-
-def _upgrade(connection: Connection) -> None:
-    # Its import would cost every start a fifth of a second.
-    from alembic import command  # noqa: PLC0415
-    from alembic.config import Config  # noqa: PLC0415
-    from alembic.util import CommandError  # noqa: PLC0415
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    try:
-        command.upgrade(config, "head")
-    except CommandError as error:
-        raise StartError(
-            f"the database cannot be upgraded: {one_line(error)}"
-        ) from None
-
-
-def _read_revision(engine: Engine) -> str | None:
-    """Return the database's revision, or None where it has no ledger yet."""
-    try:
-        with _opening(), engine.connect() as connection:
-            return _revision_of(connection)
-    except (TypeError, ValueError) as error:
-        # Of an option of DATABASE_URL that psycopg cannot read.
-        raise _not_opened(one_line(error)) from None
-
-
-@contextmanager
-def _opening() -> Iterator[None]:
-    try:
-        yield
-    except DBAPIError as error:
-        # Everything else is a defect of a migration, which keeps its traceback.
-        if is_unavailable(error) or code_of(error) == _INSUFFICIENT_PRIVILEGE:
-            raise _not_opened(one_line(error)) from None
-        raise
-
-
-def _revision_of(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    row = read_readiness(connection)
-    return None if row is None else str(row.version_num)
-
-
-def _not_opened(cause: str) -> StartError:
-    return StartError(f"DATABASE_URL: the database cannot be opened: {cause}")
-
-
-def _wrong_revision(revision: str | None) -> StartError:
-    is_newer = revision is not None and revision > HEAD_REVISION
-    advice = "run newer code" if is_newer else "run: flask --app app deeds migrate"
-    return StartError(
-        f"the database is at revision {revision or 'none'} and the code at"
-        f" {HEAD_REVISION}; {advice}"
-    )

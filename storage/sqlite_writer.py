@@ -1,180 +1,183 @@
-"""Writes to an SQLite ledger: threads share commits, processes take turns.
+"""Writes to an SQLite file: threads share commits, processes take turns.
 
-SQLite has one writer at a time, and each commit waits for an fsync. Threads that wait
-to write therefore share one transaction. SQLite's own lock keeps processes apart, but
-those that wait for it sleep up to 100 ms between tries, while the process that has just
-written takes it again: with two processes the p99 of a swap was 119 ms without turns
-and is 15 ms with them (decision 0007).
+SQLite has one writer at a time, and each commit waits for the disk. Threads that wait
+to write therefore share one transaction (docs/decisions/0007).
 """
 
+import logging
 import os
+import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine
-from sqlalchemy.exc import DBAPIError
-
-from deeds.domain.errors import (
-    IdempotencyKeyTakenError,
+from deeds.errors import (
+    DeedError,
+    IdempotencyKeyReusedError,
     LedgerInDoubtError,
     LedgerUnavailableError,
 )
-from storage.checkpoint import NO_OPERATION, Checkpoint
-from storage.driver import CauseLog, code_of
-from storage.operations import Record, write_record
-from storage.sqlite_file import locked, open_for_owner
+from deeds.model import Operation
+from storage.files import locked, open_for_owner
+from storage.repository import Cursor, Rows, Values, Work
 
-# How long a writer of another process may hold the lock before we answer 503.
+# How long another process may hold the file before we answer 503.
 BUSY_TIMEOUT_S = 5.0
+
+# Pause between tries of a process that waits for its turn. A commit takes a few times
+# this long. SQLite's own wait would sleep for up to 100 ms.
+_POLL_S = 0.0005
+
+# Each kind of error is logged this often at most: a database that is away fails every
+# request.
+_LOG_INTERVAL_S = 1.0
 
 # SQLite writes the pages of a commit to its log one after the other, and the last one
 # makes it valid. Where a write was refused, the last one is not there: not even a crash
 # brings it back. After a failed fsync it may be there: like any other failure, that one
 # leaves a commit in doubt.
-_REFUSED_WRITE_CODES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
+_REFUSED_WRITES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
+
+_log = logging.getLogger("deeds")
 
 
-class ProcessLock:
-    """A fair lock between the processes that write an SQLite ledger.
+class SqliteTransaction:
+    """An open write transaction (storage.repository.Transaction)."""
 
-    One thread of each uses it. A process waits for the writer's lock while it holds
-    that of the next one, so the process that has just written cannot overtake it. The
-    files are empty, and a process that dies holds nothing.
-    """
+    def __init__(self, connection: sqlite3.Connection, now_ms: int) -> None:
+        self.execute: Callable[..., Cursor] = connection.execute
+        self.executemany: Callable[..., Cursor] = connection.executemany
+        self.now_ms = now_ms
 
-    def __init__(self, url: URL, timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        """Create the lock of the ledger at a URL; its files are opened by first use."""
-        self._timeout_s = timeout_s
-        self._path = url.database
-        self._files: tuple[int, int] | None = None
-
-    def open(self) -> tuple[int, int]:
-        """Open the files beside the ledger, creating them if needed; raise OSError.
-
-        A descriptor that is carried across a fork would share its lock.
-        """
-        if self._files is None:
-            flags = os.O_RDWR | os.O_CREAT
-            writer = open_for_owner(Path(f"{self._path}-lock"), flags)
-            try:
-                following = open_for_owner(Path(f"{self._path}-next-lock"), flags)
-            except OSError:
-                os.close(writer)
-                raise
-            self._files = writer, following
-        return self._files
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Keep the turn of this process within the block.
-
-        Raises LedgerUnavailableError.
-        """
-        deadline_s = monotonic() + self._timeout_s
-        with ExitStack() as held:
-            try:
-                writer, following = self.open()
-                with locked(following, deadline_s):
-                    held.enter_context(locked(writer, deadline_s))
-            except OSError:
-                raise LedgerUnavailableError from None
-            yield
-
-    def close(self) -> None:
-        """Close the files, which releases their locks; the next use opens them."""
-        for file in self._files or ():
-            os.close(file)
-        self._files = None
+    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
+        """Return one row, or None, for each key, in order."""
+        return [self.execute(sql, key).fetchone() for key in keys]
 
 
 @dataclass(slots=True, eq=False)
 class _Ticket:
-    """One thread's record, and the operation once the group is committed."""
+    """What one thread wants to have written, and what became of it."""
 
-    record: Record
-    # Set when the record is written, or when its thread is to lead the next group.
-    gate: threading.Event = field(default_factory=threading.Event)
+    work: Work[Any]
+    record: Any
+    # Set when it is written, or when its thread is to write the next group.
+    turn: threading.Event = field(default_factory=threading.Event)
     is_done: bool = False
-    # Set only after COMMIT.
-    is_kept: bool = False
-    made: Checkpoint = NO_OPERATION
+    operation: Operation | None = None
     error: Exception | None = None
 
 
-class SqliteWriter:
-    """Writes records to an SQLite ledger in groups: one transaction, one fsync.
+class SqliteFailures:
+    """Logs the errors of SQLite, each kind at most once a second."""
 
-    A thread that finds no other writing leads: it writes all records that wait, first
-    come, first served, and commits once, while the next group gathers. Where one of
-    several fails, all are rolled back and written once more, each in a savepoint of its
-    own.
+    def __init__(self) -> None:
+        self._logged_at_s: dict[str, float] = {}
+
+    def translate(self, error: sqlite3.Error) -> Exception:
+        """Return what an error of SQLite means, and log it: its texts hold no value."""
+        code = code_of(error)
+        now_s = monotonic()
+        if now_s - self._logged_at_s.get(code, -_LOG_INTERVAL_S) >= _LOG_INTERVAL_S:
+            self._logged_at_s[code] = now_s
+            fields = {"error": type(error).__name__, "database_code": code}
+            extra = {"event": "database", "fields": fields}
+            _log.warning(one_line(error), extra=extra)
+        # A row that is gone, where rows are never deleted, was in another file. Any
+        # other violation, and a statement that is wrong, is a defect.
+        is_violation = isinstance(error, sqlite3.IntegrityError)
+        is_row_gone = code == "SQLITE_CONSTRAINT_FOREIGNKEY"
+        is_misused = isinstance(error, sqlite3.ProgrammingError)
+        if code == "SQLITE_ERROR" or is_misused or (is_violation and not is_row_gone):
+            return error
+        return LedgerUnavailableError()
+
+
+class SqliteWriter:
+    """The one connection of this process that writes, and its queue of threads.
+
+    `clock` returns milliseconds since 1970-01-01 UTC.
     """
 
-    def __init__(self, engine: Engine, lock: ProcessLock, causes: CauseLog) -> None:
-        """Create a writer on an engine whose transactions begin as writers."""
-        self._process_lock = lock
-        self._causes = causes
+    def __init__(
+        self, path: Path, clock: Callable[[], int], failures: SqliteFailures
+    ) -> None:
+        """Open nothing yet."""
+        self._path = path
+        self._clock = clock
+        self._failures = failures
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._is_led = False
-        self._engine = engine
-        # Only the leader uses it. Fetching one for each group would cost a strong swap
-        # 6 % more.
-        self._connection: Connection | None = None
+        # Used by the thread that leads, alone. Its cache of pages is the warmest.
+        self._connection: sqlite3.Connection | None = None
+        self._turn_file: int | None = None
+        # Whether the last write failed because of the database: a full disk, say.
+        self.was_refused = False
 
-    def write_in_group(self, record: Record) -> Checkpoint:
-        """Write the record, and return the operation once its group is committed.
+    def write(self, work: Work[Any], record: Any) -> Operation:
+        """Run the work in a transaction, which it may share with other threads.
 
-        As `Transactions.write`; LedgerUnavailableError says that another one of the
-        group was refused, and this one with it.
+        First come, first served: a thread that finds no other writing leads. It writes
+        all that waits, and commits once, while the next group gathers.
         """
-        ticket = _Ticket(record)
+        ticket = _Ticket(work, record)
         with self._lock:
             self._waiting.append(ticket)
-            leads = not self._is_led
-            self._is_led = True
-        if not leads:
-            ticket.gate.wait()
-        if not ticket.is_done:
-            self._lead()
-        if not ticket.is_kept:
-            raise ticket.error or LedgerUnavailableError
-        return ticket.made
+            if not self._is_led:
+                self._is_led = True
+                ticket.turn.set()
+        try:
+            ticket.turn.wait()
+        finally:
+            # A signal may interrupt the first wait, and others wait for this to lead.
+            ticket.turn.wait()
+            if not ticket.is_done:
+                self._lead()
+        if ticket.error is not None:
+            raise ticket.error
+        if ticket.operation is None:
+            raise LedgerUnavailableError
+        return ticket.operation
 
     def close(self) -> None:
-        """Close the connection and the lock; the next write opens them.
-
-        No thread may be writing.
-        """
+        """Close the connection and the lock file. No thread may be writing."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        self._process_lock.close()
+        if self._turn_file is not None:
+            os.close(self._turn_file)
+            self._turn_file = None
+
+    def open_turn_file(self) -> int:
+        """Return the open lock file of this process."""
+        if self._turn_file is None:
+            path = Path(f"{self._path}-lock")
+            self._turn_file = open_for_owner(path, os.O_RDWR | os.O_CREAT)
+        return self._turn_file
 
     def _lead(self) -> None:
+        """Write the group that waits, and let the next one be led."""
         group: list[_Ticket] = []
         try:
-            with self._process_lock.turn():
-                group = self._take_waiting()
-                self._commit(group)
+            connection = self._begin()
+            group = self._take_waiting()
+            self._commit(connection, group)
         except Exception as error:  # noqa: BLE001 - raised again in `write`
             group = group or self._take_waiting()
-            # Drop errors of the rolled-back attempt: they may be stale. The leader's
-            # ticket is the first.
-            for ticket in group:
-                ticket.error = None
-            group[0].error = error
-            self._reconnect()
+            self._fail(group, error)
+        except BaseException:
+            # A signal may have interrupted COMMIT.
+            group = group or self._take_waiting()
+            self._fail(group, LedgerInDoubtError())
+            raise
         finally:
             self._pass_on()
             for ticket in group:
                 ticket.is_done = True
-                ticket.gate.set()
+                ticket.turn.set()
 
     def _take_waiting(self) -> list[_Ticket]:
         with self._lock:
@@ -185,76 +188,132 @@ class SqliteWriter:
         """Let the thread that waits longest lead the next group."""
         with self._lock:
             if self._waiting:
-                self._waiting[0].gate.set()
+                self._waiting[0].turn.set()
             else:
                 self._is_led = False
 
-    def _commit(self, group: list[_Ticket]) -> None:
-        """Write the records and commit those that succeed.
+    def _begin(self) -> sqlite3.Connection:
+        """Begin a transaction once it is the turn of this process; return its writer.
 
-        Raises only where nothing was kept.
+        A process that waits holds the lock file until it has SQLite's lock, so the one
+        that has just written cannot overtake it. One that dies holds nothing.
         """
-        if self._connection is None:
-            self._connection = self._engine.connect()
-        connection = self._connection
-        connection.begin()
-        kept = _run(connection, group)
-        if not kept:
-            connection.rollback()
-            return
-        driver: Any = connection.connection.driver_connection
+        deadline_s = monotonic() + BUSY_TIMEOUT_S
         try:
-            connection.commit()
-        except DBAPIError as error:
-            # A transaction that is still open was refused before anything was written.
-            if driver.in_transaction or code_of(error) in _REFUSED_WRITE_CODES:
-                raise
-            self._causes.log(error)
-            for ticket in group:
-                # One whose key was taken may have met an operation of this group.
-                is_twin = isinstance(ticket.error, IdempotencyKeyTakenError)
-                is_in_doubt = is_twin or ticket in kept
-                ticket.error = LedgerInDoubtError() if is_in_doubt else None
-            self._reconnect()
-        else:
-            for ticket in kept:
-                ticket.is_kept = True
+            with locked(self.open_turn_file(), deadline_s):
+                if self._connection is None:
+                    self._connection = connect(self._path, timeout_s=0)
+                while not _has_begun(self._connection):
+                    if monotonic() > deadline_s:
+                        raise LedgerUnavailableError
+                    sleep(_POLL_S)
+        except OSError:
+            raise LedgerUnavailableError from None
+        return self._connection
 
-    def _reconnect(self) -> None:
-        """Let the next group have a new connection, whatever became of this one."""
-        if self._connection is not None:
-            self._connection.invalidate()
-            self._connection.rollback()
-
-
-def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:
-    """Write all records; return those that succeeded."""
-    try:
+    def _commit(self, connection: sqlite3.Connection, group: list[_Ticket]) -> None:
+        """Write the tickets that are not refused, and commit once."""
+        now_ms = self._clock()
         for ticket in group:
-            ticket.made = write_record(connection, ticket.record)
-    except Exception as error:  # noqa: BLE001 - raised again in `write`
-        if len(group) == 1:
+            self._write(connection, ticket, now_ms)
+        if all(ticket.operation is None for ticket in group):
+            connection.execute("ROLLBACK")
+            return
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            # A transaction that is still open was refused before anything was written.
+            if connection.in_transaction or code_of(error) in _REFUSED_WRITES:
+                raise
+            self._failures.translate(error)
+            raise LedgerInDoubtError from None
+        if any(each.operation and not each.operation.replayed for each in group):
+            # Others write nothing, whatever the disk is like.
+            self.was_refused = False
+
+    def _write(
+        self, connection: sqlite3.Connection, ticket: _Ticket, now_ms: int
+    ) -> None:
+        """Write one ticket. A failure undoes it alone."""
+        connection.execute("SAVEPOINT ticket")
+        try:
+            transaction = SqliteTransaction(connection, now_ms)
+            ticket.operation = ticket.work(transaction, ticket.record)
+        except Exception as error:
+            if not connection.in_transaction:
+                # A full disk and its like: SQLite has undone the whole group.
+                raise
+            connection.execute("ROLLBACK TO ticket")
+            if isinstance(error, sqlite3.Error):
+                error = self._failures.translate(error)
+            ticket.error = error
+        connection.execute("RELEASE ticket")
+
+    def _fail(self, group: list[_Ticket], error: Exception) -> None:
+        """Say of each ticket that nothing was done, or that it is in doubt.
+
+        What was said of one before may be wrong: others of the group may have caused
+        it, and are undone.
+        """
+        if isinstance(error, sqlite3.Error):
+            error = self._failures.translate(error)
+        for ticket in group:
+            is_refused = ticket.error is not None
+            if isinstance(ticket.error, IdempotencyKeyReusedError):
+                # The key may be of one that is in doubt.
+                is_refused = False
+            ticket.operation = None
+            if isinstance(error, LedgerInDoubtError) and not is_refused:
+                ticket.error = LedgerInDoubtError()
+            else:
+                ticket.error = LedgerUnavailableError()
+        if not isinstance(error, DeedError):
+            # A defect is shown once, in the thread that leads.
             group[0].error = error
-            return []
-        # A savepoint for each from the start would make good ones pay for bad ones.
-        connection.rollback()
-        connection.begin()
-        return [ticket for ticket in group if _run_alone(connection, ticket)]
-    return group
+        self.was_refused = True
+        if self._connection is not None:
+            # Undoes what is still open. The next group has a new connection, whatever
+            # became of this one.
+            self._connection.close()
+            self._connection = None
 
 
-def _run_alone(connection: Connection, ticket: _Ticket) -> bool:
-    """Write one record; return whether it succeeded. A failure undoes it alone."""
-    savepoint = connection.begin_nested()
+def connect(path: Path, timeout_s: float | None = None) -> sqlite3.Connection:
+    """Return a connection to a file that is there, which begins nothing by itself."""
+    timeout_s = BUSY_TIMEOUT_S if timeout_s is None else timeout_s
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        timeout=timeout_s,
+        isolation_level=None,
+        check_same_thread=False,
+    )
     try:
-        ticket.made = write_record(connection, ticket.record)
-    except Exception as error:
-        driver: Any = connection.connection.driver_connection
-        if not driver.in_transaction:
-            # A full disk and its like: SQLite has undone the whole group.
+        # Nobody is answered before the commit is on disk.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _has_begun(connection: sqlite3.Connection) -> bool:
+    """Begin a transaction as the one writer; return False where there is another."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if not code_of(error).startswith("SQLITE_BUSY"):
             raise
-        savepoint.rollback()
-        ticket.error = error
-    else:
-        savepoint.commit()
-    return ticket.error is None
+        return False
+    return True
+
+
+def code_of(error: sqlite3.Error) -> str:
+    """Return SQLite's name of an error, "" for one of the driver itself."""
+    return getattr(error, "sqlite_errorname", "")
+
+
+def one_line(words: object) -> str:
+    """Return a message in one line."""
+    return " ".join(str(words).split())

@@ -3,6 +3,5 @@
 pytest_plugins = (
     "tests.support.needs",  # Before what imports it.
     "tests.support.fixtures",
-    "tests.support.leftovers",
     "tests.support.reporting",
 )

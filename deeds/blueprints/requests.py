@@ -1,7 +1,9 @@
 """What is read of a request: bounded bytes, then strict JSON, the key, the client."""
 
+import codecs
 import json
 import re
+from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from itertools import accumulate, islice
 from typing import Any, NoReturn
@@ -10,23 +12,21 @@ from flask import Request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.http import unquote_header_value
 
-from deeds.domain.errors import (
+from deeds.errors import (
     BodyUnreadableError,
     InvalidIdempotencyKeyError,
     InvalidJsonError,
     InvalidRequestError,
     WrongMediaTypeError,
 )
-from deeds.domain.model import IDEMPOTENCY_KEY_LENGTH_MAX
+from deeds.model import IDEMPOTENCY_KEY_LENGTH_MAX
 from schemas.requests import RequestSchema, load
 
 
-def read_json(request: Request, *, array_length_max: int) -> Any:
-    """Return the JSON value of the body; raise DeedError or RequestEntityTooLarge.
+def read_request(request: Request, schema: RequestSchema) -> Any:
+    """Return what the schema makes of the body; raise DeedError.
 
-    `array_length_max` bounds the arrays of a good one: far more values are not even
-    parsed. The server tells the length of every body, of one in chunks too: above
-    MAX_CONTENT_LENGTH none is read.
+    A body larger than MAX_CONTENT_LENGTH is not read: RequestEntityTooLarge.
     """
     try:
         body = request.get_data(cache=False)
@@ -34,28 +34,8 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
         raise
     except (HTTPException, OSError, ValueError):
         raise BodyUnreadableError from None
-    if request.mimetype != "application/json":
-        raise WrongMediaTypeError
-    # Most are too short to be nested too deeply.
-    if len(body) > DEPTH_MAX:
-        _check_structure(body, _TOKENS_PER_ELEMENT * (2 * array_length_max + 1))
-    try:
-        return _DECODER.decode(body.decode("utf-8"))
-    except json.JSONDecodeError as error:
-        raise InvalidJsonError(
-            f"the body is not JSON from character {error.pos} on"
-        ) from None
-    except UnicodeDecodeError:
-        raise InvalidJsonError("the body is not UTF-8") from None
-    except ValueError:
-        # int() refuses texts of more than 4300 digits.
-        raise InvalidJsonError("the body has too long a number") from None
-
-
-def read_request(request: Request, schema: RequestSchema) -> Any:
-    """Return what the schema makes of the body; raise as `read_json` and `load`."""
-    body = read_json(request, array_length_max=schema.array_length_max)
-    return load(schema, body)
+    _check_media_type(request)
+    return load(schema, _parse_json(body, schema.array_length_max))
 
 
 def read_idempotency_key(request: Request) -> str | None:
@@ -67,7 +47,13 @@ def read_idempotency_key(request: Request) -> str | None:
     header = request.headers.get("Idempotency-Key")
     if header is None:
         return None
-    key = unquote_header_value(header.strip(" \t"))
+    sent = header.strip(" \t")
+    key = unquote_header_value(sent)
+    # A server joins fields that are sent twice by a comma.
+    if "," in sent and (key == sent or '"' in key):
+        raise InvalidIdempotencyKeyError(
+            "the header Idempotency-Key is sent twice; quote a key with a comma"
+        )
     if not _PRINTABLE.fullmatch(key):
         raise InvalidIdempotencyKeyError(
             f"an Idempotency-Key has 1 to {IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII"
@@ -82,7 +68,11 @@ def client_of(request: Request) -> str:
     Providers give each IPv6 customer a /64 at least. ProxyFix has set what our own
     proxies say.
     """
-    text = request.remote_addr or ""
+    return _client_at(request.remote_addr or "")
+
+
+@lru_cache(maxsize=1024)
+def _client_at(text: str) -> str:
     match = _WITH_PORT.fullmatch(text)
     try:
         address = ip_address((match[1] or match[2]) if match else text)
@@ -93,6 +83,38 @@ def client_of(request: Request) -> str:
         mapped = address.ipv4_mapped
         return str(mapped or IPv6Network((int(address), 64), strict=False))
     return str(address)
+
+
+def _check_media_type(request: Request) -> None:
+    if request.environ.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
+        raise WrongMediaTypeError("the body must not be compressed (Content-Encoding)")
+    # What nearly all clients send needs no parsing.
+    if request.content_type == "application/json":
+        return
+    if request.mimetype != "application/json":
+        raise WrongMediaTypeError
+    charset = request.mimetype_params.get("charset", "utf-8")
+    if charset.lower() not in {"utf-8", "utf8"}:
+        raise WrongMediaTypeError("the body must be UTF-8, not of another charset")
+
+
+def _parse_json(body: bytes, array_length_max: int) -> Any:
+    if body.startswith(_BYTE_ORDER_MARK):
+        raise InvalidJsonError("the body begins with a byte order mark: leave it out")
+    # Most are too short to be nested too deeply.
+    if len(body) > DEPTH_MAX:
+        _check_structure(body, _TOKENS_PER_ELEMENT * (2 * array_length_max + 1))
+    try:
+        return _DECODER.decode(body.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise InvalidJsonError(
+            f"the body is not JSON from character {error.pos} on"
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidJsonError("the body is not UTF-8") from None
+    except ValueError:
+        # int() refuses texts of more than 4300 digits.
+        raise InvalidJsonError("the body has too long a number") from None
 
 
 def _check_structure(body: bytes, count_max: int) -> None:
@@ -121,6 +143,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # Deeper bodies are not parsed, so that the answer is not the interpreter's: Python 3.11
 # gives up below 1,000, 3.14 above 50,000.
 DEPTH_MAX = 512
+
+# That of UTF-8, and of UTF-16 in either order.
+_BYTE_ORDER_MARK = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 # A megabyte of empty objects takes 25, and leaves the process larger for good.
 _LARGE_BYTES = 65_536

@@ -54,9 +54,10 @@ CORS = {
     "access-control-expose-headers": EXPOSED,
 }
 PREFLIGHT = {
-    "access-control-allow-headers": "Content-Type, Idempotency-Key, X-Request-ID",
+    "access-control-allow-headers": ANY,
     "access-control-allow-methods": ANY,
     "access-control-max-age": "86400",
+    "vary": "Access-Control-Request-Headers",
 }
 NO_STORE = {"cache-control": "no-store"}
 NO_CACHE = {"cache-control": "no-cache", "etag": ANY, "date": ANY}

@@ -143,7 +143,7 @@ UNDER_A_USED_KEY = {
         "/v1/swap",
         '{"inputs":["+4.ITEM.a"],"outputs":["+4.ITEM.new"]}',
         '{"inputs":["+4.ITEM.x"],"outputs":["+4.ITEM.y"]}',
-        2,
+        1,
     ),
 }
 
@@ -277,6 +277,16 @@ def test_where_an_offer_ends_meanwhile_every_ordinary_input_counts(
 
     assert refusal(answer) == (400, "offer_not_open", None)
     assert answer.json()["detail"].endswith(state)
+    assert_one_guess_is_left(api, item)
+
+
+def test_a_used_secret_of_a_completion_counts(limited, item):
+    api = limited("failures=2/day")
+    offer_id = api.offer_id([], f"+1.{item}.{NEW}")
+
+    answer = api.complete(offer_id, f"+4.{item}.a", f"+3.{item}.b")
+
+    assert refusal(answer) == (400, "used_secret", 0)
     assert_one_guess_is_left(api, item)
 
 

@@ -5,7 +5,9 @@ import time
 
 import pytest
 
-from deeds.blueprints.limits import BoundedCounts
+from deeds.blueprints.limits import ClientLimits
+from deeds.errors import TooManyRequestsError
+from deeds.settings import RateLimit
 from tests.support.api import refusal, stop_line
 from tests.support.sources import read_text
 
@@ -77,27 +79,30 @@ def test_a_preflight_does_not_count(limited):
     assert api.mint("+5.a")
 
 
-def test_a_count_ends_when_its_time_is_over(limited, monkeypatch):
+def test_what_was_counted_is_forgiven_little_by_little(limited, monkeypatch):
     # Whole, so that no rounding adds to what is left.
     api, now_s = limited("mint=2/minute"), int(time.monotonic()) + 1
     waits_s = []
 
-    for later_s in (0, 0, 0, 59.5, 60, 60, 60):
+    for later_s in (0, 0, 0, 29.5, 30, 30, 90, 90):
         monkeypatch.setattr(time, "monotonic", lambda at_s=now_s + later_s: at_s)
         waits_s.append(ask(api, "mint").headers.get("Retry-After"))
 
-    assert waits_s == [None, None, "60", "1", None, None, "60"]
+    assert waits_s == [None, None, "30", "1", None, "30", None, None]
 
 
 def test_there_are_never_more_counts_than_are_allowed(monkeypatch):
-    monkeypatch.setattr("deeds.blueprints.limits.COUNTS_MAX", 3)
-    counts = BoundedCounts()
+    monkeypatch.setattr("deeds.blueprints.limits.DEBTS_MAX", 3)
+    limits = ClientLimits([RateLimit("mint", 10, 60)])
 
-    for key in ["a", "b", "c", "a", "d"]:
-        counts.add(key, 60, 1)
+    for client in ["a", "b", "c", "a", "d"]:
+        limits.add("mint", client, 5)
 
-    left = {key: counts.add(key, 60, 0)[0] for key in "abcd"}
-    assert left == {"a": 2, "b": 0, "c": 1, "d": 1}
+    for client in "acd":
+        with pytest.raises(TooManyRequestsError):
+            limits.count("mint", client, 6)
+    # Of the oldest nothing is left.
+    limits.count("mint", "b", 10)
 
 
 def test_a_limit_of_a_route_that_there_is_not_stops_the_start(limited):

@@ -7,12 +7,18 @@ The answers to what fails are held against it in test_answers.py.
 
 import json
 import re
+from contextlib import closing
 
 import pytest
+from marshmallow.validate import Range
 from openapi_spec_validator import validate
 
+from parts.offers import blueprint as offers
+from schemas import requests
+from tests.support.api import create_app, environ_of, read_settings
 from tests.support.openapi import answer_faults, faults, operations
-from tests.support.sources import found_in, read_problems, read_setup
+from tests.support.problems import PROBLEMS
+from tests.support.sources import found_in, read_setup
 from tests.support.strong_secrets import make_strong_secret
 
 STRONG = make_strong_secret()
@@ -42,19 +48,43 @@ def test_the_document_is_valid(document):
     assert not list(found_everywhere(document["components"], "default"))
 
 
-def test_the_document_describes_exactly_the_routes_of_the_interface(
-    shared_app, document
-):
-    routes = {
+def routes(app):
+    """Return path and method of each route of the interface."""
+    return {
         (re.sub(r"<\w+>", "{id}", rule.rule), method)
-        for rule in shared_app.url_map.iter_rules()
+        for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/v1/")
         for method in rule.methods - {"HEAD", "OPTIONS"}
     }
 
+
+def test_the_document_describes_exactly_the_routes_of_the_interface(
+    shared_app, document
+):
     described = {(path, method) for path, method, _ in operations(document)}
 
-    assert described == routes
+    assert described == routes(shared_app)
+
+
+def test_the_document_describes_no_part_that_is_not_there(sqlite_url):
+    settings = read_settings(environ_of(sqlite_url))
+
+    app = create_app(settings, parts=("openapi",))
+    with closing(app.extensions["deeds"]):
+        document = app.test_client().get("/openapi.json").get_json()
+        info = app.test_client().get("/v1/info").get_json()
+
+    validate(document)
+    schemas = document["components"]["schemas"]
+    described = {(path, method) for path, method, _ in operations(document)}
+    assert described == routes(app)
+    assert faults(document, schemas["Info"], info) == []
+    codes = schemas["Problem"]["properties"]["code"]["enum"]
+    assert PROBLEMS.keys() - codes == {
+        "not_an_offer",
+        "offer_not_open",
+        "unknown_offer",
+    }
 
 
 def test_the_contract_has_a_section_for_each_path(document):
@@ -63,18 +93,55 @@ def test_the_contract_has_a_section_for_each_path(document):
     assert set(headings) == set(document["paths"])
 
 
-def test_every_problem_is_described_under_its_status(document):
-    described = {
-        (code, int(status))
-        for _, _, operation in operations(document)
-        for status, response in operation["responses"].items()
-        if status >= "400"
-        for code in next(found_everywhere(response["content"], "enum"))
-    }
+def test_every_problem_is_described_under_its_status_with_its_meaning(document):
+    described = set()
 
-    problems = {(code, each.status) for code, each in read_problems().items()}
+    for _, _, operation in operations(document):
+        for status, response in operation["responses"].items():
+            if status < "400":
+                continue
+            codes = next(found_everywhere(response["content"], "enum"))
+            described |= {(code, int(status)) for code in codes}
+            lines = [f"- `{code}`: {PROBLEMS[code].meaning}" for code in codes]
+            assert response["description"] == "\n".join(lines)
+            assert [*found_everywhere(response["content"], "const")] == [int(status)]
+            assert ("Retry-After" in response["headers"]) == (status in {"429", "503"})
+
+    problems = {(code, each.status) for code, each in PROBLEMS.items()}
     assert problems - described == {("method_not_allowed", 405)}
     assert described <= problems
+
+
+BODIES = {
+    each.__name__.removesuffix("Schema"): each
+    for module in (requests, offers)
+    for each in vars(module).values()
+    if isinstance(each, type)
+    and issubclass(each, requests.RequestSchema)
+    and each is not requests.RequestSchema
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_is_described_as_its_schema_takes_it(document, name):
+    described = document["components"]["schemas"][name]
+    fields = BODIES[name](array_length_max=256).fields
+
+    properties = described["properties"]
+    names = {each.data_key or key: each for key, each in fields.items()}
+    assert list(properties) == list(names)
+    assert described.get("required", []) == sorted(
+        key for key, each in names.items() if each.required
+    )
+    assert described["additionalProperties"] is False
+    for key, each in names.items():
+        if isinstance(each, requests.ArrayField):
+            bounds = properties[key]["minItems"], properties[key]["maxItems"]
+            assert bounds == (each.length_min, each.length_max)
+        for validator in each.validators:
+            if isinstance(validator, Range):
+                bounds = properties[key]["minimum"], properties[key]["maximum"]
+                assert bounds == (validator.min, validator.max)
 
 
 def test_every_operation_has_a_description_a_described_tag_and_the_request_id(document):

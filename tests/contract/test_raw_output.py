@@ -6,6 +6,7 @@ time, in another way: both must agree.
 
 import json
 import re
+import secrets
 from functools import partial
 
 import pytest
@@ -13,11 +14,11 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from deeds.domain.errors import RawOutputError
-from deeds.domain.model import AMOUNT_MAX, NewOutput, RawOutput
-from deeds.domain.raw_output import (
+from deeds.model import AMOUNT_MAX, NewOutput, RawOutput
+from deeds.raw_output import (
     BASE32_ALPHABET,
     ITEM_ID_PREFIX,
+    RawOutputError,
     check_text,
     is_id,
     is_strong_secret,
@@ -36,6 +37,8 @@ NO_AMOUNTS += ["9007199254740992", "10000000000000000", "1" + "0" * 400, "9" * 1
 
 NO_SECRETS = ["", "a" * 33, "\U0001f3e1" * 33, "e\u0301" * 17, "\ud800", "a\udfff"]
 NO_SECRETS += ["a" * 1_000_000]
+
+MAKE_ID = partial(make_id, ITEM_ID_PREFIX, secrets.token_bytes)
 
 SURROGATE = "holds a lone surrogate, which no UTF-8 text can hold"
 
@@ -126,7 +129,7 @@ def test_a_mint_takes_three_forms(text, secret):
 @pytest.mark.parametrize(
     ("make", "fits", "length"),
     [
-        (partial(make_id, ITEM_ID_PREFIX), partial(is_id, ITEM_ID_PREFIX), 31),
+        (MAKE_ID, partial(is_id, ITEM_ID_PREFIX), 31),
         (make_strong_secret, is_strong_secret, 32),
     ],
     ids=["item id", "strong secret"],

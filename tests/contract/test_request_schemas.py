@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deeds.domain.errors import InvalidRequestError
+from deeds.errors import InvalidRequestError
 from schemas.requests import (
     CheckRequestSchema,
     MintRequestSchema,
@@ -138,7 +138,7 @@ def refused(request, body):
     """Return what the refusal of the body says, and the element at fault."""
     with pytest.raises(InvalidRequestError) as caught:
         load(SCHEMAS[request], body)
-    return caught.value.detail, caught.value.index
+    return str(caught.value), caught.value.index
 
 
 @pytest.mark.parametrize("body", NO_OBJECTS)

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import storage.engine
 from app import prepare
-from deeds.domain.errors import StartError
-from storage import sqlite_file
-from storage.engine import make_engine, parse_database_url
-from storage.sqlite_file import check_file
+from deeds.errors import StartError
+from storage import sqlite
 from tests.support.api import UNAVAILABLE, good, refusal, served
-from tests.support.databases import on_sqlite
+from tests.support.databases import on_sqlite, sqlite_path
 
 # SQLite's default.
 PAGE_BYTES = 4096
@@ -24,7 +21,7 @@ pytestmark = on_sqlite
 
 @pytest.fixture
 def path(database_url):
-    return Path(parse_database_url(database_url).database)
+    return Path(sqlite_path(database_url))
 
 
 @pytest.fixture
@@ -45,20 +42,20 @@ def item_id(settings, path):
 
 def is_damaged(path):
     """Return whether the check at the start finds something wrong."""
-    engine = make_engine(parse_database_url(f"sqlite:///{path}"))
+    database = sqlite.SqliteDatabase(path, lambda: 0)
     try:
-        check_file(engine)
+        database.check_start(thorough=True)
     except StartError:
         return True
     finally:
-        engine.dispose()
+        database.close()
     return False
 
 
 def test_a_lock_of_another_program_is_a_503_for_writers_alone(
     path, open_api, ledger, monkeypatch
 ):
-    monkeypatch.setattr(storage.engine, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("storage.sqlite_writer.BUSY_TIMEOUT_S", 0.05)
     api = open_api()
     item_id = api.mint("+5.a")
 
@@ -129,6 +126,6 @@ def test_a_damaged_file_stops_the_start_and_is_left_alone(
 def test_what_would_take_too_long_is_left_to_the_audit(path, monkeypatch):
     assert is_damaged(path)
 
-    monkeypatch.setattr(sqlite_file, "CHECKED_BYTES_MAX", path.stat().st_size - 1)
+    monkeypatch.setattr(sqlite, "CHECKED_BYTES_MAX", path.stat().st_size - 1)
 
     assert not is_damaged(path)

@@ -3,8 +3,8 @@
 import resource
 from pathlib import Path
 
-from storage.engine import parse_database_url
 from tests.faults.load import CLIENTS_COUNT, Load, line_of
+from tests.support.databases import sqlite_path
 
 # Fewer than SQLite writes to its log before it starts the log again.
 ANSWERS_COUNT = 50
@@ -16,7 +16,7 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
     service = gunicorn_service(DATABASE_URL=sqlite_url, WEB_CONCURRENCY="2")
     workers = service.workers
     _, hard = workers[0].rlimit(resource.RLIMIT_FSIZE)
-    log = Path(f"{parse_database_url(sqlite_url).database}-wal")
+    log = Path(f"{sqlite_path(sqlite_url)}-wal")
     load = Load([lambda: service.port], seed)
 
     with load.running():

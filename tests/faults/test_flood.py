@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from deeds.server.cpus import usable_cpus_count
+from deeds.cpus import usable_cpus_count
 from tests.support.api import Api
 from tests.support.serving import children_rss_mb
 from tests.support.strong_secrets import make_strong_secret
@@ -62,7 +62,7 @@ def test_one_client_that_mints_much_turns_away_no_swap_of_others(gunicorn_servic
     secrets = [range(SWAPS_COUNT + 1)] * OTHERS_COUNT
 
     with (
-        flooding(service, "/v1/mint", many, 10) as minted,
+        flooding(service, "/v1/mint", many, FLOOD_CLIENTS_COUNT) as minted,
         ThreadPoolExecutor(OTHERS_COUNT) as pool,
     ):
         statuses = list(pool.map(swap_often, others, secrets))

@@ -1,11 +1,11 @@
-"""Fixtures of tests of the storage itself."""
+"""Fixtures of tests of the ledger itself."""
 
 from contextlib import closing
 from itertools import cycle
 
 import pytest
 
-from storage.checkpoint import CheckpointFile
+from app import now_ms, open_database
 from storage.repository import Repository
 from tests.support.api import Api, environ_of
 from tests.support.ledger_view import LedgerView
@@ -14,27 +14,10 @@ PEPPER = "a-pepper-of-32-or-more-characters"
 
 
 @pytest.fixture
-def checkpoint(tmp_path):
-    return CheckpointFile(tmp_path / "a checkpoint")
-
-
-@pytest.fixture
-def guarded(settings, checkpoint):
-    """Settings of a ledger with a checkpoint file."""
-    return settings | {"DEEDS_CHECKPOINT_FILE": str(checkpoint.path)}
-
-
-@pytest.fixture
-def open_repository(open_engine, database_url, checkpoint):
-    """A function that opens the ledger without Flask."""
-    return lambda: Repository(open_engine(database_url), checkpoint_file=checkpoint)
-
-
-@pytest.fixture
-def repository(database_url, open_engine):
-    """A repository of its own on the database."""
-    with closing(Repository(open_engine(database_url))) as repository:
-        yield repository
+def repository(database_url):
+    """The ledger without a service."""
+    with closing(open_database(database_url, now_ms)) as database:
+        yield Repository(database)
 
 
 @pytest.fixture

@@ -73,17 +73,19 @@ PROGRAM = """
 import json, os, shutil
 from ctypes import CDLL, c_int
 from itertools import pairwise
-import storage.last_operations
-from tests.support.api import served
+from app import create_app
+from deeds.settings import read_settings
+from tests.support.api import Api
 
-# The checkpoint is flushed too, but once a second at most.
-storage.last_operations._LOOK_EVERY_S = 3600
 names = "fsyncs_count", "writes_passing", "refuses_sync"
 library = CDLL(os.environ["LD_PRELOAD"])
 fsyncs_count, writes_passing, refuses_sync = (
     c_int.in_dll(library, name) for name in names
 )
-settings = dict(os.environ)
+
+def open_core(url):
+    settings = read_settings(os.environ | {"DATABASE_URL": url})
+    return Api.of_app(create_app(settings, parts=()))
 
 def swap_while(api, passing, refuses):
     item = api.mint("+5.a")
@@ -92,36 +94,36 @@ def swap_while(api, passing, refuses):
     answer = api.swap(*outputs)
     writes_passing.value, refuses_sync.value = -1, False
     states = api.check(*outputs)
-    copy = f"{settings['DATABASE_URL']}-{item}"
+    copy = f"{url}-{item}"
     for suffix in ("", "-wal"):
-        paths = f"{settings['DATABASE_URL']}{suffix}", f"{copy}{suffix}"
+        paths = f"{url}{suffix}", f"{copy}{suffix}"
         shutil.copy(*(each.removeprefix("sqlite:///") for each in paths))
-    with served(settings | {"DATABASE_URL": copy}) as after_a_crash:
-        left = after_a_crash.check(*outputs)
+    left = open_core(copy).check(*outputs)
     again = api.swap(*outputs)
     return answer.json().get("code"), states, left, again.status_code
 
-with served(settings) as api:
-    item = api.mint(*(f"+1.{n}" for n in range(9)))
-    # The first commit after a start may also write the head of the log.
-    api.swap(f"+1.{item}.8", f"+1.{item}.moved 8")
-    counts = [fsyncs_count.value]
-    for status in (200, 400):
-        for n in range(4):
-            answer = api.swap(f"+1.{item}.{n}", f"+1.{item}.{status} {n}")
-            assert answer.status_code == status
-        counts.append(fsyncs_count.value)
-    api.mint(*(f"+1.{n}" for n in range(20)))
+url = os.environ["DATABASE_URL"]
+api = open_core(url)
+item = api.mint(*(f"+1.{n}" for n in range(9)))
+# The first commit after a start may also write the head of the log.
+api.swap(f"+1.{item}.8", f"+1.{item}.moved 8")
+counts = [fsyncs_count.value]
+for status in (200, 400):
+    for n in range(4):
+        answer = api.swap(f"+1.{item}.{n}", f"+1.{item}.{status} {n}")
+        assert answer.status_code == status
     counts.append(fsyncs_count.value)
-    api.check(f"+1.{item}.4")
-    counts.append(fsyncs_count.value)
-    api.get(f"/v1/item/{item}")
-    counts.append(fsyncs_count.value)
+api.mint(*(f"+1.{n}" for n in range(20)))
+counts.append(fsyncs_count.value)
+api.check(f"+1.{item}.4")
+counts.append(fsyncs_count.value)
+api.get(f"/v1/item/{item}")
+counts.append(fsyncs_count.value)
 
-    writes = [swap_while(api, 0, False)]
-    while writes[-1][0] is not None:
-        writes.append(swap_while(api, len(writes), False))
-    sync = swap_while(api, -1, True)
+writes = [swap_while(api, 0, False)]
+while writes[-1][0] is not None:
+    writes.append(swap_while(api, len(writes), False))
+sync = swap_while(api, -1, True)
 fsyncs = [after - before for before, after in pairwise(counts)]
 print(json.dumps({"fsyncs": fsyncs, "writes": writes, "sync": sync}))
 """

@@ -9,18 +9,18 @@ from functools import partial
 
 import pytest
 
-from deeds.domain.hashing import STRONG_COST, argon2id_digest
-from deeds.domain.model import Argon2Cost, HashPolicy
-from deeds.domain.policies import open_policies, pepper_fingerprint
+from app import now_ms, open_database
+from deeds.hashing import STRONG_COST, HashJob, argon2id, pepper_fingerprint
+from deeds.model import HashPolicy
 from storage.repository import Repository
 from tests.support.api import fresh, good, refusal, stop_line
-from tests.support.leftovers import hooked
+from tests.support.hooks import hooked
 from tests.support.racing import at_once
 from tests.support.strong_secrets import make_strong_secret
 
 ONE = "mark-7c1f9e-first-pepper-of-32-or-more"
 OTHER = "mark-7c1f9e-second-pepper-of-32-or-more"
-DEAR = Argon2Cost(16, 2, 1)
+DEAR = HashPolicy(16, 2, 1)
 
 # The settings of two processes on one ledger.
 PAIRS = {
@@ -82,7 +82,7 @@ def test_a_secret_is_hashed_once_at_the_cost_and_pepper_of_the_mint(
     # At the settings of the mint an ordinary secret costs what a strong one does.
     assert hash_costs == [str(STRONG_COST)] * 3
     assert set(digests) == {
-        argon2id_digest(secret, salt, STRONG_COST, pepper) for secret in secrets[:3]
+        argon2id(HashJob(secret, salt, STRONG_COST, pepper)) for secret in secrets[:3]
     }
 
 
@@ -133,29 +133,24 @@ def test_a_process_that_lacks_a_pepper_says_503_and_logs_it_once(
     assert without.check(f"+5.{own}.{secrets[0]}") == ["unspent"]
 
 
-def test_first_starts_at_once_agree_on_the_first_policy(
-    database_url, open_engine, ledger
-):
+def test_first_starts_at_once_agree_on_the_first_policy(database_url, ledger):
     """Each has found no policy when the other one has not written its own."""
-    policies = [
-        HashPolicy(DEAR, pepper_fingerprint(each)) for each in (None, ONE.encode())
-    ]
-    fingerprints = {each.pepper_fingerprint for each in policies}
+    policies = [DEAR, DEAR._replace(time_cost=1)]
     both_have_read = threading.Barrier(2)
 
-    def meet(_connection, _cursor, text, *_):
-        if "FROM hash_policies ORDER BY" in text:
+    def meet(_connection, sql, _values):
+        if "FROM hash_policies ORDER BY" in sql:
             both_have_read.wait(20)
 
     def start(policy):
-        with closing(Repository(open_engine(database_url))) as repository:
-            return open_policies(repository, policy, fingerprints)
+        with closing(open_database(database_url, now_ms)) as database:
+            return Repository(database).open_policies(policy)
 
-    with hooked("after_cursor_execute", meet):
+    with hooked("after statement", meet):
         found = at_once([partial(start, each) for each in policies])
 
     assert found[0] == found[1]
-    assert found[0] in policies
+    assert found[0] in ([each] for each in policies)
     assert len(ledger.rows()["hash_policies"]) == 1
 
 

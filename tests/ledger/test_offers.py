@@ -1,12 +1,16 @@
 """Offers and Idempotency-Keys, between processes of different settings."""
 
+from contextlib import closing
 from functools import partial
 
 import pytest
 
+from app import create_app
+from deeds.settings import read_settings
 from tests.support.api import (
     REUSED,
     SUCCESS,
+    Api,
     environ_of,
     fresh,
     good,
@@ -14,7 +18,7 @@ from tests.support.api import (
     replayed,
     served,
 )
-from tests.support.leftovers import hooked
+from tests.support.hooks import hooked
 
 WEEK_S = 604_800
 DEARER = {"DEEDS_ARGON2": "m=16,t=1,p=1"}
@@ -23,13 +27,15 @@ PEPPER = "some" * 8
 MAKING = "/v1/offers"
 COMPLETION = "/v1/offers/{0}/complete"
 OTHER_COMPLETION = "/v1/offers/{1}/complete"
+NO_COMPLETION = "/v1/offers/offer_x/complete"
+NOWHERE = "deed_00000000000000000000000000"
 
 
 @pytest.fixture(scope="module")
 def raws(shared_api):
     """A function that returns raw outputs by their letters.
 
-    `ab` are offered for `pq`, and `xy` given for `rs`.
+    `ab` are offered for `pq`, and `xy` given for `rs`; `c` is offered for `m`.
     """
     item = shared_api.mint("+5.a", "+4.b", "+1.c")
     wanted = shared_api.mint("+3.x", "+2.y")
@@ -49,6 +55,10 @@ def raws(shared_api):
         "l": fresh(6, item),
         "m": fresh(5, wanted),
         "n": q.replace("+1", "+2"),
+        # More than there are, and of an item that is not there.
+        "t": f"+10.{wanted}.t",
+        "u": fresh(11, item),
+        "v": fresh(5, NOWHERE),
     }
     return lambda letters: [by_letter[each] for each in letters]
 
@@ -60,7 +70,7 @@ def offer_ids(shared_api, shared_url, raws):
     offer_id = good(made)["offerId"]
     with served(environ_of(shared_url, **DEARER, DEEDS_PEPPER=PEPPER)) as other:
         good(other.complete(offer_id, raws("xy"), raws("rs"), "complete"))
-    return offer_id, shared_api.offer_id([], raws("m"))
+    return offer_id, shared_api.offer_id(raws("c"), raws("m"))
 
 
 @pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])
@@ -92,11 +102,19 @@ def test_another_process_replays_a_making_and_a_completion(
         ("make", MAKING, "ab", "pk"),
         ("make", MAKING, "ac", "pq"),
         ("make", MAKING, "ab", "pn"),
+        ("make", MAKING, "", "u"),
+        ("make", MAKING, "", "v"),
         ("make", "/v1/swap", "xy", "m"),
         ("make", COMPLETION, "xy", "rs"),
         ("complete", MAKING, "ab", "pq"),
         ("complete", "/v1/swap", "abxy", "pqrs"),
         ("complete", OTHER_COMPLETION, "xy", "rs"),
+        # Both halves name one output.
+        ("complete", OTHER_COMPLETION, "cxy", "r"),
+        ("complete", OTHER_COMPLETION, "t", "mk"),
+        ("complete", OTHER_COMPLETION, "m", "k"),
+        ("complete", OTHER_COMPLETION, "v", ""),
+        ("complete", NO_COMPLETION, "xy", "rs"),
         ("complete", COMPLETION, "ab", "pq"),
         ("complete", COMPLETION, "xa", "rp"),
         ("complete", COMPLETION, "xy", "rl"),
@@ -137,12 +155,40 @@ def test_a_key_is_looked_up_again_before_an_offer_is_not_open(
     paid, got = [f"+2.{other}.b"], [f"+5.{item}.e"]
     calls = [partial(twin.complete, offer_id, paid, [wanted.format(item)], "order 17")]
 
-    def complete_meanwhile(_connection, _cursor, text, *_):
-        if "completed_by IS NOT NULL THEN" in text and calls:
+    def complete_meanwhile(_connection, sql, _values):
+        if "completed_by IS NOT NULL THEN" in sql and calls:
             calls.pop()()
 
-    with hooked("before_cursor_execute", complete_meanwhile):
+    with hooked("before statement", complete_meanwhile):
         answer = api.complete(offer_id, paid, got, "order 17")
 
     assert (answer.status_code, answer.headers.get("Idempotency-Replayed")) == said
     assert api.check(*paid, wanted.format(item)) == ["spent", "unspent"]
+
+
+def test_time_and_randomness_are_those_that_the_service_is_given(
+    settings, ledger, hash_costs
+):
+    times_ms = [1_000_001]
+    app = create_app(
+        read_settings(settings), clock=lambda: times_ms[-1], token_bytes=bytes
+    )
+    with closing(app.extensions["deeds"]):
+        api = Api.of_app(app)
+        item = api.mint("+5.a")
+        offer = good(api.offer([], fresh(5, item), expiresIn=60))
+        path = f"/v1/offers/{offer['offerId']}"
+        # In whole seconds, rounded up.
+        times_ms.append(1_060_999)
+        before = good(api.get(path))
+        # The offer is still open when the secret is hashed, and not when it is spent.
+        hash_costs.meanwhile = lambda: times_ms.append(1_061_000)
+        refused = api.complete(offer["offerId"], f"+5.{item}.a", [])
+
+    assert (item, path[-32:]) == (f"deed_{'0' * 26}", f"offer_{'0' * 26}")
+    assert offer["expiresAt"] == "1970-01-01T00:17:41Z"
+    assert before == offer | {"state": "open"}
+    assert refusal(refused) == (400, "offer_not_open", None)
+    assert refused.json()["detail"].endswith("expired")
+    times = ledger.read("SELECT created_at_ms FROM operations ORDER BY id")
+    assert times == [(1_000_001,)] * 2

@@ -20,11 +20,17 @@ CROSSING_ROUNDS_COUNT = 12
 # Who complete one offer, or how often a request is sent.
 RIVALS_COUNT = 8
 ROUNDS_COUNT = 4
+# Of swaps that could wait for each other in a circle.
+CIRCLES_COUNT = 500
 
 WON = (200, None, None)
 SPENT = (400, "spent_input", 0)
 USED = (400, "used_secret", 0)
 NOT_OPEN = (400, "offer_not_open", None)
+UNKNOWN = (400, "unknown_input", 0)
+
+# PostgreSQL counts those that it ended for a deadlock.
+DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
 MINTED = f"+5.{make_strong_secret()}"
 # What each kind of request leaves: kind, number of inputs and of outputs.
@@ -96,6 +102,42 @@ def test_of_swaps_that_name_the_same_outputs_in_any_order_one_wins(
         sources = attempts[answers.index(WON)]
     assert shared_ledger.live(first) == [2, 2, 2, 2]
     assert shared_ledger.live(second) == [2, 2, 2, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("racers", ["different settings"], indirect=True)
+def test_swaps_that_create_what_others_spend_end_without_a_deadlock(
+    racers, shared_ledger
+):
+    item, [x, y] = mint_strong(next(racers), 9, 9)
+
+    def with_secret_of(raw, outputs_count):
+        """Return outputs of 9 units; the first one has the secret."""
+        secret = raw.rpartition(".")[2]
+        others = [fresh(1, item) for _ in range(outputs_count - 1)]
+        return [f"+{9 - len(others)}.{item}.{secret}", *others]
+
+    for number in range(CIRCLES_COUNT):
+        z, w = fresh(9, item), fresh(9, item)
+        # Nine are looked at before they are written.
+        outputs_count = (1, 9)[number % 2]
+
+        x_to_y, y_to_x, x_to_z, z_to_w = race(
+            [
+                partial(next(racers).swap, x, with_secret_of(y, outputs_count)),
+                partial(next(racers).swap, y, with_secret_of(x, outputs_count)),
+                partial(next(racers).swap, x, z),
+                partial(next(racers).swap, z, w),
+            ]
+        )
+
+        assert x_to_y in (USED, SPENT)
+        assert (y_to_x, x_to_z) == (USED, WON)
+        assert z_to_w in (WON, UNKNOWN)
+        x = w if z_to_w == WON else z
+    assert shared_ledger.live(item) == [9, 9]
+    if not shared_ledger.is_sqlite:
+        assert shared_ledger.read(DEADLOCKS) == [(0,)]
 
 
 class Trade:

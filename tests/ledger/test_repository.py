@@ -3,117 +3,49 @@
 It keeps the rules for whatever record.
 """
 
-import sqlite3
-import time
+import secrets
 from dataclasses import replace
 
 import pytest
 
-from deeds.domain.errors import (
-    IdempotencyKeyTakenError,
+from deeds.errors import (
+    IdempotencyKeyReusedError,
     LedgerUnavailableError,
     UnbalancedError,
     UnknownInputError,
     UsedSecretError,
 )
-from deeds.domain.model import (
-    Operation,
-    OperationKind,
-    OutputKey,
-    RecordedOutput,
+from deeds.model import (
+    FoundOutput,
+    HashPolicy,
+    IdempotencyKey,
+    Item,
+    ItemHashing,
+    MintRecord,
+    Output,
     SwapRecord,
 )
-from storage.checkpoint import Checkpoint
-from storage.repository import METADATA_KEPT_LENGTH_MAX
-from tests.support.leftovers import (
-    ITEM_ID,
-    OTHER_ID,
-    hooked,
-    logged_statements,
-    mint_record,
-    newest_of,
-    output,
-)
+from storage.repository import OUTPUTS_UNSEEN_MAX
+from tests.support.hooks import logged_statements
 
-# So many that nothing is in order by accident.
-MANY = 6
-# Of both halves of an offer, at the largest DEEDS_MAX_ARRAY: perhaps too many for one
-# statement.
-LOOKED_UP_MAX = 4 * 8_000
-KEY_HASH = b"k" * 32
+ITEM_ID = "deed_00000000000000000000000000"
+OTHER_ID = "deed_11111111111111111111111111"
+POLICY = HashPolicy(8, 1, 1)
+
+KEY = IdempotencyKey(b"k" * 32, b"f" * 32)
+OTHER_REQUEST = KEY._replace(fingerprint=b"g" * 32)
 
 
-@pytest.mark.parametrize(
-    ("length", "reads_count"),
-    [(METADATA_KEPT_LENGTH_MAX, 1), (METADATA_KEPT_LENGTH_MAX + 1, 2)],
-)
-def test_an_item_is_remembered_unless_its_metadata_is_long(
-    repository, ledger, length, reads_count
-):
-    record = mint_record(output(5))
-    item = replace(record.item, metadata="x" * length)
-    repository.record_mint(replace(record, item=item))
-
-    with logged_statements() as log:
-        read = [repository.read_item(ITEM_ID) for _ in range(2)]
-
-    assert read == [item, item]
-    assert log.names == ["SELECT items"] * reads_count
+def output(amount, item_id=ITEM_ID):
+    """Return an output of a digest that no other has."""
+    return Output(item_id, secrets.token_bytes(32), amount)
 
 
-def test_the_newest_operation_is_the_last_even_if_the_clock_went_back(
-    repository, ledger
-):
-    earliest_ms = time.time_ns() // 1_000_000
-    repository.record_mint(mint_record(output(5)))
-    last = repository.record_mint(mint_record(output(5, OTHER_ID)))
-
-    newest = newest_of(ledger)
-
-    assert newest.operation_id == last
-    assert earliest_ms <= newest.created_at_ms <= time.time_ns() // 1_000_000
-    ledger.execute("UPDATE operations SET created_at_ms = 1 WHERE id = ?", last)
-    assert newest_of(ledger) == Checkpoint(last, 1)
-
-
-def test_rows_are_written_in_key_order_whatever_that_of_the_request(repository):
-    """So that those who wait for each other's rows wait in a line, not in a circle."""
-    minted, created = (
-        sorted((output(5) for _ in range(MANY)), key=lambda each: each.key)
-        for _ in range(2)
-    )
-
-    with logged_statements() as log:
-        repository.record_mint(mint_record(*minted[::-1]))
-        repository.record_swap(SwapRecord(tuple(minted[::-1]), tuple(created[::-1])))
-
-    lists = [each.parameters for each in log.sent if isinstance(each.parameters, list)]
-    written = [[row["digest"] for row in rows] for rows in lists]
-    expected = [
-        [each.key.digest for each in outputs] for outputs in (minted, created, minted)
-    ]
-    assert written == expected
-
-
-@pytest.fixture
-def few_variables():
-    """Let SQLite take as many values as it does by default; some systems allow more."""
-
-    def limit(connection):
-        driver = connection.connection.driver_connection
-        if isinstance(driver, sqlite3.Connection):
-            driver.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
-
-    with hooked("begin", limit):
-        yield
-
-
-@pytest.mark.slow
-def test_all_that_the_largest_swap_names_can_be_looked_up(repository, few_variables):
-    keys = [OutputKey(f"deed_{n}", n.to_bytes(32)) for n in range(LOOKED_UP_MAX)]
-
-    assert repository.read_outputs(keys) == {}
-    assert repository.read_items({key.item_id for key in keys}) == {}
+def mint_record(*outputs, key=None):
+    """Return the mint of an item with these outputs."""
+    item = Item(outputs[0].item_id, sum(each.amount for each in outputs), None)
+    hashing = ItemHashing(secrets.token_bytes(16), POLICY, item.total)
+    return MintRecord(item, hashing, outputs, key)
 
 
 # The outputs of an item that was minted with a key, and one that the ledger has not.
@@ -123,69 +55,134 @@ FIVE, THREE, NEW = output(5), output(3), output(5)
 @pytest.fixture
 def minted(repository):
     """The operation that has minted them."""
-    return repository.record_mint(mint_record(FIVE, THREE, key_hash=KEY_HASH))
+    return repository.mint(mint_record(FIVE, THREE, key=KEY))
 
 
-def test_a_mint_with_one_secret_twice_is_refused_and_leaves_nothing(repository, ledger):
-    with ledger.unchanged(), pytest.raises(UsedSecretError) as refused:
-        repository.record_mint(mint_record(FIVE, FIVE))
+def test_rows_are_written_in_key_order_whatever_that_of_the_request(repository):
+    """So that those who wait for each other's rows wait in a line, not in a circle."""
+    old, new = (sorted(output(5) for _ in range(6)) for _ in range(2))
 
-    assert refused.value.index == 0
+    with logged_statements() as log:
+        mint = repository.mint(mint_record(*old[::-1]))
+        swap = repository.swap(SwapRecord(tuple(old[::-1]), tuple(new[::-1])))
 
-
-def test_a_key_is_recorded_once_and_its_operation_told(repository, ledger, minted):
-    with pytest.raises(IdempotencyKeyTakenError) as taken:
-        repository.record_mint(mint_record(output(5, OTHER_ID), key_hash=KEY_HASH))
-
-    kind = OperationKind.MINT
-    assert taken.value.operation == Operation(minted, kind, 0, 2, ITEM_ID, None)
-    assert repository.read_operation(KEY_HASH) == taken.value.operation
-    assert ledger.operations() == [("mint", 0, 2)]
+    assert [each.values for each in log.sent if isinstance(each.values, list)] == [
+        [(*each, mint.id) for each in old],
+        [(*each, swap.id) for each in new],
+        [(swap.id, *each) for each in old],
+    ]
 
 
 @pytest.mark.parametrize(
-    ("inputs", "created", "key_hash", "error"),
+    ("outputs_count", "inserts_count"),
+    [(OUTPUTS_UNSEEN_MAX, 1), (OUTPUTS_UNSEEN_MAX + 1, 0)],
+)
+@pytest.mark.parametrize("refused", [UnknownInputError, UsedSecretError])
+def test_a_large_swap_that_is_refused_has_inserted_no_output(
+    repository, ledger, refused, outputs_count, inserts_count
+):
+    inputs = tuple(output(1) for _ in range(outputs_count))
+    repository.mint(mint_record(*inputs))
+    outputs = [output(1) for _ in inputs]
+    if refused == UnknownInputError:
+        inputs = (*inputs[:-1], output(1))
+    else:
+        outputs[-1] = inputs[0]
+
+    with (
+        ledger.unchanged(),
+        logged_statements() as log,
+        pytest.raises(refused) as error,
+    ):
+        repository.swap(SwapRecord(inputs, tuple(outputs)))
+
+    assert error.value.index == outputs_count - 1
+    assert log.names.count("INSERT outputs") == inserts_count
+    assert log.commits_count == 0
+
+
+def test_a_key_is_recorded_once_and_its_operation_returned_again(
+    repository, ledger, minted
+):
+    twin = mint_record(output(5, OTHER_ID), key=KEY)
+    other = mint_record(output(5, OTHER_ID), key=OTHER_REQUEST)
+
+    with ledger.unchanged():
+        again = repository.mint(twin)
+        with pytest.raises(IdempotencyKeyReusedError):
+            repository.mint(other)
+
+    assert again == replace(minted, replayed=True)
+    assert repository.read_minted(KEY.hash) == Item(ITEM_ID, 8, None)
+
+
+def test_a_mint_with_one_secret_twice_is_refused(repository, ledger):
+    with ledger.unchanged(), pytest.raises(LedgerUnavailableError):
+        repository.mint(mint_record(FIVE, FIVE))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "created", "key", "error"),
     [
         ([FIVE, FIVE], output(10), None, LedgerUnavailableError),
         ([FIVE], output(6), None, UnbalancedError),
         ([FIVE], output(4), None, UnbalancedError),
-        ([FIVE], NEW, KEY_HASH, IdempotencyKeyTakenError),
+        ([FIVE], output(5, OTHER_ID), None, UnbalancedError),
+        ([FIVE], NEW, OTHER_REQUEST, IdempotencyKeyReusedError),
     ],
-    ids=["an input twice", "more", "less", "a used key"],
+    ids=["an input twice", "more", "less", "another item", "a used key"],
 )
 def test_a_swap_against_the_rules_is_refused_and_moves_nothing(
-    repository, ledger, minted, *, inputs, created, key_hash, error
+    repository, ledger, minted, *, inputs, created, key, error
 ):
     with ledger.unchanged(), pytest.raises(error):
-        repository.record_swap(SwapRecord(tuple(inputs), (created,), key_hash))
+        repository.swap(SwapRecord(tuple(inputs), (created,), key))
 
 
 @pytest.mark.parametrize(
-    ("said", "failed_count"), [([4], 1), ([6], 1), ([5, 2], 1), ([4, 4], 2)], ids=str
+    ("said", "wrong_count"), [([4], 1), ([6], 1), ([5, 2], 1), ([4, 4], 2)], ids=str
 )
 def test_a_swap_of_other_amounts_than_the_ledgers_is_refused(
-    repository, ledger, minted, said, failed_count
+    repository, ledger, minted, said, wrong_count
 ):
     """It balances, and in the last case its inputs are worth in all what it says."""
-    outputs = zip((FIVE, THREE), said, strict=False)
-    inputs = tuple(replace(each, amount=amount) for each, amount in outputs)
+    pairs = zip((FIVE, THREE), said, strict=False)
+    inputs = tuple(each._replace(amount=amount) for each, amount in pairs)
 
     with ledger.unchanged(), pytest.raises(UnknownInputError) as refused:
-        repository.record_swap(SwapRecord(inputs, (output(sum(said)),)))
+        repository.swap(SwapRecord(inputs, (output(sum(said)),)))
 
-    assert refused.value.index == len(said) - failed_count
-    assert refused.value.failed_secrets_count == failed_count
+    assert refused.value.index == len(said) - wrong_count
+    assert refused.value.wrong_secrets == wrong_count
 
 
 def test_a_digest_that_two_items_have_is_spent_in_one(repository, ledger, minted):
-    twin = replace(FIVE, key=OutputKey(OTHER_ID, FIVE.key.digest))
-    other = repository.record_mint(mint_record(twin))
+    twin = FIVE._replace(item_id=OTHER_ID)
+    repository.mint(mint_record(twin))
 
-    swap = repository.record_swap(SwapRecord((FIVE,), (NEW,)))
+    swap = repository.swap(SwapRecord((FIVE,), (NEW,)))
 
-    assert repository.read_outputs([FIVE.key, THREE.key, twin.key]) == {
-        FIVE.key: RecordedOutput(FIVE, minted, swap),
-        THREE.key: RecordedOutput(THREE, minted, None),
-        twin.key: RecordedOutput(twin, other, None),
-    }
+    assert repository.read_outputs([twin, NEW, output(5), FIVE]) == [
+        FoundOutput(5, None),
+        FoundOutput(5, None),
+        None,
+        FoundOutput(5, swap.id),
+    ]
     assert (ledger.live(ITEM_ID), ledger.live(OTHER_ID)) == ([3, 5], [5])
+
+
+def test_items_beyond_those_that_are_remembered_are_read_again(repository, monkeypatch):
+    monkeypatch.setattr("storage.repository.HASHINGS_KEPT_MAX", 2)
+    records = [mint_record(output(5, f"deed_{number:026}")) for number in range(3)]
+    hashings = {each.item.id: each.hashing for each in records}
+    for record in records:
+        repository.mint(record)
+
+    assert repository.read_hashings(hashings) == hashings
+    for item_id in [*hashings, *hashings]:
+        assert repository.read_hashings([item_id]) == {item_id: hashings[item_id]}
+    with logged_statements() as log:
+        repository.read_hashings([item_id])
+
+    # That one was read last.
+    assert log.names == []

@@ -2,15 +2,15 @@
 
 import pytest
 
-from deeds.domain.errors import (
+from deeds.errors import (
     DuplicateInputError,
     DuplicateSecretError,
     TotalTooLargeError,
     UnbalancedError,
 )
-from deeds.domain.model import AMOUNT_MAX, MintRequest, NewOutput, SwapRequest
-from deeds.domain.raw_output import parse_raw_output
-from deeds.domain.rules import check_mint, check_swap
+from deeds.model import AMOUNT_MAX, MintRequest, NewOutput, SwapRequest
+from deeds.raw_output import parse_raw_output
+from deeds.rules import check_balance, check_mint, check_named_once
 
 # Raw outputs without the `deed_` of their items, separated by commas.
 SWAPS = {
@@ -40,13 +40,6 @@ REFUSED_SWAPS = [
     ("+5.x.a", "+5.X.b", UnbalancedError, None),
 ]
 
-SENTENCES = {
-    DuplicateSecretError: (
-        "this output needs a secret of its own: another input or output of the swap has"
-        " it"
-    )
-}
-
 
 def raws_of(side):
     texts = [each.replace(".", ".deed_", 1) for each in side.split(",")]
@@ -54,12 +47,19 @@ def raws_of(side):
 
 
 def a_mint(*outputs):
-    return MintRequest(tuple(NewOutput(*output) for output in outputs), None)
+    return MintRequest(tuple(NewOutput(*output) for output in outputs))
+
+
+def check_swap(inputs, outputs):
+    """Judge a swap as the service does before it looks into the ledger."""
+    request = SwapRequest(raws_of(inputs), raws_of(outputs))
+    check_named_once(request)
+    check_balance(request.inputs, request.outputs)
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), SWAPS.values(), ids=SWAPS)
 def test_a_swap_within_the_rules_passes(inputs, outputs):
-    check_swap(SwapRequest(raws_of(inputs), raws_of(outputs)))
+    check_swap(inputs, outputs)
 
 
 @pytest.mark.parametrize(("inputs", "outputs", "error", "index"), REFUSED_SWAPS)
@@ -67,10 +67,9 @@ def test_a_swap_against_the_rules_is_refused_with_its_place(
     inputs, outputs, error, index
 ):
     with pytest.raises(error) as refused:
-        check_swap(SwapRequest(raws_of(inputs), raws_of(outputs)))
+        check_swap(inputs, outputs)
 
     assert refused.value.index == index
-    assert refused.value.detail == SENTENCES.get(error)
 
 
 def test_a_mint_may_hold_as_many_units_as_json_can_say():
@@ -78,8 +77,7 @@ def test_a_mint_may_hold_as_many_units_as_json_can_say():
 
 
 def test_a_mint_may_hold_no_unit_more_than_json_can_say():
-    said = f"^the amounts must add up to at most {AMOUNT_MAX}$"
-    with pytest.raises(TotalTooLargeError, match=said):
+    with pytest.raises(TotalTooLargeError):
         check_mint(a_mint((AMOUNT_MAX, "a"), (1, "b")))
 
 
@@ -88,4 +86,3 @@ def test_a_mint_that_names_a_secret_twice_is_refused_with_its_place():
         check_mint(a_mint((1, "a"), (2, "b"), (3, "a")))
 
     assert refused.value.index == 2
-    assert refused.value.detail == "this secret is named twice in the mint"

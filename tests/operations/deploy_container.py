@@ -17,11 +17,11 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
-from storage.engine import parse_database_url
 from tests.support.api import good
 from tests.support.proxies import free_port, is_open
 from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
@@ -172,9 +172,10 @@ def test_compose_sets_nothing_that_the_service_does_not_read(compose):
     environment = compose["services"]["app"]["environment"]
 
     assert set(environment) - read_variables() == set()
-    url = parse_database_url(environment["DATABASE_URL"])
-    database = compose["services"][url.host]["environment"]
-    assert {"USER": url.username, "PASSWORD": url.password, "DB": url.database} == {
+    url = urlsplit(environment["DATABASE_URL"])
+    database = compose["services"][url.hostname]["environment"]
+    named = {"USER": url.username, "PASSWORD": url.password, "DB": url.path[1:]}
+    assert named == {
         name.removeprefix("POSTGRES_"): value for name, value in database.items()
     }
     assert environment["DEEDS_CHECKPOINT_FILE"].startswith(f"{VOLUME}/")

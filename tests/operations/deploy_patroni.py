@@ -10,11 +10,10 @@ from itertools import pairwise
 
 import pytest
 
-from storage.engine import make_engine, parse_database_url
-from storage.schema import migrate
 from tests.faults.journal import Sender
 from tests.faults.load import Load, line_of
 from tests.faults.mortal_service import MortalService
+from tests.support.commanding import output_of
 from tests.support.patroni import database_url, running_haproxy, running_patroni
 from tests.support.waiting import wait_until
 
@@ -93,9 +92,7 @@ def url(cluster):
     """The URL of an empty ledger with all hosts."""
     cluster.wait_until_settled()
     url = cluster.create_database()
-    engine = make_engine(parse_database_url(url))
-    migrate(engine)
-    engine.dispose()
+    output_of({"DATABASE_URL": url}, "migrate")
     return url
 
 

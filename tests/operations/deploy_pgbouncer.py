@@ -4,12 +4,12 @@ Needs pgbouncer.
 """
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
-from sqlalchemy import text
 
-from storage.engine import make_engine, parse_database_url
+from parts.postgresql.connections import connect
+from parts.postgresql.url import parse_url
 from tests.faults.load import Load
 from tests.faults.mortal_service import MortalService
 from tests.support.commanding import printed_by
@@ -75,11 +75,10 @@ def test_nothing_is_kept_in_a_session_unless_the_url_says_so(pooler, postgres_ur
     thresholds, limits = [], []
 
     for url in (pooled, f"{pooled}&prepare_threshold=7"):
-        engine = make_engine(parse_database_url(url))
-        with engine.connect() as connection:
-            thresholds.append(connection.connection.driver_connection.prepare_threshold)
-            limits.append(connection.execute(text("SHOW statement_timeout")).scalar())
-        engine.dispose()
+        with closing(connect(parse_url(url))) as connection:
+            thresholds.append(connection.prepare_threshold)
+            [(limit,)] = connection.execute("SHOW statement_timeout")
+            limits.append(limit)
 
     assert thresholds == [None, 7]
     assert limits == ["0", "0"]

@@ -9,7 +9,6 @@ import sys
 import psycopg
 import pytest
 
-from storage.checkpoint import CheckpointFile
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.readme import FENCE
 from tests.support.serving import (
@@ -93,8 +92,8 @@ def server():
 
 def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
     url = PostgresCluster(server.get_uri()).create_migrated_database()
-    file = CheckpointFile(tmp_path / "checkpoint")
-    settings = {"DATABASE_URL": url, "DEEDS_CHECKPOINT_FILE": str(file.path)}
+    checkpoint = tmp_path / "checkpoint"
+    settings = {"DATABASE_URL": url, "DEEDS_CHECKPOINT_FILE": str(checkpoint)}
     recipe = Recipe(server, settings)
     recipe.prepare()
     with (
@@ -111,7 +110,7 @@ def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
         assert api.swap([b], [c]).status_code == 200
-        wait_until(lambda: file.read().operation_id == 3)
+        wait_until(lambda: checkpoint.exists() and " 3 " in checkpoint.read_text())
 
     StoppablePostgres(server).kill()
     recipe.run_next(recipe.as_postgres)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
 from tests.support.commanding import invoke
+from tests.support.problems import PROBLEMS
 from tests.support.readme import (
     WALK,
     assert_answers_as_shown,

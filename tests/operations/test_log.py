@@ -11,11 +11,11 @@ import signal
 
 import pytest
 
-import storage.schema
 from storage.repository import Repository
 from tests.support.api import good
 from tests.support.applications import BREAKING
 from tests.support.commanding import replace_workers
+from tests.support.ledger_view import LedgerView
 from tests.support.marker import KEY, MARK, NOWHERE, assert_no_trace
 from tests.support.serving import start_gunicorn
 from tests.support.waiting import wait_until
@@ -136,15 +136,18 @@ def test_a_defect_has_its_places_and_the_id_of_its_request(api, monkeypatch, rea
 
     defect, request = read_log()
     assert (defect["level"], defect["error"]) == ("error", "AttributeError")
-    assert "deeds/domain/service.py:" in defect["places"]
+    assert "deeds/service.py:" in defect["places"]
     assert (request["level"], request["problem"]) == ("error", "internal")
     assert defect["request_id"] == request["request_id"]
 
 
 @pytest.mark.parametrize("level", sorted(set(LEVELS)))
-def test_what_is_below_the_level_is_left_out(open_api, monkeypatch, read_log, level):
+def test_what_is_below_the_level_is_left_out(
+    open_api, database_url, monkeypatch, read_log, level
+):
     api = open_api(DEEDS_LOG_LEVEL=level)
-    monkeypatch.setattr(storage.schema, "HEAD_REVISION", "9999")
+    later = "UPDATE schema_version SET version = 99, serves_from = 99"
+    LedgerView(database_url).execute(later)
     monkeypatch.delattr(Repository, "read_item")
 
     for path in ("/healthz", "/v1/info", "/readyz", f"/v1/item/{NOWHERE}"):
@@ -172,7 +175,7 @@ def test_no_request_fails_because_its_line_cannot_be_written(api):
     ("name", "said"),
     [
         ("gunicorn.error", {"event": "server"}),
-        ("sqlalchemy.pool", {"event": "library", "logger": "sqlalchemy.pool"}),
+        ("waitress", {"event": "library", "logger": "waitress"}),
     ],
 )
 def test_a_line_of_others_quotes_no_exception(app, read_log, name, said):

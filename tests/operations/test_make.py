@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deeds.domain.hashing import SALT_BYTES
+from deeds.hashing import SALT_BYTES
 from tests.support.commanding import run_program, run_python
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY, clean_environment
@@ -133,9 +133,9 @@ def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path
 
 DIGEST = f"""
 import _argon2_cffi_bindings
-from deeds.domain.hashing import STRONG_COST, argon2id_digest
+from deeds.hashing import STRONG_COST, HashJob, argon2id
 print(_argon2_cffi_bindings.__file__)
-print(argon2id_digest("secret", bytes({SALT_BYTES}), STRONG_COST, None).hex())
+print(argon2id(HashJob("secret", bytes({SALT_BYTES}), STRONG_COST, None)).hex())
 """
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deeds.domain.model import BODY_BYTES_MAX
+from deeds.model import BODY_BYTES_MAX
 from tests.support.serving import children_rss_mb
 
 HEAD = b"POST /v1/mint HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from deeds.blueprints.problems import PROBLEMS
-from deeds.server.metrics import DIRECTORY, Metrics
+from parts.metrics.metrics import DIRECTORY, Metrics
 from storage.repository import Repository
 from tests.support.api import environ_of
 from tests.support.commanding import replace_workers
 from tests.support.marker import KEY, MARK, NOWHERE, assert_no_trace
 from tests.support.openapi import operations
+from tests.support.problems import PROBLEMS
 from tests.support.sources import section, table_rows
 from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
@@ -65,7 +65,7 @@ def test_operations_are_counted_by_outcome(told):
         "deeds_operations_total{kind=swap,outcome=spent_input}": 1,
         "deeds_operations_total{kind=check,outcome=done}": 1,
         "deeds_operations_total{kind=item,outcome=done}": 1,
-        "deeds_operations_total{kind=item,outcome=item_not_found}": 2,
+        "deeds_operations_total{kind=item,outcome=item_not_found}": 1,
         "deeds_operations_total{kind=item,outcome=internal}": 1,
     }
 
@@ -149,7 +149,7 @@ def test_a_read_waits_for_a_file_that_a_worker_has_just_created(
     tmp_path, monkeypatch, thread
 ):
     monkeypatch.setenv(DIRECTORY, str(tmp_path))
-    metrics = Metrics([], [], requests_max=1)
+    metrics = Metrics([], requests_max=1)
     created = tmp_path / "counter_0.db"
     created.touch()
 

@@ -3,11 +3,10 @@
 With a database that goes away and comes back: tests/faults/test_postgres_away.py.
 """
 
-import storage.schema
 from tests.support.api import UNAVAILABLE, good, refusal
 from tests.support.databases import on_postgresql, on_sqlite
-from tests.support.ledger_view import CUT_OFF
-from tests.support.leftovers import hooked, logged_statements
+from tests.support.hooks import hooked, logged_statements
+from tests.support.ledger_view import CUT_OFF, LedgerView
 from tests.support.strong_secrets import make_strong_secret
 
 ALIVE = {"status": "alive"}
@@ -25,18 +24,22 @@ def test_a_service_is_ready_after_one_read(api, hash_costs):
     with logged_statements() as log:
         assert good(api.get("/readyz")) == READY
 
-    assert log.names == ["SELECT alembic_version"]
+    assert log.names == ["SELECT schema_version"]
     assert log.commits_count == 0
     assert hash_costs == []
 
 
-def test_a_database_of_another_revision_is_not_ready(api, monkeypatch):
-    monkeypatch.setattr(storage.schema, "HEAD_REVISION", "9999")
+def test_tables_of_a_later_version_are_not_ready(api, database_url):
+    ledger = LedgerView(database_url)
+    set_version = "UPDATE schema_version SET version = ?, serves_from = ?"
+    ledger.execute(set_version, 99, 99)
 
     answer = api.get("/readyz")
 
+    # Other tests use this database too.
+    ledger.execute(set_version, 1, 1)
     assert refusal(answer) == UNAVAILABLE
-    assert "revision" in answer.json()["detail"]
+    assert "have version 99" in answer.json()["detail"]
 
 
 @on_postgresql
@@ -58,10 +61,10 @@ def test_a_postgresql_that_turns_read_only_is_not_ready(api, other, set_default)
 def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(api):
     disk = "PRAGMA query_only = ON"
 
-    def refuse(connection):
-        connection.connection.driver_connection.execute(disk)
+    def refuse(connection, *_):
+        connection.execute(disk)
 
-    with hooked("begin", refuse):
+    with hooked("before begin", refuse):
         unnoticed = api.get("/readyz")
         refused = api.send_mint("+5.a")
         unready = [api.get("/readyz") for _ in range(2)]

@@ -11,15 +11,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from storage.schema import HEAD_REVISION
+from storage.schema import CORE
 from tests.faults.journal import BriefSender
 from tests.faults.load import Load, line_of
 from tests.support.applications import BREAKING, HastyWorker
 from tests.support.commanding import replace_workers
 from tests.support.migrating import (
+    NEXT,
     migrate_by,
-    newer_revision,
-    set_revision,
+    set_version,
+    upgrade_line,
     write_newer_code,
 )
 from tests.support.serving import running_service
@@ -33,14 +34,10 @@ HASTY = {"GUNICORN_CMD_ARGS": f"{WORKER}HastyWorker"}
 PATIENT = {"GUNICORN_CMD_ARGS": f"{WORKER}PatientWorker"}
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
 
-# Of revisions that permit our code to serve them, and that do not.
-PERMITTING = newer_revision(permits_old=True)
-REFUSING = newer_revision(permits_old=False)
-
 
 @pytest.fixture
 def database_url(ledger_url):
-    """That of this test alone, which may change its revision."""
+    """That of this test alone, which may change its version."""
     return ledger_url
 
 
@@ -73,7 +70,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
     database_url, gunicorn_service, tmp_path, report
 ):
     settings = SETTINGS | {"DATABASE_URL": database_url}
-    newer = write_newer_code(tmp_path / "newer", PERMITTING)
+    newer = write_newer_code(tmp_path / "newer", permits_old=True)
     old = gunicorn_service(**settings)
     ports = [old.port]
     load = load_on(ports)
@@ -94,9 +91,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
             ports.remove(new.port)
         load.wait_for_answers(ANSWERS_COUNT)
 
-    assert said == (
-        f"upgraded the database from revision {HEAD_REVISION} to {PERMITTING}\n"
-    )
+    assert said == upgrade_line(CORE.newest, NEXT, CORE.newest)
     assert ready == [200, 200]
     assert lines_of(old, event="cannot_start") == []
     assert fates_before_the_kill == {"acknowledged"}
@@ -107,7 +102,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
 
 
 @pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
-def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
+def test_old_code_refuses_a_version_that_does_not_permit_it_without_haste(
     database_url, gunicorn_service, tmp_path, ledger
 ):
     """The worker that is left serves on.
@@ -117,20 +112,21 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     service = gunicorn_service(DATABASE_URL=database_url, **HASTY, **SETTINGS)
     load = load_on([service.port])
 
-    migrate_by(write_newer_code(tmp_path / "newer", REFUSING), database_url)
+    newer = write_newer_code(tmp_path / "newer", permits_old=False)
+    migrate_by(newer, database_url)
     first, second = service.workers
     with load.running():
         replace_workers(service, first, signal.SIGTERM)
         wait_until(lambda: len(lines_of(service, event="cannot_start")) == 2)
         ready = service.get("/readyz").status_code
         load.wait_for_answers(ANSWERS_COUNT)
-        set_revision(database_url, HEAD_REVISION)
+        set_version(database_url, CORE.newest, CORE.newest)
         replace_workers(service, second, signal.SIGTERM)
         load.wait_for_answers(ANSWERS_COUNT)
 
     message = (
-        f"deeds: the database is at revision {REFUSING} and the code at"
-        f" {HEAD_REVISION}; run newer code"
+        f"deeds: the tables of core have version {NEXT}, which code of version"
+        f" {CORE.newest} must not serve; run newer code"
     )
     refused = lines_of(service, event="cannot_start")
     begun, again, *_ = (datetime.fromisoformat(line["time"]) for line in refused)
@@ -145,7 +141,8 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
     sqlite_url, gunicorn_service, tmp_path
 ):
     service = gunicorn_service(DATABASE_URL=sqlite_url, **PATIENT, **SETTINGS)
-    migrate_by(write_newer_code(tmp_path / "newer", REFUSING), sqlite_url)
+    newer = write_newer_code(tmp_path / "newer", permits_old=False)
+    migrate_by(newer, sqlite_url)
     replace_workers(service, service.workers[0], signal.SIGTERM)
     wait_until(lambda: lines_of(service, event="cannot_start"))
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from deeds.domain.raw_output import parse_raw_output
+from deeds.raw_output import parse_raw_output
 from tests.page.steps import (
     PASTE,
     SHED,

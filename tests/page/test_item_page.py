@@ -8,8 +8,8 @@ from datetime import datetime
 
 import pytest
 
-from deeds.domain.model import Item
-from deeds.page.card import TEXT_LENGTH_MAX, DeedCard, deed_card
+from deeds.model import Item
+from parts.pages.card import TEXT_LENGTH_MAX, DeedCard, deed_card
 from tests.page.html import preview, read_page
 from tests.support.hostile_metadata import IMAGES
 from tests.support.serving import REPOSITORY

@@ -5,15 +5,16 @@ Its unit tests run in node, and its texts are those of the service.
 
 import json
 import re
+import secrets
 from dataclasses import asdict
 
 import pytest
 
-from deeds.blueprints.problems import PROBLEMS
-from deeds.domain.raw_output import ITEM_ID_PREFIX, make_id
-from deeds.page.card import item_mark
+from deeds.raw_output import ITEM_ID_PREFIX, make_id
+from parts.pages.card import item_mark
 from tests.support.commanding import printed_by
 from tests.support.needs import require
+from tests.support.problems import PROBLEMS
 from tests.support.serving import REPOSITORY
 
 JS = REPOSITORY / "tests/page/js"
@@ -41,7 +42,7 @@ def run_node(*arguments):
 
 def value_of(module, expression):
     """Return the value of an expression that a module of the page can make."""
-    names = "import * as page from './deeds/page/static/js/"
+    names = "import * as page from './parts/pages/static/js/"
     script = f"{names}{module}'; console.log(JSON.stringify({expression}));"
     return json.loads(run_node("--eval", script))
 
@@ -69,7 +70,7 @@ def test_the_long_tests_of_the_wallet_pass(name):
 def test_the_page_has_a_text_for_every_problem_and_for_no_other():
     texts = value_of("texts.js", "page.PROBLEM_TEXTS")
 
-    assert list(texts) == list(PROBLEMS)
+    assert texts.keys() == PROBLEMS.keys()
     assert [code for code, text in texts.items() if not text.endswith(".")] == []
 
 
@@ -81,7 +82,7 @@ def test_what_the_wallet_doubts_of_a_mint_is_final_to_the_service():
 
 
 def test_page_and_service_give_a_deed_the_same_mark():
-    ids = [make_id(ITEM_ID_PREFIX) for _ in range(300)]
+    ids = [make_id(ITEM_ID_PREFIX, secrets.token_bytes) for _ in range(300)]
     ids += ["deed_", "deed_short", "no prefix"]
     mark = "({ text: page.markText(id), ...page.markShape(id) })"
 

@@ -12,14 +12,14 @@ from babel.messages.pofile import read_po, write_po
 from playwright.sync_api import expect
 from werkzeug.serving import make_server
 
-from deeds.page import static_files
+from parts.pages import static_files
 from tests.page.html import read_page
 from tests.page.steps import hold, wait_for_rows
 from tests.page.visitor import PHONE, visiting, wait_for_true
 from tests.support.api import fresh
 from tests.support.serving import REPOSITORY
 
-PAGE = REPOSITORY / "deeds" / "page"
+PAGE = REPOSITORY / "parts" / "pages"
 TRANSLATIONS = PAGE / "translations"
 CATALOGUES = sorted(TRANSLATIONS.rglob("*.po"))
 # By the names of catalogues.
@@ -211,7 +211,8 @@ def marked(monkeypatch, tmp_path):
             write_po(file, catalogue)
     monkeypatch.setattr(static_files, "_TRANSLATIONS", tmp_path)
     # Other tests read the files once for all.
-    monkeypatch.setattr("app.read_static_files", static_files.read_static_files)
+    uncached = static_files.read_static_files
+    monkeypatch.setattr("parts.pages.part.read_static_files", uncached)
 
 
 @pytest.fixture(params=["marked", None], ids=["marked", "German"])

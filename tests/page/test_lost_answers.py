@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from deeds.domain.raw_output import is_strong_secret, parse_raw_output
+from deeds.raw_output import is_strong_secret, parse_raw_output
 from tests.page.steps import (
     expect_shown,
     mint_outputs,

@@ -10,7 +10,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from deeds.domain.raw_output import is_strong_secret, parse_raw_output
+from deeds.raw_output import is_strong_secret, parse_raw_output
 from tests.page.steps import (
     COPIED,
     amounts,

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response
 
-from deeds.page.static_files import read_static_files
+from parts.pages.static_files import read_static_files
 from tests.page.steps import TICKET, hold, raws
 from tests.page.visitor import visiting
 from tests.support.waiting import wait_until

@@ -3,17 +3,18 @@
 Nothing from elsewhere, nothing inline, and the files that they load.
 """
 
+from contextlib import closing
 from pathlib import PurePath
 
 import pytest
 
-from deeds.blueprints.problems import PROBLEMS
-from deeds.blueprints.responses import MEDIA_TYPES
-from deeds.page.static_files import read_static_files
+from parts.pages.answers import MEDIA_TYPES
+from parts.pages.static_files import read_static_files
 from tests.page.html import read_page
-from tests.support.api import fresh
+from tests.support.api import Api, create_app, environ_of, fresh, read_settings
 from tests.support.commanding import printed_by
 from tests.support.needs import require
+from tests.support.problems import PROBLEMS
 
 PAGES = [
     "/",
@@ -153,6 +154,21 @@ def test_nothing_else_is_served_and_nothing_of_another_release(api, path):
 
     assert answer.status_code == 404
     assert answer.json()["code"] == "not_found"
+
+
+def test_without_offers_there_is_no_page_of_one(sqlite_url):
+    app = create_app(read_settings(environ_of(sqlite_url)), parts=("pages",))
+    with closing(app.extensions["deeds"]):
+        api = Api.of_app(app)
+        answers = [api.get(path, Accept="text/html") for path in ("/offer", "/offer/x")]
+        worker = api.get("/sw.js").text
+
+    assert [each.status_code for each in answers] == [404, 404]
+    assert {read_page(each).findtext(".//h1") for each in answers} == {
+        "There is no page at this address"
+    }
+    assert '"/claim"' in worker
+    assert '"/offer"' not in worker.partition("\n")[0]
 
 
 def static_files_of(directory, texts):

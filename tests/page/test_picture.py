@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from deeds.page.picture import PICTURE_BYTES_MAX, Picture, uploaded_picture
-from deeds.page.static_files import read_static_files
+from parts.pages.picture import PICTURE_BYTES_MAX, Picture, uploaded_picture
+from parts.pages.static_files import read_static_files
 from tests.page.html import preview, read_page
 from tests.page.test_item_page import ID
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 from app import create_app
-from deeds.server.worker import WaitressWorker
+from parts.server.worker import WaitressWorker
 from tests.support.hooks import add_hook
 from tests.support.marker import MARK
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from deeds.page.static_files import read_static_files
+from parts.pages.static_files import read_static_files
 from tests.support import hooks  # noqa: F401 - before any connection is opened
 from tests.support.api import Api, environ_of, opened
 from tests.support.argon2_calls import count_hashes
@@ -200,7 +200,7 @@ def shared_api(shared_app):
 def _pages_are_read_once():
     """To read their files is a third of what it costs to open the service."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.read_static_files", cache(read_static_files))
+        patch.setattr("parts.pages.part.read_static_files", cache(read_static_files))
         yield
 
 

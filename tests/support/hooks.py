@@ -25,6 +25,7 @@ _OPEN = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
 # What begins and ends a transaction is no statement here. A commit may be a statement
 # or a call of the driver, and is none where no transaction is open.
 _KINDS = {"BEGIN": "begin", "COMMIT": "commit"}
+_SETTINGS = (["SAVEPOINT"], ["RELEASE"], ["ROLLBACK"], ["PRAGMA"])
 
 _hooks: list[tuple[str, Any]] = []
 
@@ -145,7 +146,8 @@ def _watched(connection, sql, values=()):
         connection.may_write = (
             words[1:2] == ["IMMEDIATE"] if is_sqlite else "READ ONLY" not in sql
         )
-    if kind == "commit" and not _is_in_transaction(connection):
+    is_empty_commit = kind == "commit" and not _is_in_transaction(connection)
+    if is_empty_commit or words[:1] in _SETTINGS:
         yield
         return
     _call(f"before {kind}", connection, sql, values)
@@ -167,6 +169,13 @@ class _SqliteCursor(sqlite3.Cursor):
 class _SqliteConnection(sqlite3.Connection):
     def cursor(self, factory=_SqliteCursor):
         return super().cursor(factory)
+
+    # The library's own would pass the cursor's methods by.
+    def execute(self, sql, values=(), /):
+        return self.cursor().execute(sql, values)
+
+    def executemany(self, sql, rows, /):
+        return self.cursor().executemany(sql, rows)
 
     def commit(self):
         with _watched(self, "COMMIT"):
@@ -192,7 +201,8 @@ def _watch_psycopg():
         def watched(cursor, sql, *arguments, **options):
             if isinstance(cursor.connection, OwnConnection):
                 return method(cursor, sql, *arguments, **options)
-            with _watched(cursor.connection, str(sql), *arguments[:1]):
+            text = sql.decode() if isinstance(sql, bytes) else str(sql)
+            with _watched(cursor.connection, text, *arguments[:1]):
                 return method(cursor, sql, *arguments, **options)
 
         return watched

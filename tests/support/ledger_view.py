@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from tests.support.databases import connected, is_sqlite
 
 # When an offer expires, in seconds.
-EXPIRES_AT = "expires_at"
+EXPIRES_AT = "expires_at_s"
 
 # What holds after every request, good or bad: each of these finds what violates it.
 _INVARIANTS = {
@@ -25,10 +25,10 @@ _INVARIANTS = {
         ) AS moved
         GROUP BY operation_id, item_id HAVING sum(amount) <> 0
     """,
-    "an output is of operations that exist, and spent by the later one": """
+    "an output is of operations that exist, and spent by another one": """
         SELECT item_id, digest FROM outputs
         WHERE created_by NOT IN (SELECT id FROM operations)
-            OR spent_by NOT IN (SELECT id FROM operations) OR spent_by <= created_by
+            OR spent_by NOT IN (SELECT id FROM operations) OR spent_by = created_by
     """,
     "an operation has done what its kind says": """
         SELECT id, kind FROM operations

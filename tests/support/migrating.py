@@ -1,78 +1,63 @@
-"""The next release of the service: our sources with one migration more."""
+"""The next release of the service: our sources with one version of the tables more."""
 
-import re
 import shutil
 
+from storage.schema import CORE
 from tests.support.commanding import run_deeds
 from tests.support.ledger_view import LedgerView
 from tests.support.serving import REPOSITORY
 
-# Adds what old code does not know of and need not: columns, a table and an index.
-_MIGRATION = """
-import sqlalchemy as sa
-from alembic import op
+NEXT = CORE.newest + 1
 
-revision = "{revision}"
-down_revision = "{before}"
+# The end of the next release's storage/schema.py. Adds what old code does not know of
+# and need not: columns, a table and an index.
+_NEXT_VERSION = """
 
-
-def upgrade() -> None:
-    op.add_column("operations", sa.Column("note", sa.Text))
-    rank = sa.Column("rank", sa.Integer, nullable=False, server_default="0")
-    op.add_column("outputs", rank)
-    op.create_index("outputs_rank", "outputs", ["rank"])
-    op.create_table("notes", sa.Column("id", sa.Integer, primary_key=True))
+def upgrade_to_next(transaction: Transaction) -> None:
+    for statement in (
+        "ALTER TABLE operations ADD COLUMN note TEXT",
+        "ALTER TABLE outputs ADD COLUMN rank BIGINT NOT NULL DEFAULT 0",
+        "CREATE INDEX outputs_rank ON outputs (rank)",
+        "CREATE TABLE notes (id INTEGER PRIMARY KEY)",
+    ):
+        transaction.execute(statement)
     {more}
+
+
+CORE = Schema("core", (*CORE.versions, Version(upgrade_to_next, {serves_from})))
 """
 
 
-def revisions():
-    """Return every revision, oldest first."""
-    versions = REPOSITORY / "storage" / "migrations" / "versions"
-    return sorted(path.stem[:4] for path in versions.glob("[0-9]*.py"))
+def set_version(url, version, serves_from):
+    """Make a database say that the core's tables have this version."""
+    change = "UPDATE schema_version SET version = ?, serves_from = ? WHERE part = ?"
+    LedgerView(url).execute(change, version, serves_from, CORE.part)
 
 
-HEAD_REVISION = revisions()[-1]
+def write_newer_code(directory, *, permits_old, more="pass"):
+    """Copy the sources into the directory, with one version of the core's tables more.
 
-
-def set_revision(url, revision):
-    """Make a database say that it is at a revision."""
-    LedgerView(url).execute("UPDATE alembic_version SET version_num = ?", revision)
-
-
-def newer_revision(*, permits_old):
-    """Return the revision after the newest one.
-
-    It may permit the code of now to serve it.
-    """
-    number = int(HEAD_REVISION[:4])
-    return f"{number + 1:04}_from_{number:04}" if permits_old else f"{number + 1:04}"
-
-
-def write_newer_code(directory, revision, more="pass"):
-    """Copy the sources into the directory, with a migration to the revision.
-
-    Return where to.
-
-    `more` is a statement at the end of the migration.
+    Return where to. The version may permit the code of now to serve it. `more` is a
+    statement at the end of the upgrade.
     """
     directory.mkdir(exist_ok=True)
-    for name in ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage"):
-        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
-        copy(REPOSITORY / name, directory / name)
-    storage = directory / "storage"
-    migration = _MIGRATION.format(revision=revision, before=HEAD_REVISION, more=more)
-    (storage / "migrations" / "versions" / f"{revision}.py").write_text(migration)
-    schema = storage / "schema.py"
-    text, count = re.subn(
-        '^HEAD_REVISION = ".*"$',
-        f'HEAD_REVISION = "{revision}"',
-        schema.read_text(),
-        flags=re.M,
-    )
-    assert count == 1
-    schema.write_text(text)
+    ignored = shutil.ignore_patterns("node_modules", "__pycache__")
+    for name in ("deeds", "parts", "schemas", "storage"):
+        shutil.copytree(REPOSITORY / name, directory / name, ignore=ignored)
+    for name in ("app.py", "gunicorn.conf.py"):
+        shutil.copy(REPOSITORY / name, directory / name)
+    serves_from = CORE.newest if permits_old else NEXT
+    with (directory / "storage" / "schema.py").open("a") as schema:
+        schema.write(_NEXT_VERSION.format(serves_from=serves_from, more=more))
     return directory
+
+
+def upgrade_line(before, after, serves_from, part="core"):
+    """Return what a migration says of the tables of a part."""
+    return (
+        f"upgraded the tables of {part} from version {before} to {after}, for code of"
+        f" version {serves_from} and later\n"
+    )
 
 
 def migrate_by(sources, url):

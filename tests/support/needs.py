@@ -12,7 +12,6 @@ import subprocess
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ POSTGRES = "useradd for PostgreSQL, which never runs as root (package passwd or 
 # The tools that a client in TypeScript is made with, and their need.
 NODE_MODULES = Path(__file__).parents[1] / "page/js/node_modules"
 # What reads QR codes, where the service looks for it.
-READER = Path(__file__).parents[2] / "deeds/page/node_modules/qr"
+READER = Path(__file__).parents[2] / "parts/pages/node_modules/qr"
 TYPESCRIPT = "npm: make types fetches what makes a client in TypeScript"
 # Whom PostgreSQL's processes run as where the tests run as root. The wheel adds it.
 POSTGRES_USER = "pgserver"
@@ -78,10 +77,6 @@ _PACKAGES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     POSTGRES: (_has_postgres_user, "passwd"),
     "bash and curl": (_has_bash_and_curl, "bash curl"),
-    "redis-server: there is no wheel of it for this Python": (
-        partial(shutil.which, "redis-server"),
-        "redis-server",
-    ),
 }
 
 

@@ -15,10 +15,15 @@ def faults(document, schema, value):
 
 
 def operations(document):
-    """Yield path, method and description of each operation."""
+    """Yield path, method and description of each operation, with its responses."""
+    shared = document["components"]["responses"]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield path, method.upper(), operation
+            responses = {
+                status: shared[each["$ref"].split("/")[-1]] if "$ref" in each else each
+                for status, each in operation["responses"].items()
+            }
+            yield path, method.upper(), operation | {"responses": responses}
 
 
 def operation_of(document, request):

@@ -3,7 +3,7 @@ import globals from "globals";
 
 const unused = ["error", { ignoreRestSiblings: true }];
 
-// What deeds/page/static_files.py cannot join. Of imports and exports in other ways it
+// What parts/pages/static_files.py cannot join. Of imports and exports in other ways it
 // says so itself.
 const unjoinable = ["ImportExpression > Literal", "MetaProperty"];
 const AWAIT = "AwaitExpression:not(:function *)";
@@ -21,7 +21,7 @@ export default [
     },
   },
   {
-    files: ["deeds/**"],
+    files: ["parts/**"],
     languageOptions: { globals: globals.browser },
     rules: {
       "no-restricted-syntax": ["error", ...unjoinable, AWAIT],

@@ -10,7 +10,7 @@ import {
   untilText,
   whenText,
   writeAbout,
-} from "../../../../deeds/page/static/js/format/about.js";
+} from "../../../../parts/pages/static/js/format/about.js";
 
 for (const metadata of [
   "null",

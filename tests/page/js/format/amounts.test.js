@@ -10,8 +10,8 @@ import {
   isUnit,
   sumOf,
   unitsText,
-} from "../../../../deeds/page/static/js/format/amounts.js";
-import { formatAmount } from "../../../../deeds/page/static/js/format/gettext.js";
+} from "../../../../parts/pages/static/js/format/amounts.js";
+import { formatAmount } from "../../../../parts/pages/static/js/format/gettext.js";
 
 const READ = [
   ["1", 1],

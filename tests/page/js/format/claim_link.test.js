@@ -8,9 +8,9 @@ import {
   claimLink,
   readItem,
   readLinks,
-} from "../../../../deeds/page/static/js/format/claim_link.js";
-import { formatRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
-import { makeStrongSecret } from "../../../../deeds/page/static/js/format/raw_output.js";
+} from "../../../../parts/pages/static/js/format/claim_link.js";
+import { formatRawOutput } from "../../../../parts/pages/static/js/format/raw_output.js";
+import { makeStrongSecret } from "../../../../parts/pages/static/js/format/raw_output.js";
 
 const HOST = "deeds.example.com";
 const ORIGIN = `https://${HOST}`;

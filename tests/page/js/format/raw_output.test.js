@@ -4,12 +4,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AMOUNT_MAX } from "../../../../deeds/page/static/js/format/amounts.js";
+import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js";
 import {
   formatRawOutput,
   parseRawOutput,
   RawOutputError,
-} from "../../../../deeds/page/static/js/format/raw_output.js";
+} from "../../../../parts/pages/static/js/format/raw_output.js";
 
 const MARK = "mark-7c1f9e";
 

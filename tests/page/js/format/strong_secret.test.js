@@ -7,7 +7,7 @@ import { test } from "node:test";
 import {
   isStrongSecret,
   makeStrongSecret,
-} from "../../../../deeds/page/static/js/format/raw_output.js";
+} from "../../../../parts/pages/static/js/format/raw_output.js";
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 

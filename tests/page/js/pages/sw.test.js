@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
 const TEXT = readFileSync(
-  new URL("../../../../deeds/page/static/sw.js", import.meta.url),
+  new URL("../../../../parts/pages/static/sw.js", import.meta.url),
   "utf8",
 );
 const ORIGIN = "https://deeds.test";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { offerStateText, offerText } from "../../../../deeds/page/static/js/texts.js";
+import { offerStateText, offerText } from "../../../../parts/pages/static/js/texts.js";
 
 const itemOf = (itemId) => {
   const metadata = JSON.stringify({ name: itemId.toUpperCase() });

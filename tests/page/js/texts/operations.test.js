@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NoAnswerError } from "../../../../deeds/page/static/js/wallet/api.js";
+import { NoAnswerError } from "../../../../parts/pages/static/js/wallet/api.js";
 import {
   operationText,
   outcomesText,
@@ -12,7 +12,7 @@ import {
   textFor,
   timeText,
   waitText,
-} from "../../../../deeds/page/static/js/texts.js";
+} from "../../../../parts/pages/static/js/texts.js";
 
 const done = (kind, amount = 5) => ({ operation: { kind, amount, state: "done" } });
 const begun = {

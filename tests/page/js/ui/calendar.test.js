@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { calendarOf } from "../../../../deeds/page/static/js/ui/calendar.js";
+import { calendarOf } from "../../../../parts/pages/static/js/ui/calendar.js";
 
 const PLACE = { origin: "https://deeds.example", host: "deeds.example" };
 const NOW = new Date("2026-11-26T18:00:00.123Z");

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { claimLink } from "../../../../deeds/page/static/js/format/claim_link.js";
-import { codesOf, keepReady } from "../../../../deeds/page/static/js/ui/link_view.js";
+import { claimLink } from "../../../../parts/pages/static/js/format/claim_link.js";
+import { codesOf, keepReady } from "../../../../parts/pages/static/js/ui/link_view.js";
 
 import { memoryStore } from "../wallet/memory_store.js";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { markShape, markText } from "../../../../deeds/page/static/js/ui/card.js";
+import { markShape, markText } from "../../../../parts/pages/static/js/ui/card.js";
 
 test("the text of a mark is both ends of the id", () => {
   assert.equal(markText("deed_7kq2aaaaaaaaaaaaaaaaaam9xd"), "7kq2·m9xd");

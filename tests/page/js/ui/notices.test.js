@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { whatIsMissing } from "../../../../deeds/page/static/js/ui/forms.js";
+import { whatIsMissing } from "../../../../parts/pages/static/js/ui/forms.js";
 
 const ALL = { isSecureContext: true, crypto, indexedDB: {} };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { startScan, untilGone } from "../../../../deeds/page/static/js/ui/scan.js";
+import { startScan, untilGone } from "../../../../parts/pages/static/js/ui/scan.js";
 
 /** Return what is told when these texts are in sight, by the moment in milliseconds. */
 function told(...looks) {

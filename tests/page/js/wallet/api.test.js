@@ -7,8 +7,8 @@ import {
   makeApi,
   NoAnswerError,
   ProblemError,
-} from "../../../../deeds/page/static/js/wallet/api.js";
-import { textFor } from "../../../../deeds/page/static/js/texts.js";
+} from "../../../../parts/pages/static/js/wallet/api.js";
+import { textFor } from "../../../../parts/pages/static/js/texts.js";
 
 const KEY = "6e5ee52b-9f0e-4d4c-8b3c-3c4e4b1b9a11";
 const MINT = { outputs: [{ amount: 5, secret: "a" }] };

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { textFor } from "../../../../deeds/page/static/js/texts.js";
-import { makeApi, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
-import { newSeed, NUMBER_MAX } from "../../../../deeds/page/static/js/wallet/seeds.js";
+import { textFor } from "../../../../parts/pages/static/js/texts.js";
+import { makeApi, ProblemError } from "../../../../parts/pages/static/js/wallet/api.js";
+import { newSeed, NUMBER_MAX } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import {
   amountsByState,
   derive,

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
+import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { memoryStore } from "./memory_store.js";
 import {
   amountsByState,

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
+import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import {
   amountsByState,
   copyOf,

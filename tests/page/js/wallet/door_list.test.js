@@ -10,11 +10,11 @@ import {
   rowsOf,
   ticketId,
   writeList,
-} from "../../../../deeds/page/static/js/wallet/door_list.js";
+} from "../../../../parts/pages/static/js/wallet/door_list.js";
 import {
   holdingOf,
   holdingWanted,
-} from "../../../../deeds/page/static/js/wallet/holdings.js";
+} from "../../../../parts/pages/static/js/wallet/holdings.js";
 import {
   amountsByState,
   assertAllIsHere,

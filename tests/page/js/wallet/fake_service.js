@@ -5,13 +5,13 @@
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../deeds/page/static/js/wallet/api.js";
+} from "../../../../parts/pages/static/js/wallet/api.js";
 import {
   formatRawOutput,
   parseRawOutput,
-} from "../../../../deeds/page/static/js/format/raw_output.js";
-import { AMOUNT_MAX } from "../../../../deeds/page/static/js/format/amounts.js";
-import { keyOf } from "../../../../deeds/page/static/js/wallet/records.js";
+} from "../../../../parts/pages/static/js/format/raw_output.js";
+import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js";
+import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { now } from "./clock.js";
 
 export function fakeService() {

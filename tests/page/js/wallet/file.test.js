@@ -11,8 +11,8 @@ import {
   NotAWalletFileError,
   readRecords,
   WrongPassphraseError,
-} from "../../../../deeds/page/static/js/wallet/file.js";
-import { newSeed } from "../../../../deeds/page/static/js/wallet/seeds.js";
+} from "../../../../parts/pages/static/js/wallet/file.js";
+import { newSeed } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import {
   heldIn,
   linkFrom,

@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
-import { deriveSecrets } from "../../../../deeds/page/static/js/wallet/seeds.js";
-import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
+import { ProblemError } from "../../../../parts/pages/static/js/wallet/api.js";
+import { deriveSecrets } from "../../../../parts/pages/static/js/wallet/seeds.js";
+import { holdingOf } from "../../../../parts/pages/static/js/wallet/holdings.js";
 import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AMOUNT_MAX } from "../../../../deeds/page/static/js/format/amounts.js";
+import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js";
 import {
   historyOf,
   holdingOf,
   holdingWanted,
   SUMMARIES_WANTED,
   summariesOf,
-} from "../../../../deeds/page/static/js/wallet/holdings.js";
+} from "../../../../parts/pages/static/js/wallet/holdings.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
 import {
   copyOf,

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import {
   keepFinishing,
   untilEnded,
-} from "../../../../deeds/page/static/js/pages/open_wallet.js";
+} from "../../../../parts/pages/static/js/pages/open_wallet.js";
 import { amountsByState, walletHolding, walletMeeting } from "./parts.js";
 
 /** Run `keepFinishing` with a clock that the test turns. */

@@ -1,15 +1,15 @@
 // Links: made in series, handed out, kept from every other verb, and claimed at the
 // door.
 
-import { isNote } from "../../../../deeds/page/static/js/wallet/links.js";
+import { isNote } from "../../../../parts/pages/static/js/wallet/links.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
   AMOUNT_MAX,
   AmountError,
-} from "../../../../deeds/page/static/js/format/amounts.js";
-import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+} from "../../../../parts/pages/static/js/format/amounts.js";
+import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
 import {
   amountsByState,
   hasCode,

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../deeds/page/static/js/wallet/api.js";
+} from "../../../../parts/pages/static/js/wallet/api.js";
 import { memoryStore } from "./memory_store.js";
 import {
   amountsByState,

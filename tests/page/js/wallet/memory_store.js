@@ -6,8 +6,8 @@ import {
   KINDS,
   load,
   makeSlices,
-} from "../../../../deeds/page/static/js/wallet/records.js";
-import { newSeed } from "../../../../deeds/page/static/js/wallet/seeds.js";
+} from "../../../../parts/pages/static/js/wallet/records.js";
+import { newSeed } from "../../../../parts/pages/static/js/wallet/seeds.js";
 
 export function memoryStore(seed = newSeed(0)) {
   const kept = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));

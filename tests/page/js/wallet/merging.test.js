@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
+import { holdingOf } from "../../../../parts/pages/static/js/wallet/holdings.js";
+import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,

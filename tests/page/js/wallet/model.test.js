@@ -6,7 +6,7 @@ import { test } from "node:test";
 import {
   SUMMARIES_WANTED,
   summariesOf,
-} from "../../../../deeds/page/static/js/wallet/holdings.js";
+} from "../../../../parts/pages/static/js/wallet/holdings.js";
 import { assertAllIsHere, makerOn, throughText, walletOn } from "./parts.js";
 import { finishAll, World } from "./world.js";
 

@@ -8,7 +8,7 @@ import {
   likenessOf,
   nameKey,
   originOf,
-} from "../../../../deeds/page/static/js/ui/origin.js";
+} from "../../../../parts/pages/static/js/ui/origin.js";
 import { giverOf, makerOn, NOTHING } from "./parts.js";
 
 const NAME = "Hope Concert 10";

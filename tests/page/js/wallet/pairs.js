@@ -2,7 +2,7 @@
 // each with what the page makes of them, and files with one field changed, each with
 // whether the page reads it.
 
-import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
+import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import { memoryStore } from "./memory_store.js";
 import { throughText, walletOn } from "./parts.js";
 import { World } from "./world.js";

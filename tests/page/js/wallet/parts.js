@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 
 // Loaded when it is needed, which is to need no waiting here.
-import "../../../../deeds/page/static/js/wallet/merging.js";
-import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
+import "../../../../parts/pages/static/js/wallet/merging.js";
+import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import {
   keysOf,
   WalletError,
-} from "../../../../deeds/page/static/js/wallet/records.js";
-import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
-import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
+} from "../../../../parts/pages/static/js/wallet/records.js";
+import { makeWallet } from "../../../../parts/pages/static/js/wallet/wallet.js";
+import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { now, pass } from "./clock.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Draft, WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import {
+  Draft,
+  WalletError,
+} from "../../../../parts/pages/static/js/wallet/records.js";
 import { slicesOf } from "./memory_store.js";
 import { mintAmounts, walletHolding, walletOn } from "./parts.js";
 

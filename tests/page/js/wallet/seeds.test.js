@@ -10,9 +10,9 @@ import {
   deriveSecrets,
   isSeed,
   newSeed,
-} from "../../../../deeds/page/static/js/wallet/seeds.js";
-import { isStrongSecret } from "../../../../deeds/page/static/js/format/raw_output.js";
-import { keyOf } from "../../../../deeds/page/static/js/wallet/records.js";
+} from "../../../../parts/pages/static/js/wallet/seeds.js";
+import { isStrongSecret } from "../../../../parts/pages/static/js/format/raw_output.js";
+import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { keysOf, outputsIn, swapsMeeting, walletHolding, walletOn } from "./parts.js";
 
 const VECTORS = JSON.parse(

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
 import { memoryStore } from "./memory_store.js";
 import { inEveryOrder, inSomeOrders, Turns } from "./turns.js";
 import {

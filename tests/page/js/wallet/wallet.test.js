@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AmountError } from "../../../../deeds/page/static/js/format/amounts.js";
-import { RawOutputError } from "../../../../deeds/page/static/js/format/raw_output.js";
-import { summariesOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
+import { AmountError } from "../../../../parts/pages/static/js/format/amounts.js";
+import { RawOutputError } from "../../../../parts/pages/static/js/format/raw_output.js";
+import { summariesOf } from "../../../../parts/pages/static/js/wallet/holdings.js";
+import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
 import {
   amountsByState,

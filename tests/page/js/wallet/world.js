@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 
-import { sumOf } from "../../../../deeds/page/static/js/format/amounts.js";
+import { sumOf } from "../../../../parts/pages/static/js/format/amounts.js";
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../deeds/page/static/js/wallet/api.js";
-import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+} from "../../../../parts/pages/static/js/wallet/api.js";
+import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { Random } from "./random.js";

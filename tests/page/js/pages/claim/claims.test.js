@@ -7,12 +7,12 @@ import { test } from "node:test";
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../../deeds/page/static/js/wallet/api.js";
+} from "../../../../../parts/pages/static/js/wallet/api.js";
 import {
   makeClaimList,
   makeClaims,
-} from "../../../../../deeds/page/static/js/pages/claim/claims.js";
-import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
+} from "../../../../../parts/pages/static/js/pages/claim/claims.js";
+import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const OUTPUT = { amount: 5, itemId: "deed_a", secret: "one" };

@@ -6,8 +6,8 @@ import { test } from "node:test";
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../../deeds/page/static/js/wallet/api.js";
-import { makeLooking } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
+} from "../../../../../parts/pages/static/js/wallet/api.js";
+import { makeLooking } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
 
 const ONE = { amount: 5, itemId: "deed_a", secret: "one" };
 const TWO = { amount: 7, itemId: "deed_b", secret: "two" };

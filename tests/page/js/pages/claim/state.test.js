@@ -7,14 +7,14 @@ import { test } from "node:test";
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../../deeds/page/static/js/wallet/api.js";
+} from "../../../../../parts/pages/static/js/wallet/api.js";
 import {
   claimState,
   headingOf,
   isKept,
   isOver,
   offerOf,
-} from "../../../../../deeds/page/static/js/pages/claim/state.js";
+} from "../../../../../parts/pages/static/js/pages/claim/state.js";
 
 const record = (state, fields = {}) => ({ key: "k", state, ...fields });
 const operation = (kind, state, inputs = ["k"]) => ({

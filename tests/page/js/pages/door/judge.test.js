@@ -7,18 +7,18 @@ import {
   otherVerdict,
   scanText,
   usedVerdict,
-} from "../../../../../deeds/page/static/js/pages/door/judge.js";
+} from "../../../../../parts/pages/static/js/pages/door/judge.js";
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../../deeds/page/static/js/wallet/api.js";
+} from "../../../../../parts/pages/static/js/wallet/api.js";
 import {
   aboutOf,
   untilText,
   whenText,
-} from "../../../../../deeds/page/static/js/format/about.js";
-import { clockText } from "../../../../../deeds/page/static/js/texts.js";
-import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
+} from "../../../../../parts/pages/static/js/format/about.js";
+import { clockText } from "../../../../../parts/pages/static/js/texts.js";
+import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
 
 const ITEM = itemOf("1", "A ticket");
 const KEY = `${ITEM.id}.secret`;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as soon } from "node:timers/promises";
 
-import { makeQueue } from "../../../../../deeds/page/static/js/pages/door/queue.js";
+import { makeQueue } from "../../../../../parts/pages/static/js/pages/door/queue.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 import { keysOf, linkFrom, walletHolding, walletMeeting } from "../../wallet/parts.js";
 

@@ -3,16 +3,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { originAs } from "../../../../../deeds/page/static/js/ui/origin.js";
+import { originAs } from "../../../../../parts/pages/static/js/ui/origin.js";
 import {
   NoAnswerError,
   ProblemError,
-} from "../../../../../deeds/page/static/js/wallet/api.js";
+} from "../../../../../parts/pages/static/js/wallet/api.js";
 import {
   readKnown,
   sayingOf,
-} from "../../../../../deeds/page/static/js/pages/offer/state.js";
-import { receiptText } from "../../../../../deeds/page/static/js/pages/offer/receipt.js";
+} from "../../../../../parts/pages/static/js/pages/offer/state.js";
+import { receiptText } from "../../../../../parts/pages/static/js/pages/offer/receipt.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const itemOf = (id, name, unit) => ({

@@ -6,10 +6,10 @@ import { test } from "node:test";
 import {
   backupText,
   restoredText,
-} from "../../../../../deeds/page/static/js/pages/wallet/backup_forms.js";
-import { makeLooker } from "../../../../../deeds/page/static/js/pages/wallet/looking.js";
-import { NoAnswerError } from "../../../../../deeds/page/static/js/wallet/api.js";
-import { FindingError } from "../../../../../deeds/page/static/js/wallet/finding.js";
+} from "../../../../../parts/pages/static/js/pages/wallet/backup_forms.js";
+import { makeLooker } from "../../../../../parts/pages/static/js/pages/wallet/looking.js";
+import { NoAnswerError } from "../../../../../parts/pages/static/js/wallet/api.js";
+import { FindingError } from "../../../../../parts/pages/static/js/wallet/finding.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 test("it is said by value what a backup does not hold, and nothing more alarming than is true", () => {

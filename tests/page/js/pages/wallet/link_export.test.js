@@ -9,8 +9,8 @@ import {
   fileName,
   statesCsvOf,
   takeBack,
-} from "../../../../../deeds/page/static/js/pages/wallet/link_export.js";
-import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
+} from "../../../../../parts/pages/static/js/pages/wallet/link_export.js";
+import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
 
 const link = (number, state, more = {}) => ({
   output: { key: `k${number}`, number, amount: 1, ...more },

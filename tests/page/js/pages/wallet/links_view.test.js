@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isFound } from "../../../../../deeds/page/static/js/pages/wallet/links_view.js";
+import { isFound } from "../../../../../parts/pages/static/js/pages/wallet/links_view.js";
 
 test("a link is found by its whole number, as rows say it too, or by a part of its note", () => {
   const link = { number: 1017, of: 2000, note: "Anna Müller, Table 4" };

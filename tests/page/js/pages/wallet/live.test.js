@@ -7,7 +7,7 @@ import {
   keepAsking,
   newsOf,
   seriesMaker,
-} from "../../../../../deeds/page/static/js/pages/wallet/live.js";
+} from "../../../../../parts/pages/static/js/pages/wallet/live.js";
 
 /** A page with a clock of its own: `later` lets time pass up to the next timer. */
 function page({ answers = [], isWanted = () => true, ...more } = {}) {

@@ -9,14 +9,14 @@ import {
   groupsOf,
   historyText,
   noteOf,
-} from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
-import { numberText } from "../../../../../deeds/page/static/js/format/tickets.js";
-import { heldText, linkText } from "../../../../../deeds/page/static/js/texts.js";
+} from "../../../../../parts/pages/static/js/pages/wallet/lists.js";
+import { numberText } from "../../../../../parts/pages/static/js/format/tickets.js";
+import { heldText, linkText } from "../../../../../parts/pages/static/js/texts.js";
 import {
   goneText,
   overviewOf,
-} from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
-import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/deed_forms.js";
+} from "../../../../../parts/pages/static/js/pages/wallet/deed_view.js";
+import { evenText } from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
 
 const nothing = {
   lost: 0,

@@ -1,0 +1,187 @@
+"""The log: one line for each request, in JSON or in columns for a person.
+
+Everybody logs through the standard library. A record of ours names its event, and
+fields beside it: `extra={"event": "database", "fields": {…}}`. No line may hold a
+secret, a body, a path or a query, nor the message of an exception, which may quote one.
+"""
+
+import json
+import logging
+import os
+import re
+import secrets
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from flask import Flask, Response, g, request
+
+from deeds.model import Operation
+
+REQUEST_ID = "X-Request-ID"
+
+# UUIDs, ULIDs, W3C trace ids and what nginx makes fit. A raw output does not: it starts
+# with "+".
+_HARMLESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+# Monitors ask for these every few seconds.
+_MONITORED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+
+# A client may make methods up, with a secret in them.
+_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
+
+_LEVELS = {500: logging.ERROR, 503: logging.WARNING}
+
+_STDERR = 2
+
+# Created once: json.dumps would create one for every line.
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+_log = logging.getLogger("deeds.request")
+
+
+@dataclass(slots=True)
+class RequestNotes:
+    """What is known of the request being answered. Holds no secret and no path."""
+
+    request_id: str
+    started_s: float
+    problem_code: str | None = None
+    operation: Operation | None = None
+
+    @property
+    def outcome(self) -> str:
+        """Return "done", "replayed" or the code of a problem."""
+        if self.problem_code is not None:
+            return self.problem_code
+        is_replayed = self.operation is not None and self.operation.replayed
+        return "replayed" if is_replayed else "done"
+
+
+class StderrHandler(logging.Handler):
+    """Writes each line to stderr in one piece, so that processes do not mix them up.
+
+    A line that cannot be written, to a full disk say, is lost: no request fails for it.
+    """
+
+    def __init__(self, *, is_console: bool) -> None:
+        super().__init__()
+        self._is_console = is_console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line of the record."""
+        line = self.format(record).encode("utf-8", "backslashreplace")
+        with suppress(OSError):
+            os.write(_STDERR, line + b"\n")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, without its end."""
+        level, fields = record.levelname.lower(), _fields(record)
+        if self._is_console:
+            written = time.strftime("%H:%M:%S", time.localtime(record.created))
+            event = fields.pop("event")
+            rest = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
+            return f"{written} {level:<8} {event:<14} {rest}"
+        written = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        micros = int(record.created % 1 * 1_000_000)
+        return _encode({"time": f"{written}.{micros:06}Z", "level": level, **fields})
+
+
+def configure_log(form: str, level_name: str) -> None:
+    """Make all loggers of this process write in this form, from this level on."""
+    level = logging.getLevelName(level_name.upper())
+    root = logging.getLogger()
+    others = [each for each in root.handlers if not isinstance(each, StderrHandler)]
+    root.handlers[:] = [*others, StderrHandler(is_console=is_console(form))]
+    root.setLevel(max(level, logging.WARNING))
+    logging.getLogger("deeds").setLevel(level)
+    # No line tells of these, and each record would look them up.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+
+
+def is_console(form: str) -> bool:
+    """Return whether lines are for a person at a terminal."""
+    return form == "console" or (form == "auto" and os.isatty(_STDERR))
+
+
+def register_log(app: Flask) -> None:
+    """Log every request of the app. To be called before anything else is registered."""
+
+    def begin() -> None:
+        sent = request.environ.get("HTTP_X_REQUEST_ID", "")
+        # It comes back in a header and stands in logs.
+        request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(16)
+        g.notes = RequestNotes(request_id, perf_counter())
+
+    def end(answer: Response) -> Response:
+        noted = notes()
+        answer.headers[REQUEST_ID] = noted.request_id
+        fields: dict[str, object] = {
+            "request_id": noted.request_id,
+            "route": route_of_request(),
+            "method": method_of_request(),
+            "status": answer.status_code,
+            "duration_ms": round((perf_counter() - noted.started_s) * 1000, 3),
+        }
+        if noted.operation is not None:
+            fields["operation_id"] = noted.operation.id
+            fields["replayed"] = noted.operation.replayed
+        if noted.problem_code is not None:
+            fields["problem"] = noted.problem_code
+        is_monitored = fields["route"] in _MONITORED_PATHS
+        level = logging.DEBUG if is_monitored else logging.INFO
+        level = _LEVELS.get(answer.status_code, level)
+        if _log.isEnabledFor(level):
+            # Not by `log`, which looks through the stack for the line that called it.
+            extra = {"event": "request", "fields": fields}
+            record = _log.makeRecord(_log.name, level, "", 0, "", (), None, extra=extra)
+            _log.handle(record)
+        return answer
+
+    app.before_request(begin)
+    app.after_request(end)
+
+
+def notes() -> RequestNotes:
+    """Return the notes of the request being answered."""
+    found: RequestNotes = g.notes
+    return found
+
+
+def route_of_request() -> str:
+    """Return the route of the request, which holds no id."""
+    return request.url_rule.rule if request.url_rule else "unmatched"
+
+
+def method_of_request() -> str:
+    """Return the method of the request, or "other"."""
+    return request.method if request.method in _METHODS else "other"
+
+
+def places(error: BaseException) -> str:
+    """Return where an error was raised, innermost first: files and lines, no values."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the event of a record, its message and what else it tells."""
+    said = vars(record)
+    fields: dict[str, Any] = {"event": said.get("event", "server")}
+    if not record.name.startswith(("deeds", "gunicorn")):
+        fields = {"event": "library", "logger": record.name}
+    if message := record.getMessage():
+        fields["message"] = message
+    fields |= said.get("fields", {})
+    if record.exc_info and (error := record.exc_info[1]) is not None:
+        fields |= {"error": type(error).__name__, "places": places(error)}
+    return fields
+
+
+def _shown(value: object) -> str:
+    """Return a value as one word, or quoted."""
+    text = str(value)
+    return text if text.isprintable() and " " not in text else repr(text)

@@ -1,0 +1,233 @@
+"""From a secret to its digest, and the bound on slow hashes.
+
+    digest = Argon2id(password, salt = the item's salt), 32 bytes
+    password = HMAC-SHA-256(pepper, secret), or the secret as UTF-8 without a pepper
+
+A secret of an item has one digest, so it can be looked up: one evaluation and one index
+probe for each secret, however many outputs an item has (docs/decisions/0001).
+"""
+
+import hashlib
+import hmac
+import logging
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+
+from argon2.exceptions import HashingError
+from argon2.low_level import ARGON2_VERSION, Type, hash_secret_raw
+
+from deeds.errors import OverloadedError, PepperMissingError
+from deeds.model import HashPolicy, ItemHashing, Output, RawOutput
+from deeds.raw_output import is_random_key, is_strong_secret
+
+SALT_BYTES = 16
+
+# OWASP Password Storage Cheat Sheet: the fastest of its equivalent settings here.
+ORDINARY_COST = HashPolicy(memory_cost_kib=7168, time_cost=5, parallelism=1)
+
+# Argon2's own minimum (RFC 9106 3.1), about 20 µs: a strong secret needs no slow hash.
+STRONG_COST = HashPolicy(memory_cost_kib=8, time_cost=1, parallelism=1)
+
+# A flood of slow hashes leaves strong secrets, reads and refusals most of the CPUs, and
+# they leave it a tenth.
+_HASHING_NICENESS = 10
+
+# Keys that a client may have made from a secret are hashed as slowly as secrets. One
+# salt for all ledgers: the pepper tells them apart, and nobody prepares tables at this
+# cost.
+_KEY_SALT = b"idempotency keys"
+_KEY_LABEL = b"deeds idempotency key v1:"
+
+_log = logging.getLogger("deeds")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HashJob:
+    """One digest to compute. Its cost is `STRONG_COST` itself for a strong secret."""
+
+    secret: str
+    salt: bytes
+    cost: HashPolicy
+    pepper: bytes | None
+
+    @property
+    def is_strong(self) -> bool:
+        """Return whether the secret is a strong one."""
+        return self.cost is STRONG_COST
+
+
+# Returns the 32-byte digest of a job.
+Hash = Callable[[HashJob], bytes]
+
+
+class HashPool:
+    """Runs slow hashes on a few threads, for a bounded number of requests.
+
+    A request is admitted as a whole or refused before any of its work. It never has
+    more hashes waiting than there are threads, so that others get their turns between
+    them, however many it needs. A client leaves a quarter of the places to others.
+    """
+
+    # Threads of their own, because glibc would keep the memory of a hash for each
+    # thread that ever hashed, and because those can be nicer than requests. They start
+    # with the first hash: none is there before a fork.
+
+    def __init__(self, threads_count: int, requests_max: int) -> None:
+        self._threads_count = threads_count
+        self._executor = ThreadPoolExecutor(threads_count, "hash", _yield_to_requests)
+        self.requests_max = requests_max
+        self._client_max = max(1, requests_max * 3 // 4)
+        self._requests: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def run(self, work: Hash, jobs: Sequence[HashJob], client: str) -> list[bytes]:
+        """Return the digest of each of a client's jobs; raise OverloadedError."""
+        with self._lock:
+            self.check_room(client)
+            self._requests[client] += 1
+        try:
+            digests: list[bytes] = []
+            for start in range(0, len(jobs), self._threads_count):
+                turn = jobs[start : start + self._threads_count]
+                futures = [self._submit(work, job) for job in turn]
+                digests += [future.result() for future in futures]
+            return digests
+        finally:
+            with self._lock:
+                self._requests[client] -= 1
+                if not self._requests[client]:
+                    del self._requests[client]
+
+    def check_room(self, client: str = "") -> None:
+        """Raise OverloadedError unless a request of the client would be admitted."""
+        is_full = self._requests.total() >= self.requests_max
+        if is_full or self._requests[client] >= self._client_max:
+            raise OverloadedError("too many secrets are waiting to be hashed")
+
+    def close(self) -> None:
+        """Finish what was begun and end the threads."""
+        self._executor.shutdown()
+
+    def _submit(self, work: Hash, job: HashJob) -> Future[bytes]:
+        try:
+            return self._executor.submit(work, job)
+        except RuntimeError:
+            raise OverloadedError("no thread can be started to hash in") from None
+
+
+class Hasher:
+    """Hashes the secrets of items, and idempotency keys. Any thread may call it.
+
+    `policy` is that of new items, `peppers` are those of the settings by fingerprint,
+    and `key_pepper` is that of the ledger's first policy.
+    """
+
+    def __init__(
+        self,
+        policy: HashPolicy,
+        peppers: Mapping[str, bytes | None],
+        key_pepper: bytes | None,
+        pool: HashPool,
+        argon2id: Hash,
+    ) -> None:
+        self.policy = policy
+        self._peppers = peppers
+        self._key_pepper = key_pepper
+        self.pool = pool
+        self.argon2id = argon2id
+        self._logged: set[str] = set()
+
+    def hash_outputs(
+        self, raws: Sequence[RawOutput], items: Mapping[str, ItemHashing], client: str
+    ) -> tuple[Output, ...]:
+        """Return the output of each raw one, in order; `items` holds all of theirs.
+
+        Strong secrets are hashed in this thread, and wait for nothing. Raises
+        OverloadedError, or PepperMissingError where the settings lack an item's pepper.
+        """
+        jobs = [self._job(raw.secret, items[raw.item_id]) for raw in raws]
+        slow = [job for job in jobs if not job.is_strong]
+        slow_digests = iter(self.pool.run(self.argon2id, slow, client) if slow else ())
+        digests = [
+            self.argon2id(job) if job.is_strong else next(slow_digests) for job in jobs
+        ]
+        return tuple(
+            Output(raw.item_id, digest, raw.amount)
+            for raw, digest in zip(raws, digests, strict=True)
+        )
+
+    def hash_key(self, key: str, client: str) -> bytes:
+        """Return the hash of an Idempotency-Key, the same for the ledger's life.
+
+        One that nobody can guess needs no slow hash. Any other may be made from a
+        secret; then this raises OverloadedError if the pool is full.
+        """
+        if is_random_key(key):
+            return hashlib.sha256(_KEY_LABEL + key.encode("ascii")).digest()
+        job = HashJob(key, _KEY_SALT, ORDINARY_COST, self._key_pepper)
+        return self.pool.run(self.argon2id, [job], client)[0]
+
+    def _job(self, secret: str, item: ItemHashing) -> HashJob:
+        fingerprint = item.policy.pepper_fingerprint
+        if fingerprint not in self._peppers:
+            self._log_missing(fingerprint)
+            raise PepperMissingError
+        cost = STRONG_COST if is_strong_secret(secret) else item.policy
+        return HashJob(secret, item.salt, cost, self._peppers[fingerprint])
+
+    def _log_missing(self, fingerprint: str) -> None:
+        """Name the pepper to the operator, once in the life of the process."""
+        if fingerprint not in self._logged:
+            self._logged.add(fingerprint)
+            _log.warning(
+                "an item was minted under the pepper %s, which this process was not"
+                " given; name it in DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)",
+                fingerprint,
+                extra={"event": "pepper_missing"},
+            )
+
+
+def argon2id(job: HashJob) -> bytes:
+    """Return the 32-byte digest; raise OverloadedError where there is no memory.
+
+    argon2-cffi releases the GIL meanwhile.
+    """
+    password = job.secret.encode("utf-8")
+    if job.pepper is not None:
+        password = hmac.digest(job.pepper, password, "sha256")
+    try:
+        return hash_secret_raw(
+            password,
+            job.salt,
+            time_cost=job.cost.time_cost,
+            memory_cost=job.cost.memory_cost_kib,
+            parallelism=job.cost.parallelism,
+            hash_len=32,
+            type=Type.ID,
+            version=ARGON2_VERSION,
+        )
+    except HashingError:
+        # From None: the cause's traceback holds the frame with the password.
+        raise OverloadedError("there is no memory to hash with at the moment") from None
+
+
+def pepper_fingerprint(pepper: bytes | None) -> str:
+    """Return 16 hex digits that name a pepper and do not tell it, or "" for none."""
+    if pepper is None:
+        return ""
+    return hmac.digest(pepper, b"deeds pepper fingerprint v1", "sha256").hex()[:16]
+
+
+def _yield_to_requests() -> None:
+    """Lower the priority of this thread; only Linux has one for each thread."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        # A process that is nicer already may not raise it, and then needs not.
+        with suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, thread, _HASHING_NICENESS)

@@ -1,0 +1,85 @@
+"""The shape of a part: what it has for others, in one value that app.py reads.
+
+The core knows no part. A part knows the core and no other part.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from flask import Flask
+
+from deeds.blueprints.limits import ClientLimits
+from deeds.errors import DeedError
+from deeds.hashing import Hasher
+from deeds.service import DeedService
+from deeds.settings import Settings
+from storage.repository import Database
+from storage.schema import Schema
+
+
+@dataclass(slots=True)
+class Retries:
+    """Is told of what is tried again, by its reason; a part may set `count`."""
+
+    count: Callable[[str], None] | None = None
+
+    def note(self, reason: str) -> None:
+        """Count one more."""
+        if self.count is not None:
+            self.count(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What a part is given to register itself on.
+
+    `clock` returns milliseconds since 1970-01-01 UTC. `errors` are those of the core
+    and of all parts, `info` is what GET /v1/info answers.
+    """
+
+    settings: Settings
+    service: DeedService
+    hasher: Hasher
+    limits: ClientLimits
+    database: Database
+    retries: Retries
+    clock: Callable[[], int]
+    errors: Sequence[type[DeedError]]
+    info: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What commands are given: the database, its tables, and what must be true of them.
+
+    `checks` are queries by the sentence that they prove: each returns where it is
+    violated. `counts` are queries that return one row with a number.
+    """
+
+    settings: Settings
+    database: Database
+    schemas: Sequence[Schema]
+    checks: Mapping[str, str]
+    counts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part. All but its name may be left out.
+
+    `register` adds its endpoints to the app. `wrap_database` returns a database in the
+    place of the one that it is given. `limit_names` are its names in DEEDS_RATE_LIMITS.
+    `commands` returns click's commands.
+    """
+
+    name: str
+    register: Callable[[Flask, Core], None] | None = None
+    wrap_database: Callable[[Settings, Database, Retries], Database] | None = None
+    schema: Schema | None = None
+    errors: Sequence[type[DeedError]] = ()
+    limit_names: Sequence[str] = ()
+    checks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    counts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    commands: Callable[[Ledger], Sequence[Any]] | None = None

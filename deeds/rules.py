@@ -1,0 +1,76 @@
+"""The rules that a request must keep whatever the ledger holds.
+
+Each check returns None or raises. All of them come before any hashing.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+
+from deeds import errors
+from deeds.model import AMOUNT_MAX, MintRequest, Output, RawOutput, SwapRequest
+from deeds.raw_output import is_strong_secret
+
+# Anything with units of an item.
+Amounts = Iterable[RawOutput | Output]
+
+
+def check_mint(request: MintRequest) -> None:
+    """Raise DuplicateSecretError, or TotalTooLargeError above AMOUNT_MAX."""
+    repeated = _first_repeated(output.secret for output in request.outputs)
+    if repeated is not None:
+        raise errors.DuplicateSecretError(
+            "this secret is named twice in the mint", index=repeated
+        )
+    if sum(output.amount for output in request.outputs) > AMOUNT_MAX:
+        raise errors.TotalTooLargeError(
+            f"the amounts must add up to at most {AMOUNT_MAX}"
+        )
+
+
+def check_named_once(request: SwapRequest) -> None:
+    """Raise DuplicateInputError or DuplicateSecretError where a secret repeats."""
+    repeated = _first_repeated((raw.item_id, raw.secret) for raw in request.raws)
+    if repeated is None:
+        return
+    if repeated < len(request.inputs):
+        raise errors.DuplicateInputError(index=repeated)
+    raise errors.DuplicateSecretError(
+        "this output needs a secret of its own: another input or output of the swap"
+        " has it",
+        index=repeated - len(request.inputs),
+    )
+
+
+def check_balance(inputs: Amounts, outputs: Amounts) -> None:
+    """Raise UnbalancedError unless each item balances (contract 4.2, rule 1)."""
+    if _sums(inputs) != _sums(outputs):
+        raise errors.UnbalancedError
+
+
+def check_strong(secrets: Iterable[str], array: str) -> None:
+    """Raise WeakSecretError for the first secret of an array that no machine made."""
+    for index, secret in enumerate(secrets):
+        if not is_strong_secret(secret):
+            raise errors.WeakSecretError(index=index, array=array)
+
+
+def units(amounts: Amounts) -> Counter[str]:
+    """Return how many units of each item the amounts add up to."""
+    return Counter(_sums(amounts))
+
+
+def _sums(amounts: Amounts) -> dict[str, int]:
+    # A Counter takes three times as long.
+    sums: dict[str, int] = {}
+    for each in amounts:
+        sums[each.item_id] = sums.get(each.item_id, 0) + each.amount
+    return sums
+
+
+def _first_repeated(names: Iterable[Hashable]) -> int | None:
+    seen = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            return index
+        seen.add(name)
+    return None

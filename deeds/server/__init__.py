@@ -1,1 +1,0 @@
-"""How gunicorn runs the service, and what it logs and counts."""

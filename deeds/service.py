@@ -1,0 +1,224 @@
+"""What this service does with deeds: mint, swap, check and find outputs, read an item.
+
+Each verb reads from top to bottom: the rules that need no ledger, what is read of
+items, hashing with no transaction open, and at most one short transaction.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from deeds import errors
+from deeds.hashing import SALT_BYTES, Hasher
+from deeds.model import (
+    FindRequest,
+    FoundOutput,
+    IdempotencyKey,
+    Item,
+    ItemHashing,
+    MintRecord,
+    MintRequest,
+    Operation,
+    Output,
+    RawOutput,
+    SwapRecord,
+    SwapRequest,
+)
+from deeds.raw_output import ITEM_ID_PREFIX, is_id, is_strong_secret, make_id
+from deeds.rules import check_balance, check_mint, check_named_once, check_strong
+from storage.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class DeedService:
+    """Joins the rules, the hashing and the ledger. Stateless; any thread may call it.
+
+    `token_bytes` returns so many random bytes, of a CSPRNG. `client` is whom a request
+    counts for: clients share the turns to hash. A DeedError says that a request breaks
+    a rule or cannot be carried out; then nothing moved.
+    """
+
+    ledger: Repository
+    hasher: Hasher
+    token_bytes: Callable[[int], bytes]
+
+    def mint(
+        self, request: MintRequest, idempotency_key: str | None, client: str
+    ) -> tuple[Operation, tuple[RawOutput, ...]]:
+        """Create an item with the outputs of the request; return them with its id."""
+        check_mint(request)
+        if idempotency_key is None:
+            return self._mint(request, None, None, client)
+        key_hash = self.hasher.hash_key(idempotency_key, client)
+        first = self.ledger.read_minted(key_hash)
+        try:
+            return self._mint(request, first, key_hash, client)
+        except errors.IdempotencyKeyReusedError:
+            # A twin of this request may have minted meanwhile, under a salt of its own.
+            twin = self.ledger.read_minted(key_hash)
+            if twin == first:
+                raise
+            return self._mint(request, twin, key_hash, client)
+
+    def swap(
+        self, request: SwapRequest, idempotency_key: str | None, client: str
+    ) -> Operation:
+        """Replace the secrets of the inputs by those of the outputs, all or nothing."""
+        check_named_once(request)
+        check_balance(request.inputs, request.outputs)
+        items = self.read_hashings(request, idempotency_key, client)
+        inputs, outputs = self.hash_swap(request, items, client)
+        key = self.hash_key("swap", idempotency_key, inputs, outputs, client)
+        record = SwapRecord(inputs, outputs, key)
+        try:
+            return self.ledger.swap(record)
+        except errors.UsedSecretError as error:
+            count_used_guess(error, request.outputs)
+            raise
+
+    def check(self, raws: Sequence[RawOutput], client: str) -> list[str]:
+        """Return "unspent", "spent" or "unknown" for each. Changes nothing."""
+        found = self._find(raws, client)
+        return [
+            output.state if output and output.amount == raw.amount else "unknown"
+            for raw, output in zip(raws, found, strict=True)
+        ]
+
+    def find(self, request: FindRequest, client: str) -> list[FoundOutput | None]:
+        """Return what is recorded under each strong secret, in order, or None.
+
+        Only somebody who knows such a secret can ask for it. Changes nothing.
+        """
+        check_strong(request.secrets, "secrets")
+        if not self.ledger.read_hashings([request.item_id]):
+            raise errors.UnknownItemError
+        # The amounts are unknown; 1 is a placeholder.
+        raws = [RawOutput(1, request.item_id, each) for each in request.secrets]
+        return self._find(raws, client)
+
+    def item(self, item_id: str) -> Item:
+        """Return the item; raise ItemNotFoundError."""
+        if not is_id(ITEM_ID_PREFIX, item_id):
+            raise errors.ItemNotFoundError
+        return self.ledger.read_item(item_id)
+
+    def read_hashings(
+        self, request: SwapRequest, idempotency_key: str | None, client: str
+    ) -> dict[str, ItemHashing]:
+        """Return the hashing of each item of the request.
+
+        Raises UnknownItemError, or IdempotencyKeyReusedError where the key belongs to
+        another request: that one is judged first.
+        """
+        items = self.ledger.read_hashings({raw.item_id for raw in request.raws})
+        for array, raws in (("inputs", request.inputs), ("outputs", request.outputs)):
+            unknown = [n for n, raw in enumerate(raws) if raw.item_id not in items]
+            if unknown:
+                # Items are never deleted, so no recorded request has named this one.
+                self.refuse_used(idempotency_key, client)
+                wrong_secrets = len(unknown) if array == "inputs" else 0
+                raise errors.UnknownItemError(
+                    index=unknown[0], array=array, wrong_secrets=wrong_secrets
+                )
+        return items
+
+    def hash_swap(
+        self, request: SwapRequest, items: dict[str, ItemHashing], client: str
+    ) -> tuple[tuple[Output, ...], tuple[Output, ...]]:
+        """Return inputs and outputs as the ledger keeps them."""
+        hashed = self.hasher.hash_outputs(request.raws, items, client)
+        inputs_count = len(request.inputs)
+        return hashed[:inputs_count], hashed[inputs_count:]
+
+    def hash_key(
+        self,
+        kind: str,
+        idempotency_key: str | None,
+        inputs: Sequence[Output],
+        outputs: Sequence[Output],
+        client: str,
+    ) -> IdempotencyKey | None:
+        """Return the key of an operation of this kind, which moves these outputs."""
+        if idempotency_key is None:
+            return None
+        key_hash = self.hasher.hash_key(idempotency_key, client)
+        return IdempotencyKey(key_hash, fingerprint(kind, inputs, outputs))
+
+    def refuse_used(self, idempotency_key: str | None, client: str) -> None:
+        """Raise IdempotencyKeyReusedError if an operation has the key.
+
+        For a refusal that no recorded request can have met.
+        """
+        if self.is_key_used(idempotency_key, client):
+            raise errors.IdempotencyKeyReusedError
+
+    def is_key_used(self, idempotency_key: str | None, client: str) -> bool:
+        """Return whether an operation has the key."""
+        if idempotency_key is None:
+            return False
+        return self.ledger.is_key_known(self.hasher.hash_key(idempotency_key, client))
+
+    def _mint(
+        self,
+        request: MintRequest,
+        first: Item | None,
+        key_hash: bytes | None,
+        client: str,
+    ) -> tuple[Operation, tuple[RawOutput, ...]]:
+        """Mint a new item, or repeat the mint of the first one."""
+        if first is None:
+            item, hashing = self._new_item(request)
+        else:
+            item, hashing = first, self.ledger.read_hashings([first.id])[first.id]
+        raws = tuple(
+            RawOutput(new.amount, item.id, new.secret) for new in request.outputs
+        )
+        outputs = self.hasher.hash_outputs(raws, {item.id: hashing}, client)
+        key = None
+        if key_hash is not None:
+            kind = f"mint {request.metadata}"
+            key = IdempotencyKey(key_hash, fingerprint(kind, (), outputs))
+        operation = self.ledger.mint(MintRecord(item, hashing, outputs, key))
+        return operation, raws
+
+    def _new_item(self, request: MintRequest) -> tuple[Item, ItemHashing]:
+        total = sum(output.amount for output in request.outputs)
+        item_id = make_id(ITEM_ID_PREFIX, self.token_bytes)
+        hashing = ItemHashing(self.token_bytes(SALT_BYTES), self.hasher.policy, total)
+        return Item(item_id, total, request.metadata), hashing
+
+    def _find(self, raws: Sequence[RawOutput], client: str) -> list[FoundOutput | None]:
+        """Return what is recorded under the secret of each, of any amount, or None."""
+        items = self.ledger.read_hashings({raw.item_id for raw in raws})
+        known = [raw for raw in raws if raw.item_id in items]
+        outputs = self.hasher.hash_outputs(known, items, client)
+        found = iter(self.ledger.read_outputs(outputs))
+        return [next(found) if raw.item_id in items else None for raw in raws]
+
+
+def fingerprint(
+    kind: str, inputs: Sequence[Output], outputs: Sequence[Output]
+) -> bytes:
+    """Return what tells a repeated request from another one with the same key.
+
+    All of it is in the ledger anyway, so nothing can be guessed from it any faster.
+    """
+    lines = [kind]
+    for side in (inputs, outputs):
+        lines.append(str(len(side)))
+        lines += sorted(
+            f"{output.item_id} {output.digest.hex()} {output.amount}" for output in side
+        )
+    return hashlib.sha256("\n".join(lines).encode("utf-8")).digest()
+
+
+def count_used_guess(
+    error: errors.UsedSecretError, outputs: Sequence[RawOutput]
+) -> None:
+    """Count the output at fault as a guess, unless its secret is a strong one.
+
+    A client learns from the error that somebody may have that secret.
+    """
+    index = error.index
+    if index is not None and index < len(outputs):
+        error.wrong_secrets = int(not is_strong_secret(outputs[index].secret))

@@ -1,0 +1,1 @@
+"""Offers: half a swap that somebody else completes (contract part 3)."""

@@ -1,0 +1,94 @@
+"""POST /v1/offers, GET /v1/offers/{id}, POST /v1/offers/{id}/complete."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from deeds.blueprints.answers import json_answer, operation_answer
+from deeds.blueprints.limits import ClientLimits, count_guesses
+from deeds.blueprints.requests import client_of, read_idempotency_key, read_request
+from deeds.model import Output, SwapRequest
+from deeds.raw_output import parse_raw_output
+from deeds.rules import units
+from parts.offers.ledger import EXPIRES_IN_S_MAX, EXPIRES_IN_S_MIN, Offer
+from parts.offers.service import OfferRequest, OfferService
+from schemas.requests import RequestSchema, TextsField, WholeField
+
+
+class OfferRequestSchema(RequestSchema):
+    """The body of the making of an offer: what the maker gives, and what he gets."""
+
+    makes = OfferRequest
+
+    inputs = TextsField(parse_raw_output, length_min=0)
+    outputs = TextsField(parse_raw_output)
+    expires_in_s = WholeField(EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX, data_key="expiresIn")
+
+
+class CompletionRequestSchema(RequestSchema):
+    """The body of a completion: the other half of the swap."""
+
+    makes = SwapRequest
+
+    inputs = TextsField(parse_raw_output)
+    outputs = TextsField(parse_raw_output, length_min=0)
+
+
+def offers_blueprint(
+    offers: OfferService, limits: ClientLimits, array_length_max: int
+) -> Blueprint:
+    """Return the blueprint."""
+    offer_request = OfferRequestSchema(array_length_max=array_length_max)
+    completion_request = CompletionRequestSchema(array_length_max=array_length_max)
+    blueprint = Blueprint("offers", __name__)
+
+    @blueprint.post("/v1/offers")
+    def offer() -> Response:
+        client = client_of(request)
+        limits.count("offer", client)
+        body = read_request(request, offer_request)
+        key = read_idempotency_key(request)
+        # Its outputs are strong, so they can be no guesses.
+        with limits.judging(client, count_guesses(body.inputs, (), key)):
+            operation, made = offers.make(body, key, client)
+        return operation_answer(operation, _body(made))
+
+    @blueprint.get("/v1/offers/<offer_id>")
+    def read_offer(offer_id: str) -> Response:
+        limits.count("item", client_of(request))
+        return json_answer(_body(offers.read(offer_id)))
+
+    @blueprint.post("/v1/offers/<offer_id>/complete")
+    def complete(offer_id: str) -> Response:
+        client = client_of(request)
+        limits.count("swap", client)
+        body = read_request(request, completion_request)
+        key = read_idempotency_key(request)
+        with limits.judging(client, count_guesses(body.inputs, body.outputs, key)):
+            operation = offers.complete(offer_id, body, key, client)
+        return operation_answer(operation, {"success": True})
+
+    return blueprint
+
+
+def _body(offer: Offer) -> dict[str, Any]:
+    """Return what anybody may know of an offer."""
+    expires_at = datetime.fromtimestamp(offer.expires_at_s, UTC)
+    return {
+        "offerId": offer.id,
+        "state": offer.state,
+        "gives": excess(offer.inputs, offer.outputs),
+        "wants": excess(offer.outputs, offer.inputs),
+        "expiresAt": f"{expires_at:%Y-%m-%dT%H:%M:%SZ}",
+    }
+
+
+def excess(some: Iterable[Output], others: Iterable[Output]) -> list[dict[str, Any]]:
+    """Return by how many units some are more than the others, in order of item id."""
+    amounts = units(some) - units(others)
+    return [
+        {"itemId": item_id, "amount": amount}
+        for item_id, amount in sorted(amounts.items())
+    ]

@@ -1,0 +1,238 @@
+"""What the ledger keeps of offers, beside the core's tables and by its transactions."""
+
+from dataclasses import dataclass
+
+from deeds.model import AMOUNT_MAX, IdempotencyKey, Operation, Output
+from parts.offers.errors import OfferNotOpenError, UnknownOfferError
+from storage.repository import (
+    ConflictError,
+    Database,
+    Transaction,
+    add_operation,
+    move_units,
+    refuse_inputs,
+    refuse_outputs,
+)
+from storage.schema import Schema, Version
+
+# Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or
+# a week.
+EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX = 60, 2_592_000
+EXPIRES_IN_S_DEFAULT = 604_800
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An offer as the ledger has it: its state, and the maker's half.
+
+    The state is "open", "completed", "void" or "expired". It expires at a second since
+    1970-01-01 UTC.
+    """
+
+    id: str
+    state: str
+    expires_at_s: int
+    inputs: tuple[Output, ...]
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRecord:
+    """All that the making of an offer writes."""
+
+    id: str
+    inputs: tuple[Output, ...]
+    outputs: tuple[Output, ...]
+    expires_in_s: int
+    idempotency_key: IdempotencyKey | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRecord:
+    """All that a completion writes: the completer's half followed by the maker's."""
+
+    offer_id: str
+    inputs: tuple[Output, ...]
+    outputs: tuple[Output, ...]
+    idempotency_key: IdempotencyKey | None
+
+
+# Nothing in them ever changes but `completed_by`, once.
+_TABLES = (
+    """
+    CREATE TABLE offers (
+        id TEXT NOT NULL PRIMARY KEY,
+        created_by BIGINT NOT NULL UNIQUE REFERENCES operations (id),
+        completed_by BIGINT UNIQUE REFERENCES operations (id)
+            CHECK (completed_by <> created_by),
+        expires_at_s BIGINT NOT NULL
+    )
+    """,
+    f"""
+    CREATE TABLE offer_inputs (
+        offer_id TEXT NOT NULL REFERENCES offers (id),
+        item_id TEXT NOT NULL,
+        digest BLOB NOT NULL,
+        amount BIGINT NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
+        PRIMARY KEY (offer_id, item_id, digest),
+        FOREIGN KEY (item_id, digest) REFERENCES outputs (item_id, digest)
+    ) WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE offer_outputs (
+        offer_id TEXT NOT NULL REFERENCES offers (id),
+        item_id TEXT NOT NULL REFERENCES items (id),
+        digest BLOB NOT NULL CHECK (length(digest) = 32),
+        amount BIGINT NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
+        PRIMARY KEY (offer_id, item_id, digest)
+    ) WITHOUT ROWID
+    """,
+)
+
+
+def create_tables(transaction: Transaction) -> None:
+    """Create the tables of version 1."""
+    for statement in _TABLES:
+        transaction.execute(statement)
+
+
+SCHEMA = Schema("offers", (Version(create_tables, serves_from=1),))
+
+# What must be true of every ledger, with queries for where it is not.
+CHECKS = {
+    "an offer names what exists, and was completed in time by a swap that holds its"
+    " half": """
+        SELECT id FROM offers WHERE completed_by IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM operations
+            WHERE operations.id = completed_by AND created_at_ms < expires_at_s * 1000
+        )
+        UNION SELECT offer_id
+        FROM offer_inputs LEFT JOIN offers ON offers.id = offer_id
+        LEFT JOIN outputs ON outputs.item_id = offer_inputs.item_id
+            AND outputs.digest = offer_inputs.digest
+            AND outputs.amount = offer_inputs.amount
+        WHERE offers.id IS NULL OR outputs.amount IS NULL
+            OR coalesce(spent_by, 0) <> completed_by
+        UNION SELECT offer_id
+        FROM offer_outputs LEFT JOIN offers ON offers.id = offer_id
+        LEFT JOIN items ON items.id = offer_outputs.item_id
+        LEFT JOIN outputs ON outputs.item_id = offer_outputs.item_id
+            AND outputs.digest = offer_outputs.digest
+            AND outputs.amount = offer_outputs.amount
+        WHERE offers.id IS NULL OR items.id IS NULL
+            OR coalesce(outputs.created_by, 0) <> completed_by
+    """,
+    "the making of an offer has an offer that wants something": """
+        SELECT operations.id FROM operations
+        LEFT JOIN offers ON offers.created_by = operations.id
+        WHERE (kind = 'offer') <> (offers.id IS NOT NULL)
+            OR kind = 'offer' AND NOT EXISTS (
+                SELECT 1 FROM offer_outputs WHERE offer_id = offers.id
+            )
+    """,
+}
+COUNTS = {
+    "offers_made": "SELECT count(*) FROM offers",
+    "offers_completed": "SELECT count(completed_by) FROM offers",
+}
+
+_INSERT_OFFER = "INSERT INTO offers (id, created_by, expires_at_s) VALUES (?, ?, ?)"
+_INSERT_INPUT = """
+    INSERT INTO offer_inputs (offer_id, item_id, digest, amount) VALUES (?, ?, ?, ?)
+"""
+_INSERT_OUTPUT = """
+    INSERT INTO offer_outputs (offer_id, item_id, digest, amount) VALUES (?, ?, ?, ?)
+"""
+
+# The arbiter of two completions, and of one that comes too late. Once completed, its
+# new secrets could not be created again; but a client that sends one completion twice
+# at once would be told that its own are used, not that the offer is completed.
+_COMPLETE_OFFER = """
+    UPDATE offers SET completed_by = ?
+    WHERE id = ? AND completed_by IS NULL AND expires_at_s * 1000 > ?
+"""
+_READ_MADE = "SELECT id FROM offers WHERE created_by = ?"
+
+# Void: an input is spent, or a new secret is used.
+_READ_OFFER = """
+    SELECT CASE
+        WHEN completed_by IS NOT NULL THEN 'completed'
+        WHEN expires_at_s * 1000 <= ? THEN 'expired'
+        WHEN EXISTS (
+            SELECT 1 FROM offer_inputs JOIN outputs USING (item_id, digest)
+            WHERE offer_id = offers.id AND spent_by IS NOT NULL
+        ) OR EXISTS (
+            SELECT 1 FROM offer_outputs JOIN outputs USING (item_id, digest)
+            WHERE offer_id = offers.id
+        ) THEN 'void'
+        ELSE 'open'
+    END, expires_at_s
+    FROM offers WHERE id = ?
+"""
+_READ_HALVES = """
+    SELECT 'input', item_id, digest, amount FROM offer_inputs WHERE offer_id = ?
+    UNION ALL
+    SELECT 'output', item_id, digest, amount FROM offer_outputs WHERE offer_id = ?
+"""
+
+
+def read_offer(database: Database, offer_id: str, now_ms: int) -> Offer:
+    """Return the offer in its state at a time; raise UnknownOfferError."""
+    for state, expires_at_s in database.read(_READ_OFFER, (now_ms, offer_id)):
+        halves: dict[str, list[Output]] = {"input": [], "output": []}
+        # They never change, so they need no transaction with the state.
+        for half, *output in database.read(_READ_HALVES, (offer_id, offer_id)):
+            halves[half].append(Output(*output))
+        inputs, outputs = tuple(halves["input"]), tuple(halves["output"])
+        return Offer(offer_id, state, expires_at_s, inputs, outputs)
+    raise UnknownOfferError
+
+
+def read_made(database: Database, operation: Operation) -> str:
+    """Return the id of the offer that an operation made."""
+    [(offer_id,)] = database.read(_READ_MADE, (operation.id,))
+    return str(offer_id)
+
+
+def expires_at_s(operation: Operation, expires_in_s: int) -> int:
+    """Return when an offer expires that an operation makes, rounded up."""
+    return -(-operation.created_at_ms // 1000) + expires_in_s
+
+
+def write_offer(transaction: Transaction, record: OfferRecord) -> Operation:
+    """Write an offer, which reserves nothing."""
+    operation = add_operation(transaction, "offer", record.idempotency_key)
+    if operation.replayed:
+        return operation
+    refuse_inputs(transaction, operation, record.inputs)
+    refuse_outputs(transaction, operation, record.outputs)
+    at_s = expires_at_s(operation, record.expires_in_s)
+    transaction.execute(_INSERT_OFFER, (record.id, operation.id, at_s))
+    for sql, half in ((_INSERT_INPUT, record.inputs), (_INSERT_OUTPUT, record.outputs)):
+        transaction.executemany(sql, [(record.id, *output) for output in half])
+    return operation
+
+
+def write_completion(transaction: Transaction, record: CompletionRecord) -> Operation:
+    """Write the swap of both halves; raise as `move_units`, or OfferNotOpenError."""
+    operation = add_operation(transaction, "swap", record.idempotency_key)
+    if operation.replayed:
+        return operation
+    # Before any output, as every transaction that touches an offer.
+    values = (operation.id, record.offer_id, operation.created_at_ms)
+    if transaction.execute(_COMPLETE_OFFER, values).rowcount != 1:
+        raise OfferNotOpenError
+    move_units(transaction, operation, record.inputs, record.outputs)
+    return operation
+
+
+def write_repetition(transaction: Transaction, record: CompletionRecord) -> Operation:
+    """Return the completion that this one repeats.
+
+    The record is the completer's half alone. Raises IdempotencyKeyReusedError.
+    """
+    operation = add_operation(transaction, "swap", record.idempotency_key)
+    if not operation.replayed:
+        # The key's operation was there a moment ago.
+        raise ConflictError
+    return operation

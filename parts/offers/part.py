@@ -1,0 +1,38 @@
+"""What offers have for others."""
+
+from flask import Flask
+
+from deeds.errors import problems
+from deeds.part import Core, Part
+from parts.offers import errors
+from parts.offers.blueprint import offers_blueprint
+from parts.offers.ledger import (
+    CHECKS,
+    COUNTS,
+    EXPIRES_IN_S_MAX,
+    EXPIRES_IN_S_MIN,
+    SCHEMA,
+)
+from parts.offers.service import OfferService
+
+
+def register(app: Flask, core: Core) -> None:
+    """Add the endpoints, and their bounds to GET /v1/info."""
+    offers = OfferService(core.service, core.clock)
+    # For the pages, which show an offer.
+    app.extensions["deeds.offers"] = offers
+    core.info["limits"]["offerExpiresInMin"] = EXPIRES_IN_S_MIN
+    core.info["limits"]["offerExpiresInMax"] = EXPIRES_IN_S_MAX
+    length_max = core.settings.array_length_max
+    app.register_blueprint(offers_blueprint(offers, core.limits, length_max))
+
+
+PART = Part(
+    "offers",
+    register,
+    schema=SCHEMA,
+    errors=problems(errors),
+    limit_names=("offer",),
+    checks=CHECKS,
+    counts=COUNTS,
+)

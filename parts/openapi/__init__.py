@@ -1,0 +1,1 @@
+"""The interface as an OpenAPI document."""

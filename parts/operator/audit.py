@@ -1,0 +1,117 @@
+"""Checks the invariants of a ledger and counts what is in it. Changes nothing.
+
+It reads one state of the ledger while the service goes on. The database sums and sorts,
+on disk where it must, and keeps what constraints say; a few places come back where
+something is violated.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deeds.model import HashPolicy
+from deeds.part import Ledger
+from storage.repository import Database, Reader
+
+# More than anybody reads.
+PLACES_COUNT_MAX = 20
+
+# What must be true of every ledger at every moment. That the database itself is sound
+# is asked of the database.
+DATABASE_IS_SOUND = "the database is not damaged and its constraints hold"
+
+# Each of the others with a query that returns where it is violated. References to rows
+# that are missing show up as differences: not even constraints are relied on for them.
+# A part adds its own.
+_CHECKS = {
+    "the live outputs of an item sum to its total": """
+        SELECT id FROM items WHERE total <> (
+            SELECT coalesce(SUM(amount), 0) FROM outputs
+            WHERE item_id = items.id AND spent_by IS NULL
+        )
+    """,
+    "an item names a hash policy that is known": """
+        SELECT id FROM items WHERE NOT EXISTS (
+            SELECT 1 FROM hash_policies WHERE hash_policies.id = hash_policy_id
+        )
+    """,
+    "an operation gives as many units of an item as it takes, or mints": """
+        SELECT operation_id || ' (' || item_id || ')' FROM (
+            SELECT created_by AS operation_id, item_id, amount AS units FROM outputs
+            UNION ALL SELECT spent_by, item_id, -amount
+            FROM outputs WHERE spent_by IS NOT NULL
+            UNION ALL SELECT created_by, id, -total FROM items
+        ) AS moves
+        GROUP BY item_id, operation_id HAVING SUM(units) <> 0
+    """,
+    # Other kinds are those of parts. An operation that is missing has no kind.
+    "an operation mints an item, swaps or moves nothing, as its kind says": """
+        SELECT id FROM (
+            SELECT id, kind, 0 AS inputs, 0 AS outputs, 0 AS items FROM operations
+            UNION ALL SELECT created_by, NULL, 0, 1, 0 FROM outputs
+            UNION ALL SELECT spent_by, NULL, 1, 0, 0
+            FROM outputs WHERE spent_by IS NOT NULL
+            UNION ALL SELECT created_by, NULL, 0, 0, 1 FROM items
+        ) AS moves
+        GROUP BY id
+        HAVING CASE MAX(kind)
+            WHEN 'mint' THEN SUM(items) <> 1 OR SUM(outputs) = 0 OR SUM(inputs) > 0
+            WHEN 'swap' THEN SUM(items) > 0 OR SUM(outputs) = 0 OR SUM(inputs) = 0
+            ELSE SUM(items) + SUM(outputs) + SUM(inputs) > 0
+        END
+    """,
+}
+
+# Those of parts are shown between these.
+_OPERATION_COUNTS = {
+    "items": "SELECT count(*) FROM items",
+    "mints": "SELECT count(*) FROM operations WHERE kind = 'mint'",
+    "swaps": "SELECT count(*) FROM operations WHERE kind = 'swap'",
+}
+_OUTPUT_COUNTS = {
+    "live_outputs": "SELECT count(*) FROM outputs WHERE spent_by IS NULL",
+    "spent_outputs": "SELECT count(spent_by) FROM outputs",
+}
+
+_COUNT_ITEMS = """
+    SELECT count(items.id),
+        memory_cost_kib, time_cost, parallelism, pepper_fingerprint
+    FROM hash_policies LEFT JOIN items ON hash_policy_id = hash_policies.id
+    GROUP BY hash_policies.id ORDER BY hash_policies.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What an audit counted, and where it found an invariant violated."""
+
+    counts: dict[str, int]
+    findings: dict[str, str]
+
+
+def audit(ledger: Ledger) -> AuditReport:
+    """Check every invariant of a ledger whose tables have the code's versions."""
+    with ledger.database.snapshot() as read:
+        counts = count_ledger(read, ledger.counts)
+        places = {DATABASE_IS_SOUND: ledger.database.find_damage()}
+        for invariant, check in (_CHECKS | dict(ledger.checks)).items():
+            rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
+            places[invariant] = [str(row[0]) for row in rows]
+    findings = {each: _listed(found) for each, found in places.items() if found}
+    return AuditReport(counts, findings)
+
+
+def count_ledger(read: Reader, parts_counts: Mapping[str, str]) -> dict[str, int]:
+    """Count what the core and the parts keep. Reads the whole ledger."""
+    queries = _OPERATION_COUNTS | dict(parts_counts) | _OUTPUT_COUNTS
+    return {name: read(query)[0][0] for name, query in queries.items()}
+
+
+def count_policies(database: Database) -> list[tuple[HashPolicy, int]]:
+    """Return every policy with its number of items, the first one first."""
+    rows = database.read(_COUNT_ITEMS)
+    return [(HashPolicy(*policy), items_count) for items_count, *policy in rows]
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = " and more" if len(places) > PLACES_COUNT_MAX else ""
+    return ", ".join(places[:PLACES_COUNT_MAX]) + more

@@ -1,0 +1,146 @@
+"""Copies of a ledger on SQLite.
+
+Taken while it is served, and put back while it is not.
+"""
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from errno import EBUSY, EEXIST
+from pathlib import Path
+
+from deeds.errors import StartError
+from deeds.part import Ledger
+from storage.files import flush, has_content, make_directory, open_for_owner
+from storage.schema import migrate
+from storage.sqlite import SqliteDatabase, sqlite_path
+
+# Where each connection in WAL mode holds a read lock: www.sqlite.org/lockingv3.html.
+_SHARED_LOCK_AT = 0x40000002
+_SHARED_LOCK_BYTES = 510
+
+_READ_NEWEST = "SELECT coalesce(MAX(id), 0) FROM operations"
+
+# Called with a copy before it is used; raises to refuse it.
+Inspect = Callable[[Ledger], None]
+
+
+def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
+    """Copy the ledger to a file that is not there yet; return its newest operation.
+
+    The copy is one state of the ledger. It appears under its name once it is whole,
+    inspected and on disk. Raises FileExistsError, another OSError or sqlite3.Error.
+    """
+    source = sqlite_path(ledger.settings.database_url)
+    _refuse_existing(path)
+    with _copied(ledger, source, path, inspect) as (copy, newest):
+        _refuse_existing(path)
+        copy.rename(path)
+        flush(path.parent)
+    return newest
+
+
+def restore(ledger: Ledger, source: Path, inspect: Inspect) -> tuple[int, Path | None]:
+    """Put a copy in the place of the ledger, which is kept under another name.
+
+    Returns the copy's newest operation, and where the replaced ledger is now, if there
+    was one. Raises OSError, also where it is in use, StartError where the copy holds no
+    ledger, or sqlite3.Error.
+    """
+    target = _open(sqlite_path(ledger.settings.database_url))
+    make_directory(target.path.parent)
+    with (
+        _copied(ledger, source, target.path, inspect) as (copy, newest),
+        closing(target),
+        # A service that is being started waits, and then opens the copy.
+        target.alone(),
+    ):
+        if has_content(target.path):
+            # The last look at it, so that a part can note how far it went. Where it is
+            # damaged, there is nothing to note.
+            with suppress(StartError):
+                ledger.database.check_start()
+            ledger.database.close()
+            _refuse_open(target.path)
+        replaced = _set_aside(target.path)
+        # Root restores, another user serves.
+        os.close(open_for_owner(copy, os.O_RDONLY, target.path.parent))
+        copy.rename(target.path)
+        flush(target.path.parent)
+    return newest, replaced
+
+
+@contextmanager
+def _copied(
+    ledger: Ledger, source: Path, target: Path, inspect: Inspect
+) -> Iterator[tuple[Path, int]]:
+    """Yield a copy that is inspected and on disk, and its newest operation.
+
+    It lies beside the target, under a name of its own, and what is left of it is
+    deleted.
+    """
+    directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+    try:
+        copy = directory / target.name
+        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        address = f"{source.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.execute("VACUUM INTO ?", [str(copy)])
+        with closing(_open(copy)) as database:
+            if "operations" not in database.table_names():
+                raise StartError("there is no ledger in it")
+            migrate(database, ledger.schemas)
+            inspect(replace(ledger, database=database))
+            [(newest,)] = database.read(_READ_NEWEST)
+        with closing(sqlite3.connect(copy)) as connection:
+            # Leaving WAL mode writes the log into the file and deletes it.
+            connection.execute("PRAGMA journal_mode = DELETE")
+        flush(copy)
+        yield copy, newest
+    finally:
+        shutil.rmtree(directory)
+
+
+def _open(path: Path) -> SqliteDatabase:
+    # No operation is written here, so the time does not matter.
+    return SqliteDatabase(path, clock=lambda: 0)
+
+
+def _refuse_existing(path: Path) -> None:
+    if os.path.lexists(path):
+        raise FileExistsError(EEXIST, "already exists", str(path))
+
+
+def _refuse_open(path: Path) -> None:
+    """Raise an OSError if a connection holds a lock on the file."""
+    with path.open("r+b") as file:
+        try:
+            fcntl.lockf(
+                file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK_BYTES, _SHARED_LOCK_AT
+            )
+        except OSError:
+            raise OSError(
+                EBUSY, "it is in use: stop the service first", str(path)
+            ) from None
+
+
+def _set_aside(ledger: Path) -> Path | None:
+    """Give what there is of a ledger another name, which is returned.
+
+    Its log first, even where nothing else is left of it: SQLite would write it into the
+    copy.
+    """
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    replaced = Path(f"{ledger}-replaced-{now}")
+    moved_count = 0
+    for suffix in ("-wal", "-shm", ""):
+        with suppress(FileNotFoundError):
+            Path(f"{ledger}{suffix}").rename(f"{replaced}{suffix}")
+            moved_count += 1
+    return replaced if moved_count else None

@@ -1,0 +1,204 @@
+"""The commands of `flask --app app deeds`."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+
+from deeds.errors import StartError
+from deeds.part import Ledger
+from deeds.raw_output import make_strong_secret
+from deeds.streams import print_line
+from parts.operator.audit import audit, count_ledger, count_policies
+from parts.operator.backup import back_up, restore
+from storage.files import has_content
+from storage.schema import READ_VERSIONS, check_versions, migrate
+from storage.sqlite import sqlite_path
+
+# Secrets printed by one call: more than anyone mints at once, and still a moment's
+# work.
+SECRETS_COUNT_MAX = 10_000
+
+
+def operator_commands(ledger: Ledger) -> list[click.Command]:
+    """Return the commands for a ledger."""
+    return [
+        _audit_command(ledger),
+        _stats_command(ledger),
+        _policies_command(ledger),
+        print_secrets,
+        _backup_command(ledger),
+        _restore_command(ledger),
+        _migrate_command(ledger),
+    ]
+
+
+def _audit_command(ledger: Ledger) -> click.Command:
+    @click.command("audit")
+    def run_audit() -> None:
+        """Check every invariant of the ledger. The service may run meanwhile.
+
+        Exits with code 1 if one is violated.
+        """
+        _check_ledger(ledger)
+        _inspect(ledger)
+
+    return run_audit
+
+
+def _stats_command(ledger: Ledger) -> click.Command:
+    @click.command("stats")
+    def show_stats() -> None:
+        """Count items, operations, offers and outputs, and show the size on disk."""
+        _check_ledger(ledger)
+        with ledger.database.snapshot() as read:
+            counts = count_ledger(read, ledger.counts)
+        _show(counts | {"bytes on disk": ledger.database.bytes_on_disk()})
+
+    return show_stats
+
+
+def _policies_command(ledger: Ledger) -> click.Command:
+    @click.command("policies")
+    def show_policies() -> None:
+        """Show how the secrets of items are hashed: costs, and peppers to be kept."""
+        _check_ledger(ledger)
+        print_line(f"{'cost':20} {'pepper':16} {'items':>13}")
+        for policy, items_count in count_policies(ledger.database):
+            current = "  current" if policy == ledger.settings.hash_policy else ""
+            pepper = policy.pepper_fingerprint or "none"
+            print_line(f"{policy!s:20} {pepper:16} {items_count:>13,}{current}")
+
+    return show_policies
+
+
+@click.command("secret")
+@click.option(
+    "--count", type=click.IntRange(1, SECRETS_COUNT_MAX), default=1, show_default=True
+)
+def print_secrets(count: int) -> None:
+    """Print new strong secrets, one per line. Needs no database."""
+    for _ in range(count):
+        print_line(make_strong_secret())
+
+
+def _backup_command(ledger: Ledger) -> click.Command:
+    @click.command("backup")
+    @click.argument("file", type=click.Path(path_type=Path))
+    def run_backup(file: Path) -> None:
+        """Copy the ledger into FILE, which must not exist.
+
+        The service may run meanwhile. The copy is audited before it appears. It holds
+        no pepper: keep those elsewhere.
+        """
+        _require_sqlite(ledger)
+        _check_ledger(ledger)
+        with _one_line_errors(file):
+            newest = back_up(ledger, file, _inspect_copy)
+        print_line(f"{file} holds the ledger up to operation {newest}.")
+
+    return run_backup
+
+
+def _restore_command(ledger: Ledger) -> click.Command:
+    @click.command("restore")
+    @click.argument("file", type=click.Path(path_type=Path))
+    def run_restore(file: Path) -> None:
+        """Put the backup FILE in the place of the ledger, which gets another name.
+
+        The service must not be running. A backup that is older than the ledger has to
+        be accepted before it is served: secrets spent since are live again in it.
+        """
+        _require_sqlite(ledger)
+        with _one_line_errors(file):
+            newest, replaced = restore(ledger, file, _inspect_copy)
+        print_line(f"Restored {file}, up to operation {newest}.")
+        if replaced is not None:
+            print_line(f"The ledger that was there is now {replaced}.")
+        try:
+            ledger.database.check_start()
+        except StartError as stop:
+            print_line(stop.reason)
+
+    return run_restore
+
+
+def _migrate_command(ledger: Ledger) -> click.Command:
+    @click.command("migrate")
+    def run_migrate() -> None:
+        """Create the database's tables, or upgrade them to this version."""
+        changes = migrate(ledger.database, ledger.schemas)
+        for change in changes:
+            print_line(change)
+        if not changes:
+            rows = sorted(ledger.database.read(READ_VERSIONS))
+            versions = ", ".join(f"{version} of {part}" for part, version, _ in rows)
+            print_line(f"the database is already at version {versions}")
+
+    return run_migrate
+
+
+def _is_sqlite(ledger: Ledger) -> bool:
+    return ledger.settings.database_url.startswith("sqlite")
+
+
+def _require_sqlite(ledger: Ledger) -> None:
+    if not _is_sqlite(ledger):
+        raise click.ClickException(
+            "this command copies SQLite files; for PostgreSQL use pg_dump and"
+            " pg_restore, or point-in-time recovery"
+        )
+
+
+def _check_ledger(ledger: Ledger) -> None:
+    """Raise StartError unless there is a ledger that this code may serve."""
+    if _is_sqlite(ledger):
+        path = sqlite_path(ledger.settings.database_url)
+        if not has_content(path):
+            raise StartError(f"DATABASE_URL: there is no ledger at {path}")
+    check_versions(ledger.database, ledger.schemas)
+
+
+@contextmanager
+def _one_line_errors(path: Path) -> Iterator[None]:
+    """Turn what can go wrong with the file at a path into one line."""
+    try:
+        yield
+    except StartError as error:
+        reason = error.reason.removeprefix("DATABASE_URL: ")
+        raise click.ClickException(f"{path}: {reason}") from None
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename or path}: {error.strerror}"
+        ) from None
+    except sqlite3.Error as error:
+        raise click.ClickException(f"{path}: {error}") from None
+
+
+def _inspect(ledger: Ledger, otherwise: str = "") -> None:
+    """Show what a ledger holds, and fail where it violates an invariant."""
+    report = audit(ledger)
+    try:
+        _show(report.counts)
+    finally:
+        # Whether or not standard output takes the counts.
+        _require_no_findings(report.findings, otherwise)
+    print_line("Every invariant holds.")
+
+
+def _require_no_findings(findings: Mapping[str, str], otherwise: str) -> None:
+    if findings:
+        lines = [f"\n  {invariant}: {found}" for invariant, found in findings.items()]
+        violated = f"{otherwise}the ledger violates these invariants:"
+        raise click.ClickException(violated + "".join(lines)) from None
+
+
+_inspect_copy = partial(_inspect, otherwise="the copy is not used: ")
+
+
+def _show(counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        print_line(f"{name.replace('_', ' '):<16} {count:>15,}")

@@ -1,0 +1,70 @@
+"""Answers that are pages and files: compressed, and asked for again by ETag."""
+
+import functools
+import gzip
+from collections.abc import Callable
+from http import HTTPStatus
+
+from flask import Response, request
+
+from deeds.blueprints.answers import NO_STORE
+
+# The start of the policy of every page (CSP Level 3).
+_EVERY_PAGE = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+# A page may hold a picture of 1 MiB that somebody has minted: to compress that takes 40
+# ms each time. A larger page than this is sent as it is.
+_GZIP_BYTES_MAX = 65_536
+
+# Without the time, so that the ETag is the same in every process.
+_squeeze = functools.partial(gzip.compress, mtime=0)
+
+# Files of ours come here, and nothing that somebody has sent.
+_squeeze_once = functools.cache(_squeeze)
+
+# Of the files that pages load, by the ends of their names.
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
+
+
+def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Response:
+    """Return a page that may load only what the directives `allowed` name."""
+    content = html.encode("utf-8")
+    squeeze = _squeeze if len(content) <= _GZIP_BYTES_MAX else None
+    answer = _page_or_file(content, "text/html; charset=utf-8", squeeze, status)
+    answer.headers["Content-Security-Policy"] = f"{_EVERY_PAGE}; {allowed}"
+    return answer
+
+
+def file_answer(content: bytes, media_type: str) -> Response:
+    """Return a file that a page loads, compressed once and remembered."""
+    is_text = media_type.startswith(("text/", "image/svg+xml"))
+    squeeze = _squeeze_once if is_text else None
+    return _page_or_file(content, media_type, squeeze, HTTPStatus.OK)
+
+
+def _page_or_file(
+    content: bytes,
+    media_type: str,
+    squeeze: Callable[[bytes], bytes] | None,
+    status: int,
+) -> Response:
+    answer = Response(content, status, content_type=media_type)
+    answer.headers["Cache-Control"] = NO_STORE
+    if squeeze is not None:
+        answer.vary.add("Accept-Encoding")
+        if request.accept_encodings.quality("gzip") > 0:
+            answer.set_data(squeeze(content))
+            answer.content_encoding = "gzip"
+    if status == HTTPStatus.OK:
+        # Asked for again each time; the ETag spares sending it.
+        answer.headers["Cache-Control"] = "no-cache"
+        answer.add_etag()
+        answer.make_conditional(request)
+    return answer

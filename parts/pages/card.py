@@ -1,0 +1,264 @@
+"""What a page shows of a deed.
+
+All of it was written by strangers; templates escape it.
+"""
+
+import html
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from babel import localedata, negotiate_locale
+from flask import request
+from flask_babel import (
+    force_locale,
+    format_date,
+    format_time,
+    get_locale,
+    gettext,
+    ngettext,
+)
+
+from deeds.model import Item
+from deeds.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
+from parts.pages.picture import uploaded_picture
+
+METADATA_NAMES = ("name", "description", "image")
+
+# Image addresses that a browser may be given, because nothing in them runs there. Other
+# addresses are shown as text.
+_SHOWN = re.compile(r"(?:https?://|data:image/)\S+", re.IGNORECASE)
+
+# What turns the direction of writing makes one name look like another; js/ui/card.js
+# too leaves it out, and texts of which nothing is seen: U+115F and the like are letters
+# without a shape.
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
+
+# Metadata may be as long as a body, and each pass over such a text takes milliseconds:
+# texts are cut before anything else. A longer image is kept only if it is a picture
+# within the metadata that escaping lengthens by no more than five times as much.
+TEXT_LENGTH_MAX = 5_000
+
+# Previews cut texts off themselves, at about these lengths.
+_TITLE_LENGTH_MAX = 100
+_SUMMARY_LENGTH_MAX = 200
+
+# Within a sentence of ours, a name must not end its own quotation marks. As in
+# js/texts.
+_QUOTES = re.compile('[“”„‟"«»]')
+_QUOTED_LENGTH_MAX = 60
+
+# What the last paragraph of a description may say, one fact a line; js/format/about.js
+# has an example, and reads the same.
+_TIME = (
+    "[12][0-9]{3}(?:-[0-9]{2}){2} [0-9]{2}:[0-9]{2} [+-](?:0[0-9]|1[0-4]):[0-5][0-9]"
+)
+# What JavaScript's `trim` removes: Python's `strip` knows other blanks.
+_BLANKS = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+# Nothing in them is invisible, or changes how the letter before it looks.
+_UNIT = (
+    r"(?=[^\W\d_])"
+    rf"[^\n/{_BLANK_LETTERS}\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f"
+    r"\U000e0100-\U000e01ef]{1,20}"
+)
+_FACT = re.compile(
+    rf"^(Place|(?:Date|Valid until)(?=: {_TIME}$)|"
+    rf"Unit(?=: {_UNIT}(?:/{_UNIT})?$)): (.+)$",
+    re.MULTILINE,
+)
+
+# The picture in a mark has as many rows of as many cells: each row is a letter's bits.
+_SIDE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMark:
+    """What tells a deed from another of the same name; js/ui/card.js makes the same.
+
+    Two short ends of the id, to be read aloud, and a picture made from letters between:
+    the filled cells, of five by five, and the hues of ground and cells, in 32nds of a
+    circle.
+    """
+
+    text: str
+    cells: tuple[tuple[int, int], ...]
+    hues: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeedCard:
+    """A deed as people see it; what its metadata lacks is empty."""
+
+    item_id: str
+    total: int
+    name: str = ""
+    description: str = ""
+    image: str = ""
+    is_cut: bool = False
+    date: datetime | None = None
+    place: str = ""
+    valid_until: datetime | None = None
+    unit: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return what to call the deed, in one line."""
+        return _one_line(self.name, _TITLE_LENGTH_MAX) or gettext(
+            "A deed without a name"
+        )
+
+    @property
+    def units(self) -> str:
+        """Return the total in words."""
+        return units_text(self.total, self.unit)
+
+    @property
+    def is_expired(self) -> bool:
+        """Return whether it is no longer good for anything."""
+        return self.valid_until is not None and self.valid_until < datetime.now(UTC)
+
+    @property
+    def quoted(self) -> str:
+        """Return a short title in quotation marks, which has none itself."""
+        name = _QUOTES.sub("\N{RIGHT SINGLE QUOTATION MARK}", self.title)
+        short = _one_line(name, _QUOTED_LENGTH_MAX)
+        text: str = gettext("“%(name)s”", name=short)
+        return text
+
+    def part(self, amount: int) -> str:
+        """Return an amount of its units in words."""
+        units = units_text(amount, self.unit)
+        text: str = gettext("%(units)s of %(name)s", units=units, name=self.quoted)
+        return text
+
+    @property
+    def summary(self) -> str:
+        """Return what a link to the deed says below its title."""
+        own = _one_line(self.description, _SUMMARY_LENGTH_MAX)
+        return own or gettext("A deed of %(units)s.", units=self.units)
+
+    @property
+    def shown_image(self) -> str:
+        """Return the image if a browser can be asked to show it."""
+        return self.image if _SHOWN.fullmatch(self.image) else ""
+
+    @property
+    def mark(self) -> ItemMark:
+        """Return what tells the deed from others of its name."""
+        return item_mark(self.item_id)
+
+    def preview_image(self, origin: str) -> str:
+        """Return where other services can fetch the image for a preview.
+
+        `origin` may be empty.
+        """
+        if origin and uploaded_picture(self.image):
+            return f"{origin}/item/{self.item_id}/picture"
+        return "" if _is_data(self.image) else self.shown_image
+
+
+def clock_text(time: datetime, style: str) -> str:
+    """Return a time as the person writes it, like LOCALE of js/format/gettext.js.
+
+    `style` is that of the date, "full" or "medium".
+    """
+    language = str(get_locale())
+    asked = [each.replace("-", "_") for each in request.accept_languages.values()]
+    spoken = [each for each in asked if each.partition("_")[0] == language]
+    # The header may say anything.
+    known = negotiate_locale(spoken, localedata.locale_identifiers())
+    with force_locale(known or language):
+        date = format_date(time, style, rebase=False)
+        return f"{date}, {format_time(time, 'short', rebase=False)}"
+
+
+def deed_card(item: Item) -> DeedCard:
+    """Return the card of an item, whatever the texts of its metadata are."""
+    given: dict[str, str] = json.loads(item.metadata or "{}")
+    whole = dict.fromkeys(METADATA_NAMES, "") | given
+    kept = {name: text[:TEXT_LENGTH_MAX] for name, text in whole.items()}
+    if kept["image"] != whole["image"]:
+        # An address that is cut is another address: all of it, or nothing.
+        kept["image"] = whole["image"] if _is_long_picture(whole["image"]) else ""
+    # A longer one is a picture, in which nothing is written.
+    texts = {n: _text(t) if len(t) <= TEXT_LENGTH_MAX else t for n, t in kept.items()}
+    about = texts | _about(texts["description"])
+    return DeedCard(item.id, item.total, **about, is_cut=kept != whole)
+
+
+def units_text(amount: int, unit: str = "") -> str:
+    """Return an amount in words, its digits in groups.
+
+    `unit` is the word for one, or for one and several, "ticket/tickets".
+    """
+    # A narrow space, as in js/format/amounts.js: no language reads it as a decimal
+    # point.
+    digits = f"{amount:,}".replace(",", "\u202f")
+    if not unit:
+        text: str = ngettext(
+            "%(digits)s unit", "%(digits)s units", amount, digits=digits
+        )
+        return text
+    one, _, several = unit.partition("/")
+    word = one if amount == 1 else several or f"\N{MULTIPLICATION SIGN} {one}"
+    return f"{digits} {word}"
+
+
+def item_mark(item_id: str) -> ItemMark:
+    """Return the mark of an item."""
+    letters = item_id.removeprefix(ITEM_ID_PREFIX)
+    values = [BASE32_ALPHABET.find(letter) for letter in letters[4:11]]
+    cells = tuple(
+        (x, y)
+        for y, value in enumerate(values[:_SIDE])
+        for x in range(_SIDE)
+        if value >> x & 1
+    )
+    return ItemMark(f"{letters[:4]}·{letters[-4:]}", cells, tuple(values[_SIDE:]))
+
+
+def _about(description: str) -> dict[str, Any]:
+    """Return what the facts of a description say, by the fields of a card."""
+    whole = description.strip(_BLANKS)
+    lines = "\n".join(line.strip(_BLANKS) for line in whole.split("\n"))
+    text, _, last = lines.rpartition("\n\n")
+    facts: dict[str, Any] = dict(_FACT.findall(last))
+    kinds = {unicodedata.category(each)[0] for each in facts.get("Unit", "")}
+    if len(facts) <= last.count("\n") or kinds & {"N", "C"}:
+        return {}
+    try:
+        for name in facts.keys() & {"Date", "Valid until"}:
+            facts[name] = datetime.strptime(facts[name], "%Y-%m-%d %H:%M %z")
+    except ValueError:
+        # There is no such day or hour.
+        return {}
+    fields = {name.lower().replace(" ", "_"): fact for name, fact in facts.items()}
+    return fields | {"description": text.strip(_BLANKS)}
+
+
+def _text(text: str) -> str:
+    plain = _TURNS.sub("", text)
+    seen = (each for each in plain if unicodedata.category(each)[0] not in "CMZ")
+    return plain if any(each not in _BLANK_LETTERS for each in seen) else ""
+
+
+def _is_data(image: str) -> bool:
+    return image[:5].lower() == "data:"
+
+
+def _is_long_picture(image: str) -> bool:
+    return (
+        _is_data(image) and len(html.escape(image)) - len(image) <= 5 * TEXT_LENGTH_MAX
+    )
+
+
+def _one_line(text: str, length_max: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length_max else f"{line[: length_max - 1].rstrip()}…"

@@ -1,0 +1,245 @@
+"""The pages for people, such as GET /claim, /wallet, /item/{id} and /docs.
+
+What is personal in them, secrets above all, is in the browser. Only texts of QR codes
+come here.
+"""
+
+import functools
+from collections.abc import Callable
+from http import HTTPStatus
+from operator import attrgetter
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from babel import Locale
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    current_app,
+    make_response,
+    redirect,
+    render_template,
+    request,
+)
+from flask.blueprints import BlueprintSetupState
+from flask_babel import Babel, Domain, force_locale, get_locale
+from werkzeug.exceptions import NotFound
+
+from deeds.blueprints.answers import FOREVER, PROBLEM_MEDIA_TYPE, http_error_answer
+from deeds.blueprints.log import notes
+from deeds.blueprints.requests import client_of
+from deeds.errors import DeedError, PathNotFoundError, RetryLaterError
+from deeds.part import Core
+from deeds.raw_output import RANDOM_LENGTH
+from parts.pages.answers import MEDIA_TYPES, file_answer, page_answer
+from parts.pages.card import DeedCard, clock_text, deed_card
+from parts.pages.offers import OfferCard, Offers, offer_card
+from parts.pages.picture import picture_answer, uploaded_picture
+from parts.pages.qr_codes import serve_qr_codes
+from parts.pages.static_files import LANGUAGE_HEADERS, StaticFiles, serve_offline
+
+# Pictures come from wherever the metadata says, and scripts are files of ours alone: no
+# text is ever made into HTML or code (Trusted Types): the one policy returns the
+# address of the worker.
+_ALLOWED = (
+    "script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' blob: data: https: http:; "
+    "worker-src 'self'; manifest-src 'self'; "
+    "require-trusted-types-for 'script'; trusted-types deeds-offline"
+)
+
+# The camera scans QR codes. A window that opened a page of ours, or that one opens,
+# sees nothing.
+_HEADERS = {
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+# Swagger UI has its icons in its style sheet, as data: URIs.
+_ALLOWED_IN_DOCS = (
+    "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+)
+_ALLOWED_IN_PROBLEMS = "style-src 'self'; img-src 'self'; manifest-src 'self'"
+
+# The pages in which nothing is personal: all of that is in the browser.
+_PAGES = {"landing": "/"} | {
+    name: f"/{name}"
+    for name in ("mint", "claim", "offer", "wallet", "door", "till", "help")
+}
+
+# What a page says without a catalogue.
+_OWN_LANGUAGE = "en"
+_YEAR_S = 31_536_000
+
+_OFFER_ID_LENGTH = len("offer_") + RANDOM_LENGTH
+
+
+def pages_blueprint(
+    core: Core, static: StaticFiles, offers: Offers | None
+) -> Blueprint:
+    """Return the blueprint; without offers it has no page of one."""
+    blueprint = Blueprint("pages", __name__, template_folder="templates")
+    blueprint.record_once(functools.partial(_speak, static))
+    blueprint.add_app_template_filter(clock_text, "clock")
+    array_length_max = core.settings.array_length_max
+    blueprint.app_context_processor(
+        lambda: {
+            "static": static,
+            "array_length_max": array_length_max,
+            "language": get_locale(),
+            "languages": current_app.extensions["languages"],
+        }
+    )
+    pages = _PAGES.copy()
+    if offers is None:
+        del pages["offer"]
+    else:
+        _serve_offers(blueprint, core, offers)
+    for name, path in pages.items():
+        blueprint.get(path, endpoint=name)(functools.partial(_page, name))
+
+    @blueprint.get("/web/<version>/<path:name>")
+    def read_web_file(version: str, name: str) -> Response:
+        # Another release's: to answer with ours would mix the modules of two.
+        if name not in static.by_name or version != static.version:
+            abort(404)
+        answer = file_answer(static.by_name[name], MEDIA_TYPES[PurePath(name).suffix])
+        answer.headers["Cache-Control"] = FOREVER
+        return answer
+
+    _serve_items(blueprint, core)
+    serve_qr_codes(blueprint, core.limits)
+    _serve_docs(blueprint, core)
+    serve_offline(blueprint, static, list(pages.values()), array_length_max)
+    return blueprint
+
+
+def answer_not_found(error: NotFound) -> Response:
+    """Answer a browser with a page, and anything else with a problem."""
+    types = ["application/json", PROBLEM_MEDIA_TYPE, "text/html"]
+    wants_page = request.accept_mimetypes.best_match(types) == "text/html"
+    if not wants_page or f"{request.path}/".startswith("/v1/"):
+        return http_error_answer(error)
+    notes().problem_code = PathNotFoundError.code
+    return _page("not_found", status=HTTPStatus.NOT_FOUND)
+
+
+def _speak(static: StaticFiles, state: BlueprintSetupState) -> None:
+    """Write pages in the language that was chosen, or that the browser asks for."""
+    languages = [_OWN_LANGUAGE, *static.translations]
+
+    def select() -> str:
+        chosen = request.cookies.get("language", "")
+        asked = request.accept_languages.best_match(languages, _OWN_LANGUAGE)
+        return chosen if chosen in languages else asked
+
+    # Where Flask-Babel keeps what it has read of compiled files, which we have not.
+    domain = Domain()
+    for language, translations in static.translations.items():
+        domain.cache[language, "messages"] = translations
+    Babel(state.app, locale_selector=select).domain_instance = domain
+    named = {language: Locale.parse(language) for language in languages}
+    state.app.extensions["languages"] = named
+
+
+def _serve_items(blueprint: Blueprint, core: Core) -> None:
+    def read_card(item_id: str) -> DeedCard:
+        # Counted here and not before: a browser gets a page all the same.
+        core.limits.count("item", client_of(request))
+        return deed_card(core.service.item(item_id))
+
+    @blueprint.get("/item/<item_id>")
+    def read_item_page(item_id: str) -> Response:
+        try:
+            card = read_card(item_id)
+        except DeedError as error:
+            notes().problem_code = error.code
+            answer = _page("no_item", status=error.status)
+            if isinstance(error, RetryLaterError):
+                answer.headers["Retry-After"] = str(error.retry_after_s)
+            return answer
+        return _page("item", card=card)
+
+    @blueprint.get("/item/<item_id>/picture")
+    def read_picture(item_id: str) -> Response:
+        picture = uploaded_picture(read_card(item_id).image)
+        if picture is None:
+            abort(404)
+        return picture_answer(picture)
+
+    @blueprint.get("/claim/<item_id>", strict_slashes=False)
+    def read_claim_page(item_id: str) -> Response:
+        return _page_with_card("claim", lambda: read_card(item_id))
+
+
+def _serve_offers(blueprint: Blueprint, core: Core, offers: Offers) -> None:
+    def read_card(offer_id: str) -> OfferCard:
+        core.limits.count("item", client_of(request))
+        # A message may have left punctuation behind the link.
+        offer = offers.read(offer_id[:_OFFER_ID_LENGTH])
+        return offer_card(offer, lambda each: deed_card(core.service.item(each)))
+
+    @blueprint.get("/offer/<offer_id>", strict_slashes=False)
+    def read_offer_page(offer_id: str) -> Response:
+        return _page_with_card("offer", lambda: read_card(offer_id))
+
+
+def _serve_docs(blueprint: Blueprint, core: Core) -> None:
+    def page_in_english(name: str, allowed: str) -> Response:
+        problems = sorted(core.errors, key=attrgetter("status"))
+        with force_locale(_OWN_LANGUAGE):
+            html = render_template(f"{name}.html", page=name, problems=problems)
+        return page_answer(html, allowed=allowed)
+
+    @blueprint.get("/docs", strict_slashes=False)
+    def read_docs() -> Response:
+        return page_in_english("docs", _ALLOWED_IN_DOCS)
+
+    @blueprint.get("/problems")
+    def read_problems() -> Response:
+        return page_in_english("problems", _ALLOWED_IN_PROBLEMS)
+
+
+def _page_with_card(
+    name: str, read_card: Callable[[], DeedCard | OfferCard]
+) -> Response:
+    try:
+        return _page(name, card=read_card())
+    except DeedError as error:
+        notes().problem_code = error.code
+        # The page's script asks again, and says what is wrong.
+        return _page(name)
+
+
+def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
+    language = request.args.get("language", "")
+    if language in current_app.extensions["languages"]:
+        return _switch_answer(language)
+    # A proxy may have passed on any scheme that a client wrote.
+    scheme = "https" if request.is_secure else "http"
+    # Empty where the header Host holds what no host name can.
+    origin = f"{scheme}://{request.host}" if request.host else ""
+    html = render_template(
+        f"{name}.html", page=name, status=status, origin=origin, **values
+    )
+    answer = page_answer(html, allowed=_ALLOWED, status=status)
+    answer.headers.update(_HEADERS)
+    answer.vary.update(LANGUAGE_HEADERS)
+    return answer
+
+
+def _switch_answer(language: str) -> Response:
+    """Return to the same page, in a language from now on.
+
+    Browsers keep the fragment of the address.
+    """
+    # Relative: a path such as `//example.org/` is not an address of another site.
+    # Quoted: it may hold line ends, which no header can.
+    address = "./" + quote(request.path.rpartition("/")[2])
+    answer = make_response(redirect(address, HTTPStatus.SEE_OTHER))
+    answer.set_cookie(
+        "language", language, _YEAR_S, secure=request.is_secure, samesite="Lax"
+    )
+    return answer

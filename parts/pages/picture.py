@@ -1,0 +1,69 @@
+"""The picture that was uploaded with a deed, from its data: URI, for link previews.
+
+Only of a kind in which nothing runs, and never an address: what somebody minted must
+not make this service send anybody elsewhere.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+from flask import Response
+
+from deeds.blueprints.answers import FOREVER
+from parts.pages.answers import file_answer
+
+# What the page makes of any picture that is uploaded; larger ones are not its own.
+PICTURE_BYTES_MAX = 48 * 1024
+_BASE64_LENGTH_MAX = PICTURE_BYTES_MAX // 3 * 4
+
+_UPLOADED = re.compile(
+    r"data:image/(png|jpeg|gif|webp);base64,"
+    rf"([A-Za-z0-9+/]{{1,{_BASE64_LENGTH_MAX}}}={{0,2}})",
+    re.IGNORECASE,
+)
+
+# How the bytes of each kind begin.
+_BEGINNINGS = {
+    "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "jpeg": re.compile(rb"\xff\xd8\xff"),
+    "gif": re.compile(rb"GIF8[79]a"),
+    "webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+}
+
+# Sandboxed: whatever a browser makes of it, it is of no origin and loads nothing. Pages
+# elsewhere may show it.
+_HEADERS = {
+    "Cache-Control": FOREVER,
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of a raster type: `png`, `jpeg`, `gif` or `webp`."""
+
+    kind: str
+    content: bytes
+
+
+def uploaded_picture(image: str) -> Picture | None:
+    """Return the picture in a deed's image, None if that is an address or invalid."""
+    match = _UPLOADED.fullmatch(image)
+    if match is None:
+        return None
+    try:
+        picture = Picture(match[1].lower(), base64.b64decode(match[2], validate=True))
+    except binascii.Error:
+        return None
+    return picture if _BEGINNINGS[picture.kind].match(picture.content) else None
+
+
+def picture_answer(picture: Picture) -> Response:
+    """Return the answer that shows a picture."""
+    answer = file_answer(picture.content, f"image/{picture.kind}")
+    answer.headers.update(_HEADERS)
+    answer.headers["Content-Disposition"] = f'inline; filename="picture.{picture.kind}"'
+    return answer

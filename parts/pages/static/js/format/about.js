@@ -1,0 +1,152 @@
+// What a deed says of itself. Its metadata was written by strangers: what is not text is
+// left out, and so is what makes one text look like another. The last paragraph of a
+// description may say, one fact a line, when and where it is good for something:
+//
+//     Date: 2026-12-05 20:00 +01:00
+//     Place: Moonlight Club
+//     Valid until: 2026-12-06 02:00 +01:00
+//     Unit: ticket/tickets
+//
+// It counts only if all of its lines are such facts, each once; else it is text like the
+// rest. parts/pages/card.py reads the same.
+
+import { isUnit } from "./amounts.js";
+import { gettext, isolated, LOCALE } from "./gettext.js";
+
+/** Longer descriptions are text alone: all pages read them. */
+const DESCRIPTION_LENGTH_MAX = 5_000;
+
+// What turns the direction of writing makes one name look like another;
+// parts/pages/card.py too leaves it out, and texts of which nothing is seen.
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
+
+const FACT = /^(Date|Place|Valid until|Unit): (.+)$/s;
+const TIME = /^([12]\d{3}-\d\d-\d\d) (\d\d:\d\d) ([+-](?:0\d|1[0-4]):[0-5]\d)$/;
+
+/**
+ * @typedef {{name?: string, description?: string, image?: string}} Metadata
+ * @typedef {{
+ *   text: string, date: Date | null, place: string, validUntil: Date | null, unit: string,
+ *   clock: {date?: string, validUntil?: string},
+ * }} About `text` is the description without its facts; what it does not say is empty, or null;
+ *   `clock` has the times as they are written, which clocks show where the deed is good
+ */
+
+/** Return what of a registry item's metadata is text. @returns {Metadata} */
+export function metadataOf(item) {
+  try {
+    const about = JSON.parse(item?.metadata ?? "{}") ?? {};
+    const texts = ["name", "description", "image"].map((name) => [
+      name,
+      textOf(about[name]),
+    ]);
+    return Object.fromEntries(texts.filter(([, text]) => text));
+  } catch {
+    return {};
+  }
+}
+
+function textOf(value) {
+  const text = typeof value === "string" ? value.replace(TURNS, "") : "";
+  return BLANK.test(text) ? "" : text;
+}
+
+/** Return what the description of a registry item says; the item may not be known. */
+export const aboutOf = (item) => readAbout(metadataOf(item).description ?? "");
+
+/** Return what a description says. @returns {About} */
+export function readAbout(/** @type {string} */ description) {
+  /** @type {About} */
+  const about = {
+    text: description,
+    date: null,
+    place: "",
+    validUntil: null,
+    unit: "",
+    clock: {},
+  };
+  if (description.length > DESCRIPTION_LENGTH_MAX) return about;
+  const lines = description
+    .trim()
+    .split("\n")
+    .map((line) => line.trim());
+  const start = lines.lastIndexOf("") + 1;
+  const facts = lines.slice(start).map((line) => FACT.exec(line) ?? ["", "", ""]);
+  const found = Object.fromEntries(facts.map(([, name, value]) => [name, value]));
+  const { Date: date, Place: place = "", "Valid until": until, Unit: unit } = found;
+  const [from, to] = [date, until].map((time) => time && readTime(time));
+  const isRight = from !== null && to !== null && (unit === undefined || isUnit(unit));
+  if ("" in found || Object.keys(found).length < facts.length || !isRight) return about;
+  const text = lines.slice(0, start).join("\n").trim();
+  const clock = { date, validUntil: until };
+  const times = { date: from || null, validUntil: to || null, clock };
+  return { text, place, unit: unit ?? "", ...times };
+}
+
+/** Return whether a deed is no longer good for anything. */
+export function isExpired(/** @type {About} */ { validUntil }, now = Date.now()) {
+  return validUntil !== null && Number(validUntil) < now;
+}
+
+/** Return when it is, with the weekday. */
+export const whenText = (/** @type {About} */ { clock }) =>
+  clock.date ? clockText(clock.date, "full") : "";
+
+/** Return in a line when, or until when it was, and where; nothing where neither is said. */
+export function whenAndWhereText(/** @type {About} */ about) {
+  const when = isExpired(about) ? untilText(about) : whenText(about);
+  return [when, isolated(about.place)].filter(Boolean).join(" · ");
+}
+
+/** Return until when a deed is good for something, or when that has ended. */
+export function untilText(/** @type {About} */ about, now = Date.now()) {
+  if (!about.validUntil) return "";
+  const date = clockText(about.clock.validUntil, "medium");
+  return isExpired(about, now)
+    ? gettext("Expired on {date}", { date })
+    : gettext("Valid until {date}", { date });
+}
+
+/** Return a time that clocks show, in words of the page's language. */
+function clockText(written, /** @type {"full" | "medium"} */ dateStyle) {
+  const time = new Date(`${written.slice(0, 10)}T${written.slice(11, 16)}Z`);
+  return time.toLocaleString(LOCALE, {
+    dateStyle,
+    timeStyle: "short",
+    timeZone: "UTC",
+  });
+}
+
+/** Return the description that says this. */
+export function writeAbout(/** @type {Partial<About>} */ about) {
+  const { text = "", date, place, validUntil, unit } = about;
+  const facts = {
+    Date: date && timeText(date),
+    Place: place,
+    "Valid until": validUntil && timeText(validUntil),
+    Unit: unit,
+  };
+  const lines = Object.entries(facts).flatMap(([name, value]) =>
+    value ? [`${name}: ${value}`] : [],
+  );
+  return [text.trim(), lines.join("\n")].filter(Boolean).join("\n\n");
+}
+
+/** Return the moment that is written, or null if there is no such day or hour. */
+function readTime(written) {
+  const [, day, time, offset] = TIME.exec(written) ?? [];
+  const asUtc = new Date(`${day}T${time}Z`);
+  const isThere = Number(asUtc) && asUtc.toISOString().startsWith(`${day}T${time}`);
+  return isThere ? new Date(`${day}T${time}${offset}`) : null;
+}
+
+/** Return a moment as the clocks of this device show it, and how far they are from UTC. */
+function timeText(/** @type {Date} */ moment) {
+  const offset = -moment.getTimezoneOffset();
+  const local = new Date(Number(moment) + offset * 60_000).toISOString();
+  const [hours, minutes] = [Math.trunc(Math.abs(offset) / 60), Math.abs(offset) % 60];
+  const two = (number) => String(number).padStart(2, "0");
+  const sign = offset < 0 ? "-" : "+";
+  return `${local.slice(0, 10)} ${local.slice(11, 16)} ${sign}${two(hours)}:${two(minutes)}`;
+}

@@ -1,0 +1,107 @@
+// The grammar of raw outputs, `+<amount>.<item_id>.<secret>`, and strong secrets, both
+// as deeds/raw_output.py has them. No message here ever holds a secret.
+//
+// A strong secret is 26 random characters (130 bits) and a checksum of 6, by which the
+// service knows that a machine made it. The characters are lower-case Crockford base32,
+// five bits each.
+
+import { gettext } from "./gettext.js";
+import { AMOUNT_MAX } from "./amounts.js";
+
+/** In characters. */
+export const SECRET_LENGTH_MAX = 32;
+
+// Split at the first two dots.
+const FORM = /^\+([^.]*)\.(deed_[^.]*)\.(.*)$/s;
+const FORM_TEXT = gettext("This is no raw output: +amount.deed_id.secret");
+// With the flag u this finds lone surrogates only: they have no UTF-8 form.
+const SURROGATE = /[\ud800-\udfff]/u;
+
+/** A text is not a raw output. The message never quotes it. */
+export class RawOutputError extends Error {
+  name = "RawOutputError";
+}
+
+/** @typedef {{amount: number, itemId: string, secret: string}} RawOutput */
+
+/** Return what a raw output says. @returns {RawOutput} @throws {RawOutputError} */
+export function parseRawOutput(text) {
+  const [, amountText, itemId, secret] = FORM.exec(text) ?? [];
+  if (itemId === undefined || SURROGATE.test(itemId))
+    throw new RawOutputError(FORM_TEXT);
+  return { amount: parseAmountPart(amountText), itemId, secret: checkSecret(secret) };
+}
+
+export function formatRawOutput(/** @type {RawOutput} */ { amount, itemId, secret }) {
+  return `+${amount}.${itemId}.${secret}`;
+}
+
+/**
+ * Return the secret unchanged if it has 1 to 32 code points, each with a UTF-8 form.
+ * @throws {RawOutputError}
+ */
+export function checkSecret(secret) {
+  // Two units at most are a code point: what is longer need not be counted.
+  const isShort = secret.length <= 2 * SECRET_LENGTH_MAX;
+  if (!secret || !isShort || [...secret].length > SECRET_LENGTH_MAX) {
+    throw new RawOutputError(
+      gettext("A secret has 1 to {most} characters.", { most: SECRET_LENGTH_MAX }),
+    );
+  }
+  if (SURROGATE.test(secret))
+    throw new RawOutputError(gettext("The secret has an invalid character."));
+  return secret;
+}
+
+function parseAmountPart(text) {
+  if (!/^[1-9][0-9]*$/.test(text)) throw new RawOutputError(FORM_TEXT);
+  const amount = Number(text);
+  if (amount > AMOUNT_MAX)
+    throw new RawOutputError(gettext("This is more than a deed can hold."));
+  return amount;
+}
+
+export const BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const BODY_LENGTH = 26;
+/** As many as hold 130 bits. */
+const BITS_BYTES = 17;
+const CHECKSUM_LENGTH = 6;
+const LABEL = "deeds strong secret v1:";
+const STRONG = new RegExp(`^[${BASE32_ALPHABET}]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
+
+/** Return a new strong secret of 32 characters. */
+export const makeStrongSecret = () =>
+  strongSecretOf(crypto.getRandomValues(new Uint8Array(BITS_BYTES)));
+
+/**
+ * Return the strong secret of these bits: the first 130 of at least 17 bytes, highest
+ * first.
+ */
+export async function strongSecretOf(/** @type {Uint8Array} */ bytes) {
+  const character = (_, place) => {
+    const [start, offset] = [(5 * place) >> 3, (5 * place) & 7];
+    const both = (bytes[start] << 8) | (bytes[start + 1] ?? 0);
+    return BASE32_ALPHABET[(both >> (11 - offset)) & 31];
+  };
+  const body = Array.from({ length: BODY_LENGTH }, character).join("");
+  return body + (await checksum(body));
+}
+
+/** Return whether the text proves by its checksum that a machine made it. */
+export async function isStrongSecret(/** @type {string} */ text) {
+  if (!STRONG.test(text)) return false;
+  return text.slice(BODY_LENGTH) === (await checksum(text.slice(0, BODY_LENGTH)));
+}
+
+/**
+ * Return the first 30 bits of SHA-256(label + body) as 6 characters, the highest first.
+ */
+async function checksum(body) {
+  const digest = await crypto.subtle.digest(
+    "SHA-256",
+    new TextEncoder().encode(LABEL + body),
+  );
+  const bits = new DataView(digest).getUint32(0);
+  const character = (_, place) => BASE32_ALPHABET[(bits >>> (27 - 5 * place)) & 31];
+  return Array.from({ length: CHECKSUM_LENGTH }, character).join("");
+}

@@ -1,0 +1,299 @@
+// What a person reads: of problems, of the wallet's operations, and of offers. Pure.
+
+import { unitsText } from "./format/amounts.js";
+import {
+  fill,
+  formatAmount,
+  gettext,
+  isolated,
+  listText,
+  LOCALE,
+  ngettext,
+} from "./format/gettext.js";
+import { issueText } from "./format/tickets.js";
+import { nameOf } from "./ui/card.js";
+
+const LATER = gettext("Try again in a moment.");
+const TRY_AGAIN = `${gettext("Nothing was changed.")} ${LATER}`;
+const OUR_FAULT = gettext(
+  "This page and the service do not understand each other. Reload the page.",
+);
+
+/**
+ * What a person is told for each problem that the service answers (docs/problems.md).
+ * @type {Readonly<Record<string, string>>}
+ */
+export const PROBLEM_TEXTS = Object.freeze({
+  bad_request: OUR_FAULT,
+  body_unreadable: gettext("The connection broke while sending. Try again."),
+  wrong_media_type: OUR_FAULT,
+  invalid_json: OUR_FAULT,
+  invalid_request: gettext("The service cannot take this as it is written."),
+  invalid_idempotency_key: OUR_FAULT,
+  total_too_large: gettext("Together that is more than one deed can hold."),
+  not_an_offer: gettext("An offer has to ask for something."),
+  weak_secret: OUR_FAULT,
+  unbalanced: gettext("The amounts do not add up."),
+  duplicate_input: gettext("The same link is in here twice."),
+  duplicate_secret: gettext("Two links have the same secret. Each needs its own."),
+  unknown_item: gettext("This service does not know this deed."),
+  offer_not_open: gettext("This offer can no longer be taken."),
+  unknown_input: gettext(
+    "This service does not know this link. Ask the sender for it again.",
+  ),
+  spent_input: gettext("This link was used already. Ask the sender."),
+  used_secret: gettext("This secret was used before. Choose another one."),
+  item_not_found: gettext("This service does not know this deed."),
+  unknown_offer: gettext("This service does not know this offer."),
+  not_found: gettext("There is nothing at this address."),
+  method_not_allowed: OUR_FAULT,
+  body_too_large: gettext("That is too much at once. A smaller picture may help."),
+  headers_too_large: OUR_FAULT,
+  idempotency_key_reused: gettext(
+    "This was sent before with other contents. Nothing was changed now.",
+  ),
+  too_many_failures: gettext(
+    "Too many wrong links came from your network. Wait a minute, then try again.",
+  ),
+  too_many_requests: gettext("Too many requests. Wait a minute, then try again."),
+  overloaded: `${gettext("The service is busy.")} ${TRY_AGAIN}`,
+  ledger_unavailable: `${gettext("The service is not ready.")} ${TRY_AGAIN}`,
+  ledger_in_doubt: gettext(
+    "The service is not sure yet whether it was done. We keep asking.",
+  ),
+  ledger_rolled_back: gettext("The service is being repaired. Nothing was changed."),
+  scheme_unavailable: `${gettext("The service is being set up.")} ${TRY_AGAIN}`,
+  internal: gettext("The service made a mistake. Nothing that you hold is lost."),
+});
+
+/**
+ * Errors of our own modules have messages for people; those of the browser have not.
+ */
+const OURS =
+  /^(Amount|Finding|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
+
+/**
+ * Return the sentence for anything that went wrong, here, at the service or in the
+ * browser.
+ */
+export function textFor(error) {
+  const { code, name, message, status } = /** @type {any} */ (error ?? {});
+  if (name === "NoAnswerError" && status)
+    return `${gettext("The service cannot be reached now.")} ${LATER}`;
+  // Said of a request that is not sent again.
+  if (name === "NoAnswerError")
+    return gettext("No connection. Check it and try again.");
+  if (name === "ProblemError")
+    return PROBLEM_TEXTS[code] ?? gettext("The service refused this.");
+  return (
+    (OURS.test(name) && message) ||
+    gettext("Something went wrong in this page. Reload it.")
+  );
+}
+
+const NAME_LENGTH_MAX = 60;
+
+/** Done, and while it is under way. */
+const OPERATIONS = {
+  mint: [gettext("Created {units}"), gettext("Creating {units}")],
+  claim: [gettext("Claimed {units}"), gettext("Claiming {units}")],
+  collect: [
+    gettext("Collected at the door: {units}"),
+    gettext("Collecting at the door: {units}"),
+  ],
+  send: [gettext("Made a link of {units}"), gettext("Making a link of {units}")],
+  split: [gettext("Split {units}"), gettext("Splitting {units}")],
+  merge: [gettext("Merged {units}"), gettext("Merging {units}")],
+  takeBack: [gettext("Took back {units}"), gettext("Taking back {units}")],
+  ask: [gettext("Received {units}"), gettext("Asking for {units}")],
+  trade: [gettext("Traded {units}"), gettext("Offering {units}")],
+  complete: [gettext("Paid {units}"), gettext("Paying {units}")],
+  withdraw: [gettext("Withdrew {units}"), gettext("Withdrawing {units}")],
+};
+
+/**
+ * @typedef {import("./wallet/api.js").Part} Part
+ * @typedef {(itemId?: string) => import("./wallet/records.js").Item | null | undefined} ItemOf finds
+ *   what this browser knows of a deed
+ *
+ * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before
+ * its answer.
+ * @param {Partial<import("./wallet/records.js").OperationRecord> & {count?: number}} operation
+ *   `count` of them are told as one
+ * @param {string} [units] what to say of its units, if not how many of which deed
+ */
+export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
+  const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
+  const [done, underWay] = OPERATIONS[atDoor ? "collect" : kind];
+  const called = itemId ? nameOf(itemOf(itemId)) : body?.metadata?.name;
+  const sum = unitsText(amount, itemOf(itemId)?.unit ?? operation.unit);
+  const values = { units: units ?? (called ? ofText(sum, called) : sum) };
+  if (kind !== "send" || count === 1)
+    return fill(state === "done" ? done : underWay, values);
+  return state === "done"
+    ? ngettext(
+        "Made {count} link of {units}",
+        "Made {count} links of {units}",
+        count,
+        values,
+      )
+    : ngettext(
+        "Making {count} link of {units}",
+        "Making {count} links of {units}",
+        count,
+        values,
+      );
+}
+
+/**
+ * Return why an operation was refused. @param {{code?: string, kind?: string}}
+ * operation
+ */
+export function refusalText({ code, kind = "claim" }) {
+  if (code === "spent_input" && kind === "takeBack")
+    return gettext("This link was used already.");
+  if (code === "spent_input" && kind !== "claim")
+    return gettext("It is no longer here: it was used elsewhere.");
+  return textFor({ name: "ProblemError", code });
+}
+
+/** Return the name in one line, cut off where it is long. */
+export function shortName(name) {
+  const letters = [...name.replace(/\s+/g, " ").trim()];
+  const isLong = letters.length > NAME_LENGTH_MAX;
+  return isLong
+    ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…`
+    : letters.join("");
+}
+
+/**
+ * Return the short name in quotation marks, which it does not end: a stranger may have
+ * written it.
+ */
+export const quoted = (name) =>
+  gettext("“{name}”", {
+    name: isolated(shortName(name).replace(/[“”„‟"«»]/g, "’")),
+  });
+
+/** Return for example "2 × ticket of “Concert”". */
+export const partText = (amount, item) =>
+  ofText(unitsText(amount, item?.unit), nameOf(item));
+
+const ofText = (units, name) =>
+  gettext("{units} of {name}", { units, name: quoted(name) });
+
+/**
+ * Return when it was, as the page's language writes it; nothing for no time (of a
+ * file).
+ */
+export function timeText(milliseconds) {
+  const date = new Date(milliseconds);
+  if (Number.isNaN(date.getTime())) return "";
+  return date.toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** Return when it was; of today the time alone. */
+export function clockText(
+  milliseconds,
+  /** @type {"short" | "medium"} */ timeStyle = "short",
+) {
+  const date = new Date(milliseconds);
+  if (date.toDateString() !== new Date().toDateString()) return timeText(milliseconds);
+  return date.toLocaleTimeString(LOCALE, { timeStyle });
+}
+
+/** Return for example "Ticket 17 of 200"; without a number, "1 ticket". */
+export function heldText({ amount, number = 0, of = 0 }, unit) {
+  const units = unitsText(amount, unit);
+  if (!number) return units;
+  const [first = "", ...others] = unit?.split("/")[0] ?? "";
+  const word = `${first.toLocaleUpperCase(LOCALE)}${others.join("")}`;
+  const numbers = { number: formatAmount(number), total: formatAmount(of) };
+  const values = { word: isolated(word), ...numbers };
+  const numbered = word
+    ? gettext("{word} {number} of {total}", values)
+    : gettext("Number {number} of {total}", values);
+  return amount === 1 ? numbered : `${numbered} · ${units}`;
+}
+
+/** Return all that a person tells a link by, for example "Ticket 17 of 200 · table 4". */
+export const linkText = (output, unit) =>
+  [heldText(output, unit), issueText(output), output.note].filter(Boolean).join(" · ");
+
+/**
+ * Return what to say of what earlier visits began; that some of it waits only if it is
+ * news.
+ */
+export function outcomesText(outcomes, wasWaiting) {
+  const ended = outcomes.map(({ operation }) => endText(operation)).filter(Boolean);
+  if (ended.length)
+    return gettext("What was begun earlier is finished: {list}. See My deeds.", {
+      list: ended.join("; "),
+    });
+  const waiting = outcomes.find(({ problem }) => problem);
+  return waiting && !wasWaiting ? waitText(waiting.problem) : "";
+}
+
+/** Return why something is still under way, and what of it. */
+export function waitText(problem, then = gettext("We keep trying; nothing is lost.")) {
+  // The first sentence says why.
+  return `${textFor(problem).replace(/\. .*/, ".")} ${then}`.trim();
+}
+
+/** @param {import("./wallet/records.js").OperationRecord} operation */
+function endText({ kind, state, amount, unit, code }) {
+  const values = { units: unitsText(amount, unit) };
+  if (state === "done") return fill(OPERATIONS[kind][0], values);
+  if (state !== "refused") return "";
+  // In the middle of a sentence, so without its own end.
+  const reason = refusalText({ code, kind }).replace(/\.$/, "");
+  return gettext("{units} refused ({reason})", { ...values, reason });
+}
+
+/** How many deeds of one side are named; parts/pages/card.py names as many. */
+const NAMED_MAX = 2;
+
+/** How an offer of ours ended without being taken, or a scan, by its code. */
+const ENDINGS = {
+  offer_expired: gettext("Expired. Nobody took it."),
+  offer_void: gettext("No longer valid: what it gives was used elsewhere."),
+  offer_withdrawn: gettext("Withdrawn."),
+  cancelled: gettext("Cancelled."),
+};
+
+/** Return for example "2 units of “A ticket” and 1 unit of “A drink”". */
+export function sideText(units, /** @type {ItemOf} */ itemOf) {
+  const all = [units ?? []].flat();
+  const more = all.length - NAMED_MAX;
+  const named = all
+    .slice(0, NAMED_MAX)
+    .map(({ itemId, amount }) => partText(amount, itemOf(itemId)));
+  if (more > 0) named.push(ngettext("{count} more deed", "{count} more deeds", more));
+  return listText(named);
+}
+
+/**
+ * Return what an offer means to the person who reads it, without a full stop: "Ask for
+ * …" where nothing is given, "Pay …" where nothing comes back, else "You give … and get
+ * …"; of one that is not open, only "… for …".
+ * @param {{give?: Part | Part[] | null, want?: Part | Part[] | null, state?: string}} offer
+ */
+export function offerText({ give = null, want = null, state = "open" }, itemOf) {
+  const [given, wanted] = [give, want].map((side) => sideText(side, itemOf));
+  const values = { given, wanted };
+  if (state !== "open" && !(given && wanted)) return given || wanted;
+  if (state !== "open") return gettext("{given} for {wanted}", values);
+  if (!given) return gettext("Ask for {wanted}", values);
+  if (!wanted) return gettext("Pay {given}", values);
+  return gettext("You give {given} and get {wanted}", values);
+}
+
+/** Return what has become of an offer of ours that nobody has taken. */
+export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
+  const isAsk = kind === "ask";
+  if (state === "refused") return ENDINGS[code] ?? refusalText({ code, kind });
+  const until = { time: clockText(expiresAt) };
+  return isAsk
+    ? gettext("Can be paid until {time}.", until)
+    : gettext("Open until {time}.", until);
+}

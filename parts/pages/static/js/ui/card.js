@@ -1,0 +1,158 @@
+// Shows a deed: its card (templates/_card.html) and its mark. What a card shows was
+// written by strangers: it goes into the page as text, and a picture only from where
+// parts/pages/card.py lets one come.
+
+import {
+  aboutOf,
+  isExpired,
+  metadataOf,
+  untilText,
+  whenText,
+} from "../format/about.js";
+import { unitsText } from "../format/amounts.js";
+import { formatAmount, gettext } from "../format/gettext.js";
+import { BASE32_ALPHABET } from "../format/raw_output.js";
+import { copyTemplate, find, make } from "./dom.js";
+
+const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
+
+/**
+ * @typedef {{itemId?: string, amount?: number, unit?: string, pictures?: "shown" | "ask"}} CardOptions
+ *   `amount` of all units is what the card is about, all of them unless given; `unit` is what the
+ *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
+ */
+
+const displayName = ({ name = "" }) => name || gettext("A deed without a name");
+
+/** Return the name of a registry item, which may not be known. */
+export const nameOf = (item) =>
+  item ? displayName(metadataOf(item)) : gettext("A deed");
+
+export const isShown = (image) => SHOWN.test(image);
+
+export function makeCard(item, options = {}) {
+  const card = copyTemplate("card-template");
+  fillCard(card, item, options);
+  return card;
+}
+
+/**
+ * Show an item, which may not be known, in a card that there is. @param {CardOptions}
+ * [options]
+ */
+export function fillCard(card, item, options = {}) {
+  const { itemId = "", amount, unit = item?.unit, pictures = "shown" } = options;
+  const { image = "" } = metadataOf(item);
+  const about = aboutOf(item);
+  const total = item?.total ?? amount ?? 0;
+  foldLong(card, nameOf(item), about.text);
+  place(card, "name").textContent = nameOf(item);
+  place(card, "units").textContent = unitsText(amount ?? total, about.unit || unit);
+  place(card, "of").textContent =
+    amount === undefined
+      ? ` ${gettext("in all")}`
+      : gettext(", of {total} made", { total: formatAmount(total) });
+  place(card, "date").textContent = whenText(about);
+  place(card, "place").textContent = about.place;
+  place(card, "until").textContent = untilText(about);
+  place(card, "until").classList.toggle("bad", isExpired(about));
+  place(card, "genuine").hidden = !itemId;
+  place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
+  place(card, "letters").textContent = itemId && markText(itemId);
+  place(card, "description").textContent = about.text;
+  const unseen = isShown(image) ? "" : image;
+  place(card, "image-note").textContent =
+    unseen &&
+    gettext("Browsers cannot show its picture: {address}", { address: unseen });
+  showImage(card, unseen ? "" : image, pictures);
+}
+
+/**
+ * Fold texts that are new to a card: those of strangers must not push out of view what
+ * the page says itself.
+ */
+function foldLong(card, name, text) {
+  const [shown, shownName] = ["description", "name"].map((each) => place(card, each));
+  if (shown.textContent === text && shownName.textContent === name) return;
+  const isLong = name.length > 80 || text.length > 300 || text.split("\n").length > 6;
+  const more = place(card, "more");
+  const fold = (isCut) => {
+    card.toggleAttribute("data-cut", isCut);
+    more.textContent = isCut ? gettext("More") : gettext("Less");
+  };
+  more.hidden = !isLong;
+  more.onclick = () => fold(!card.hasAttribute("data-cut"));
+  fold(isLong);
+}
+
+const place = (card, name) => find(card, `[data-card="${name}"]`);
+
+/** Without a picture, or with a broken one, the drawing behind it is seen. */
+function showImage(card, address, pictures) {
+  const [picture, button] = [place(card, "image"), place(card, "ask")];
+  const isThere = (picture.getAttribute("src") ?? "") === address;
+  const host = pictures === "ask" && !isThere ? foreignHost(address) : "";
+  button.hidden = !host;
+  button.textContent = host && gettext("Show picture from {host}", { host });
+  button.onclick = () => showImage(card, address, "shown");
+  if (isThere) return;
+  picture.onerror = () => picture.toggleAttribute("hidden", true);
+  picture.hidden = !address || Boolean(host);
+  if (picture.hidden) picture.removeAttribute("src");
+  else picture.setAttribute("src", address);
+}
+
+/**
+ * Return the host that a picture comes from; nothing for one of ours, or within the
+ * metadata.
+ */
+function foreignHost(address) {
+  const { host } = make("a", { href: address });
+  return host === location.host ? "" : host;
+}
+
+// The mark of a deed tells it from another of the same name and picture: two short ends
+// of its id to be read aloud, and a small picture made from the letters between.
+// parts/pages/card.py makes the same.
+
+const END_LENGTH = 4;
+/** The picture has as many rows of as many cells: each row is a letter's bits. */
+const SIDE = 5;
+
+/** Return the mark of a deed: its small picture and text. */
+export function makeMark(itemId) {
+  const mark = copyTemplate("mark-template");
+  const { cells, hues } = markShape(itemId);
+  const [ground, drawing] = mark.querySelectorAll("path");
+  const [light, dark] = hues.map((hue) => (360 / 32) * hue);
+  ground.setAttribute("fill", `hsl(${light} 60% 88%)`);
+  drawing.setAttribute("fill", `hsl(${dark} 60% 32%)`);
+  drawing.setAttribute(
+    "d",
+    cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""),
+  );
+  mark.append(markText(itemId));
+  return mark;
+}
+
+/** Return for example "7kq2·m9xd". */
+export function markText(itemId) {
+  const letters = lettersOf(itemId);
+  return `${letters.slice(0, END_LENGTH)}·${letters.slice(-END_LENGTH)}`;
+}
+
+/**
+ * Return the picture: the cells that are filled, of five by five, and the hues of ground
+ * and cells, in 32nds of a circle.
+ */
+export function markShape(itemId) {
+  const letters = [...lettersOf(itemId)].slice(END_LENGTH, END_LENGTH + SIDE + 2);
+  const values = letters.map((letter) => BASE32_ALPHABET.indexOf(letter));
+  const rows = values.slice(0, SIDE);
+  const cells = rows.flatMap((value, y) =>
+    [0, 1, 2, 3, 4].filter((x) => (value >> x) & 1).map((x) => [x, y]),
+  );
+  return { cells, hues: values.slice(SIDE) };
+}
+
+const lettersOf = (itemId) => itemId.replace(/^deed_/, "");

@@ -1,0 +1,279 @@
+// Shows one link to its owner, with the ways of handing it over, and links as QR codes:
+// drawn by the service, many in one request, and kept in the wallet, so that they are
+// there without a network.
+//
+// A person who sees a link can claim it. So before it is shown, copied, shared, drawn
+// or saved, the wallet writes down that it is handed out: nothing else in this browser
+// spends it from then on.
+
+import { gettext } from "../format/gettext.js";
+import { claimLink } from "../format/claim_link.js";
+import { formatRawOutput } from "../format/raw_output.js";
+import { linkText, partText } from "../texts.js";
+import { batchesOf } from "../wallet/api.js";
+import { isFree } from "../wallet/links.js";
+import { makeCard } from "./card.js";
+import { copyText, download, make, makeButton, pause } from "./dom.js";
+import { makeField, openDialog, say, sayError } from "./forms.js";
+
+// What the service draws in one request: parts/pages/qr_codes.py. A link has no other
+// letters than ASCII, so its length is that in bytes.
+const CODES_AT_ONCE_MAX = 64;
+const BYTES_AT_ONCE_MAX = 12_288;
+/** How many codes are kept ready, those of the latest outputs. */
+const READY_MAX = 50;
+const HELD = { state: "held" };
+/** How often a busy service is asked for the same codes. */
+const TRIES_MAX = 20;
+
+/**
+ * @typedef {import("../wallet/records.js").OutputRecord} OutputRecord
+ * @typedef {{
+ *   wallet: Pick<import("../wallet/wallet.js").Wallet, "codes" | "keepCodes">,
+ *   api: Pick<import("../wallet/api.js").Api, "qr">, unit?: string,
+ * }} CodeTools `unit` is the issuer's word, which links carry
+ * @typedef {CodeTools & {
+ *   wallet: {giveOut: (keys: string[]) => Promise<OutputRecord[]>},
+ *   item: import("../wallet/records.js").Item | null,
+ * }} LinkTools
+ */
+
+/**
+ * Return the view of a link that is held or given. The page needs the template of
+ * cards.
+ */
+export function makeLinkView(
+  /** @type {OutputRecord} */ output,
+  /** @type {LinkTools} */ tools,
+) {
+  const { item, unit } = tools;
+  const { itemId, amount } = output;
+  const link = linkOf(output, unit);
+  const about = partText(amount, item);
+  const copy = [about, link, formatRawOutput(output), ""].join("\n");
+  const handOverBy = (act) => () => handOver(output, tools, act);
+  const save = handOverBy(() => download(copy, "text/plain", `${itemId}.txt`));
+  const developers = developersFold(output, link, handOverBy);
+  const showInstead = () => {
+    developers.open = true;
+    say(gettext("This browser does not let pages copy. The link is at the end."));
+  };
+  return make(
+    "div",
+    { class: "link-view stack" },
+    makeCard(item, { itemId, amount, unit }),
+    linkButtons(
+      handOverBy(() => share(link, about)),
+      () => copyLink(output, tools, showInstead),
+    ),
+    codePlace(output, tools, handOverBy, about),
+    make("h3", {}, gettext("Keep a copy")),
+    make(
+      "p",
+      { class: "hint" },
+      gettext("This link is like cash. If you lose it, we can't restore it."),
+    ),
+    make("p", { class: "actions" }, makeButton(gettext("Download"), save)),
+    developers,
+  );
+}
+
+/**
+ * Hand out a link that is held or given, and show it, with `more` above it. Nothing is
+ * shown where that cannot be.
+ */
+export function openLinkDialog(output, tools) {
+  return handOver(output, tools, ([given]) => {
+    const hint = gettext(
+      "Whoever opens it first can claim it. Until then you can take it back.",
+    );
+    openDialog({
+      title: gettext("Your link: {ticket}", { ticket: linkText(given, tools.unit) }),
+      content: [
+        make("p", { class: "hint" }, hint),
+        ...(tools.more ?? []),
+        makeLinkView(given, tools),
+      ],
+      closeText: gettext("Done"),
+      opener: tools.opener,
+    });
+  });
+}
+
+/** Hand a link out, and copy it; show it where the browser does not let pages copy. */
+export function handOverByCopy(
+  output,
+  /** @type {LinkTools & {opener: HTMLElement}} */ tools,
+) {
+  return copyLink(output, tools, () => openLinkDialog(output, tools));
+}
+
+/**
+ * Write down that a link is handed out, and hand it over only then; say what stands in
+ * the way.
+ */
+const handOver = ({ key }, { wallet }, act) =>
+  wallet.giveOut([key]).then(act).catch(sayError);
+
+/**
+ * Return the buttons that hand a link over: the one that matters is to share it, where
+ * pages can.
+ */
+export function linkButtons(onShare, onCopy) {
+  const canShare = "share" in navigator;
+  const shareButtons = canShare
+    ? [makeButton(gettext("Share"), onShare, { kind: "wide" })]
+    : [];
+  const copyButton = makeButton(gettext("Copy link"), onCopy, {
+    kind: canShare ? "quiet" : "wide",
+  });
+  return make("p", { class: "actions" }, ...shareButtons, copyButton);
+}
+
+/** Let a person choose an app that a link goes to, with a few words about it. */
+export async function share(url, text) {
+  try {
+    await navigator.share({ text, url });
+  } catch (error) {
+    // A person who changes their mind has seen that already.
+    if (error.name !== "AbortError")
+      say(gettext("This device did not share it. Copy the link."));
+  }
+}
+
+/**
+ * Copy a link once it is handed out; that it is copied has to be asked for within the
+ * tap.
+ */
+function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
+  const told = () =>
+    say(gettext("Link copied: {ticket}", { ticket: linkText(output, unit) }));
+  return copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)))
+    .then((isCopied) => (isCopied ? told() : showInstead()))
+    .catch(sayError);
+}
+
+/** The code is there at once if the link was handed out before, else after a tap. */
+function codePlace(output, tools, handOverBy, about) {
+  const place = make("div", { class: "qr" });
+  const show = handOverBy(() =>
+    drawCode(place, output, tools, gettext("QR code: {units}", { units: about })),
+  );
+  place.append(makeButton(gettext("Show QR code"), show));
+  if (output.state === "given") show();
+  return place;
+}
+
+function developersFold(output, link, handOverBy) {
+  const place = make("div", { class: "stack" });
+  const details = make(
+    "details",
+    {},
+    make("summary", {}, gettext("For developers")),
+    place,
+  );
+  /** @type {[string, string][]} */
+  const texts = [
+    [gettext("Claim link"), link],
+    [gettext("Raw output"), formatRawOutput(output)],
+  ];
+  const fill = handOverBy(() => place.replaceChildren(...texts.map(textField)));
+  details.addEventListener("toggle", () => details.open && fill());
+  return details;
+}
+
+/** Return a text that cannot be changed, and is selected as soon as it has the focus. */
+export function textField([label, value]) {
+  const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
+  field.addEventListener("focus", () => field.select());
+  return element;
+}
+
+/** Return the link that hands over an output, as it is copied, drawn and printed. */
+export const linkOf = (output, unit) => claimLink(location.origin, output, { unit });
+
+const sleep = (seconds) => pause(1000 * seconds);
+
+/**
+ * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came
+ * before an error are not asked for again. `onProgress` says how many are there.
+ * @returns {Promise<Map<string, string>>}
+ */
+export async function codesOf(outputs, /** @type {CodeTools} */ tools, options = {}) {
+  const { wallet, api, unit } = tools;
+  const {
+    onProgress = () => {},
+    wait = sleep,
+    link = (output) => linkOf(output, unit),
+  } = options;
+  const codes = await wallet.codes(outputs.map(({ key }) => key));
+  const missing = outputs.filter(({ key }) => !codes.has(key));
+  onProgress(codes.size);
+  for (const batch of batchesOf(missing, sizeOfBatches(missing.map(link)))) {
+    const svgs = await patiently(() => api.qr(batch.map(link)), wait);
+    const drawn = svgs.map((svg, place) => ({ key: batch[place].key, svg }));
+    // A device without room for them shows them all the same.
+    await wallet.keepCodes(drawn).catch(() => {});
+    for (const { key, svg } of drawn) codes.set(key, svg);
+    onProgress(codes.size);
+  }
+  return codes;
+}
+
+/** Put the code of an output into its place, once it is here. */
+export async function drawCode(place, output, tools, alt, options = {}) {
+  const codes = await codesOf([output], tools, options);
+  place.replaceChildren(codeImage(codes.get(output.key), alt));
+}
+
+/** Fetch and keep the codes of what is held of deeds that others made. */
+export async function keepReady(
+  /** @type {Pick<import("../pages/open_wallet.js").Opened, "store" | "wallet" | "api">} */
+  { store, wallet, api },
+) {
+  const held = await store.read(
+    { outputs: HELD, items: "all" },
+    ({ outputs, items }) => {
+      const free = outputs.list(HELD).filter(isFree);
+      return free.map((output) => ({ ...output, item: items.get(output.itemId) }));
+    },
+  );
+  const ofOthers = held.filter(({ item }) => !item?.isMinted);
+  const latest = ofOthers.sort((one, other) => other.createdAt - one.createdAt);
+  const link = (output) => linkOf(output, output.item?.unit);
+  await codesOf(latest.slice(0, READY_MAX), { wallet, api }, { link });
+}
+
+/** Return the picture of a code. A picture runs no scripts, whatever the SVG holds. */
+export function codeImage(svg = "", alt = "") {
+  const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  const onload = () => URL.revokeObjectURL(url);
+  return make("img", {
+    src: url,
+    alt,
+    width: "256",
+    height: "256",
+    onload,
+    onerror: onload,
+  });
+}
+
+/**
+ * Return how many texts the service draws at once, be they all as long as the longest.
+ */
+function sizeOfBatches(texts) {
+  const longest = texts.reduce((most, { length }) => Math.max(most, length), 1);
+  return Math.min(CODES_AT_ONCE_MAX, Math.floor(BYTES_AT_ONCE_MAX / longest));
+}
+
+/** Ask again after as long as the service says, while it says that it is busy. */
+async function patiently(ask, wait) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (![429, 503].includes(error.status) || tries === TRIES_MAX) throw error;
+      await wait(error.retryAfterS ?? 1);
+    }
+  }
+}

@@ -1,0 +1,324 @@
+"""The ledger's database in PostgreSQL (storage.repository.Database)."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from math import inf
+
+import psycopg
+
+from deeds.errors import (
+    DeedError,
+    LedgerInDoubtError,
+    LedgerUnavailableError,
+    StartError,
+)
+from deeds.model import Operation
+from parts.postgresql import transaction
+from parts.postgresql.attempts import Attempts
+from parts.postgresql.connections import BoundedConnection, Pool, connect
+from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, CauseLog, one_line
+from parts.postgresql.last_operations import LastOperations
+from parts.postgresql.transaction import BEGIN, BEGIN_SNAPSHOT, PostgresqlTransaction
+from parts.postgresql.url import describe, parse_url
+from storage.repository import (
+    NO_OPERATION,
+    Reader,
+    Record,
+    Rows,
+    Transaction,
+    Values,
+    Work,
+)
+
+# Connections a process opens at the most, and keeps: opening one costs PostgreSQL more
+# than a swap. With more of them more swaps are under way at once, not more in a second:
+# they wait for the processor instead. With a database that is a millisecond away four
+# still keep a process busy.
+POOL_SIZE = 4
+
+# For all tries of a transaction, and half as long again until COMMIT is answered.
+# Patroni takes longer to promote another server, so no connection survives a failover.
+SECONDS_MAX = 10.0
+
+# A monitor waits for no request, nor for a server that hangs: probes have connections
+# and a deadline of their own.
+PROBE_POOL_SIZE = 2
+PROBE_SECONDS_MAX = 2.0
+
+# It may read for hours.
+_BEGIN_LONG_SNAPSHOT = f"{BEGIN_SNAPSHOT}; SET LOCAL statement_timeout = 0"
+
+# One process at a time changes tables, for hours maybe. The key is "deeds".
+_LOCK_TABLES = f"""SET LOCAL statement_timeout = 0;
+SELECT pg_advisory_xact_lock({0x6465656473})"""
+
+_READ_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+
+_READ_ID_CACHE = """
+    SELECT seqcache FROM pg_sequence
+    WHERE seqrelid = CAST(pg_get_serial_sequence('operations', 'id') AS regclass)
+"""
+
+_READ_SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"
+
+# A server in recovery is read-only too.
+_IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on'"
+
+# Makes COMMIT wait until a synchronous standby has it, and with it all that was written
+# before. Otherwise it changes nothing.
+_CONFIRM = "SELECT pg_logical_emit_message(TRUE, 'deeds', '')"
+
+# A COMMIT that was given up waits on in the server for its standby, and keeps its
+# connection. With more of them there would soon be none left, not even for reads.
+_IS_COMMIT_STUCK = """
+    SELECT EXISTS (
+        SELECT FROM pg_stat_activity
+        WHERE usename = current_user AND wait_event = 'SyncRep'
+            AND state_change < now() - interval '5 seconds'
+    )
+"""
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class PostgresqlDatabase:
+    """A PostgreSQL database (storage.repository.Database).
+
+    A server that lacks what this process committed last is not used
+    (parts.postgresql.last_operations).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        on_retry: Callable[[str], None] | None = None,
+        clock: Callable[[], int] = _now_ms,
+    ) -> None:
+        """Take a URL as libpq does; raise StartError for an invalid one.
+
+        `on_retry` is called with "conflict" or "disconnect" before a write or a read
+        is tried again. `clock` returns milliseconds since 1970-01-01 UTC.
+        """
+        self._options = parse_url(url)
+        self._clock = clock
+        self._connect = partial(connect, self._options)
+        self._last = LastOperations()
+        self._causes = CauseLog()
+        requests = Pool(self._connect, POOL_SIZE)
+        self._requests = Attempts(
+            requests, SECONDS_MAX, self._last, self._causes, on_retry
+        )
+        probes = Pool(self._connect, PROBE_POOL_SIZE)
+        self._probes = Attempts(probes, PROBE_SECONDS_MAX, self._last, self._causes)
+        # Whether the last write failed because of the database: a full disk, say.
+        self._was_refused = False
+        # Whether the last COMMIT was given up.
+        self._was_in_doubt = False
+
+    @property
+    def missing(self) -> Operation | None:
+        """Return an operation that the ledger has lost, until a server has it."""
+        return self._last.missing
+
+    def remember(self, operation: Operation) -> None:
+        """Use no server that lacks this operation, which another process wrote."""
+        self._last.remember(operation)
+
+    def describe(self) -> str:
+        """Return the database and its hosts for a log, without user and password."""
+        return describe(self._options)
+
+    def create(self, work: Callable[[Transaction], None]) -> None:
+        """Run the work that creates or changes tables, alone, in one transaction."""
+        with self._starting() as connection:
+            connection.deadline_s = inf
+            connection.execute(BEGIN)
+            connection.execute(_LOCK_TABLES)
+            work(PostgresqlTransaction(connection, self._clock()))
+            connection.execute("COMMIT")
+
+    def table_names(self) -> set[str]:
+        """Return the tables that there are."""
+        with self._starting() as connection:
+            return {name for (name,) in connection.execute(_READ_TABLES)}
+
+    def check_start(self, *, thorough: bool = False) -> None:
+        """Raise StartError unless operations get ascending ids.
+
+        A session that caches some hands them out late.
+        """
+        with self._starting() as connection:
+            [(count,)] = connection.execute(_READ_ID_CACHE)
+        if count != 1:
+            raise StartError(
+                f"DATABASE_URL: each session caches {count} ids of operations, which"
+                " must ascend; run: ALTER SEQUENCE operations_id_seq CACHE 1"
+            )
+
+    def read(self, sql: str, values: Values = ()) -> Rows:
+        """Return the rows of a query.
+
+        A server that lacks the last operations does not get to say that there are none.
+        """
+
+        def use(connection: BoundedConnection) -> Rows:
+            rows = transaction.read(connection, sql, values)
+            if not rows:
+                self._last.look(connection)
+            return rows
+
+        return self._requests.run(use)
+
+    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
+        """Return one row, or None, for each key, in order, all of one state."""
+
+        def use(connection: BoundedConnection) -> Rows:
+            rows = transaction.read_each_at_once(connection, sql, keys)
+            if None in rows:
+                self._last.look(connection)
+            return rows
+
+        return self._requests.run(use) if keys else []
+
+    def write(self, work: Work[Record], record: Record) -> Operation:
+        """Run the work in one transaction and commit it, or nothing of it."""
+        try:
+            operation = self._write(self._requests, work, record)
+        except (LedgerUnavailableError, LedgerInDoubtError):
+            self._was_refused = True
+            raise
+        self._was_refused = False
+        return operation
+
+    def probe(self, sql: str) -> Rows:
+        """Return the rows of a query, for a monitor; raise where writes would fail.
+
+        The last operations are looked for each time: behind a pooler a connection may
+        lead to another server than before. Where the last write failed because of the
+        database, one that changes nothing is tried.
+        """
+
+        def use(connection: BoundedConnection) -> Rows:
+            [(is_read_only,)] = connection.execute(_IS_READ_ONLY)
+            if is_read_only:
+                raise LedgerUnavailableError("the database is read-only")
+            self._last.look(connection)
+            return transaction.read(connection, sql)
+
+        rows = self._probes.run(use)
+        if self._was_refused:
+            self._write(self._probes, _write_nothing, None)
+            self._was_refused = False
+        return rows
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        """Yield a reader of one state, on a connection of its own."""
+
+        def read(sql: str, values: Values = ()) -> Rows:
+            with self._translating():
+                return transaction.read(connection, sql, values)
+
+        with self._translating():
+            connection = self._connect()
+        with closing(connection):
+            with self._translating():
+                self._last.look_if_new(connection)
+                connection.execute(_BEGIN_LONG_SNAPSHOT)
+            connection.deadline_s = inf
+            yield read
+
+    def find_damage(self) -> list[str]:
+        """Return nothing: PostgreSQL has amcheck for that."""
+        return []
+
+    def bytes_on_disk(self) -> int:
+        """Return the size of the tables and indexes; the log is the server's."""
+        [(count,)] = self.read(_READ_SIZE)
+        return int(count)
+
+    def close(self) -> None:
+        """Close all connections. The next use opens others: a fork may lie between."""
+        self._requests.close()
+        self._probes.close()
+
+    def _write(
+        self, attempts: Attempts, work: Work[Record], record: Record
+    ) -> Operation:
+        """Write the record and commit; return the operation.
+
+        A refusal comes from a server that has the last operations. An operation that is
+        answered again is as safe as a new one: a primary that crashed shows commits
+        that no standby has received.
+        """
+
+        def use(connection: BoundedConnection) -> Operation:
+            self._check_not_stuck(connection)
+            connection.execute(BEGIN)
+            try:
+                operation = work(
+                    PostgresqlTransaction(connection, self._clock()), record
+                )
+            except DeedError:
+                self._last.look(connection)
+                raise
+            if operation.replayed:
+                connection.execute(_CONFIRM)
+            self._commit(connection)
+            self._last.remember(operation)
+            return operation
+
+        return attempts.run(use)
+
+    def _check_not_stuck(self, connection: BoundedConnection) -> None:
+        if not self._was_in_doubt:
+            return
+        [(is_stuck,)] = connection.execute(_IS_COMMIT_STUCK)
+        if is_stuck:
+            raise LedgerUnavailableError("the synchronous standby is away")
+
+    def _commit(self, connection: BoundedConnection) -> None:
+        connection.set_deadline(connection.commit_deadline_s)
+        try:
+            connection.execute("COMMIT")
+        except CONFLICTS:
+            raise
+        except psycopg.Error as error:
+            connection.close()
+            self._causes.translate(error)
+            self._was_in_doubt = True
+            raise LedgerInDoubtError from None
+        self._was_in_doubt = False
+
+    @contextmanager
+    def _starting(self) -> Iterator[BoundedConnection]:
+        """Yield a connection of its own; raise StartError where the database fails."""
+        connection = None
+        try:
+            with closing(self._connect()) as connection:
+                yield connection
+        except psycopg.Error as error:
+            # A defect of a migration keeps its traceback. What psycopg cannot connect
+            # with is an option of the URL.
+            if connection is not None and not isinstance(error, UNAVAILABLE):
+                raise
+            raise StartError(
+                f"DATABASE_URL: the database cannot be opened: {one_line(error)}"
+            ) from None
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.Error, StartError) as error:
+            raise self._causes.translate(error) from None
+
+
+def _write_nothing(transaction: Transaction, _record: None) -> Operation:
+    transaction.execute(_CONFIRM)
+    return NO_OPERATION

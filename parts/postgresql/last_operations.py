@@ -1,0 +1,170 @@
+"""What one process committed last, and whether the server that answers has it.
+
+A failover to an outdated standby, or an older copy put in the ledger's place, takes
+away the end of the operations: those that this process was acknowledged last are among
+them. So they are looked for where they can be lost: on every new connection before it
+is used, and before a request is refused.
+"""
+
+import logging
+import threading
+from collections import deque
+from datetime import UTC, datetime
+from time import monotonic
+
+from deeds.errors import LedgerRolledBackError, LedgerUnavailableError, RetryLaterError
+from deeds.model import Operation
+from parts.postgresql.connections import BoundedConnection
+from storage.repository import NO_OPERATION
+
+_log = logging.getLogger("deeds")
+
+# A server that lacks one may be the primary of before: one that was frozen when another
+# was promoted says so for some seconds after it thaws. Only if every look for so long
+# meets such a server is the ledger called rolled back.
+DOUBT_SECONDS = 15.0
+
+# A few more than a process serves requests at once, and so more than it has
+# connections: commits that overlap are acknowledged in any order, and the last one of
+# the database is among these.
+REMEMBERED_COUNT = 40
+
+_READ_TIMES = "SELECT id, created_at_ms FROM operations WHERE id = ANY(%s)"
+
+
+class LastOperations:
+    """The operations that one process was acknowledged last. Any thread may use it.
+
+    `missing` is one that the ledger lacks, once that is sure and until it is found.
+    """
+
+    def __init__(self) -> None:
+        self.missing: Operation | None = None
+        # Ids and times.
+        self._new: deque[tuple[int, int]] = deque(maxlen=REMEMBERED_COUNT)
+        # Apart, or repetitions of an old request would push out what was made last.
+        self._replayed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED_COUNT)
+        # Whether one was missing, and no new connection has led to all of them since.
+        self._is_doubted = False
+        self._doubts_count = 0
+        # Since when each look has missed one, by `monotonic()`.
+        self._missed_since_s: float | None = None
+        self._lock = threading.Lock()
+
+    def remember(self, operation: Operation) -> None:
+        """Remember an operation whose commit was acknowledged."""
+        if operation == NO_OPERATION:
+            return
+        operations = self._replayed if operation.replayed else self._new
+        with self._lock:
+            operations.append((operation.id, operation.created_at_ms))
+
+    def look_if_new(self, connection: BoundedConnection) -> None:
+        """Look for them on a connection once, and once more after each doubt."""
+        if connection.doubts_count != self._doubts_count:
+            self.look(connection)
+
+    def look(self, connection: BoundedConnection) -> None:
+        """Look for them on a connection, and close it where one is missing.
+
+        Raises LedgerUnavailableError then, or LedgerRolledBackError once that is sure.
+        The next use connects again, perhaps to another server.
+        """
+        doubts_count = self._doubts_count
+        missing = self._read_missing(connection)
+        if missing is None:
+            self._trust(connection, doubts_count)
+            return
+        # A standby may be promoted in between: then there is a doubt, which passes.
+        [(is_standby,)] = connection.execute("SELECT pg_is_in_recovery()")
+        connection.close()
+        if is_standby:
+            self.put_off_verdict()
+            raise LedgerUnavailableError("the database is a standby, which may lag")
+        raise self._doubt(missing)
+
+    def put_off_verdict(self) -> None:
+        """Count the time of a doubt from the next look that misses one."""
+        with self._lock:
+            self._missed_since_s = None
+
+    def _read_missing(self, connection: BoundedConnection) -> Operation | None:
+        """Return the newest one that the server lacks, or has with another time."""
+        with self._lock:
+            remembered = {*self._new, *self._replayed}
+        if not remembered:
+            return None
+        ids = [operation_id for operation_id, _ in remembered]
+        missing = remembered.difference(connection.execute(_READ_TIMES, [ids]))
+        return Operation(*max(missing)) if missing else None
+
+    def _trust(self, connection: BoundedConnection, doubts_count: int) -> None:
+        """Note that the server has all of them; end the doubt if that settles it."""
+        is_new = connection.doubts_count is None
+        connection.doubts_count = doubts_count
+        with self._lock:
+            self._missed_since_s = None
+            # A connection of before may lead to this server while new ones meet
+            # another. And what another look has met meanwhile stands.
+            is_settled = is_new or self.missing is not None
+            if not self._is_doubted or not is_settled:
+                return
+            if doubts_count != self._doubts_count:
+                return
+            self._is_doubted = False
+            self.missing = None
+        _log.warning(
+            "no operation is missing any more: another server answers now",
+            extra={"event": "ledger_found"},
+        )
+
+    def _doubt(self, missing: Operation) -> RetryLaterError:
+        """Look again on every connection; return what to raise."""
+        now_s = monotonic()
+        with self._lock:
+            self._doubts_count += 1
+            is_new, self._is_doubted = not self._is_doubted, True
+            if self._missed_since_s is None:
+                self._missed_since_s = now_s
+            is_sure = now_s - self._missed_since_s >= DOUBT_SECONDS
+            is_lost = is_sure and self.missing is None
+            if is_lost:
+                self.missing = missing
+        if is_new:
+            _log_doubt(missing)
+        if is_lost:
+            _log_rollback(missing)
+        if self.missing is not None:
+            return LedgerRolledBackError()
+        return LedgerUnavailableError()
+
+
+def _log_doubt(missing: Operation) -> None:
+    _log.warning(
+        "%s of the server that answered: it is not used, because another one may be the"
+        " primary now",
+        _say(missing),
+        extra={"event": "ledger_doubted"},
+    )
+
+
+def _log_rollback(missing: Operation) -> None:
+    _log.error(
+        "%s: this is an older copy, or a standby that lagged has taken over, and"
+        " secrets spent since are live again. This process writes nothing while it is"
+        " missing. If another server is the primary now, this is a false alarm: once"
+        " the process reaches that one, it goes on by itself. Otherwise see that the"
+        " present primary is sound (flask --app app deeds audit); then restore the"
+        " right database, or run: flask --app app deeds accept-rollback; then restart"
+        " all processes",
+        _say(missing),
+        extra={"event": "ledger_rolled_back"},
+    )
+
+
+def _say(missing: Operation) -> str:
+    time = datetime.fromtimestamp(missing.created_at_ms / 1000, UTC)
+    return (
+        f"operation {missing.id} of {time:%Y-%m-%dT%H:%M:%SZ} was committed but is not"
+        " in the ledger"
+    )

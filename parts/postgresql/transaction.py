@@ -1,0 +1,83 @@
+"""An open transaction, and the repository's SQL in the words of PostgreSQL."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from parts.postgresql.connections import STATEMENT_TIMEOUT, BoundedConnection
+from storage.repository import Cursor, Rows, Values
+
+# One message: no round trip more than BEGIN alone. All of it lasts for the transaction,
+# because a pooler may give each one another session. A row that stays locked for 5 s is
+# held by a forgotten session, and a process of ours that stops in a transaction keeps
+# its rows for 30 s. An answer is given after the commit is on disk, whatever the
+# server's default.
+BEGIN = f"""BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL lock_timeout = '5s';
+SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}';
+SET LOCAL idle_in_transaction_session_timeout = '30s';
+SELECT set_config('synchronous_commit', 'on', true)
+WHERE current_setting('synchronous_commit') = 'off'"""
+
+# All statements that follow see what the first one sees.
+BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+_WORDS = {
+    "%": "%%",
+    "?": "%s",
+    "INTEGER PRIMARY KEY": "BIGSERIAL PRIMARY KEY",
+    "BLOB": "BYTEA",
+    "WITHOUT ROWID": "",
+}
+
+
+class PostgresqlTransaction:
+    """An open write transaction (storage.repository.Transaction)."""
+
+    def __init__(self, connection: BoundedConnection, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self._connection = connection
+
+    def execute(self, sql: str, values: Values = ()) -> Cursor:
+        """Run a statement once."""
+        return self._connection.execute(for_psycopg(sql), values)
+
+    def executemany(self, sql: str, rows: Iterable[Values]) -> Cursor:
+        """Run a statement for each of the rows, all in one round trip."""
+        cursor = self._connection.cursor()
+        cursor.executemany(for_psycopg(sql), rows)
+        return cursor
+
+    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
+        """Return one row, or None, for each key, in order: all in one round trip."""
+        return read_each(self._connection, sql, keys)
+
+
+def read(connection: BoundedConnection, sql: str, values: Values = ()) -> Rows:
+    """Return the rows of a query."""
+    return connection.execute(for_psycopg(sql), values).fetchall()
+
+
+def read_each(connection: BoundedConnection, sql: str, keys: Sequence[Values]) -> Rows:
+    """Return one row, or None, for each key, in order: all in one round trip."""
+    cursor = connection.cursor()
+    cursor.executemany(for_psycopg(sql), keys, returning=True)
+    return [each.fetchone() for each in cursor.results()]
+
+
+def read_each_at_once(
+    connection: BoundedConnection, sql: str, keys: Sequence[Values]
+) -> Rows:
+    """Return the same, all of one state, where no transaction is open."""
+    with connection.pipeline():
+        connection.execute(BEGIN_SNAPSHOT)
+        cursors = [connection.execute(for_psycopg(sql), key) for key in keys]
+        connection.execute("COMMIT")
+    return [each.fetchone() for each in cursors]
+
+
+@cache
+def for_psycopg(sql: str) -> bytes:
+    """Return the repository's SQL as psycopg and PostgreSQL take it."""
+    for word, other in _WORDS.items():
+        sql = sql.replace(word, other)
+    return sql.encode()

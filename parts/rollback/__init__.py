@@ -1,0 +1,1 @@
+"""Notices that the ledger was replaced by an older copy, and writes no more then."""

@@ -1,0 +1,61 @@
+"""`deeds accept-rollback`: the way back to service where the newest ledger is lost."""
+
+from collections.abc import Sequence
+
+import click
+
+from deeds.streams import print_line
+from parts.rollback.checkpoint import (
+    Checkpoint,
+    CheckpointFile,
+    RollbackError,
+    open_checkpoint,
+    read_newest,
+)
+from storage.repository import Database
+from storage.schema import Schema, check_versions
+
+_ACCEPT_WORD = "accept"
+_ACCEPT_MEANING = """\
+Accepting this means that anyone who spent a secret since, or was paid with one, may
+lose or gain units, because the ledger has forgotten it. Do it only if the newest ledger
+is lost for good."""
+
+
+def accept_rollback_command(
+    database: Database, schemas: Sequence[Schema], file: CheckpointFile | None
+) -> click.Command:
+    """Return the command `accept-rollback` for a ledger with these tables.
+
+    It raises StartError where the ledger or the file cannot be read.
+    """
+
+    @click.command("accept-rollback")
+    @click.option("--yes", is_flag=True, help="Do not ask.")
+    def accept_rollback(yes: bool) -> None:  # noqa: FBT001  (click calls it by name)
+        """Accept a ledger that is older than the newest, and start on it."""
+        if file is None:
+            raise click.ClickException(
+                "there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set"
+            )
+        check_versions(database, schemas)
+        try:
+            open_checkpoint(database, file)
+            print_line(
+                "the ledger is not behind its checkpoint: there is nothing to accept"
+            )
+            return
+        except RollbackError as rollback:
+            print_line(f"{rollback.reason}\n{_ACCEPT_MEANING}")
+        if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
+            raise click.ClickException("nothing was accepted")
+        newest = read_newest(database)
+        try:
+            file.set(Checkpoint.at(newest))
+        except OSError as error:
+            raise click.ClickException(
+                f"{error.filename or file.path}: {error.strerror}"
+            ) from None
+        print_line(f"accepted: the ledger continues after operation {newest.id}")
+
+    return accept_rollback

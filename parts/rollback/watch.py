@@ -1,0 +1,249 @@
+"""What this process committed last, and whether the ledger still has it.
+
+A failover to an outdated standby, or an older copy put in the ledger's place, takes
+away the end of the operations: those that this process was acknowledged last are among
+them. So once a second after writes they are looked for, with a checkpoint file or
+without one.
+"""
+
+import atexit
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
+from deeds.errors import LedgerRolledBackError, RetryLaterError, StartError
+from deeds.model import Operation
+from parts.rollback.checkpoint import (
+    ADVICE,
+    NO_CHECKPOINT,
+    CheckpointFile,
+    MissingOperationError,
+    check_present,
+    open_checkpoint,
+)
+from storage.repository import NO_OPERATION, Database, Record, Rows, Work
+
+_log = logging.getLogger("deeds")
+
+LOOK_EVERY_S = 1.0
+
+# A few more than a process serves requests at once: commits that overlap are
+# acknowledged in any order, and the last one of the database is among these.
+_REMEMBERED_COUNT = 40
+
+# A StartError is of a new connection, to a database that cannot hold the ledger.
+# Another process that asks the ledger holds the lock of the file: BlockingIOError.
+_PASSING_ERRORS = (RetryLaterError, StartError, BlockingIOError)
+
+
+@runtime_checkable
+class ReplicatedDatabase(Protocol):
+    """A database of several servers: it tells an outdated one from a loss by itself.
+
+    It raises LedgerRolledBackError while it is sure of a loss.
+    """
+
+    @property
+    def missing(self) -> Operation | None:
+        """Return the operation that is lost for sure, or None."""
+
+    def remember(self, operation: Operation) -> None:
+        """Use no server that lacks this operation."""
+
+
+class WatchedDatabase:
+    """A database that is not written any more once it lost what it had.
+
+    A `ReplicatedDatabase` judges that by itself, and may find it again. Any other one
+    is a file, and what is at its path may not be the one that is open: the first look
+    that misses an operation ends all writes of this process.
+
+    Either way the checkpoint file then names what is missing, so that no process starts
+    on that ledger.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        file: CheckpointFile | None = None,
+        on_retry: Callable[[str], None] | None = None,
+        look_every_s: float = LOOK_EVERY_S,
+    ) -> None:
+        """Watch a database; start nothing yet.
+
+        `on_retry` is called with "checkpoint" each time the file cannot be written.
+        """
+        self._database = database
+        self._replicated = (
+            database if isinstance(database, ReplicatedDatabase) else None
+        )
+        self._file = file
+        self._on_retry = on_retry
+        self._look_every_s = look_every_s
+        self._last: deque[Operation] = deque(maxlen=_REMEMBERED_COUNT)
+        # What the file named last.
+        self._reached = NO_CHECKPOINT
+        # Whether there were writes since the last look.
+        self._is_behind = False
+        # For good; not of a replicated database.
+        self._is_lost = False
+        # Whether the file names the present loss of a replicated database.
+        self._is_named = False
+        self._is_failing = False
+        self._lock = threading.Lock()
+        # Of the thread. The first write in the process starts it.
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self.create, self.table_names = database.create, database.table_names
+        self.read, self.read_each = database.read, database.read_each
+        self.snapshot, self.find_damage = database.snapshot, database.find_damage
+        self.bytes_on_disk = database.bytes_on_disk
+
+    def check_start(self, *, thorough: bool = False) -> None:
+        """Raise StartError where the ledger must not be served.
+
+        Raises RollbackError where it lacks the operation of the checkpoint file.
+        """
+        self._database.check_start(thorough=thorough)
+        if self._file is None:
+            if thorough:
+                _log.warning(
+                    "DEEDS_CHECKPOINT_FILE is not set: a start does not detect that the"
+                    " ledger was replaced by an older copy",
+                    extra={"event": "checkpoint_off"},
+                )
+            return
+        self._reached = open_checkpoint(self._database, self._file)
+        self._last.append(self._reached.operation)
+        if self._replicated is not None:
+            self._replicated.remember(self._reached.operation)
+
+    def write(self, work: Work[Record], record: Record) -> Operation:
+        """Write as the database does; raise LedgerRolledBackError after a loss."""
+        self._check_not_lost()
+        operation = self._database.write(work, record)
+        if operation != NO_OPERATION and not operation.replayed:
+            self._remember(operation)
+        return operation
+
+    def probe(self, sql: str) -> Rows:
+        """Return the rows of a query; raise where writes would fail."""
+        self._check_not_lost()
+        return self._database.probe(sql)
+
+    def close(self) -> None:
+        """End the thread, raise the file, and close the database.
+
+        The next use opens it again, and the next write starts a thread again.
+        """
+        self._finish()
+        self._database.close()
+
+    def _check_not_lost(self) -> None:
+        if self._is_lost:
+            raise LedgerRolledBackError
+
+    def _remember(self, operation: Operation) -> None:
+        with self._lock:
+            self._last.append(operation)
+            self._is_behind = True
+            if self._thread is None:
+                self._start()
+
+    def _start(self) -> None:
+        """Start the thread of this process. Called under the lock."""
+        stop = threading.Event()
+        thread = threading.Thread(
+            target=self._run, args=[stop], name="rollback", daemon=True
+        )
+        # Where no thread can be started now, the next operation tries again.
+        with suppress(RuntimeError):
+            thread.start()
+            self._thread, self._stop = thread, stop
+            # A process that stops on request does not lose its last second.
+            atexit.register(self._finish)
+
+    def _finish(self) -> None:
+        """End the thread, and raise the file if it is behind."""
+        atexit.unregister(self._finish)
+        with self._lock:
+            thread, self._thread = self._thread, None
+            stop = self._stop
+        stop.set()
+        if thread is not None:
+            thread.join()
+        self._look()
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.wait(self._look_every_s):
+            self._look()
+
+    def _look(self) -> None:
+        """Look for the last operations, and raise the file. Raises nothing."""
+        try:
+            self._name_loss_of_replicated()
+            if self._is_behind and not self._is_lost:
+                self._is_behind = False
+                self._raise_file()
+                self._is_failing = False
+        except MissingOperationError as missing:
+            self._lose(missing)
+        except Exception as error:  # noqa: BLE001 - the thread goes on
+            self._is_behind = True
+            self._report_failure(error)
+
+    def _raise_file(self) -> None:
+        with self._lock:
+            operations = tuple(self._last)
+        if self._file is None:
+            check_present(self._database, operations)
+        else:
+            self._reached = self._file.raise_to(self._database, operations)
+
+    def _name_loss_of_replicated(self) -> None:
+        """Let the file name what is lost, once: an operator may lower it then."""
+        if self._replicated is None or self._file is None:
+            return
+        missing = self._replicated.missing
+        if missing is not None and not self._is_named:
+            self._file.name_missing(missing, self._reached)
+        self._is_named = missing is not None
+
+    def _lose(self, missing: MissingOperationError) -> None:
+        if self._replicated is not None:
+            # Another process of this machine raised the file to it.
+            self._replicated.remember(missing.operation)
+            self._is_behind = True
+            return
+        self._is_lost = True
+        _log.error(
+            "%s: this is an older copy, and secrets spent since are live again. This"
+            " process writes nothing any more: %s; then restart all processes",
+            missing,
+            ADVICE,
+            extra={"event": "ledger_rolled_back"},
+        )
+        if self._file is None:
+            return
+        try:
+            self._file.name_missing(missing.operation, self._reached)
+        except OSError as error:
+            self._report_failure(error)
+
+    def _report_failure(self, error: Exception) -> None:
+        if isinstance(error, _PASSING_ERRORS):
+            return
+        if self._on_retry is not None:
+            self._on_retry("checkpoint")
+        if self._is_failing:
+            return
+        self._is_failing = True
+        _log.warning(
+            "cannot write the checkpoint file: until this succeeds, a restart may not"
+            " detect that the ledger was replaced by an older copy",
+            exc_info=error,
+            extra={"event": "checkpoint_unwritten"},
+        )

@@ -1,0 +1,1 @@
+"""A gunicorn worker that no slow or malformed client can hold up."""

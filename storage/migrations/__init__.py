@@ -1,1 +1,0 @@
-"""Alembic's migrations, from the first schema on."""

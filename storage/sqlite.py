@@ -1,0 +1,252 @@
+"""The ledger's database in an SQLite file, by the standard library."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from deeds.errors import LedgerUnavailableError, StartError
+from deeds.model import Operation
+from storage import sqlite_writer
+from storage.files import has_content, locked, make_directory, open_for_owner
+from storage.repository import (
+    NO_OPERATION,
+    Reader,
+    Rows,
+    Transaction,
+    Values,
+    Work,
+)
+from storage.sqlite_writer import (
+    SqliteFailures,
+    SqliteTransaction,
+    SqliteWriter,
+    connect,
+    one_line,
+)
+
+# A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for
+# too long: that one is for `deeds audit`.
+CHECKED_BYTES_MAX = 256 * 2**20
+
+
+class SqliteDatabase:
+    """An SQLite file. A thread reads on a connection of its own; all write on one.
+
+    `clock` returns milliseconds since 1970-01-01 UTC.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], int]) -> None:
+        """Open nothing; raise StartError where SQLite is too old."""
+        # The oldest one with RETURNING.
+        if sqlite3.sqlite_version_info < (3, 35, 0):
+            raise StartError(
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is needed"
+            )
+        self.path = path
+        self._clock = clock
+        self._failures = SqliteFailures()
+        self._writer = SqliteWriter(path, clock, self._failures)
+        # Connections that no thread reads on. That used last has the warmest cache.
+        self._idle: list[sqlite3.Connection] = []
+
+    def create(self, work: Callable[[Transaction], None]) -> None:
+        """Create the file unless it is there, and its tables; raise StartError."""
+        try:
+            with self.alone():
+                self._create_file()
+                with closing(connect(self.path)) as connection:
+                    _use_wal(connection)
+                    connection.execute("BEGIN IMMEDIATE")
+                    work(SqliteTransaction(connection, self._clock()))
+                    connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise _not_opened(error) from None
+        except OSError as error:
+            raise _not_opened(f"{error.filename}: {error.strerror}") from None
+
+    def table_names(self) -> set[str]:
+        """Return the tables that there are, none in a file that is not there."""
+        if not has_content(self.path):
+            return set()
+        try:
+            # Not kept open: a restore may replace the file before `create` is alone.
+            with closing(connect(self.path)) as connection:
+                rows = connection.execute("SELECT name FROM sqlite_master").fetchall()
+        except sqlite3.Error as error:
+            raise _not_opened(error) from None
+        return {name for (name,) in rows}
+
+    def check_start(self, *, thorough: bool = False) -> None:
+        """Raise StartError if pages, indexes or constraints of the file are damaged.
+
+        Looks only if thorough, and not at more than CHECKED_BYTES_MAX bytes.
+        """
+        if not thorough or self.path.stat().st_size > CHECKED_BYTES_MAX:
+            return
+        try:
+            with self._reader() as reader:
+                # One finding is enough to stop for.
+                [(found,)] = reader.execute("PRAGMA quick_check(1)").fetchall()
+        except sqlite3.Error as error:
+            found = str(error)
+        if found != "ok":
+            raise StartError(
+                f"DATABASE_URL: the SQLite file is damaged ({one_line(found)}); put a"
+                " backup in its place"
+            )
+
+    def read(self, sql: str, values: Values = ()) -> Rows:
+        """Return the rows of a query."""
+        try:
+            with self._reader() as reader:
+                return reader.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._failures.translate(error) from None
+
+    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
+        """Return one row, or None, for each key, in order, all of one state."""
+        try:
+            with self._reader() as reader:
+                # One probe each: SQLite is a library, so that a statement is no round
+                # trip. Together they are one transaction: of a swap that is committed
+                # meanwhile they see all or nothing.
+                try:
+                    reader.execute("BEGIN")
+                    return [reader.execute(sql, key).fetchone() for key in keys]
+                finally:
+                    reader.rollback()
+        except sqlite3.Error as error:
+            raise self._failures.translate(error) from None
+
+    def probe(self, sql: str) -> Rows:
+        """Return the rows of a query; try to write where the last write failed."""
+        rows = self.read(sql)
+        if self._writer.was_refused:
+            self.write(_write_nothing, None)
+        return rows
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        """Yield a reader of one state, which keeps no writer waiting."""
+        try:
+            connection = connect(self.path)
+        except sqlite3.Error as error:
+            raise LedgerUnavailableError(one_line(error)) from None
+        with closing(connection):
+            # In WAL mode a transaction sees what was there at its first read.
+            connection.execute("BEGIN")
+
+            def read(sql: str, values: Values = ()) -> Rows:
+                try:
+                    return connection.execute(sql, values).fetchall()
+                except sqlite3.Error as error:
+                    raise LedgerUnavailableError(one_line(error)) from None
+
+            yield read
+
+    def find_damage(self) -> list[str]:
+        """Return what is wrong with pages, indexes and constraints: 100 at most."""
+        with self.snapshot() as read:
+            rows = read("PRAGMA integrity_check")
+        return [finding for (finding,) in rows if finding != "ok"]
+
+    def bytes_on_disk(self) -> int:
+        """Return the size of the file, its log included."""
+        files = [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def write(self, work: Work[Any], record: Any) -> Operation:
+        """Run the work in a transaction, which it may share with other threads."""
+        return self._writer.write(work, record)
+
+    def close(self) -> None:
+        """Close what is open. No thread may be reading or writing."""
+        while self._idle:
+            self._idle.pop().close()
+        self._writer.close()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from creating, upgrading or replacing the file.
+
+        SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
+        Creates the directory. Raises StartError.
+        """
+        with ExitStack() as stack:
+            try:
+                make_directory(self.path.parent)
+                deadline_s = monotonic() + sqlite_writer.BUSY_TIMEOUT_S
+                stack.enter_context(locked(self._writer.open_turn_file(), deadline_s))
+            except BlockingIOError:
+                raise StartError(
+                    "DATABASE_URL: another process keeps the database locked"
+                ) from None
+            except OSError as error:
+                raise _not_opened(f"{error.filename}: {error.strerror}") from None
+            yield
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that no other thread uses meanwhile."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = connect(self.path)
+        try:
+            yield connection
+        finally:
+            self._idle.append(connection)
+
+    def _create_file(self) -> None:
+        """Create the file unless it is there."""
+        log = Path(f"{self.path}-wal")
+        # SQLite would delete it, and with it what was committed last.
+        if has_content(log) and not has_content(self.path):
+            raise StartError(
+                f"DATABASE_URL: {self.path} is missing or empty, but {log} holds the"
+                " end of a ledger; put them back together, or run: flask --app app"
+                " deeds restore FILE"
+            )
+        # Never opens a file that is there: closing it would release SQLite's locks on
+        # it.
+        with suppress(FileExistsError):
+            os.close(open_for_owner(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+
+
+def sqlite_path(url: str) -> Path:
+    """Return the file that a URL names; raise StartError for any other URL."""
+    scheme, _, path = url.partition(":///")
+    if scheme.partition("+")[0] != "sqlite":
+        raise StartError(
+            "DATABASE_URL must name an SQLite file or a PostgreSQL database"
+        )
+    if path in {"", ":memory:"}:
+        raise StartError(
+            "DATABASE_URL names a database in memory, which would lose every deed"
+        )
+    if "?" in path:
+        raise StartError("DATABASE_URL takes no options for an SQLite file")
+    return Path(path)
+
+
+def _write_nothing(transaction: Transaction, _record: None) -> Operation:
+    """Write a page and change nothing."""
+    transaction.execute("UPDATE schema_version SET version = version")
+    return NO_OPERATION
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    [(mode,)] = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    if mode != "wal":
+        raise StartError(
+            "DATABASE_URL: the file system of the SQLite file does not support WAL"
+        )
+
+
+def _not_opened(cause: object) -> StartError:
+    reason = f"DATABASE_URL: the database cannot be opened: {one_line(cause)}"
+    return StartError(reason)

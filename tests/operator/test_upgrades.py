@@ -1,0 +1,185 @@
+"""What a migration does: to a new database, an older one and one of newer code."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import app
+from storage.schema import CORE
+from tests.support.api import environ_of, good, replayed, served, stop_line
+from tests.support.commanding import invoke, output_of, run_deeds
+from tests.support.databases import sqlite_path
+from tests.support.ledger_view import LedgerView
+from tests.support.migrating import (
+    NEXT,
+    migrate_by,
+    set_version,
+    upgrade_line,
+    write_newer_code,
+)
+
+VERSIONS = "SELECT part, version, serves_from FROM schema_version ORDER BY part"
+
+BEHIND = (
+    f"deeds: the tables of core have version {CORE.newest} and the code {NEXT}; run:"
+    " flask --app app deeds migrate\n"
+)
+
+
+def ahead(version):
+    return (
+        f"the tables of core have version {version}, which code of version"
+        f" {CORE.newest} must not serve; run newer code"
+    )
+
+
+def schemas():
+    """Return the tables of the core and of every part, in all of their versions."""
+    return [CORE, *(part.schema for part in app._load(app.PARTS) if part.schema)]
+
+
+def stopped(settings, command):
+    """Run a command that has to be refused, and return what it says."""
+    ran = invoke(settings, command)
+    assert ran.exit_code == 1
+    # The runner prints there what would end the process.
+    return ran.stdout
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request, tmp_path):
+    """The URL of a database that holds nothing."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres_url")
+    return f"sqlite:///{tmp_path}/new.sqlite3"
+
+
+def test_a_new_database_gets_all_tables_once(empty_url):
+    first, second = (output_of(environ_of(empty_url), "migrate") for _ in range(2))
+
+    made = [
+        upgrade_line("none", each.newest, each.versions[-1].serves_from, each.part)
+        for each in schemas()
+    ]
+    versions = ", ".join(f"{each.newest} of {each.part}" for each in schemas())
+    assert first == "".join(made)
+    assert second == f"the database is already at version {versions}\n"
+
+
+def test_an_upgrade_keeps_every_row_and_code_it_permits_serves_on(ledger_url, tmp_path):
+    newer = write_newer_code(tmp_path / "newer", permits_old=True)
+    settings = environ_of(ledger_url)
+    with served(settings) as api:
+        item = api.mint("+5.a", "+3.b")
+        api.swap(f"+5.{item}.a", f"+5.{item}.c", "two")
+    view = LedgerView(ledger_url)
+
+    before = view.rows()
+    said = migrate_by(newer, ledger_url)
+    after = view.rows()
+
+    assert said == upgrade_line(CORE.newest, NEXT, CORE.newest)
+    for table, rows in before.items():
+        # The newer columns come last.
+        kept = [new[: len(old)] for old, new in zip(rows, after[table], strict=True)]
+        assert kept == rows
+    with served(settings) as api:
+        replayed(api.swap(f"+5.{item}.a", f"+5.{item}.c", "two"))
+        good(api.swap(f"+3.{item}.b", f"+3.{item}.d"))
+        assert api.check(f"+5.{item}.c", f"+3.{item}.b") == ["unspent", "spent"]
+    output_of(settings, "audit")
+    view.assert_sound()
+
+
+@pytest.mark.slow
+def test_an_upgrade_that_is_cut_off_leaves_an_sqlite_ledger_as_it_was(
+    sqlite_url, tmp_path
+):
+    kill = "__import__('os').kill(__import__('os').getpid(), 9)"
+    killing = write_newer_code(tmp_path / "killing", permits_old=False, more=kill)
+    newer = write_newer_code(tmp_path / "newer", permits_old=False)
+    # Open before the upgrade, as that of code that serves on.
+    with closing(sqlite3.connect(sqlite_path(sqlite_url))) as opened:
+        before = list(opened.iterdump())
+
+        killed = run_deeds("migrate", cwd=killing, DATABASE_URL=sqlite_url)
+
+        assert (killed.returncode, list(opened.iterdump())) == (-9, before)
+        migrate_by(newer, sqlite_url)
+        assert "CREATE TABLE notes" in "".join(opened.iterdump())
+        assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_no_version_permits_code_that_an_earlier_one_shut_out():
+    """Code that may serve a version knows all that came before it, or need not."""
+    for schema in schemas():
+        oldest_served = [version.serves_from for version in schema.versions]
+
+        assert oldest_served == sorted(oldest_served)
+        assert [
+            number
+            for number, oldest in enumerate(oldest_served, 1)
+            if not 1 <= oldest <= number
+        ] == []
+
+
+@pytest.mark.parametrize("version", [NEXT, NEXT + 5])
+def test_a_version_that_shuts_this_code_out_stops_start_and_commands(
+    ledger_url, open_app, version
+):
+    set_version(ledger_url, version, NEXT)
+    settings = environ_of(ledger_url)
+
+    lines = [stopped(settings, command) for command in ("migrate", "audit")]
+
+    assert stop_line(open_app, settings) == ahead(version)
+    assert lines == [f"deeds: {ahead(version)}\n"] * 2
+
+
+def test_a_later_version_that_permits_this_code_is_served_and_left_as_it_is(
+    ledger_url,
+):
+    set_version(ledger_url, NEXT + 5, CORE.newest)
+    view, settings = LedgerView(ledger_url), environ_of(ledger_url)
+    before = view.read(VERSIONS)
+
+    said = output_of(settings, "migrate")
+    with served(settings) as api:
+        api.mint("+5.a")
+
+    assert said.startswith(f"the database is already at version {NEXT + 5} of core")
+    assert view.read(VERSIONS) == before
+
+
+@pytest.mark.slow
+def test_a_version_behind_stops_commands_and_says_what_to_run(ledger_url, tmp_path):
+    newer = write_newer_code(tmp_path / "newer", permits_old=True)
+    before = LedgerView(ledger_url).read(VERSIONS)
+
+    audited = run_deeds("audit", cwd=newer, DATABASE_URL=ledger_url)
+
+    assert (audited.returncode, audited.stderr) == (1, BEHIND)
+    assert LedgerView(ledger_url).read(VERSIONS) == before
+
+
+def test_a_ledger_from_before_the_first_release_stops_in_one_line(ledger_url, open_app):
+    view, settings = LedgerView(ledger_url), environ_of(ledger_url)
+    view.execute("DROP TABLE schema_version")
+    view.execute("CREATE TABLE alembic_version (version_num TEXT)")
+
+    line = stop_line(open_app, settings)
+
+    assert line == (
+        "DATABASE_URL: the ledger was made by code before the first release, which"
+        " cannot be upgraded"
+    )
+    for command in ("migrate", "audit"):
+        assert stopped(settings, command) == f"deeds: {line}\n"
+
+
+def test_a_start_on_an_empty_postgresql_says_what_to_run(postgres_url, open_app):
+    assert stop_line(open_app, environ_of(postgres_url)) == (
+        f"the tables of core have version none and the code {CORE.newest}; run: flask"
+        " --app app deeds migrate"
+    )

@@ -1,0 +1,99 @@
+"""A PostgreSQL database of the ledger, and what other sessions do to it."""
+
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from parts.postgresql.connections import BoundedConnection
+from parts.postgresql.database import PostgresqlDatabase
+from storage.repository import Repository
+from tests.postgresql.records import POLICY
+from tests.support.stoppable_postgres import running_replicated_postgres
+
+
+@pytest.fixture
+def database_url(emptied_postgres_url):
+    """The URL of an empty ledger."""
+    return emptied_postgres_url
+
+
+@pytest.fixture
+def own_url(fresh_postgres_url):
+    """The URL of a ledger that the test may change as it likes."""
+    return fresh_postgres_url()
+
+
+@pytest.fixture
+def replicated():
+    """A PostgreSQL whose standby may take over."""
+    with running_replicated_postgres() as replicated:
+        yield replicated
+
+
+@pytest.fixture
+def retries():
+    """Why the databases of this test tried again."""
+    return []
+
+
+@pytest.fixture
+def open_database(retries):
+    """A function that opens the database at a URL."""
+    with ExitStack() as stack:
+
+        def open_one(url, **arguments):
+            database = PostgresqlDatabase(url, on_retry=retries.append, **arguments)
+            stack.callback(database.close)
+            return database
+
+        yield open_one
+
+
+@pytest.fixture
+def database(database_url, open_database):
+    return open_database(database_url)
+
+
+@pytest.fixture
+def repository(database):
+    repository = Repository(database)
+    repository.open_policies(POLICY)
+    return repository
+
+
+@pytest.fixture
+def cut_off(other):
+    """A function that ends the server's side of a session, or of all but that."""
+
+    def cut(process_id=None):
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND pid = coalesce(%s, pid)",
+            [process_id],
+        )
+
+    return cut
+
+
+@pytest.fixture
+def after_execute(monkeypatch):
+    """A context in which a function is called after statements that contain a text.
+
+    It takes the connection.
+    """
+    execute = BoundedConnection.execute
+
+    @contextmanager
+    def hooked(text, function):
+        def execute_and_call(connection, query, *arguments):
+            cursor = execute(connection, query, *arguments)
+            if text in str(query):
+                function(connection)
+            return cursor
+
+        with monkeypatch.context() as patch:
+            patch.setattr(BoundedConnection, "execute", execute_and_call)
+            yield
+
+    return hooked

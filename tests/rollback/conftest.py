@@ -1,0 +1,53 @@
+"""Fixtures: an SQLite ledger, its checkpoint file, and services that watch it."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from parts.rollback.checkpoint import CheckpointFile
+from parts.rollback.watch import WatchedDatabase
+from storage.schema import CORE, migrate
+from tests.rollback.ledgers import SOON_S, open_database
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The path of a ledger without operations."""
+    path = tmp_path / "deeds.sqlite3"
+    database = open_database(path)
+    migrate(database, [CORE])
+    database.close()
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    return CheckpointFile(tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def closing_all():
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def database(path, closing_all):
+    """The ledger, not watched."""
+    database = open_database(path)
+    closing_all.callback(database.close)
+    return database
+
+
+@pytest.fixture
+def start(path, file, closing_all):
+    """A function that starts a service on the ledger, as a process would."""
+
+    def start_on(database=None, *, file=file, look_every_s=SOON_S, on_retry=None):
+        database = database or open_database(path)
+        watched = WatchedDatabase(database, file, on_retry, look_every_s)
+        closing_all.callback(watched.close)
+        watched.check_start(thorough=True)
+        return watched
+
+    return start_on

@@ -1,0 +1,114 @@
+"""Ledgers on SQLite for these tests, and what takes operations away from them."""
+
+import itertools
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+from deeds.errors import LedgerRolledBackError
+from storage.repository import add_operation
+from storage.sqlite import SqliteDatabase
+
+REPOSITORY = Path(__file__).parents[2]
+
+NEVER_S = 3600.0
+SOON_S = 0.005
+
+
+# No two operations of a process have the same time.
+next_time_ms = itertools.count(time.time_ns() // 1_000_000).__next__
+
+
+def open_database(path):
+    return SqliteDatabase(path, next_time_ms)
+
+
+def write_operation(database, key=None):
+    """Write an operation that moves nothing, and return it."""
+    return database.write(lambda opened, _: add_operation(opened, "mint", key), None)
+
+
+def change(path, sql, values=()):
+    """Run a statement on the ledger, past the service."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(sql, values)
+
+
+def lose(path, operation):
+    """Take an operation away."""
+    change(path, "DELETE FROM operations WHERE id = ?", [operation.id])
+
+
+def put_back(path, operation):
+    values = [operation.id, operation.created_at_ms]
+    change(path, "INSERT INTO operations VALUES (?, 'mint', NULL, NULL, ?)", values)
+
+
+def operation_ids(path):
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT id FROM operations ORDER BY id").fetchall()
+    return [operation_id for (operation_id,) in rows]
+
+
+def copy(source, target):
+    """Make the target, which may be in use, the same ledger as the source."""
+    with (
+        closing(sqlite3.connect(source)) as read,
+        closing(sqlite3.connect(target)) as written,
+    ):
+        read.backup(written)
+
+
+def is_lost(database):
+    """Return whether a monitor is told that writes fail."""
+    try:
+        database.probe("SELECT 1")
+    except LedgerRolledBackError:
+        return True
+    return False
+
+
+def run_script(script, *arguments):
+    """Run a script in a process of its own; it prints what went wrong."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        cwd=REPOSITORY,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def at_once(calls):
+    """Make all calls at the same moment, each in a thread of its own."""
+    barrier = threading.Barrier(len(calls))
+
+    def run(call):
+        barrier.wait(60)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def lacks(operation_id, newest_id):
+    """Match what a start says of a ledger that lacks an operation, and its newest."""
+    advice = (
+        "; restore the right database, or run: flask --app app deeds accept-rollback"
+    )
+    return re.compile(
+        f"operation {operation_id} of [-0-9]{{10}}T[:0-9]{{8}}Z"
+        " was committed but is not in the ledger, which ends at operation"
+        f" {newest_id}: this is an older copy or another ledger, and secrets spent"
+        f" since are live again{re.escape(advice)}"
+    )

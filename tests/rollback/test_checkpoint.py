@@ -1,0 +1,179 @@
+"""The checkpoint file outside the database: never torn, lowered or taken from."""
+
+import fcntl
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from deeds.model import Operation
+from deeds.settings import Settings
+from parts.rollback.checkpoint import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    CheckpointFile,
+    checkpoint_path,
+)
+from tests.rollback.ledgers import at_once, run_script, write_operation
+
+PROCESSES_COUNT = 4
+OPERATIONS_COUNT = 40
+
+# Commits operations and raises the file to each of them.
+RAISE = """
+import sys
+from pathlib import Path
+from parts.rollback.checkpoint import CheckpointFile, open_checkpoint
+from tests.rollback.ledgers import open_database, write_operation
+database = open_database(Path(sys.argv[1]))
+file = CheckpointFile(Path(sys.argv[2]), lock_timeout_s=60.0)
+before = 0
+for _ in range(int(sys.argv[3])):
+    operation = write_operation(database)
+    now = open_checkpoint(database, file).operation_id
+    assert now >= before and now >= operation.id, (before, operation, now)
+    before = now
+"""
+
+
+@pytest.fixture
+def raised(file):
+    file.set(Checkpoint(7, 70))
+    return file
+
+
+def test_without_a_file_there_is_no_checkpoint(file):
+    assert file.read() == NO_CHECKPOINT
+
+
+def test_a_checkpoint_is_on_disk_before_it_has_its_name(raised, monkeypatch):
+    """So whenever the power fails, one of the two is there, whole."""
+    new = Path(f"{raised.path}-new")
+    flushed = []
+    fsync = os.fsync
+
+    def record(descriptor):
+        fsync(descriptor)
+        content = new.read_text() if new.exists() else None
+        name = Path(f"/proc/self/fd/{descriptor}").readlink()
+        flushed.append((name, content, raised.read()))
+
+    monkeypatch.setattr(os, "fsync", record)
+    raised.set(Checkpoint(8, 80))
+
+    assert flushed == [
+        (new, raised.path.read_text(), Checkpoint(7, 70)),
+        (new.parent, None, Checkpoint(8, 80)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff" * 8192,
+        b"deeds-checkpoint-1 9 90 no\n",
+        b"deeds-checkpoint-1 6 70 564cb7417cce7e19\n",
+        b"deeds-checkpoint-1 7 70 564cb7417cce7e19\n\n",
+    ],
+    ids=["empty", "noise", "no checksum", "another digit", "a line more"],
+)
+def test_a_damaged_file_is_refused_and_left_as_it_is(file, database, content):
+    operation = write_operation(database)
+    file.path.write_bytes(content)
+
+    with pytest.raises(OSError, match="damaged"):
+        file.read()
+    with pytest.raises(OSError, match="damaged"):
+        file.raise_to(database, [operation])
+    with pytest.raises(OSError, match="damaged"):
+        file.name_missing(operation, NO_CHECKPOINT)
+
+    assert file.path.read_bytes() == content
+
+
+def test_a_record_of_any_release_is_read_and_written(file):
+    record = b"deeds-checkpoint-1 7 70 564cb7417cce7e19\n"
+    file.path.write_bytes(record)
+
+    assert file.read() == Checkpoint(7, 70)
+
+    file.set(Checkpoint(8, 80))
+    file.set(Checkpoint(7, 70))
+    assert file.path.read_bytes() == record
+
+
+def test_what_a_killed_process_left_is_not_written_to(raised, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    Path(f"{raised.path}-new").hardlink_to(tmp_path / "precious")
+
+    raised.set(Checkpoint(8, 80))
+
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert raised.read() == Checkpoint(8, 80)
+
+
+def test_a_lock_that_is_a_link_is_not_followed(file, tmp_path):
+    Path(f"{file.path}-lock").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OSError, match="symbolic links"):
+        file.set(Checkpoint(8, 80))
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_file_is_for_its_owner_alone(raised):
+    files = [raised.path, Path(f"{raised.path}-lock")]
+
+    assert [each.stat().st_mode & 0o777 for each in files] == [0o600, 0o600]
+
+
+@pytest.mark.slow
+def test_processes_that_write_at_once_only_raise_the_file(path, file):
+    file.set(NO_CHECKPOINT)
+    arguments = [path, file.path, OPERATIONS_COUNT]
+
+    ran = at_once([partial(run_script, RAISE, *arguments)] * PROCESSES_COUNT)
+
+    assert [each.stdout for each in ran] == [""] * PROCESSES_COUNT
+    assert file.read().operation_id == PROCESSES_COUNT * OPERATIONS_COUNT
+
+
+def test_only_one_process_writes_the_file_at_a_time(raised):
+    impatient = CheckpointFile(raised.path, lock_timeout_s=0.01)
+
+    with Path(f"{raised.path}-lock").open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError):
+            impatient.set(Checkpoint(8, 80))
+        assert raised.read() == Checkpoint(7, 70)
+
+    impatient.set(Checkpoint(8, 80))
+    assert raised.read() == Checkpoint(8, 80)
+
+
+@pytest.mark.parametrize(("held", "after"), [(6, 6), (7, 8), (8, 8), (9, 9)], ids=str)
+def test_what_is_missing_is_named_unless_the_file_was_lowered_or_names_more(
+    file, held, after
+):
+    reached = Checkpoint(7, 70)
+    file.set(Checkpoint(held, held * 10))
+
+    file.name_missing(Operation(8, 80), reached)
+
+    assert file.read() == Checkpoint(after, after * 10)
+
+
+@pytest.mark.parametrize(
+    ("file", "url", "path"),
+    [
+        (None, "sqlite:////a/b.sqlite3", Path("/a/b.sqlite3-checkpoint")),
+        (None, "sqlite:///a/b.sqlite3", Path("a/b.sqlite3-checkpoint")),
+        ("c", "sqlite:////a/b.sqlite3", Path("c")),
+        ("c", "postgresql://host/deeds", Path("c")),
+        (None, "postgresql://host/deeds", None),
+    ],
+)
+def test_an_sqlite_ledger_has_a_file_beside_it_unless_another_is_named(file, url, path):
+    assert checkpoint_path(Settings(database_url=url, checkpoint_file=file)) == path

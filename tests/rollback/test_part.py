@@ -1,0 +1,67 @@
+"""The part in the application: its database, its file and its command."""
+
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from deeds.part import Ledger, Retries
+from deeds.settings import Settings
+from parts.rollback.part import PART
+from storage.schema import CORE
+from tests.rollback.ledgers import lacks, lose, open_database, write_operation
+
+
+@pytest.fixture
+def settings(path):
+    return Settings(database_url=f"sqlite:///{path}")
+
+
+@pytest.fixture
+def open_ledger(path, closing_all):
+    """A function that opens the ledger as the application does."""
+
+    def open_with(settings):
+        database = PART.wrap_database(settings, open_database(path), Retries())
+        closing_all.callback(database.close)
+        return Ledger(settings, database, [CORE], {}, {})
+
+    return open_with
+
+
+def test_an_sqlite_ledger_has_its_file_beside_it(open_ledger, settings, path):
+    database = open_ledger(settings).database
+    database.check_start()
+
+    write_operation(database)
+    database.close()
+
+    assert path.with_name("deeds.sqlite3-checkpoint").exists()
+
+
+def test_a_file_of_the_settings_takes_its_place(open_ledger, settings, path, tmp_path):
+    file = tmp_path / "elsewhere"
+    database = open_ledger(replace(settings, checkpoint_file=str(file))).database
+    database.check_start()
+
+    write_operation(database)
+    database.close()
+
+    assert file.exists()
+    assert not path.with_name("deeds.sqlite3-checkpoint").exists()
+
+
+def test_the_command_lowers_the_file_of_the_ledger(open_ledger, settings, path):
+    ledger = open_ledger(settings)
+    ledger.database.check_start()
+    lost = write_operation(ledger.database)
+    ledger.database.close()
+    lose(path, lost)
+
+    [command] = PART.commands(open_ledger(settings))
+    ran = CliRunner().invoke(command, ["--yes"])
+
+    assert command.name == "accept-rollback"
+    assert lacks(1, 0).match(ran.stdout)
+    assert ran.stdout.endswith("accepted: the ledger continues after operation 0\n")
+    open_ledger(settings).database.check_start()

@@ -1,0 +1,213 @@
+"""A start on an older copy, or on a new ledger in place of a lost one, is refused."""
+
+import re
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from deeds.errors import LedgerUnavailableError, StartError
+from parts.rollback.checkpoint import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    CheckpointFile,
+    RollbackError,
+    open_checkpoint,
+)
+from parts.rollback.watch import WatchedDatabase
+from storage.schema import CORE, migrate
+from tests.rollback.ledgers import (
+    copy,
+    lacks,
+    lose,
+    open_database,
+    run_script,
+    write_operation,
+)
+
+# Serves one operation and is killed before the file is raised to it.
+WRITE_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from parts.rollback.checkpoint import CheckpointFile
+from parts.rollback.watch import WatchedDatabase
+from tests.rollback.ledgers import NEVER_S, open_database, write_operation
+file = CheckpointFile(Path(sys.argv[2]))
+database = WatchedDatabase(open_database(Path(sys.argv[1])), file, None, NEVER_S)
+database.check_start()
+write_operation(database)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def older(path, start, tmp_path):
+    """The path of a copy that has the first of three operations of the ledger."""
+    watched = start()
+    write_operation(watched)
+    older = tmp_path / "older.sqlite3"
+    copy(path, older)
+    write_operation(watched)
+    write_operation(watched)
+    watched.close()
+    return older
+
+
+def refusal_of(start, *arguments, **options):
+    with pytest.raises(StartError) as refused:
+        start(*arguments, **options)
+    return refused.value
+
+
+def test_an_older_copy_is_not_served_and_the_newest_ledger_is(older, start):
+    refused = refusal_of(start, open_database(older))
+
+    assert isinstance(refused, RollbackError)
+    assert lacks(3, 1).fullmatch(refused.reason)
+    write_operation(start())
+
+
+def test_a_copy_that_went_on_past_the_checkpoint_is_not_served(older, start, file):
+    for _ in range(5):
+        write_operation(open_database(older))
+    before = file.path.read_bytes()
+
+    assert lacks(3, 6).fullmatch(refusal_of(start, open_database(older)).reason)
+    assert file.path.read_bytes() == before
+
+
+def test_a_new_ledger_in_place_of_a_lost_one_is_not_served(older, start, path):
+    for each in path.parent.glob(f"{path.name}*"):
+        each.unlink()
+    migrate(open_database(path), [CORE])
+
+    assert lacks(3, 0).fullmatch(refusal_of(start).reason)
+
+
+def test_a_start_raises_a_checkpoint_that_is_gone_or_fell_behind(
+    older, start, file, caplog
+):
+    newest = file.read()
+    file.path.unlink()
+
+    start(open_database(older))
+    behind = file.read()
+    start()
+
+    assert behind < file.read() == newest
+    [line] = caplog.records
+    assert (line.event, line.levelname) == ("checkpoint_new", "WARNING")
+    assert line.getMessage() == (
+        f"there was no checkpoint file at {file.path}: it was created, and an older"
+        " copy of the ledger is detected from now on"
+    )
+
+
+def test_a_start_on_a_new_ledger_logs_nothing(start, file, caplog):
+    start()
+
+    assert file.read() == NO_CHECKPOINT
+    assert caplog.records == []
+
+
+def test_after_a_kill_the_next_start_raises_the_file(path, file, start):
+    killed = run_script(WRITE_AND_DIE, path, file.path)
+    before = file.read()
+
+    start()
+
+    assert killed.returncode == -9
+    assert before == NO_CHECKPOINT
+    assert file.read().operation_id == 1
+
+
+def test_a_checkpoint_raised_meanwhile_is_compared_too(database, file, monkeypatch):
+    lost = Checkpoint(99, 1)
+    read = database.read
+
+    def raise_meanwhile(*arguments):
+        monkeypatch.undo()
+        rows = read(*arguments)
+        file.set(lost)
+        return rows
+
+    monkeypatch.setattr(database, "read", raise_meanwhile)
+
+    refused = refusal_of(open_checkpoint, database, file)
+
+    assert lacks(99, 0).fullmatch(refused.reason)
+    assert file.read() == lost
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("missing/checkpoint", "No such file or directory"),
+        ("damaged", "it is damaged; if the ledger is the newest, remove it"),
+    ],
+)
+def test_a_file_that_cannot_be_used_stops_the_start(start, tmp_path, name, cause):
+    (tmp_path / "damaged").write_bytes(b"torn")
+    path = tmp_path / name
+
+    refused = refusal_of(start, file=CheckpointFile(path))
+
+    assert refused.reason == f"cannot use the checkpoint file {path}: {cause}"
+
+
+def test_a_ledger_that_cannot_be_read_stops_the_start(database, file, monkeypatch):
+    error = LedgerUnavailableError("it is a standby")
+    monkeypatch.setattr(database, "read_each", Mock(side_effect=error))
+    write_operation(database)
+
+    refused = refusal_of(open_checkpoint, database, file)
+
+    assert not isinstance(refused, RollbackError)
+    assert refused.reason == "DATABASE_URL: it is a standby"
+    assert not file.path.exists()
+
+
+def test_what_the_database_itself_refuses_is_refused_first(start, path, file):
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+    assert "damaged" in refusal_of(start).reason
+    assert not file.path.exists()
+
+
+def test_without_a_file_an_older_copy_is_served_and_the_log_says_so(
+    older, start, caplog
+):
+    write_operation(start(open_database(older), file=None))
+
+    [line] = caplog.records
+    assert (line.event, line.levelname) == ("checkpoint_off", "WARNING")
+    assert line.getMessage() == (
+        "DEEDS_CHECKPOINT_FILE is not set: a start does not detect that the ledger was"
+        " replaced by an older copy"
+    )
+
+
+def test_a_missing_file_is_logged_once_for_all_processes(path, caplog):
+    watched = WatchedDatabase(open_database(path))
+
+    watched.check_start()
+
+    assert caplog.records == []
+
+
+def test_an_operation_with_the_same_id_is_another_one(older, start, file, path):
+    lose(path, file.read().operation)
+    file.set(Checkpoint(2, 1))
+
+    assert re.match(
+        "operation 2 of 1970-01-01T00:00:00Z was committed but is not in the ledger,"
+        " which ends at operation 2: ",
+        refusal_of(start).reason,
+    )
+
+
+def test_nothing_is_left_beside_the_file(older, file):
+    left = {each.name for each in Path(file.path).parent.glob("checkpoint*")}
+
+    assert left == {"checkpoint", "checkpoint-lock"}

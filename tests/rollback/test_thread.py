@@ -1,0 +1,194 @@
+"""The thread that raises the checkpoint file: when it begins and how it ends."""
+
+import gc
+import os
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from deeds.model import IdempotencyKey
+from parts.rollback.checkpoint import (
+    NO_CHECKPOINT,
+    Checkpoint,
+)
+from parts.rollback.watch import WatchedDatabase
+from storage.repository import NO_OPERATION
+from tests.rollback.ledgers import (
+    NEVER_S,
+    SOON_S,
+    at_once,
+    open_database,
+    run_script,
+    write_operation,
+)
+from tests.support.waiting import wait_until
+
+THREADS_COUNT = 8
+
+PREPARE = """
+import os, sys, threading, time
+from pathlib import Path
+from parts.rollback.checkpoint import CheckpointFile
+from parts.rollback.watch import WatchedDatabase
+from tests.rollback.ledgers import NEVER_S, SOON_S, open_database, write_operation
+from tests.support.waiting import wait_until
+file = CheckpointFile(Path(sys.argv[2]))
+def start(look_every_s):
+    database = open_database(Path(sys.argv[1]))
+    database = WatchedDatabase(database, file, None, look_every_s)
+    database.check_start()
+    return database
+"""
+
+# Ends as a process does that was told to stop.
+WRITE_AND_END = f"""{PREPARE}
+write_operation(start(NEVER_S))
+sys.exit()
+"""
+
+# Serves before a fork, closes, and serves in both processes after it.
+FORK = f"""{PREPARE}
+database = start(SOON_S)
+write_operation(database)
+database.close()
+assert file.read().operation_id == 1
+child = os.fork()
+assert threading.active_count() == 1
+if child == 0:
+    operation = write_operation(database)
+    assert threading.active_count() == 2
+    wait_until(lambda: file.read().operation_id >= operation.id)
+    os._exit(0)
+write_operation(database)
+assert threading.active_count() == 2
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0
+wait_until(lambda: file.read().operation_id == 3)
+"""
+
+
+def watchers():
+    return [each for each in threading.enumerate() if each.name == "rollback"]
+
+
+def test_a_close_raises_the_file_and_never_lowers_it(start, file):
+    first, second = start(look_every_s=NEVER_S), start(look_every_s=NEVER_S)
+    write_operation(first)
+    write_operation(second)
+    assert file.read() == NO_CHECKPOINT
+
+    second.close()
+    first.close()
+
+    assert file.read().operation_id == 2
+
+
+def test_a_close_waits_for_a_look_and_leaves_nothing_open(path, file):
+    database = open_database(path)
+    read_each, has_begun, may_end = database.read_each, Event(), Event()
+
+    def read_slowly(*arguments):
+        has_begun.set()
+        may_end.wait(60)
+        return read_each(*arguments)
+
+    watched = WatchedDatabase(database, file, None, SOON_S)
+    watched.check_start()
+    database.read_each = read_slowly
+    operation = write_operation(watched)
+    has_begun.wait(60)
+    with ThreadPoolExecutor() as pool:
+        closing = pool.submit(watched.close)
+        with pytest.raises(TimeoutError):
+            closing.result(timeout=0.05)
+        may_end.set()
+        closing.result(timeout=60)
+
+    assert watchers() == []
+    assert file.read() == Checkpoint.at(operation)
+    opened = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+    assert [each for each in opened if each.startswith(str(path))] == []
+
+
+def test_nothing_of_a_closed_service_waits_for_the_end_of_the_process(path, file):
+    watched = WatchedDatabase(open_database(path), file)
+    write_operation(watched)
+    watched.close()
+    left = weakref.ref(watched)
+
+    del watched
+    gc.collect()
+
+    assert left() is None
+
+
+def test_the_end_of_a_process_raises_the_file(path, file):
+    ran = run_script(WRITE_AND_END, path, file.path)
+
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert file.read().operation_id == 1
+
+
+def test_a_closed_service_can_be_used_again_in_both_processes_of_a_fork(path, file):
+    ran = run_script(FORK, path, file.path)
+
+    assert (ran.returncode, ran.stdout) == (0, "")
+
+
+def test_a_thread_is_started_by_the_first_operation_and_ended_by_a_close(start):
+    watched = start()
+    watched.read("SELECT 1")
+    watched.probe("SELECT 1")
+    watched.write(lambda *_: NO_OPERATION, None)
+    assert watchers() == []
+
+    at_once([lambda: write_operation(watched)] * THREADS_COUNT)
+    [thread] = watchers()
+    assert thread.daemon
+
+    watched.close()
+    assert watchers() == []
+    write_operation(watched)
+    assert len(watchers()) == 1
+
+
+def test_a_replay_is_not_looked_for(start, path):
+    key = IdempotencyKey(bytes(32), bytes(32))
+    write_operation(open_database(path), key)
+    watched = start(file=None)
+
+    assert write_operation(watched, key).replayed
+
+    assert watchers() == []
+
+
+def test_where_no_thread_can_be_started_the_next_operation_tries_again(
+    start, file, monkeypatch
+):
+    watched = start()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", raise_runtime_error)
+        write_operation(watched)
+    assert watchers() == []
+
+    operation = write_operation(watched)
+
+    wait_until(lambda: file.read() == Checkpoint.at(operation))
+
+
+def raise_runtime_error(_thread):
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_close_without_a_thread_raises_the_file_too(start, file, monkeypatch):
+    watched = start()
+    monkeypatch.setattr(threading.Thread, "start", raise_runtime_error)
+    operation = write_operation(watched)
+
+    watched.close()
+
+    assert file.read() == Checkpoint.at(operation)
