@@ -62,24 +62,6 @@ def is_writer(connection):
     return _is_in_transaction(connection) and getattr(connection, "may_write", False)
 
 
-class AtWrite:
-    """A hook that calls a function once, at the writers' statement of a number from 0.
-
-    The function takes the driver's connection.
-    """
-
-    def __init__(self, number, function):
-        self.number = number
-        self.function = function
-        self.statements_count = 0
-
-    def __call__(self, connection, _sql, _values):
-        if is_writer(connection):
-            self.statements_count += 1
-            if self.statements_count == self.number + 1:
-                self.function(connection)
-
-
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement as it was sent, once for all of its rows."""
