@@ -202,7 +202,9 @@ class SqliteWriter:
         try:
             with locked(self.open_turn_file(), deadline_s):
                 if self._connection is None:
-                    self._connection = connect(self._path, timeout_s=0)
+                    self._connection = connect(self._path)
+                    # From here on `_has_begun` waits, in shorter steps.
+                    self._connection.execute("PRAGMA busy_timeout = 0")
                 while not _has_begun(self._connection):
                     if monotonic() > deadline_s:
                         raise LedgerUnavailableError
@@ -278,13 +280,12 @@ class SqliteWriter:
             self._connection = None
 
 
-def connect(path: Path, timeout_s: float | None = None) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
     """Return a connection to a file that is there, which begins nothing by itself."""
-    timeout_s = BUSY_TIMEOUT_S if timeout_s is None else timeout_s
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
-        timeout=timeout_s,
+        timeout=BUSY_TIMEOUT_S,
         isolation_level=None,
         check_same_thread=False,
     )

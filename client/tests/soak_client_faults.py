@@ -3,7 +3,7 @@
 import pytest
 from client_walk import Walk, WalkOfCopies, walk
 
-RUNS_COUNT = 50
+RUNS_COUNT = 20
 # In parts, so that no worker waits long for the last one.
 PARTS = [(Walk, part) for part in range(2)]
 PARTS += [(WalkOfCopies, part) for part in range(4)]

@@ -172,6 +172,19 @@ def test_a_process_that_waits_to_write_lets_no_other_overtake_it(
     assert (within, held_locks(path)) == ([writer_held], [])
 
 
+def test_the_first_write_waits_while_another_process_has_the_file_alone(
+    database, path, thread
+):
+    # As the last one that closes it does, for a moment.
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        waiting = thread.submit(database.write, adding("a"), None)
+        wait_until(lambda: held_locks(path) == [turn_held, writer_held])
+
+    assert waiting.result(WAIT_SECONDS_MAX).id == 1
+
+
 @pytest.mark.parametrize("lock", [turn_held, writer_held])
 def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(
     database, path, monkeypatch, lock
