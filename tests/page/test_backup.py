@@ -174,6 +174,7 @@ def test_a_file_that_was_picked_once_is_written_by_itself(visitor):
     page, _ = hold(visitor, 10)
     page.go_back()
     page.evaluate(f"window.showSaveFilePicker = {PICK}; 0")
+    visitor.taps = 0
     press(page, "Back up")
     confirm_passphrase(page.get_by_role("dialog"), PASSPHRASE, PASSPHRASE)
     state = page.locator("#backup-state")
@@ -185,6 +186,7 @@ def test_a_file_that_was_picked_once_is_written_by_itself(visitor):
     # It cannot be read in the moment in which the page replaces it.
     wait_until(lambda: len(page.evaluate(READ + ".catch(() => '')")) > len(before))
     expect(state).to_contain_text(" to my-deeds.json.")
+    visitor.assert_taps(2)
     after = page.evaluate(READ)
 
     # The browser asks a person again, maybe on another day: then it takes a tap.

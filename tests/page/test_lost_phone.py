@@ -10,17 +10,12 @@ from tests.page.steps import (
     TICKET,
     amounts,
     back_up,
-    claim,
-    expect_notice,
-    expect_sum,
     follow,
     give,
     hold,
     live_amounts,
-    mint_outputs,
     open_deed,
     press,
-    restore_elsewhere,
     take_in,
 )
 
@@ -31,26 +26,6 @@ def look_again(page):
     """Look, and wait until that is over."""
     press(page, "Look again")
     expect(page.get_by_role("button", name="Look again")).to_be_enabled()
-
-
-def test_a_ticket_that_was_sent_after_the_backup_is_not_gone(visitor):
-    [raw] = mint_outputs(visitor.api, "a", metadata=TICKET)
-    claim(visitor, raw)
-    page = visitor.go("/wallet")
-    path = back_up(page)
-    item_id = raw.split(".")[1]
-    open_deed(page, item_id)
-    give(page, "5")
-
-    page = restore_elsewhere(visitor, path)
-
-    expect_notice(page, "Found since the backup: 5 units")
-    open_deed(page, item_id)
-    expect_sum(page, "You have none 5 handed out")
-    press(page.locator(".link-row"), "Take back")
-    press(page.get_by_role("dialog"), "Take back")
-    expect_sum(page, "5 units of 5")
-    assert live_amounts(visitor.api, page) == [5]
 
 
 def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(

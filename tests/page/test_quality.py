@@ -68,6 +68,27 @@ def assert_good_in_all_looks(visitor):
         assert visitor.page.evaluate("inBrowser.smallControls()") == []
 
 
+MOVING = """[...document.querySelectorAll("*")].filter((each) =>
+  parseFloat(getComputedStyle(each).transitionDuration) > 0
+).map((each) => each.outerHTML)"""
+OVERHANGING = """() => [...document.querySelectorAll("body *")].filter((each) => {
+  const { left, right } = each.getBoundingClientRect();
+  const isWide = document.documentElement.scrollWidth > innerWidth;
+  return isWide && (left < 0 || right > innerWidth);
+}).map((each) => each.outerHTML.slice(0, 80))"""
+
+
+def assert_fits_at_twice_the_size_and_from_right_to_left(page):
+    # A window of half the width is what 200 % zoom makes of one.
+    page.set_viewport_size({"width": 195, "height": 422})
+
+    assert page.evaluate(OVERHANGING) == []
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    assert page.evaluate(OVERHANGING) == []
+    # To those who asked for less motion, nothing of ours moves.
+    assert page.evaluate(MOVING) == []
+
+
 @pytest.mark.parametrize(("path", "ready"), READY.items())
 def test_a_page_is_accessible_and_still_and_does_nothing_else(
     visitor, ids, path, ready
@@ -80,6 +101,7 @@ def test_a_page_is_accessible_and_still_and_does_nothing_else(
         # What Chromium says of the page itself.
         assert "404 (NOT FOUND)" in visitor.errors.pop()
     assert_good_in_all_looks(visitor)
+    assert_fits_at_twice_the_size_and_from_right_to_left(page)
 
 
 REQUESTS_MAX = 12
@@ -190,29 +212,6 @@ def test_the_list_of_deeds_its_dialogs_and_the_history_are_accessible(visitor):
     follow(page, "History")
     page.locator("#history > li").first.wait_for()
     assert_good_in_all_looks(visitor)
-
-
-MOVING = """[...document.querySelectorAll("*")].filter((each) =>
-  parseFloat(getComputedStyle(each).transitionDuration) > 0
-).map((each) => each.outerHTML)"""
-OVERHANGING = """() => [...document.querySelectorAll("body *")].filter((each) => {
-  const { left, right } = each.getBoundingClientRect();
-  const isWide = document.documentElement.scrollWidth > innerWidth;
-  return isWide && (left < 0 || right > innerWidth);
-}).map((each) => each.outerHTML.slice(0, 80))"""
-
-
-@pytest.mark.parametrize("path", READY)
-def test_a_page_fits_at_twice_the_size_and_from_right_to_left(visitor, ids, path):
-    page = visitor.go(path.format(**ids))
-    # A window of half the width is what 200 % zoom makes of one.
-    page.set_viewport_size({"width": 195, "height": 422})
-
-    assert page.evaluate(OVERHANGING) == []
-    page.evaluate("document.documentElement.dir = 'rtl'")
-    assert page.evaluate(OVERHANGING) == []
-    # To those who asked for less motion, nothing of ours moves.
-    assert page.evaluate(MOVING) == []
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,8 @@ from playwright.sync_api import expect
 from tests.page.steps import (
     COPIED,
     DRINK,
-    PASSPHRASE,
-    PICK,
     TICKET,
     claim,
-    confirm_passphrase,
     expect_shown,
     follow,
     hold,
@@ -29,36 +26,6 @@ def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
 
     expect_shown(page, "Link copied")
     visitor.assert_taps(3)
-
-
-def test_a_first_backup_takes_two_taps_and_a_later_one_none(visitor):
-    page, _ = hold(visitor, 10)
-    page.go_back()
-    page.evaluate(f"window.showSaveFilePicker = {PICK}; 0")
-    visitor.taps = 0
-    press(page, "Back up")
-    confirm_passphrase(page.get_by_role("dialog"), PASSPHRASE, PASSPHRASE)
-    state = page.locator("#backup-state")
-    expect(state).to_contain_text(" to my-deeds.json.")
-    visitor.assert_taps(2)
-
-    page.evaluate("inBrowser.mint([[{amount: 1}], null])")
-
-    expect(state).to_have_text("1 deed came in after the last backup.")
-    expect(state).to_contain_text(" to my-deeds.json.")
-    visitor.assert_taps(2)
-
-
-def test_a_link_is_claimed_with_two_taps(visitor):
-    """The first is that on the link, in a message."""
-    visitor.taps = 1
-    item_id = visitor.api.mint("+1.one")
-    page = visitor.go(f"/claim#+1.{item_id}.one")
-
-    press(page, "Claim")
-
-    expect(page.locator("[data-state=taken]")).to_be_visible()
-    visitor.assert_taps(2)
 
 
 @pytest.mark.parametrize("path", ["/item/{item_id}", "/claim#+1.{item_id}.one"])
