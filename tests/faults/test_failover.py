@@ -66,19 +66,6 @@ def test_a_failover_to_a_synchronous_standby_loses_nothing(
 
 
 @pytest.mark.slow
-def test_a_service_is_ready_beside_a_first_host_that_hangs(replicated, make_service):
-    replicated.start_standby()
-    service = make_service(f"{replicated.url}&target_session_attrs=read-write")
-    replicated.primary.freeze()
-    try:
-        replicated.promote()
-        with closing(Api.of_url(service.url)) as api:
-            wait_until(lambda: api.get("/readyz").status_code == 200)
-    finally:
-        replicated.primary.thaw()
-
-
-@pytest.mark.slow
 def test_after_a_failover_that_lost_operations_nothing_is_written(
     replicated, service, checkpoint, seed, report
 ):

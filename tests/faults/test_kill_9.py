@@ -19,7 +19,6 @@ from tests.faults.mortal_service import MortalService
 from tests.support.api import Api, good
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.marker import STRONG
-from tests.support.serving import children
 
 
 @slow_on_sqlite
@@ -47,23 +46,6 @@ def test_a_killed_service_loses_and_doubles_nothing(
 
     counts = load.assert_nothing_lost(database_url)
     report(f"kills {kills_count}, {line_of(counts)}")
-
-
-@pytest.mark.slow
-def test_killed_workers_lose_and_double_nothing(
-    database_url, make_service, seed, report
-):
-    service = make_service(database_url)
-    service.start()
-    load = Load([service.find_port], seed, looks_up=False)
-
-    with load.running():
-        for _ in range(3):
-            load.wait_for_answers(50)
-            for worker in children(service.process.pid):
-                worker.kill()
-
-    report(line_of(load.assert_nothing_lost(database_url)))
 
 
 @pytest.fixture(

@@ -89,33 +89,6 @@ def test_everything_is_unavailable_just_while_the_database_is_away(
         ask()
 
 
-@pytest.mark.slow
-def test_a_frozen_database_is_left_in_time_and_used_again_at_once(
-    stoppable_postgres, database_url, open_database, monkeypatch
-):
-    monkeypatch.setattr(subject, "SECONDS_MAX", 1.5)
-    database = open_database(database_url)
-    rows = [ask() for ask in asked(database)[:2]]
-    database.probe(PROBE)
-    seconds = []
-    stoppable_postgres.freeze()
-    try:
-        for ask in asked(database)[:4]:
-            begun_s = time.monotonic()
-            with pytest.raises(LedgerUnavailableError):
-                ask()
-            seconds.append(time.monotonic() - begun_s)
-    finally:
-        stoppable_postgres.thaw()
-    begun_s = time.monotonic()
-    again = [ask() for ask in asked(database)[:2]]
-
-    # To connect takes 2 s at the most; one more for a busy machine.
-    assert max(seconds) < 3.5
-    assert again == rows
-    assert time.monotonic() - begun_s < 2.0
-
-
 @pytest.fixture
 def no_standby(stoppable_postgres):
     """A context of this test: no synchronous standby acknowledges anything."""

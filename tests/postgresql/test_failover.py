@@ -4,7 +4,6 @@ import pytest
 
 from deeds.errors import (
     LedgerInDoubtError,
-    LedgerRolledBackError,
     LedgerUnavailableError,
 )
 from parts.postgresql import database as subject
@@ -18,7 +17,6 @@ from tests.postgresql.records import (
     new_key,
     new_output,
     states,
-    swap_of,
 )
 from tests.support.waiting import wait_until
 
@@ -27,33 +25,6 @@ from tests.support.waiting import wait_until
 def database_url(replicated):
     """Both servers, as a service names them."""
     return f"{replicated.url}&target_session_attrs=read-write"
-
-
-def is_served(repository, number):
-    try:
-        return add_item(repository, number)
-    except (LedgerUnavailableError, LedgerInDoubtError):
-        return None
-
-
-def test_a_failover_to_a_synchronous_standby_loses_nothing(
-    replicated, repository, caplog
-):
-    replicated.start_standby(is_synchronous=True)
-    output = new_output(5)
-    repository.mint(mint_of(output))
-    swap = swap_of(output, key=new_key())
-    operation = repository.swap(swap)
-
-    replicated.primary.kill()
-    with pytest.raises(LedgerUnavailableError):
-        add_item(repository, 2)
-    replicated.promote()
-    wait_until(lambda: is_served(repository, 3))
-
-    assert repository.swap(swap).id == operation.id
-    assert states(repository, output, *swap.outputs) == ["spent", "unspent"]
-    assert "ledger_doubted" not in {each.event for each in caplog.records}
 
 
 @pytest.mark.slow
@@ -109,48 +80,6 @@ def states_or_none(repository, *outputs):
         return states(repository, *outputs)
     except LedgerUnavailableError:
         return None
-
-
-@pytest.mark.slow
-def test_after_a_failover_that_lost_operations_nothing_is_written(
-    replicated, database_url, open_database, monkeypatch
-):
-    monkeypatch.setattr(last_operations, "DOUBT_SECONDS", 0.5)
-    database = open_database(database_url)
-    repository = Repository(database)
-    repository.open_policies(POLICY)
-    replicated.start_standby()
-    kept = add_item(repository, 1)
-    wait_until(lambda: has(open_database(replicated.standby_url), kept))
-    replicated.stop_standby()
-    lost = [add_item(repository, number) for number in (2, 3)]
-    replicated.primary.kill()
-    replicated.start_lonely_standby()
-    with pytest.raises(LedgerUnavailableError):
-        add_item(repository, 4)
-    replicated.promote()
-
-    wait_until(lambda: is_lost(repository))
-
-    assert database.missing == lost[-1]
-    with pytest.raises(LedgerRolledBackError):
-        database.probe(PROBE)
-    left = open_database(replicated.standby_url)
-    assert left.read("SELECT max(id) FROM operations") == [(kept.id,)]
-
-
-def has(database, operation):
-    return database.read("SELECT id FROM operations WHERE id = ?", (operation.id,))
-
-
-def is_lost(repository):
-    try:
-        add_item(repository, 5)
-    except LedgerUnavailableError:
-        return False
-    except LedgerRolledBackError:
-        return True
-    raise AssertionError("an older copy was written to")
 
 
 @pytest.mark.slow
