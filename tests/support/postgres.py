@@ -1,8 +1,8 @@
 """A real PostgreSQL for the tests: one server a session, one database a test.
 
-The server comes as a wheel, keeps its defaults (fsync is on) and listens on a unix
-socket alone. Where the tests run as root it runs as the system user `pgserver`, which
-it adds to the machine by `useradd`: PostgreSQL refuses to run as root.
+The server comes as a wheel and listens on a unix socket alone. Where the tests run as
+root it runs as the system user `pgserver`, which it adds to the machine by `useradd`:
+PostgreSQL refuses to run as root.
 """
 
 import fcntl
@@ -57,17 +57,30 @@ class PostgresCluster:
             connection.execute(SQL(statement).format(*map(Identifier, names)))
 
 
+# What tests need not wait for: they kill processes, and never the machine.
+_UNSYNCED = ("--no-sync", "--set", "fsync=off")
+
+
 @contextmanager
-def running_server() -> Iterator[Any]:
+def running_server(*, syncs: bool = False) -> Iterator[Any]:
     """Run a PostgreSQL server of our own until the block ends.
 
     Yield the library's handle of it. A test that needs one is skipped where none can be
-    started.
+    started. Only a server that `syncs` waits for the disk, as PostgreSQL does.
     """
     # Short: the path of a unix socket has at most 103 characters.
     base = Path(tempfile.mkdtemp(prefix="deeds-pg-"))
     try:
-        server = load_library(base).get_server(base / "data", cleanup_mode="delete")
+        library = load_library(base)
+        with pytest.MonkeyPatch.context() as patch:
+            run = library.postgres_server.pgexec
+
+            def run_with_options(command: str, words: Any, **rest: Any) -> str:
+                options = _UNSYNCED if command == "initdb" and not syncs else ()
+                return str(run(command, (*words, *options), **rest))
+
+            patch.setattr(library.postgres_server, "pgexec", run_with_options)
+            server = library.get_server(base / "data", cleanup_mode="delete")
         try:
             yield server
         finally:
@@ -94,8 +107,8 @@ def load_library(base: Path) -> Any:
 
 
 @contextmanager
-def running_cluster() -> Iterator[PostgresCluster]:
-    with running_server() as server:
+def running_cluster(*, syncs: bool = False) -> Iterator[PostgresCluster]:
+    with running_server(syncs=syncs) as server:
         cluster = PostgresCluster(server.get_uri())
         with connected(cluster.admin_url) as connection:
             # A second by default, which tests would wait for.

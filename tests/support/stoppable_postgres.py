@@ -90,9 +90,8 @@ class ReplicatedPostgres:
         if self._server.system_user is not None:
             directory.mkdir(mode=0o700)
             shutil.chown(directory, self._server.system_user, self._server.system_user)
-        self._run(
-            "pg_basebackup", "-d", self.primary_url, "-D", directory, "-R", "-c", "fast"
-        )
+        options = ("-D", directory, "-R", "-c", "fast", "--no-sync")
+        self._run("pg_basebackup", "-d", self.primary_url, *options)
         # That of the primary's socket, which lies among its data.
         (directory / ".s.PGSQL.5432.lock").unlink()
         if is_synchronous:
