@@ -41,7 +41,9 @@ def service(replicated, checkpoint, make_service):
     """A service of two processes that knows both servers."""
     url = f"{replicated.url}&target_session_attrs=read-write"
     path = str(checkpoint)
-    return make_service(url, workers=WORKERS_COUNT, DEEDS_CHECKPOINT_FILE=path)
+    application = "tests.support.applications:create_rash_app()"
+    settings = {"workers": WORKERS_COUNT, "DEEDS_CHECKPOINT_FILE": path}
+    return make_service(url, application=application, **settings)
 
 
 def test_a_failover_to_a_synchronous_standby_loses_nothing(

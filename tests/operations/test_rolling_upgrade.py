@@ -52,7 +52,7 @@ class CalmSender(BriefSender):
     """Leaves time to what is starting."""
 
     def send(self, *request):
-        time.sleep(0.1)
+        time.sleep(0.25)
         return super().send(*request)
 
 

@@ -52,7 +52,7 @@ STUCK = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
 
 @contextmanager
 def abusing(
-    port: int, abuses: list[Abuse], count: int, interval_s: float = 0.01
+    port: int, abuses: list[Abuse], count: int, interval_s: float = 0.1
 ) -> Iterator[list[socket.socket]]:
     """Open `count` connections for each abuse, and go on until the block ends."""
     stop = threading.Event()

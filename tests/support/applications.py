@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 from app import create_app
+from parts.postgresql import last_operations
 from parts.server.worker import WaitressWorker
 from tests.support.hooks import add_hook
 from tests.support.marker import MARK
@@ -111,6 +112,12 @@ def create_failing_app():
     """Return the service, whose process dies at the moment in FAILPOINT_FILE."""
     armed = Path(os.environ["FAILPOINT_FILE"])
     return create_app_at_commit(armed, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def create_rash_app():
+    """Return the service, which calls operations of PostgreSQL lost after a second."""
+    last_operations.DOUBT_SECONDS = 1.0
+    return create_app()
 
 
 def create_held_app():

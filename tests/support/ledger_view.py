@@ -75,14 +75,18 @@ CUT_OFF = """
 """
 
 _HALVES = """
-    SELECT kind,
-        (SELECT count(*) FROM outputs WHERE spent_by = operations.id)
-        + (SELECT count(*) FROM offers JOIN offer_inputs ON offer_id = offers.id
-            WHERE created_by = operations.id),
-        (SELECT count(*) FROM outputs WHERE created_by = operations.id)
-        + (SELECT count(*) FROM offers JOIN offer_outputs ON offer_id = offers.id
-            WHERE created_by = operations.id)
-    FROM operations ORDER BY id
+    SELECT kind, sum(inputs), sum(outputs) FROM (
+        SELECT id AS operation_id, 0 AS inputs, 0 AS outputs FROM operations
+        UNION ALL
+        SELECT spent_by, 1, 0 FROM outputs
+        UNION ALL
+        SELECT created_by, 0, 1 FROM outputs
+        UNION ALL
+        SELECT created_by, 1, 0 FROM offers JOIN offer_inputs ON offer_id = offers.id
+        UNION ALL
+        SELECT created_by, 0, 1 FROM offers JOIN offer_outputs ON offer_id = offers.id
+    ) AS halves JOIN operations ON operation_id = operations.id
+    GROUP BY operations.id, kind ORDER BY operations.id
 """
 
 
