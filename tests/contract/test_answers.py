@@ -10,6 +10,7 @@ from unittest.mock import ANY
 import pytest
 
 from tests.support.api import refusal
+from tests.support.databases import on_shared_sqlite, on_sqlite
 from tests.support.openapi import answer_faults, operation_of
 from tests.support.sources import read_problems
 from tests.support.ways_to_fail import PLACES, WAYS, Ground
@@ -109,6 +110,7 @@ def expected_headers(answer):
     return expected | FOUND.get(path, PAGE | NO_CACHE)
 
 
+@on_shared_sqlite
 @pytest.mark.parametrize("method", METHODS)
 def test_every_route_answers_every_method_with_its_headers(
     shared_app, shared_api, method
@@ -130,6 +132,7 @@ def test_every_route_answers_every_method_with_its_headers(
     assert [each for each in ids if not re.fullmatch("[0-9a-f]{32}", each)] == []
 
 
+@on_shared_sqlite
 @pytest.mark.parametrize(("path", "taken"), TAKEN.items(), ids=TAKEN)
 def test_a_path_of_the_interface_takes_its_methods_and_no_others(
     shared_api, path, taken
@@ -164,6 +167,7 @@ def ground(app, api, database_url, open_api, monkeypatch):
     return Ground(app, api, item_id, database_url, open_api, monkeypatch)
 
 
+@on_sqlite
 @pytest.mark.parametrize(("code", "fail"), WAYS.items(), ids=WAYS)
 def test_every_problem_has_one_shape(ground, code, fail):
     document = ground.api.get("/openapi.json").json()
@@ -212,6 +216,7 @@ def test_what_is_refused_is_final_unless_it_is_listed_here():
     assert final <= refusals
 
 
+@on_shared_sqlite
 @pytest.mark.parametrize("path", ["/nothing", "/docs/nothing", "/v2/info", "/item/"])
 def test_a_browser_gets_a_page_with_ways_on(shared_api, path):
     answer = shared_api.get(path, Accept=BROWSER)
@@ -223,6 +228,7 @@ def test_a_browser_gets_a_page_with_ways_on(shared_api, path):
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+@on_shared_sqlite
 @pytest.mark.parametrize(
     ("path", "accept"),
     [

@@ -31,8 +31,8 @@ MET = {
     ("PUT", "unmatched", 405, "method_not_allowed"),
 }
 
-# All phases, links followed too. Some 300 requests in all; a soak repeats them.
-SCHEMATHESIS = [sys.executable, "-m", "schemathesis.cli", "run", "--max-examples", "20"]
+# All phases, links followed too; a soak repeats them.
+SCHEMATHESIS = [sys.executable, "-m", "schemathesis.cli", "run", "--max-examples", "10"]
 # tests/support/fuzz_checks.py has a sharper one.
 SCHEMATHESIS += ["--exclude-checks", "positive_data_acceptance"]
 SCHEMATHESIS += ["--continue-on-failure", "--no-color", "--warnings", "off"]
@@ -89,6 +89,7 @@ BODIES = {
 @pytest.mark.slow
 @pytest.mark.soak(share=0.3)
 @pytest.mark.usefixtures("ledger")
+@on_sqlite
 @pytest.mark.parametrize("path", BODIES)
 # One service serves all examples.
 @examples(

@@ -6,6 +6,7 @@ What a key is, which keys nobody can guess, what is kept of one.
 import pytest
 
 from tests.support.api import good
+from tests.support.databases import on_shared_sqlite, on_sqlite
 
 UUID = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 STRONG = "cwyr410zm24qrywh2zbe8aev1xd1c5pm"
@@ -48,6 +49,7 @@ GUESSABLE += ["00000000-0000-0000-0000-000000000000"]
 GUESSABLE += [UUID.replace("-", ""), f"{{{UUID}}}", f"{UUID}-1", STRONG[:-1] + "!"]
 
 
+@on_sqlite
 @pytest.mark.parametrize(("header", "other"), SAME_KEYS)
 def test_quoted_and_bare_headers_name_one_key(api, header, other):
     first = api.post("/v1/mint", MINT, header)
@@ -59,6 +61,7 @@ def test_quoted_and_bare_headers_name_one_key(api, header, other):
     assert again.headers[REPLAYED] == "true"
 
 
+@on_shared_sqlite
 @pytest.mark.parametrize("header", NO_KEYS)
 def test_a_header_that_is_no_key_is_refused(shared_app, header):
     environ = {"HTTP_IDEMPOTENCY_KEY": header}

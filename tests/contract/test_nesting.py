@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.api import refusal
+from tests.support.databases import on_shared_sqlite, on_sqlite
 
 # What opens and what closes a level. Brackets in texts and in what has ended make none.
 LEVELS = {
@@ -18,6 +19,7 @@ DEPTH_MAX = 512
 TOO_DEEP = "the body is nested too deeply"
 
 
+@on_shared_sqlite
 @pytest.mark.parametrize(("opening", "closing"), LEVELS.values(), ids=LEVELS)
 @pytest.mark.parametrize(
     ("depth", "code"),
@@ -34,6 +36,7 @@ def test_json_is_judged_by_its_shape_up_to_the_greatest_depth(
     assert (answer.json()["detail"] == TOO_DEEP) == (depth > DEPTH_MAX)
 
 
+@on_sqlite
 @pytest.mark.parametrize("name", ["arrays", "objects"])
 def test_50000_levels_are_refused_where_long_arrays_are_allowed(open_api, name):
     api = open_api(DEEDS_MAX_ARRAY="8000")
@@ -44,5 +47,6 @@ def test_50000_levels_are_refused_where_long_arrays_are_allowed(open_api, name):
     assert answer.json()["detail"] == TOO_DEEP
 
 
+@on_shared_sqlite
 def test_brackets_in_a_text_do_not_count_as_levels(shared_api):
     assert shared_api.mint("+5.a", metadata={"name": '[{"\\' * DEPTH_MAX})

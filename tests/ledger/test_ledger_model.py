@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.faults.load import rounds
 from tests.support.api import SUCCESS, fresh, good, refusal, replayed
 from tests.support.strong_secrets import make_strong_secret
 
@@ -36,7 +37,7 @@ KEYS = st.none() | st.sampled_from(["{}", "order {}"]).map(
 PATIENCE = hypothesis.settings(
     stateful_step_count=25,
     deadline=None,
-    derandomize=True,
+    max_examples=8,
     database=None,
     # To shrink a failure takes minutes, and 25 steps can be read as they are.
     phases=[Phase.generate],
@@ -227,11 +228,11 @@ def settings(settings):
     return settings | {"DEEDS_RATE_LIMITS": "failures=off", "DEEDS_MAX_ARRAY": "1000"}
 
 
-@pytest.mark.parametrize(
-    "examples_count", [4, pytest.param(25, marks=pytest.mark.slow)]
-)
-def test_the_ledger_holds_what_the_model_holds(api, ledger, examples_count):
-    run_state_machine_as_test(
-        lambda: LedgerMachine(api, ledger),
-        settings=hypothesis.settings(PATIENCE, max_examples=examples_count),
-    )
+@pytest.mark.soak(share=1)
+def test_the_ledger_holds_what_the_model_holds(api, ledger, seed, soak_seconds):
+    """A check sends the same sequences each time, a soak others after them."""
+    for number, _ in enumerate(rounds(seed, soak_seconds)):
+        run_state_machine_as_test(
+            lambda: LedgerMachine(api, ledger),
+            settings=hypothesis.settings(PATIENCE, derandomize=number == 0),
+        )

@@ -9,7 +9,12 @@ import pytest
 
 from tests.support.api import environ_of, fresh, good, served
 from tests.support.commanding import invoke
-from tests.support.databases import connected, is_sqlite, sqlite_path
+from tests.support.databases import (
+    connected,
+    is_sqlite,
+    on_shared_sqlite,
+    sqlite_path,
+)
 from tests.support.hooks import hooked
 from tests.support.ledger_view import LedgerView
 
@@ -239,7 +244,7 @@ def copy(url, tmp_path):
     return f"sqlite:///{tmp_path}/copy"
 
 
-@pytest.mark.parametrize("shared_url", ["sqlite"], indirect=True)
+@on_shared_sqlite
 @pytest.mark.parametrize("change", FORBIDDEN.values(), ids=FORBIDDEN)
 def test_what_sqlite_finds_wrong_with_the_database_is_found(copy, change):
     with past_constraints(copy) as connection:
@@ -249,7 +254,7 @@ def test_what_sqlite_finds_wrong_with_the_database_is_found(copy, change):
     assert DATABASE_IS_SOUND in findings(copy)
 
 
-@pytest.mark.parametrize("shared_url", ["sqlite"], indirect=True)
+@on_shared_sqlite
 def test_a_ledger_that_cannot_be_read_is_said_in_one_line(copy):
     [[page]] = LedgerView(copy).read(
         "SELECT rootpage FROM sqlite_master WHERE name = 'outputs'"
