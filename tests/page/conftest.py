@@ -84,8 +84,14 @@ def visitor(phone):
     phone.forget()
 
 
-@pytest.fixture
-def stranger(browser, web_service):
-    """A person at another browser, in a profile of their own."""
+@pytest.fixture(scope="package")
+def other_phone(browser, web_service):
     with visiting(browser, web_service.url) as visitor:
         yield visitor
+
+
+@pytest.fixture
+def stranger(other_phone):
+    """A person at another browser, in a profile of their own."""
+    yield other_phone
+    other_phone.forget()

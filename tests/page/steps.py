@@ -189,10 +189,19 @@ def expect_sum(page, said):
     expect_text(page, ".holding-sum", said)
 
 
-def come_back_until(page, said):
-    """Come back to a page, which asks every other second, until it says something."""
-    text = page.get_by_text(said)
-    wait_until(lambda: page.evaluate(COME_BACK) and text.is_visible())
+def come_back_until(page, said, place=None):
+    """Come back to a page, which asks every other second, until it says something.
+
+    Anywhere, or at a place of it.
+    """
+    text = (place or page).get_by_text(said)
+
+    def is_said():
+        page.evaluate(COME_BACK)
+        page.wait_for_timeout(200)
+        return text.is_visible()
+
+    wait_until(is_said)
 
 
 def put(page, kind, records):

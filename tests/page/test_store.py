@@ -15,7 +15,7 @@ from tests.page.steps import (
     send,
     wait_for_rows,
 )
-from tests.page.visitor import wait_for_true
+from tests.page.visitor import visiting, wait_for_true
 
 pytestmark = pytest.mark.slow
 
@@ -142,23 +142,30 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor):
     assert visitor.errors == []
 
 
+@pytest.fixture
+def newcomer(browser, web_service):
+    """A person whose profile no other test has used."""
+    with visiting(browser, web_service.url) as visitor:
+        yield visitor
+
+
 # To fill the room takes seconds.
-def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(stranger):
-    [raw] = mint_outputs(stranger.api, "secret")
+def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer):
+    [raw] = mint_outputs(newcomer.api, "secret")
     # Before anything is kept: Chromium remembers for a while how much room there was.
-    browser = stranger.context.new_cdp_session(stranger.page)
-    room = {"origin": stranger.origin, "quotaSize": 300_000}
+    browser = newcomer.context.new_cdp_session(newcomer.page)
+    room = {"origin": newcomer.origin, "quotaSize": 300_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
-    hold(stranger, 1)
-    page = stranger.go(f"/claim#{raw}")
+    hold(newcomer, 1)
+    page = newcomer.go(f"/claim#{raw}")
     wait_for_rows(page, "free")
     page.evaluate("inBrowser.fillUp()")
 
     press(page, "Claim")
 
     expect_shown(page, "This device has no room left")
-    assert stranger.asked("/v1/swap") == []
-    assert stranger.api.check(raw) == ["unspent"]
+    assert newcomer.asked("/v1/swap") == []
+    assert newcomer.api.check(raw) == ["unspent"]
     # There is room again.
     browser.detach()
     press(page, "Claim")

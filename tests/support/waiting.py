@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 WAIT_SECONDS_MAX = 30.0
-POLL_SECONDS = 0.005
+POLL_SECONDS = 0.02
 
 
 def wait_until(
