@@ -7,8 +7,6 @@ import json
 import sqlite3
 from contextlib import closing
 
-import pytest
-
 FIRST_ID = "deed_" + "0" * 26
 SUCCESS = {"success": True}
 
@@ -75,26 +73,6 @@ def test_a_swap_hands_over_splits_and_trades(client):
     live = [f"+2.{first}.b", f"+3.{first}.c", f"+3.{second}.d"]
     assert states(client, *spent, *live) == ["spent"] * 2 + ["unspent"] * 3
     assert refusal(swap(client, spent[:1], [f"+5.{first}.e"])) == (400, "spent_input")
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "code"),
-    [
-        (["+5.ID.a"], ["+4.ID.b"], "unbalanced"),
-        (["+5.ID.wrong"], ["+5.ID.b"], "unknown_input"),
-        (["+5.ID.a"], ["+5.ID.used"], "used_secret"),
-        (["+5.ID.a", "+5.ID.a"], ["+10.ID.b"], "duplicate_input"),
-        (["+5.deed_x.a"], ["+5.deed_x.b"], "unknown_item"),
-        ([], ["+5.ID.b"], "invalid_request"),
-    ],
-)
-def test_what_a_swap_is_refused_for_moves_nothing(client, inputs, outputs, code):
-    item = mint(client, "+5.a", "+5.used").json["itemId"]
-    named = [[each.replace("ID", item) for each in side] for side in (inputs, outputs)]
-
-    assert refusal(swap(client, *named)) == (400, code)
-
-    assert states(client, f"+5.{item}.a", f"+5.{item}.used") == ["unspent"] * 2
 
 
 def test_a_key_makes_one_operation_for_the_life_of_the_ledger(client):

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 import pytest
 
 from tests.faults.mortal_service import MortalService
-from tests.support.stoppable_postgres import running_replicated_postgres
 
 
 @pytest.fixture
@@ -14,13 +13,6 @@ def stoppable_url(stoppable_postgres):
     url = stoppable_postgres.cluster.create_migrated_database()
     yield url
     stoppable_postgres.cluster.drop_database(url)
-
-
-@pytest.fixture
-def replicated():
-    """A PostgreSQL whose standby may take over."""
-    with running_replicated_postgres() as postgres:
-        yield postgres
 
 
 @pytest.fixture

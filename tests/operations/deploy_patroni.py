@@ -18,7 +18,7 @@ from tests.support.patroni import database_url, running_haproxy, running_patroni
 from tests.support.waiting import wait_until
 
 ANSWERS_COUNT = 200
-FREEZE_S = 60
+FREEZE_S = 5
 
 # Patroni's ttl and 10 s.
 PAUSE_SECONDS_MAX = 20 + 10
@@ -131,12 +131,12 @@ def kill_leader(cluster):
 
 
 def freeze_leader(cluster):
-    """Let the leader and its Patroni hang for a minute."""
+    """Let the leader and its Patroni hang until some time after another one leads."""
     leader = cluster.node_of("leader")
     leader.freeze()
+    cluster.node_of("leader", other_than=leader)
     time.sleep(FREEZE_S)
     leader.thaw()
-    cluster.node_of("leader", other_than=leader)
 
 
 def assert_well_served(load, services):

@@ -7,7 +7,6 @@ import pytest
 from deeds.hashing import pepper_fingerprint
 from tests.support.commanding import (
     DEEDS,
-    invoke,
     output_of,
     run_deeds,
     run_redirected,
@@ -41,20 +40,6 @@ def item(api):
 def break_total(settings):
     ledger = LedgerView(settings["DATABASE_URL"])
     ledger.execute("UPDATE items SET total = 9 WHERE total = 8")
-
-
-def test_audit_says_that_every_invariant_holds_with_the_counts(item, settings):
-    assert output_of(settings, "audit") == f"{COUNTS}Every invariant holds.\n"
-
-
-def test_audit_of_a_broken_ledger_names_the_places(item, settings):
-    break_total(settings)
-
-    ran = invoke(settings, "audit")
-
-    assert (ran.exit_code, ran.stdout) == (1, COUNTS)
-    assert ran.stderr.startswith("Error: the ledger violates these invariants:\n")
-    assert f"\n  the live outputs of an item sum to its total: {item}\n" in ran.stderr
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from parts.postgresql.connections import BoundedConnection
 from parts.postgresql.database import PostgresqlDatabase
 from storage.repository import Repository
 from tests.postgresql.records import POLICY
-from tests.support.stoppable_postgres import running_replicated_postgres
 
 
 @pytest.fixture
@@ -21,13 +20,6 @@ def database_url(emptied_postgres_url):
 def own_url(fresh_postgres_url):
     """The URL of a ledger that the test may change as it likes."""
     return fresh_postgres_url()
-
-
-@pytest.fixture
-def replicated():
-    """A PostgreSQL whose standby may take over."""
-    with running_replicated_postgres() as replicated:
-        yield replicated
 
 
 @pytest.fixture

@@ -192,16 +192,22 @@ def test_a_snapshot_sees_one_state_and_keeps_no_writer_waiting(database, reposit
 
 
 @pytest.mark.parametrize(
-    ("options", "prepared"),
-    [({"prepare_threshold": "0"}, 1), ({"prepare_threshold": "None"}, 0), ({}, 0)],
-    ids=["at once", "never", "default"],
+    ("options", "times", "prepared"),
+    [
+        ({"prepare_threshold": "0"}, 1, 1),
+        ({"prepare_threshold": "None"}, 6, 0),
+        ({}, 1, 0),
+        ({}, 6, 1),
+    ],
+    ids=["at once", "never", "not at once", "often"],
 )
 def test_the_url_says_when_a_statement_is_prepared(
-    database_url, open_database, options, prepared
+    database_url, open_database, *, options, times, prepared
 ):
     database = open_database(changed_url(database_url, **options))
 
-    database.read("SELECT 41 + ?", (1,))
+    for _ in range(times):
+        database.read("SELECT 41 + ?", (1,))
 
     counting = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE ?"
     assert database.read(counting, ("SELECT 41%",)) == [(prepared,)]
@@ -223,14 +229,6 @@ def test_behind_a_pooler_nothing_is_kept_in_a_session_unless_the_url_says_so(
     counting = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE ?"
     assert database.read(counting, ("SELECT 41%",)) == [(prepared,)]
     assert database.read("SHOW statement_timeout") == [("0",)]
-
-
-def test_a_statement_that_comes_often_is_prepared(database):
-    for _ in range(6):
-        database.read("SELECT 41 + ?", (1,))
-
-    counting = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE ?"
-    assert database.read(counting, ("SELECT 41%",)) == [(1,)]
 
 
 @pytest.mark.parametrize("number", range(STATEMENTS_COUNT))

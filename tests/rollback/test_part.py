@@ -1,7 +1,5 @@
 """The part in the application: its database, its file and its command."""
 
-from dataclasses import replace
-
 import pytest
 from click.testing import CliRunner
 
@@ -27,28 +25,6 @@ def open_ledger(path, closing_all):
         return Ledger(settings, database, [CORE], {}, {})
 
     return open_with
-
-
-def test_an_sqlite_ledger_has_its_file_beside_it(open_ledger, settings, path):
-    database = open_ledger(settings).database
-    database.check_start()
-
-    write_operation(database)
-    database.close()
-
-    assert path.with_name("deeds.sqlite3-checkpoint").exists()
-
-
-def test_a_file_of_the_settings_takes_its_place(open_ledger, settings, path, tmp_path):
-    file = tmp_path / "elsewhere"
-    database = open_ledger(replace(settings, checkpoint_file=str(file))).database
-    database.check_start()
-
-    write_operation(database)
-    database.close()
-
-    assert file.exists()
-    assert not path.with_name("deeds.sqlite3-checkpoint").exists()
 
 
 def test_the_command_lowers_the_file_of_the_ledger(open_ledger, settings, path):

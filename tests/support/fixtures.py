@@ -17,7 +17,10 @@ from tests.support.ledger_view import LedgerView
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
-from tests.support.stoppable_postgres import StoppablePostgres
+from tests.support.stoppable_postgres import (
+    StoppablePostgres,
+    running_replicated_postgres,
+)
 from tests.support.strong_secrets import is_strong_secret
 
 ONE_PROCESS = {"WEB_CONCURRENCY": "1"}
@@ -66,6 +69,13 @@ def stoppable_postgres():
     """
     with running_server() as server:
         yield StoppablePostgres(server)
+
+
+@pytest.fixture
+def replicated():
+    """A PostgreSQL whose standby may take over."""
+    with running_replicated_postgres() as replicated:
+        yield replicated
 
 
 @pytest.fixture
