@@ -82,10 +82,10 @@ texts: $(DEV_READY) ## write the texts of pages and scripts into the catalogues 
 imports: $(DEV_READY) ## check that imports run one way
 	@PYTHONPATH=client $(BIN)/lint-imports
 
-# Those of ARGS may be in one of the two: to find no test is pytest's exit code 5. The walks keep all cores busy, and
-# what is deployed is timed.
+# Those of ARGS may be in one of the two: to find no test is pytest's exit code 5. The walks keep all cores busy; what
+# is deployed is timed and waits for most of it, so that two files of it run at once.
 operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say, and long walks of the client; needs nginx, pgbouncer, openssl, systemd-analyze, etcd, haproxy, promtool
-	@$(BIN)/python -m pytest --all tests/operations/deploy_*.py $(ARGS) || test $$? -eq 5
+	@$(PYTEST) -n 2 --dist loadfile --all tests/operations/deploy_*.py $(ARGS) || test $$? -eq 5
 	@$(PYTEST) --all client/tests/soak_*.py $(ARGS) || test $$? -eq 5
 mutants: $(DEV_READY) ## break the ledger in every small way, an hour or so
 	@$(BIN)/mutmut run $(ARGS)
