@@ -21,15 +21,20 @@ from deeds.blueprints.answers import register_answers
 from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.log import configure_log, register_log
-from deeds.cpus import THREADS_COUNT, default_processes_count, usable_cpus_count
 from deeds.errors import RetryLaterError, StartError
 from deeds.hashing import STRONG_COST, Hasher, HashPool, argon2id
 from deeds.model import AMOUNT_MAX, SECRET_LENGTH_MAX
 from deeds.part import Core, Ledger, Part, Retries
+from deeds.process import (
+    THREADS_COUNT,
+    default_processes_count,
+    keep_exit_code,
+    usable_cpus_count,
+)
 from deeds.service import DeedService
 from deeds.settings import FAILURES, Settings, read_settings
-from deeds.streams import keep_exit_code
-from storage.repository import Database, Repository
+from storage.database import Database
+from storage.repository import Repository
 from storage.schema import (
     CORE,
     READ_VERSIONS,

@@ -13,10 +13,9 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from deeds.cpus import THREADS_COUNT, default_processes_count
 from deeds.errors import StartError
+from deeds.process import THREADS_COUNT, default_processes_count, keep_exit_code
 from deeds.settings import read_setting
-from deeds.streams import keep_exit_code
 
 keep_exit_code()
 

@@ -15,7 +15,7 @@ from deeds.errors import DeedError
 from deeds.hashing import Hasher
 from deeds.service import DeedService
 from deeds.settings import Settings
-from storage.repository import Database
+from storage.database import Database
 from storage.schema import Schema
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import AMOUNT_MAX
-from storage.repository import Database, Rows, Transaction
+from storage.database import Database, Rows, Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,8 @@ from typing import Any
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import Operation
 from storage import sqlite_writer
+from storage.database import NO_OPERATION, Reader, Rows, Transaction, Values, Work
 from storage.files import has_content, locked, make_directory, open_for_owner
-from storage.repository import (
-    NO_OPERATION,
-    Reader,
-    Rows,
-    Transaction,
-    Values,
-    Work,
-)
 from storage.sqlite_writer import (
     SqliteFailures,
     SqliteTransaction,

@@ -21,8 +21,8 @@ from deeds.errors import (
     LedgerUnavailableError,
 )
 from deeds.model import Operation
+from storage.database import Cursor, Rows, Values, Work
 from storage.files import locked, open_for_owner
-from storage.repository import Cursor, Rows, Values, Work
 
 # How long another process may hold the file before we answer 503.
 BUSY_TIMEOUT_S = 5.0
@@ -45,7 +45,7 @@ _log = logging.getLogger("deeds")
 
 
 class SqliteTransaction:
-    """An open write transaction (storage.repository.Transaction)."""
+    """An open write transaction (storage.database.Transaction)."""
 
     def __init__(self, connection: sqlite3.Connection, now_ms: int) -> None:
         self.execute: Callable[..., Cursor] = connection.execute

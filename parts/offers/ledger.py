@@ -4,15 +4,8 @@ from dataclasses import dataclass
 
 from deeds.model import AMOUNT_MAX, IdempotencyKey, Operation, Output
 from parts.offers.errors import OfferNotOpenError, UnknownOfferError
-from storage.repository import (
-    ConflictError,
-    Database,
-    Transaction,
-    add_operation,
-    move_units,
-    refuse_inputs,
-    refuse_outputs,
-)
+from storage.database import ConflictError, Database, Transaction
+from storage.repository import add_operation, move_units, refuse_inputs, refuse_outputs
 from storage.schema import Schema, Version
 
 # Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from deeds.model import HashPolicy
 from deeds.part import Ledger
-from storage.repository import Database, Reader
+from storage.database import Database, Reader
 
 # More than anybody reads.
 PLACES_COUNT_MAX = 20

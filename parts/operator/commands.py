@@ -10,8 +10,8 @@ import click
 
 from deeds.errors import StartError
 from deeds.part import Ledger
+from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
-from deeds.streams import print_line
 from parts.operator.audit import audit, count_ledger, count_policies
 from parts.operator.backup import back_up, restore
 from storage.files import has_content

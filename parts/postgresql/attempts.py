@@ -10,7 +10,7 @@ from deeds.errors import StartError
 from parts.postgresql.connections import BoundedConnection, Pool
 from parts.postgresql.failures import CONFLICTS, CauseLog, Failure
 from parts.postgresql.last_operations import LastOperations
-from storage.repository import ConflictError
+from storage.database import ConflictError
 
 Result = TypeVar("Result")
 

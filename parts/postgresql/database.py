@@ -1,4 +1,4 @@
-"""The ledger's database in PostgreSQL (storage.repository.Database)."""
+"""The ledger's database in PostgreSQL (storage.database.Database)."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, CauseLog, one_line
 from parts.postgresql.last_operations import LastOperations
 from parts.postgresql.transaction import BEGIN, BEGIN_SNAPSHOT, PostgresqlTransaction
 from parts.postgresql.url import describe, parse_url
-from storage.repository import (
+from storage.database import (
     NO_OPERATION,
     Reader,
     Record,
@@ -86,7 +86,7 @@ def _now_ms() -> int:
 
 
 class PostgresqlDatabase:
-    """A PostgreSQL database (storage.repository.Database).
+    """A PostgreSQL database (storage.database.Database).
 
     A server that lacks what this process committed last is not used
     (parts.postgresql.last_operations).

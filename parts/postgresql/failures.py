@@ -7,7 +7,7 @@ import psycopg
 from psycopg import errors
 
 from deeds.errors import LedgerUnavailableError, StartError
-from storage.repository import ConflictError
+from storage.database import ConflictError
 
 _log = logging.getLogger("deeds")
 

@@ -24,7 +24,7 @@ from parts.rollback.checkpoint import (
     check_present,
     open_checkpoint,
 )
-from storage.repository import NO_OPERATION, Database, Record, Rows, Work
+from storage.database import NO_OPERATION, Database, Record, Rows, Work
 
 _log = logging.getLogger("deeds")
 
