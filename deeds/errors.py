@@ -75,7 +75,7 @@ class InvalidJsonError(DeedError):
     title = "Not JSON"
     meaning = (
         "The body is not JSON in UTF-8 (RFC 8259), an object names a key twice, or"
-        " arrays and objects are nested more than 512 deep."
+        " arrays and objects are nested too deeply."
     )
 
 
