@@ -1,11 +1,17 @@
 """What a database is to the ledger: SQLite here, PostgreSQL in its part."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from deeds.errors import LedgerUnavailableError
 from deeds.model import Operation
+
+_LOG_INTERVAL_S = 1.0
+
+_log = logging.getLogger("deeds")
 
 Values = Sequence[Any]
 Rows = list[Any]
@@ -17,6 +23,27 @@ NO_OPERATION = Operation(0, 0)
 
 class ConflictError(LedgerUnavailableError):
     """The work met a concurrent transaction, and may succeed when it is run again."""
+
+
+class CauseLog:
+    """Logs why a database refused, each kind of error at most once a second.
+
+    One that is away fails every request. Any thread may use it.
+    """
+
+    def __init__(self) -> None:
+        # When each kind, a class and a code, was last logged. There are few kinds.
+        self._logged_at_s: dict[tuple[str, str | None], float] = {}
+
+    def write(self, error: Exception, code: str | None, message: str) -> None:
+        """Log an error with the database's code of it; the message holds no value."""
+        kind = (type(error).__name__, code)
+        now_s = monotonic()
+        if now_s - self._logged_at_s.get(kind, -_LOG_INTERVAL_S) < _LOG_INTERVAL_S:
+            return
+        self._logged_at_s[kind] = now_s
+        fields = {"error": kind[0], "database_code": code}
+        _log.warning(message, extra={"event": "database", "fields": fields})
 
 
 class Cursor(Protocol):

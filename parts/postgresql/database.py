@@ -18,7 +18,7 @@ from deeds.model import Operation
 from parts.postgresql import transaction
 from parts.postgresql.attempts import Attempts
 from parts.postgresql.connections import BoundedConnection, Pool, connect
-from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, CauseLog, one_line
+from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, Failures, one_line
 from parts.postgresql.last_operations import LastOperations
 from parts.postgresql.transaction import BEGIN, BEGIN_SNAPSHOT, PostgresqlTransaction
 from parts.postgresql.url import describe, parse_url
@@ -108,13 +108,13 @@ class PostgresqlDatabase:
         self._clock = clock
         self._connect = partial(connect, self._options)
         self._last = LastOperations()
-        self._causes = CauseLog()
+        self._failures = Failures()
         requests = Pool(self._connect, POOL_SIZE)
         self._requests = Attempts(
-            requests, SECONDS_MAX, self._last, self._causes, on_retry
+            requests, SECONDS_MAX, self._last, self._failures, on_retry
         )
         probes = Pool(self._connect, PROBE_POOL_SIZE)
-        self._probes = Attempts(probes, PROBE_SECONDS_MAX, self._last, self._causes)
+        self._probes = Attempts(probes, PROBE_SECONDS_MAX, self._last, self._failures)
         # Whether the last write failed because of the database: a full disk, say.
         self._was_refused = False
         # Whether the last COMMIT was given up.
@@ -290,7 +290,7 @@ class PostgresqlDatabase:
             raise
         except psycopg.Error as error:
             connection.close()
-            self._causes.translate(error)
+            self._failures.translate(error)
             self._was_in_doubt = True
             raise LedgerInDoubtError from None
         self._was_in_doubt = False
@@ -316,7 +316,7 @@ class PostgresqlDatabase:
         try:
             yield
         except (psycopg.Error, StartError) as error:
-            raise self._causes.translate(error) from None
+            raise self._failures.translate(error) from None
 
 
 def _write_nothing(transaction: Transaction, _record: None) -> Operation:
