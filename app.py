@@ -173,6 +173,9 @@ class _Build:
         # A database with other users is changed when its operator says so.
         (migrate if is_file else check_versions)(ledger.database, ledger.schemas)
         ledger.database.check_start(thorough=thorough)
+        for part in self.parts if thorough else ():
+            if part.check_start is not None:
+                part.check_start(ledger)
         return Repository(ledger.database)
 
     def _ledger(self, settings: Settings, closing: ExitStack) -> Ledger:

@@ -71,7 +71,8 @@ class Part:
 
     `register` adds its endpoints to the app. `wrap_database` returns a database in the
     place of the one that it is given. `limit_names` are its names in DEEDS_RATE_LIMITS.
-    `commands` returns click's commands.
+    `commands` returns click's commands. `check_start` raises StartError where a service
+    must not start; it is called once, before the processes are started.
     """
 
     name: str
@@ -83,3 +84,4 @@ class Part:
     checks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     counts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     commands: Callable[[Ledger], Sequence[Any]] | None = None
+    check_start: Callable[[Ledger], None] | None = None

@@ -99,7 +99,12 @@ class Database(Protocol):
     Nothing is opened and no thread started before it is used. Each method is one
     transaction. All raise LedgerUnavailableError where the database does not answer,
     and LedgerRolledBackError where it lacks operations that were committed.
+
+    `definitions_sql` is a query for every table, column, constraint, index and trigger:
+    the name of the table, and the SQL of its definition.
     """
+
+    definitions_sql: str
 
     def create(self, work: Callable[[Transaction], None]) -> None:
         """Run the work that creates or changes tables, alone, in one transaction.
@@ -140,6 +145,13 @@ class Database(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Reader]:
         """Return a context with a reader of one state; it keeps no writer waiting."""
+
+    def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
+        """Run the work where there is no table and nothing of it is left behind.
+
+        Returns what it returns. Raises StartError, or LedgerUnavailableError where
+        there is no such place.
+        """
 
     def find_damage(self) -> list[str]:
         """Return what the database finds wrong with itself, where it can tell."""

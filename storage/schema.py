@@ -106,7 +106,7 @@ _TABLES = (
 
 CORE = Schema("core", (Version(create_tables, serves_from=1),))
 
-_CREATE_VERSIONS = """
+CREATE_VERSIONS = """
     CREATE TABLE IF NOT EXISTS schema_version (
         part TEXT NOT NULL PRIMARY KEY,
         version BIGINT NOT NULL,
@@ -133,7 +133,7 @@ def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
 
     def upgrade(transaction: Transaction) -> None:
         changes.clear()
-        transaction.execute(_CREATE_VERSIONS)
+        transaction.execute(CREATE_VERSIONS)
         rows = transaction.execute(READ_VERSIONS).fetchall()
         for schema, before in _versions(schemas, rows):
             for number in range(before + 1, schema.newest + 1):

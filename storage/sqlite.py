@@ -32,6 +32,8 @@ class SqliteDatabase:
     `clock` returns milliseconds since 1970-01-01 UTC.
     """
 
+    definitions_sql = "SELECT tbl_name, sql FROM sqlite_master WHERE sql <> ''"
+
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
         """Open nothing; raise StartError where SQLite is too old."""
         # The oldest one with RETURNING.
@@ -140,6 +142,11 @@ class SqliteDatabase:
                     raise LedgerUnavailableError(one_line(error)) from None
 
             yield read
+
+    def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
+        """Run the work in a database in memory."""
+        with closing(sqlite3.connect(":memory:")) as connection:
+            return work(SqliteTransaction(connection, 0))
 
     def find_damage(self) -> list[str]:
         """Return what is wrong with pages, indexes and constraints: 100 at most."""

@@ -186,6 +186,8 @@ def _inspect(ledger: Ledger, otherwise: str = "") -> None:
     finally:
         # Whether or not standard output takes the counts.
         _require_no_findings(report.findings, otherwise)
+    for remark in report.remarks:
+        print_line(f"Note: {remark}")
     print_line("Every invariant holds.")
 
 

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from math import inf
+from time import monotonic
 
 import psycopg
+from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
 
 from deeds.errors import (
     DeedError,
@@ -18,6 +20,7 @@ from deeds.model import Operation
 from parts.postgresql import transaction
 from parts.postgresql.attempts import Attempts
 from parts.postgresql.connections import BoundedConnection, Pool, connect
+from parts.postgresql.definitions import READ_DEFINITIONS
 from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, Failures, one_line
 from parts.postgresql.last_operations import LastOperations
 from parts.postgresql.transaction import BEGIN, BEGIN_SNAPSHOT, PostgresqlTransaction
@@ -91,6 +94,8 @@ class PostgresqlDatabase:
     A server that lacks what this process committed last is not used
     (parts.postgresql.last_operations).
     """
+
+    definitions_sql = READ_DEFINITIONS
 
     def __init__(
         self,
@@ -232,6 +237,22 @@ class PostgresqlDatabase:
                 connection.execute(_BEGIN_LONG_SNAPSHOT)
             connection.deadline_s = inf
             yield read
+
+    def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
+        """Run the work on temporary tables, in a transaction that is rolled back.
+
+        Raises LedgerUnavailableError on a read-only server, and for a role that has no
+        right to them.
+        """
+        with self._starting() as connection:
+            connection.set_deadline(monotonic() + SECONDS_MAX)
+            connection.execute(f"{BEGIN}; SET LOCAL search_path = pg_temp")
+            try:
+                rows = work(PostgresqlTransaction(connection, 0))
+            except (ReadOnlySqlTransaction, InsufficientPrivilege) as error:
+                raise LedgerUnavailableError(one_line(error)) from None
+            connection.execute("ROLLBACK")
+        return rows
 
     def find_damage(self) -> list[str]:
         """Return nothing: PostgreSQL has amcheck for that."""
