@@ -4,7 +4,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -122,14 +122,14 @@ def prepare() -> None:
     settings = read_settings(os.environ)
     build.limits(settings)
     with ExitStack() as closing:
-        build.repository(settings, closing, thorough=True)
+        build.ledger(settings, closing, thorough=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Build:
     """Builds the application of some parts."""
 
-    parts: Collection[Part]
+    parts: Sequence[Part]
     clock: Callable[[], int]
     token_bytes: Callable[[int], bytes]
     retries: Retries = field(default_factory=Retries)
@@ -164,9 +164,9 @@ class _Build:
             )
         return ClientLimits(settings.rate_limits)
 
-    def repository(
+    def ledger(
         self, settings: Settings, closing: ExitStack, *, thorough: bool = False
-    ) -> Repository:
+    ) -> Ledger:
         """Return the ledger, created or upgraded and checked; raise StartError."""
         ledger = self._ledger(settings, closing)
         is_file = settings.database_url.startswith("sqlite")
@@ -176,7 +176,7 @@ class _Build:
         for part in self.parts if thorough else ():
             if part.check_start is not None:
                 part.check_start(ledger)
-        return Repository(ledger.database)
+        return ledger
 
     def _ledger(self, settings: Settings, closing: ExitStack) -> Ledger:
         retries = self.retries
@@ -186,9 +186,7 @@ class _Build:
                 database = part.wrap_database(settings, database, retries)
         closing.callback(database.close)
         schemas = [CORE, *(part.schema for part in self.parts if part.schema)]
-        checks = {name: sql for part in self.parts for name, sql in part.checks.items()}
-        counts = {name: sql for part in self.parts for name, sql in part.counts.items()}
-        return Ledger(settings, database, schemas, checks, counts)
+        return Ledger(settings, database, schemas, self.parts)
 
     def _add_commands(self, app: Flask, settings: Settings, closing: ExitStack) -> None:
         ledger = self._ledger(settings, closing)
@@ -207,7 +205,8 @@ class _Build:
         configure_log(settings.log_form, settings.log_level)
         register_log(app)
         register_answers(app)
-        repository = self.repository(settings, closing)
+        ledger = self.ledger(settings, closing)
+        repository = Repository(ledger.database)
         hasher = _make_hasher(settings, repository)
         closing.callback(hasher.pool.close)
         service = DeedService(repository, hasher, self.token_bytes)
@@ -224,7 +223,7 @@ class _Build:
             service,
             hasher,
             limits,
-            repository.database,
+            ledger.database,
             self.retries,
             self.clock,
             kinds,
@@ -233,16 +232,15 @@ class _Build:
         for part in self.parts:
             if part.register is not None:
                 part.register(app, core)
-        schemas = [CORE, *(part.schema for part in self.parts if part.schema)]
 
         def check_ready() -> None:
             hasher.pool.check_room()
-            versions = repository.database.probe(READ_VERSIONS)
-            check_still_served(versions, schemas)
+            versions = ledger.database.probe(READ_VERSIONS)
+            check_still_served(versions, ledger.schemas)
 
         app.register_blueprint(health_blueprint(check_ready))
         # Nothing of the start is carried across a fork.
-        repository.database.close()
+        ledger.database.close()
 
 
 def open_database(

@@ -5,11 +5,11 @@ on disk where it must, and keeps what constraints say; a few places come back wh
 something is violated.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deeds.model import HashPolicy
-from deeds.part import Ledger
+from deeds.part import Ledger, Part
 from parts.operator.tables import PLACES_COUNT_MAX, compare_tables, listed
 from storage.database import Database, Reader
 
@@ -100,19 +100,20 @@ def audit(ledger: Ledger) -> AuditReport:
     if comparison.differences:
         return AuditReport({}, {TABLES_ARE_OURS: listed(comparison.differences)}, [])
     with ledger.database.snapshot() as read:
-        counts = count_ledger(read, ledger.counts)
+        counts = count_ledger(read, ledger.parts)
         places = {DATABASE_IS_SOUND: ledger.database.find_damage()}
-        for invariant, check in (_CHECKS | dict(ledger.checks)).items():
-            rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
-            places[invariant] = [str(row[0]) for row in rows]
+        for checks in (_CHECKS, *(part.checks for part in ledger.parts)):
+            for invariant, check in checks.items():
+                rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
+                places[invariant] = [str(row[0]) for row in rows]
     findings = {each: listed(found) for each, found in places.items() if found}
     return AuditReport(counts, findings, comparison.remarks)
 
 
-def count_ledger(read: Reader, parts_counts: Mapping[str, str]) -> dict[str, int]:
+def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:
     """Count what the core and the parts keep. Reads the whole ledger."""
-    queries = _OPERATION_COUNTS | dict(parts_counts) | _OUTPUT_COUNTS
-    return {name: read(query)[0][0] for name, query in queries.items()}
+    queries = [_OPERATION_COUNTS, *(part.counts for part in parts), _OUTPUT_COUNTS]
+    return {name: read(query)[0][0] for each in queries for name, query in each.items()}
 
 
 def count_policies(database: Database) -> list[tuple[HashPolicy, int]]:

@@ -55,7 +55,7 @@ def _stats_command(ledger: Ledger) -> click.Command:
         """Count items, operations, offers and outputs, and show the size on disk."""
         _check_ledger(ledger)
         with ledger.database.snapshot() as read:
-            counts = count_ledger(read, ledger.counts)
+            counts = count_ledger(read, ledger.parts)
         _show(counts | {"bytes on disk": ledger.database.bytes_on_disk()})
 
     return show_stats
