@@ -263,7 +263,7 @@ def open_database(
 
 def _load(names: Collection[str]) -> list[Part]:
     """Return the parts of these names; leave out one whose package is missing."""
-    found = []
+    parts = []
     for name in names:
         try:
             part: Part = import_module(f"parts.{name}.part").PART
@@ -275,8 +275,8 @@ def _load(names: Collection[str]) -> list[Part]:
                 raise
             _log.warning("%s is left out: it needs %s", name, missing.name)
             continue
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts
 
 
 def _make_hasher(settings: Settings, repository: Repository) -> Hasher:

@@ -23,7 +23,7 @@ from deeds.rules import check_balance
 from storage.database import NO_OPERATION, ConflictError, Database, Transaction
 
 # Items whose hashing is kept in memory, about 600 bytes each: 6 MB. It never changes.
-HASHINGS_KEPT_MAX = 10_000
+HASHINGS_CACHED_MAX = 10_000
 
 # A record of more outputs is looked at before anything of it is written: a refusal of
 # it would otherwise make PostgreSQL log all of them first, 84 KB for 267 bytes sent.
@@ -118,26 +118,26 @@ class Repository:
     def read_hashings(self, item_ids: Collection[str]) -> dict[str, ItemHashing]:
         """Return the hashing of those of the items that exist."""
         # Other threads may put another dictionary in its place, but remove nothing.
-        kept = self._hashings
-        found = {item_id: kept[item_id] for item_id in item_ids if item_id in kept}
-        if len(found) == len(item_ids):
-            return found
-        missing = [
+        cache = self._hashings
+        hashings = {item_id: cache[item_id] for item_id in item_ids if item_id in cache}
+        if len(hashings) == len(item_ids):
+            return hashings
+        new_ids = [
             item_id
             for item_id in item_ids
-            if item_id not in found and is_id(ITEM_ID_PREFIX, item_id)
+            if item_id not in hashings and is_id(ITEM_ID_PREFIX, item_id)
         ]
-        rows = self.database.read_each(_READ_HASHING, [(each,) for each in missing])
-        read = {
+        rows = self.database.read_each(_READ_HASHING, [(each,) for each in new_ids])
+        new = {
             item_id: ItemHashing(row[0], HashPolicy(*row[2:]), row[1])
-            for item_id, row in zip(missing, rows, strict=True)
+            for item_id, row in zip(new_ids, rows, strict=True)
             if row
         }
-        if len(kept) + len(read) > HASHINGS_KEPT_MAX:
-            self._hashings = read
+        if len(cache) + len(new) > HASHINGS_CACHED_MAX:
+            self._hashings = new
         else:
-            kept.update(read)
-        return found | read
+            cache.update(new)
+        return hashings | new
 
     def read_minted(self, key_hash: bytes) -> Item | None:
         """Return the item of the mint that a key was used for, if there is one."""
@@ -259,16 +259,16 @@ def refuse_inputs(
 ) -> None:
     """Raise the error of the first unknown input, else of the first spent one."""
     rows = transaction.read_each(_READ_OUTPUT, [each.key for each in inputs])
-    found = [FoundOutput(*row) if row else None for row in rows]
+    records = [FoundOutput(*row) if row else None for row in rows]
     unknown = [
         index
-        for index, (output, each) in enumerate(zip(inputs, found, strict=True))
-        if each is None or each.amount != output.amount
+        for index, (output, record) in enumerate(zip(inputs, records, strict=True))
+        if record is None or record.amount != output.amount
     ]
     if unknown:
         raise errors.UnknownInputError(index=unknown[0], wrong_secrets=len(unknown))
-    for index, each in enumerate(found):
-        if each and each.spent_by not in {None, operation.id}:
+    for index, record in enumerate(records):
+        if record and record.spent_by not in {None, operation.id}:
             raise errors.SpentInputError(index=index)
 
 

@@ -182,9 +182,9 @@ def _versions(schemas: Iterable[Schema], rows: Rows) -> Iterator[tuple[Schema, i
 
     Raises StartError for a later one that does not permit this code.
     """
-    found = {part: (version, serves_from) for part, version, serves_from in rows}
+    versions = {part: (version, serves_from) for part, version, serves_from in rows}
     for schema in schemas:
-        version, serves_from = found.get(schema.part, (0, 0))
+        version, serves_from = versions.get(schema.part, (0, 0))
         if version > schema.newest and serves_from > schema.newest:
             raise StartError(
                 f"the tables of {schema.part} have version {version}, which code of"

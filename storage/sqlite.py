@@ -85,12 +85,12 @@ class SqliteDatabase:
         try:
             with self._reader() as reader:
                 # One finding is enough to stop for.
-                [(found,)] = reader.execute("PRAGMA quick_check(1)").fetchall()
+                [(finding,)] = reader.execute("PRAGMA quick_check(1)").fetchall()
         except sqlite3.Error as error:
-            found = str(error)
-        if found != "ok":
+            finding = str(error)
+        if finding != "ok":
             raise StartError(
-                f"DATABASE_URL: the SQLite file is damaged ({one_line(found)}); put a"
+                f"DATABASE_URL: the SQLite file is damaged ({one_line(finding)}); put a"
                 " backup in its place"
             )
 

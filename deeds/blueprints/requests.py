@@ -47,10 +47,10 @@ def read_idempotency_key(request: Request) -> str | None:
     header = request.headers.get("Idempotency-Key")
     if header is None:
         return None
-    sent = header.strip(" \t")
-    key = unquote_header_value(sent)
+    text = header.strip(" \t")
+    key = unquote_header_value(text)
     # A server joins fields that are sent twice by a comma.
-    if "," in sent and (key == sent or '"' in key):
+    if "," in text and (key == text or '"' in key):
         raise InvalidIdempotencyKeyError(
             "the header Idempotency-Key is sent twice; quote a key with a comma"
         )
@@ -129,10 +129,10 @@ def _refuse_constant(_name: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise InvalidJsonError("an object names a key twice")
-    return found
+    return members
 
 
 # That of UTF-8, and of UTF-16 in either order.
