@@ -101,9 +101,9 @@ def create_app(
     bytes.
 
     Raises StartError. Without settings they are those of the environment, and what
-    cannot start ends the process with one line and exit code 1: gunicorn and Flask call
-    it so. It has no thread and no open connection yet, so that a process may fork. A
-    process that outlives its app ends the app's threads and connections with
+    cannot start ends the process with one line of the log and exit code 1: gunicorn and
+    Flask call it so. It has no thread and no open connection yet, so that a process may
+    fork. A process that outlives its app ends the app's threads and connections with
     `app.extensions["deeds"].close()`.
     """
     build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
@@ -113,7 +113,9 @@ def create_app(
     try:
         return build.app(read_settings(os.environ))
     except StartError as stop:
-        raise SystemExit(str(stop)) from None
+        # A plain line on stderr, unless gunicorn or the app has set the log up.
+        _log.error(stop, extra={"event": "cannot_start"})
+        raise SystemExit(1) from None
 
 
 def prepare() -> None:

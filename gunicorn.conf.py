@@ -95,7 +95,8 @@ def on_starting(server: Any) -> None:
     try:
         prepare()
     except StartError as stop:
-        getattr(server.log, "say", server.log.error)(str(stop))
+        # One line, without the places in the code.
+        server.log.error(str(stop), extra={"event": "cannot_start"})  # noqa: TRY400
         raise SystemExit(1) from None
     if _is_measured:
         make_directory(worker_tmp_dir)

@@ -83,6 +83,8 @@ class StderrHandler(logging.Handler):
         if self._is_console:
             written = time.strftime("%H:%M:%S", time.localtime(record.created))
             event = fields.pop("event")
+            if event == "cannot_start":
+                return str(fields["message"])
             rest = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
             return f"{written} {level:<8} {event:<14} {rest}"
         written = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
