@@ -40,7 +40,6 @@ class Result:
     """What a command has to print, and its exit code."""
 
     records: Sequence[rows.Record]
-    told: str = ""  # To a person, in place of the records.
     hint: str = ""  # To a person, besides.
     code: int = _DONE
 
@@ -66,10 +65,6 @@ class Command(click.Command):
     """A command: a function of the wallet that returns a Result."""
 
     service: type[_Service] = _Service
-
-    def get_short_help_str(self, limit: int = 0) -> str:
-        """Return the first sentence of its help, however long."""
-        return super().get_short_help_str(limit + len(self.help or ""))
 
     def invoke(self, context: click.Context) -> None:
         """Open the wallet, call the function and print, then exit."""
@@ -154,8 +149,6 @@ def show(wallet: Wallet, result: Result) -> None:
     found = [rows.row_of(wallet, record) for record in result.records]
     if is_json():
         lines = [json.dumps(found, indent=2)]
-    elif result.told:
-        lines = [result.told]
     elif not terminal.is_terminal(sys.stdout):
         lines = rows.lines_of(found)
     else:

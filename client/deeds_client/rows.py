@@ -35,7 +35,6 @@ _COLUMNS = (
     *_SUMS,
 )
 _UNBOUNDED = 10_000
-_TABLE_WIDTH_MIN = 60  # What is folded into less is crumbs.
 _QR_BORDER = 2  # In modules. The standard has 4, but readers need less.
 
 Row = dict[str, str | int]
@@ -90,7 +89,7 @@ def local_time(at: datetime) -> str:
 
 
 def lines_of(rows: Sequence[Row], width: int = _UNBOUNDED) -> list[str]:
-    """Return a table of this width, or where that is too narrow a list.
+    """Return a table, or a list where that is wider than this.
 
     A link that is folded cannot be copied: it is alone on its line where it is the only
     one, or the table is too wide.
@@ -98,11 +97,11 @@ def lines_of(rows: Sequence[Row], width: int = _UNBOUNDED) -> list[str]:
     shown = [_cells(row) for row in rows]
     if not any(shown):
         return ["Nothing."]
-    lines = _table(shown, _UNBOUNDED)
+    lines = _table(shown)
     if len(rows) > 1 and _fits(lines, width):
         return lines
     addresses = [cells.pop("link") for cells in shown if "link" in cells]
-    lines = _table(shown, max(width, _TABLE_WIDTH_MIN))
+    lines = _table(shown)
     if not _fits(lines, width):
         lines = _list(shown)
     return lines + addresses
@@ -123,17 +122,17 @@ def _fits(lines: Sequence[str], width: int) -> bool:
     return max(map(cell_len, lines)) <= width
 
 
-def _table(shown: Sequence[dict[str, str]], width: int) -> list[str]:
+def _table(shown: Sequence[dict[str, str]]) -> list[str]:
     table = Table(box=None, pad_edge=False)
     named = set().union(*shown)
     names = [name for name in _COLUMNS if name in named]
     for name in names:
         is_sum = name in ("amount", *_SUMS)
-        table.add_column(name, justify="right" if is_sum else "left", overflow="fold")
+        table.add_column(name, justify="right" if is_sum else "left")
     for cells in shown:
         table.add_row(*(cells.get(name, "") for name in names))
     drawn = io.StringIO()
-    console = Console(file=drawn, width=width, markup=False, emoji=False)
+    console = Console(file=drawn, width=_UNBOUNDED, markup=False, emoji=False)
     console.print(table)
     lines = drawn.getvalue().splitlines()
     return [line.rstrip() for line in lines]
