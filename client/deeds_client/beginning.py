@@ -6,7 +6,7 @@ written down, before anything is sent.
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -32,21 +32,6 @@ from deeds_client.values import (
 Chosen = tuple[list[Output], list[Part]]
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Numbered links of an item, to be made in batches."""
-
-    count: int
-    each: int  # Units of each link.
-    metadata: Metadata
-    reference: str
-
-    @property
-    def total(self) -> int:
-        """The units of all."""
-        return check_amount(check_amount(self.count) * check_amount(self.each))
 
 
 class UnderWayError(Exception):
@@ -119,8 +104,10 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
     return _begin(Kind.MINT, [], made, **about)
 
 
-def links(records: Store, minting: Operation, series: Series, room: int) -> Operation:
-    """Begin to make the next links of a series, at most as many as have room.
+def links(
+    records: Store, minting: Operation, count: int, each: int, room: int
+) -> Operation:
+    """Begin to make the next of `count` links, at most as many as have room.
 
     Return the mint when all are made.
     """
@@ -128,21 +115,21 @@ def links(records: Store, minting: Operation, series: Series, room: int) -> Oper
     known = records.outputs(item_id)
     made = [output for output in known if output.state != OutputState.VOID]
     for output in made:
-        if output.of not in (None, series.count) and output.found_at:
+        if output.of not in (None, count) and output.found_at:
             # A look did not know how many there would be.
-            records.change(output, of=series.count)
+            records.change(output, of=count)
         if output.state == OutputState.COMING and output.number:
             return records.operation(output.operation or "")
     first = 1 + max(output.number or 0 for output in made)
-    if first > series.count:
+    if first > count:
         return minting
     # The change takes the place of one.
-    last = min(series.count, first + room - 2)
+    last = min(count, first + room - 2)
     # A batch that was refused, and may be carried out late, took the oldest too.
-    amount = (last - first + 1) * series.each
+    amount = (last - first + 1) * each
     inputs, change = choose(records, item_id, amount, are_oldest=True)
     links = [
-        Part(series.each, item_id, is_given=True, number=number, of=series.count)
+        Part(each, item_id, is_given=True, number=number, of=count)
         for number in range(first, last + 1)
     ]
     return swap(records, Kind.SPLIT, inputs, [*links, *change])

@@ -28,7 +28,6 @@ from deeds_client.records import milliseconds, moment, now
 from deeds_client.rows import Row, row_of
 from deeds_client.terminal import (
     new_file,
-    progress,
     read_passphrase,
     read_text,
     say,
@@ -81,12 +80,10 @@ def mint(
         raise InvalidInputError("Links have no AMOUNTS and no --note: use --each.")
     job = ascii((str(file), count, each, name)).encode()
     reference = about["reference"] or hashlib.sha256(job).hexdigest()[:16]
-    with new_file(file) as opened, progress("Making links") as told:
+    with new_file(file) as opened:
         if wallet.find(reference):
             say("The same command has begun these links. It goes on with them.")
-        made = wallet.issue(
-            count, each, reference=reference, metadata=metadata, told=told
-        )
+        made = wallet.issue(count, each, reference=reference, metadata=metadata)
         # As the page writes them for spreadsheets. Nothing in a link needs quotes.
         opened.write("\ufeffnumber,units,link,note\r\n")
         for sent in made:
@@ -237,19 +234,13 @@ def _number(part: Output) -> int | None:
 @main.command()
 def check(wallet: Wallet) -> Result:
     """Ask what was claimed and paid, and show what has changed."""
-    with progress("Checking") as told:
-        return Result(wallet.check(told))
+    return Result(wallet.check())
 
 
 @main.command()
 def look(wallet: Wallet) -> Result:
     """Look again for what other copies of this wallet have moved."""
-    return Result(_look(wallet))
-
-
-def _look(wallet: Wallet) -> list[Output]:
-    with progress("Looking") as told:
-        return wallet.look(told)
+    return Result(wallet.look())
 
 
 @main.command()
@@ -281,5 +272,5 @@ def import_(wallet: Wallet, file: Path) -> Result:
         # All that is here is in this file.
         wallet.store.put_note("backup", at=milliseconds(now()))
     say("Restored. What was moved since is looked for.")
-    found = len(_look(wallet))
+    found = len(wallet.look())
     return Result([{"added": len(added), "given": len(given), "found": found}])

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO, TextIO
 
 import click
 
-from deeds_client.checking import Told
 from deeds_client.errors import InvalidInputError
 
 _OUTPUT = "Standard output"
@@ -74,17 +73,6 @@ def confirm(question: str) -> bool:
 
 def _input() -> BinaryIO:
     return sys.stdin.buffer if sys.stdin else io.BytesIO()
-
-
-@contextmanager
-def progress(label: str) -> Iterator[Told]:
-    """Give a function that shows at a terminal how much is done, of how much."""
-    # Elsewhere it would only be in the way, and writing may fail.
-    is_hidden = not is_terminal(sys.stderr)
-    with click.progressbar(
-        length=100, label=label, file=sys.stderr, hidden=is_hidden
-    ) as bar:
-        yield lambda done, of: bar.update(100 * done // of - bar.pos)
 
 
 @contextmanager
