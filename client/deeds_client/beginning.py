@@ -22,11 +22,9 @@ from deeds_client.values import (
     OperationState,
     Output,
     OutputState,
-    Secret,
     Units,
     check_amount,
     check_id,
-    make_secret,
 )
 
 Chosen = tuple[list[Output], list[Part]]
@@ -96,12 +94,9 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
     """Begin to mint an item in outputs of these amounts."""
     if not amounts:
         raise InvalidInputError("Say how many units to make.")
-    made = [
-        Output(amount, "deed_", Secret(make_secret()), state=OutputState.HELD)
-        for amount in amounts
-    ]
-    about = {"item_id": "", "metadata": dict(metadata) if metadata else None}
-    return _begin(Kind.MINT, [], made, **about)
+    made = [replace(Output.fresh(each), state=OutputState.HELD) for each in amounts]
+    told = dict(metadata) if metadata else None
+    return _begin(Kind.MINT, [], made, item_id="", metadata=told)
 
 
 def links(
@@ -162,10 +157,11 @@ def merge(records: Store, item_id: str, room: int) -> Operation:
 def give(records: Store, output: Output) -> Output:
     """Count an output that is held as handed out, and return it."""
     known = records.output(output.key)
-    if not known or known.state not in (OutputState.HELD, OutputState.GIVEN):
+    ours = (OutputState.HELD, OutputState.GIVEN)
+    if not known or known.state not in ours or known.unknown:
         raise WalletError("not_held", "This output is not held here.")
-    if known.each or known.collected_at or known.unknown:
-        raise WalletError("not_held", "This output was set aside, or is unknown.")
+    if known.each or known.collected_at:
+        raise WalletError("not_held", "This output was set aside.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
     return replace(known, state=OutputState.GIVEN)
@@ -204,26 +200,25 @@ def take_back(records: Store, outputs: Sequence[Output]) -> Operation:
 
 def ask(records: Store, item_id: str, amount: int, expires_in: int) -> Operation:
     """Begin an offer that gives nothing."""
-    about = {"expires_in": _check_expiry(expires_in)}
+    _check_expiry(expires_in)
     wanted = Part(amount, check_id("deed", item_id))
-    return swap(records, Kind.ASK, [], [wanted], **about)
+    return swap(records, Kind.ASK, [], [wanted], expires_in=expires_in)
 
 
 def trade(records: Store, gives: Units, wants: Units, expires_in: int) -> Operation:
     """Begin an offer, or to split off first what it gives."""
     wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
-    about = {"expires_in": _check_expiry(expires_in)}
+    _check_expiry(expires_in)
     inputs, change = choose(records, gives.item_id, gives.amount)
     if change:
         parts = [Part(gives.amount, gives.item_id), *change]
         return swap(records, Kind.SPLIT, inputs, parts)
-    return swap(records, Kind.TRADE, inputs, [wanted], **about)
+    return swap(records, Kind.TRADE, inputs, [wanted], expires_in=expires_in)
 
 
-def _check_expiry(expires_in: int) -> int:
+def _check_expiry(expires_in: int) -> None:
     if type(expires_in) is not int or expires_in not in EXPIRES_IN_S:
         raise InvalidInputError("An offer is open for 60 seconds to 30 days.")
-    return expires_in
 
 
 def cancel(records: Store, key: str) -> Operation:
@@ -255,7 +250,7 @@ def cancel(records: Store, key: str) -> Operation:
 
 def complete(records: Store, offer: Offer) -> Operation:
     """Begin to give what an offer wants and to get what it gives."""
-    for operation in records.operations_with("offerId", offer.id):
+    for operation in records.operations("offerId", offer.id):
         if operation.kind != Kind.COMPLETE:
             raise WalletError("own_offer", "This is your own offer.")
         if operation.state != OperationState.REFUSED:
@@ -268,8 +263,8 @@ def complete(records: Store, offer: Offer) -> Operation:
         chosen, change = choose(records, each.item_id, each.amount)
         inputs += chosen
         parts += change
-    about = {"offer_id": offer.id, "amount": offer.wants[0].amount}
-    return swap(records, Kind.COMPLETE, inputs, parts, **about)
+    paid = offer.wants[0].amount
+    return swap(records, Kind.COMPLETE, inputs, parts, offer_id=offer.id, amount=paid)
 
 
 def join(records: Store, kind: Kind, inputs: Sequence[Output]) -> Operation:

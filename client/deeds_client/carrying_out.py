@@ -22,7 +22,7 @@ from deeds_client.errors import (
     WalletError,
 )
 from deeds_client.record_format import compact
-from deeds_client.records import ENDED, Operation, keys_of, now
+from deeds_client.records import ENDED, Operation, keys_of
 from deeds_client.service import Metadata
 from deeds_client.settling import SURE, begin_again
 from deeds_client.store import Store
@@ -41,14 +41,12 @@ log = logging.getLogger("deeds_client")
 _TRIES_MAX = 4
 # A number that a copy has used, or has put into the offer that is completed.
 _USED = ("used_secret", "duplicate_secret")
-_HOPELESS = (*SURE, *_USED)
 # What these take, the wallet has chosen: it can choose again.
 _CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
 
 _WAIT_S = 2.0  # Before it is asked for again at first, and at most.
 _WAIT_S_MAX = 15.0
 _BACK_OFF = 1.25
-_GRACE_S = 30.0  # For so long it is asked for behind its end: clocks differ.
 
 
 class About(TypedDict, total=False):
@@ -137,7 +135,7 @@ def issue(
 def cancel(checker: Checker, key: str) -> Operation:
     """End an offer of ours that is open: see `Wallet.cancel`."""
     store = checker.store
-    for begun in store.operations(OperationState.BEGUN):
+    for begun in store.operations("state", OperationState.BEGUN):
         if begun.kind == Kind.WITHDRAW:
             _finish_first(checker, begun.key)
     if checker.finish(key).state == OperationState.OPEN:
@@ -213,12 +211,12 @@ def _is_over(records: Store, operation: Operation) -> bool:
     """Return whether what was refused can never be carried out any more."""
     taken = records.known(keys_of(operation.inputs))
     is_spent = any(output.state == OutputState.SPENT for output in taken)
-    return operation.is_refused and (operation.code in _HOPELESS or is_spent)
+    return operation.is_refused and (operation.code in (*SURE, *_USED) or is_spent)
 
 
 def find(records: Store, reference: str) -> Operation | None:
     """Return the operation of a reference."""
-    found = records.operations_with("reference", reference)
+    found = records.operations("reference", reference)
     # Of two copies of a wallet that used it each may have one.
     found.sort(key=lambda operation: operation.state != OperationState.REFUSED)
     return found[-1] if found else None
@@ -279,15 +277,9 @@ def wait(
                 raise
             lost, told_s = error, error.retry_after_s
         left_s = gives_up_at - monotonic()
-        open_s = inf
-        if operation.expires_at:
-            open_s = (operation.expires_at - now()).total_seconds()
-        is_over = operation.state in ENDED or open_s < -_GRACE_S
-        if is_over or left_s <= 0 or stop.is_set():
+        if operation.state in ENDED or left_s <= 0 or stop.is_set():
             break
-        # An end is noticed when it comes.
-        until_end_s = max(open_s + 1, _WAIT_S)
-        stop.wait(min(max(wait_s, told_s), left_s, until_end_s))
+        stop.wait(min(max(wait_s, told_s), left_s))
         wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
     if lost:
         raise lost

@@ -10,16 +10,9 @@ from typing import Any
 
 from deeds_client.errors import (
     CallError,
-    DeedsError,
     FindingError,
     InvalidInputError,
     ProblemError,
-)
-from deeds_client.finding import (
-    Gathered,
-    ask_for_look,
-    gather,
-    items_to_look_at,
 )
 from deeds_client.record_format import write
 from deeds_client.records import (
@@ -30,6 +23,12 @@ from deeds_client.records import (
     milliseconds,
     named_by,
     now,
+)
+from deeds_client.seeds import (
+    Gathered,
+    ask_for_look,
+    gather,
+    items_to_look_at,
 )
 from deeds_client.service import Deeds
 from deeds_client.settling import (
@@ -72,7 +71,7 @@ class Checker:
         """
         begun = [
             operation.key
-            for operation in self.store.operations(OperationState.BEGUN)
+            for operation in self.store.operations("state", OperationState.BEGUN)
             if not operation.is_at_door
         ]
         for key in begun:
@@ -300,7 +299,7 @@ class Checker:
 
     def _end_open(self) -> None:
         """Ask what became of offers of ours."""
-        for operation in self.store.operations(OperationState.OPEN):
+        for operation in self.store.operations("state", OperationState.OPEN):
             try:
                 self.finish(operation.key)
             except ProblemError as problem:
@@ -319,11 +318,10 @@ class Checker:
         }
 
 
-def _is_of_one(error: DeedsError) -> bool:
+def _is_of_one(error: CallError | InvalidInputError) -> bool:
     """Return whether an error is of one operation, and others may be sent.
 
     A filter may keep one back for what is in it, and no pepper is for some items.
     """
     is_refused = isinstance(error, CallError) and error.status in range(400, 429)
-    code = error.code if isinstance(error, ProblemError) else ""
-    return is_refused or code == "scheme_unavailable"
+    return is_refused or getattr(error, "code", "") == "scheme_unavailable"

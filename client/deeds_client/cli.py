@@ -24,7 +24,7 @@ from deeds_client.commands import (
 )
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
 from deeds_client.names import complete_name
-from deeds_client.records import milliseconds, moment, now
+from deeds_client.records import IN_A_HOLDING, milliseconds, moment, now
 from deeds_client.rows import Row, row_of
 from deeds_client.terminal import (
     new_file,
@@ -32,7 +32,7 @@ from deeds_client.terminal import (
     read_text,
     say,
 )
-from deeds_client.values import IN_A_HOLDING, Output, OutputState
+from deeds_client.values import Output, OutputState
 from deeds_client.wallet import Wallet
 
 __all__ = ["cli_offers", "main"]

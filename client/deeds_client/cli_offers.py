@@ -128,7 +128,7 @@ def cancel(wallet: Wallet, offer: str) -> Result:
     An OFFER is named by its link or id.
     """
     offer_id = links.read_offer(offer, wallet.deeds.base_url)
-    known = wallet.store.operations_with("offerId", offer_id)
+    known = wallet.store.operations("offerId", offer_id)
     made = [operation for operation in known if operation.kind in MAKINGS]
     if not made:
         raise WalletError("not_made", "This wallet did not make this offer.")

@@ -13,8 +13,8 @@ from rich.table import Table
 from deeds_client import links
 from deeds_client.errors import plain
 from deeds_client.names import title
-from deeds_client.records import Operation, milliseconds
-from deeds_client.values import Holding, OperationState, Output, OutputState
+from deeds_client.records import Holding, Operation, milliseconds
+from deeds_client.values import OperationState, Output, OutputState
 from deeds_client.wallet import Wallet
 
 _SUMS = ("held", "given", "offered", "coming", "unknown", "added", "found")

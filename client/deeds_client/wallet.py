@@ -10,21 +10,18 @@ from deeds_client import beginning, carrying_out, file, merging
 from deeds_client.carrying_out import About, Order
 from deeds_client.checking import Checker
 from deeds_client.errors import InvalidInputError
-from deeds_client.finding import ask_for_look, items_to_look_at
 from deeds_client.links import Sent
-from deeds_client.records import Operation, keys_of, made_by
-from deeds_client.seeds import ensure_seed
+from deeds_client.records import Holding, Operation, add_up, keys_of, made_by
+from deeds_client.seeds import ask_for_look, ensure_seed, items_to_look_at
 from deeds_client.service import WEEK_S, Deeds, Metadata
 from deeds_client.store import Store
 from deeds_client.values import (
-    Holding,
     Item,
     Kind,
     Offer,
     Output,
     OutputState,
     Units,
-    add_up,
 )
 
 
@@ -210,8 +207,8 @@ class Wallet:
         """Ask for a request or a trade until it ends, and return it as it is then.
 
         It is asked for after 2 s, then ever more slowly, up to 15 s. After `timeout`
-        seconds, when `stop` is set, or half a minute after its end it is returned as it
-        is: `open` is not paid yet. Where the last answer was none of the service,
+        seconds or when `stop` is set it is returned as it is: `open` is not paid yet.
+        Where the last answer was none of the service,
         `NoAnswerError` is raised, or `ProblemError` where it asks to wait.
         """
         return carrying_out.wait(self.finish, operation, timeout, stop)
