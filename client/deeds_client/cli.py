@@ -23,7 +23,6 @@ from deeds_client.commands import (
     reference,
 )
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
-from deeds_client.names import complete_name
 from deeds_client.records import IN_A_HOLDING, milliseconds, moment, now
 from deeds_client.rows import Row, row_of
 from deeds_client.terminal import (
@@ -153,34 +152,32 @@ def take_back(wallet: Wallet, item_id: str, numbers: tuple[int, ...]) -> Result:
             if not done:
                 raise
             said, code = outcome(error)
-            return Result(done, hint=f"Of the others: {said}", code=code)
+            say(f"Of the others: {said}")
+            return Result(done, code=code)
     return Result(done)
 
 
 @main.command()
-@click.argument(
-    "item_id", metavar="[DEED]", required=False, shell_complete=complete_name
-)
+@click.argument("item_id", metavar="[DEED]", required=False)
 def balance(wallet: Wallet, item_id: str | None) -> Result:
     """Show what is in the wallet.
 
     Of a DEED its parts, with the links that are given out.
     """
-    hint = _backup_hint(wallet)
+    _tell_of_backups(wallet)
     if item_id:
-        return Result(wallet.outputs(item_id, *IN_A_HOLDING), hint=hint)
-    return Result(list(wallet.balance().values()), hint=hint)
+        return Result(wallet.outputs(item_id, *IN_A_HOLDING))
+    return Result(list(wallet.balance().values()))
 
 
-def _backup_hint(wallet: Wallet) -> str:
-    """Return what to say while a restore would not bring back every deed."""
+def _tell_of_backups(wallet: Wallet) -> None:
+    """Say so while a restore would not bring back every deed."""
     # Of a deed that the backup names, a restore finds all that has moved since.
     first = [wallet.outputs(item_id)[0] for item_id in wallet.balance()]
     at = wallet.store.noted_at("backup")
     count = sum((output.created_at or now()) > at for output in first)
-    if not count:
-        return ""
-    return f"Deeds that are in no backup: {count}. See deeds-wallet export."
+    if count:
+        say(f"Deeds that are in no backup: {count}. See deeds-wallet export.")
 
 
 @main.command()
@@ -221,8 +218,7 @@ def _to_show(wallet: Wallet, item_id: str, number: int | None) -> list[Output]:
         said = f"No number {number}" if number else "Nothing"
         raise WalletError("nothing_here", f"{said} of this deed is here.")
     if not held:
-        was = "may have been" if parts[0].may_be_given else "was"
-        raise WalletError("nothing_held", f"Its link {was} handed out.")
+        raise WalletError("nothing_held", "Its link was handed out.")
     return sorted(held, key=lambda part: _number(part) or inf)
 
 

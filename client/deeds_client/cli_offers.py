@@ -17,9 +17,8 @@ from deeds_client.commands import (
     show,
 )
 from deeds_client.errors import InvalidInputError, WalletError
-from deeds_client.names import complete_name, find, title
 from deeds_client.records import MAKINGS, Operation
-from deeds_client.rows import local_time
+from deeds_client.rows import find, title
 from deeds_client.terminal import confirm, say
 from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet
@@ -50,36 +49,25 @@ def ask(
     """Ask for AMOUNT units of a DEED, by a link."""
     asked = wallet.ask(item_id, amount, _seconds(expires), **about)
     if wait and asked.state == OperationState.OPEN:
-        asked = _wait(wallet, asked)
-        return Result([asked], code=0 if asked.state == OperationState.DONE else 1)
-    return _made(asked)
-
-
-def _made(offer: Operation) -> Result:
-    # One that is known by its reference may have expired.
-    return Result([offer], code=1 if offer.state == OperationState.REFUSED else 0)
-
-
-def _wait(wallet: Wallet, asked: Operation) -> Operation:
-    """Show what is to be paid, and return it as it is in the end."""
-    try:
         if is_json():
             # A program reads one array, at the end.
             say(links.offer_link(wallet.deeds.base_url, asked.offer_id))
         else:
             show(wallet, Result([asked]))
-        return wallet.wait_paid(asked)
-    except KeyboardInterrupt:
-        until = asked.expires_at and local_time(asked.expires_at)
-        said = f"Not paid yet. It can be paid until {until}: deeds-wallet check"
-        raise KeyboardInterrupt(said) from None
+        asked = wallet.wait_paid(asked)
+    return _made(asked)
+
+
+def _made(offer: Operation) -> Result:
+    # It may have expired, while it was waited for or since it was made.
+    return Result([offer], code=1 if offer.state == OperationState.REFUSED else 0)
 
 
 @main.command(epilog='Example: deeds-wallet trade 2 Cider 1 "Night Choir"')
 @amount
 @deed
 @click.argument("wanted_amount", type=int)
-@click.argument("wanted", shell_complete=complete_name)
+@click.argument("wanted")
 @expires
 @reference
 @note

@@ -13,8 +13,6 @@ import click
 
 from deeds_client.errors import InvalidInputError
 
-_OUTPUT = "Standard output"
-
 
 def is_terminal(stream: Any) -> bool:
     """Return whether a standard stream is open, and a person sits before it."""
@@ -24,11 +22,8 @@ def is_terminal(stream: Any) -> bool:
 def write(text: str) -> None:
     """Write to standard output at once. Raise OSError where that fails."""
     if sys.stdout is None:
-        raise OSError(errno.EBADF, "It is closed", _OUTPUT)
-    try:
-        _put(text, sys.stdout)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, _OUTPUT) from None
+        raise OSError(errno.EBADF, "It is closed")
+    _put(text, sys.stdout)
 
 
 def say(text: str) -> None:

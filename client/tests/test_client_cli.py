@@ -7,7 +7,6 @@ import pty
 import resource
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -157,15 +156,6 @@ def test_an_offer_is_made_and_completed_or_withdrawn(cider):
     assert held() == {"“Cider": 3, "“Bread": 3}
 
 
-def test_a_request_that_was_cancelled_is_not_made_again(cider):
-    [asked] = ask("ask 2 Cider --reference order-1")
-    ask(f"cancel {asked['link']}")
-
-    again = run("ask 2 Cider --reference order-1")
-
-    assert (again.exit_code, "offer_withdrawn" in again.stdout) == (1, True)
-
-
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
     line = "mint 'Night Choir' --count 200 --csv new"
     with (
@@ -201,17 +191,15 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(cider, error, code):
     ask("export backup", stdin=PASSPHRASE)
     assert Path("backup").stat().st_mode & 0o777 == 0o600
     ask("send 2 Cider")
-    ask("send 1 Cider")
 
     with patch.object(Deeds, "find", side_effect=error):
         broken = run("import backup", wallet="bob", stdin=PASSPHRASE)
     due = run("balance", wallet="bob").stderr
-    rows = ask("look", wallet="bob")
+    found = [row["state"] for row in ask("look", wallet="bob")]
     again = run("look", wallet="bob")
 
     assert (broken.exit_code, "Restored" in broken.stderr) == (code, True)
-    found = [(row["state"], row["amount"]) for row in rows]
-    assert sorted(found) == [("given", 1), ("given", 2), ("held", 2), ("spent", 3)]
+    assert sorted(found) == ["given", "held"]
     assert "deeds-wallet look" in due
     assert "deeds-wallet look" not in again.stderr
     assert again.stdout == "Nothing.\n"
@@ -329,21 +317,6 @@ def test_what_is_wrong_is_told_in_a_sentence(cider, line, code):
     assert held() == {"“Cider": 5}
 
 
-def test_names_are_completed_from_the_file():
-    ask("mint Bread 5")
-    ask("mint 'Night Choir; $(reboot)' 5")
-
-    completed = run(
-        "",
-        _DEEDS_WALLET_COMPLETE="bash_complete",
-        COMP_WORDS="deeds-wallet --wallet anna send 1 ni",
-        COMP_CWORD="5",
-    )
-
-    assert completed.stdout == "plain,Night-Choir-reboot\n"
-    assert ask("balance Night-Choir-reboot")
-
-
 def test_what_was_taken_back_is_told_where_the_rest_was_claimed():
     ask("mint Bus --count 6 --csv new")
     # The second batch.
@@ -359,13 +332,11 @@ def test_what_was_taken_back_is_told_where_the_rest_was_claimed():
     assert "Of the others: Spent already" in taken.stderr
 
 
-def test_a_reference_is_carried_out_once_and_a_note_is_kept(cider):
-    line = "send 2 Cider --reference order-1 --note 'for Bob'"
+def test_a_reference_and_a_note_are_kept(cider):
+    ask("send 2 Cider --reference order-1 --note 'for Bob'")
 
-    [first], [second] = ask(line), ask(line)
-
-    assert first == second
     sent = ask("history")[0]
+
     assert (sent["reference"], sent["note"]) == ("order-1", "for Bob")
 
 
@@ -406,16 +377,6 @@ def test_a_request_is_waited_for_until_it_has_expired(waiting, ledger):
     assert (process.returncode, json.loads(out)[0]["code"]) == (1, "offer_expired")
 
 
-def test_who_stops_waiting_is_told_until_when_it_can_be_paid(waiting):
-    process, _ = waiting
-    process.send_signal(signal.SIGINT)
-
-    out, told = process.communicate(timeout=30)
-
-    assert (process.returncode, out) == (130, "")
-    assert told.startswith("Not paid yet. It can be paid until 20")
-
-
 def outcome(line):
     """Return the exit code of a line in a shell, and what is told on standard error."""
     script = f"{shlex.join(COMMAND)} {line}; exit ${{PIPESTATUS[0]}}"
@@ -435,17 +396,14 @@ BROKEN = {
 @pytest.mark.parametrize(("shell", "said"), BROKEN.items())
 def test_what_moved_and_cannot_be_printed_is_told_from_what_did_not(cider, shell, said):
     moved, told = outcome(f"send 1 Cider {shell}")
-    looked = outcome(f"balance {shell}")
+    looked = outcome(f"history {shell}")
 
     assert (moved, *looked) == (3, 2, said)
     assert told.count("deeds-wallet history") == told.count("\n") == ("2>" not in shell)
     assert held() == {"“Cider": 4}
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_help_for_a_full_disk_is_no_traceback(monkeypatch, unbuffered):
-    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-
+def test_help_for_a_full_disk_is_no_traceback():
     assert outcome("--help >/dev/full") == (2, BROKEN[">/dev/full"])
 
 
@@ -524,17 +482,10 @@ def test_a_payment_is_confirmed_at_a_terminal(cider, said, code):
     assert ended == code
 
 
-def test_a_link_is_alone_on_its_line_in_a_narrow_terminal(cider, monkeypatch, capfd):
-    ask("ask 1 Cider")
-    ask("ask 2 Cider")
-    monkeypatch.setenv("COLUMNS", "40")
+def test_each_link_is_alone_on_its_line(cider):
+    links = [ask(f"ask {amount} Cider")[0]["link"] for amount in (2, 1)]
 
-    assert at_terminal("history") == 0
-
-    lines = capfd.readouterr().out.splitlines()
-    links = [line for line in lines if "offer_" in line]
-    assert [link[:7] for link in links] == ["http://"] * 2
-    assert max(map(len, set(lines).difference(links))) <= 40
+    assert run("history").stdout.splitlines()[-2:] == links[::-1]
 
 
 @pytest.mark.parametrize("command", ["send 1", "show"])
