@@ -10,7 +10,7 @@ units: each secret that it may have used is asked for, until there are no more.
 import hmac
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -119,7 +119,7 @@ def take_secret(records: Store, part: Part) -> Output:
 class Place:
     """An output that was found at a number of a branch."""
 
-    seed: str
+    seed: str = field(repr=False)
     branch: str
     number: int
     output: Output
@@ -153,7 +153,9 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> list[
                 least = max(least, promised)
             found += _scan(deeds, seed, item_id, branch, least, ours)
         found = _at_one_moment(deeds, found)
-        _check_sum(found, (item or deeds.item(item_id)).total)
+        unspent = sum(place.output.amount for place in found if not place.is_spent)
+        if unspent > (item or deeds.item(item_id)).total:
+            raise FindingError
     except ProblemError as problem:
         if problem.code in _PASSED_OVER:
             return []
@@ -213,13 +215,6 @@ def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
         replace(place, is_spent=states.get(place.output) != CheckState.UNSPENT)
         for place in found
     ]
-
-
-def _check_sum(found: Sequence[Place], total: int) -> None:
-    """Raise `FindingError` for more than the item has."""
-    unspent = sum(place.output.amount for place in found if not place.is_spent)
-    if unspent > total:
-        raise FindingError
 
 
 def add_found(records: Store, item_id: str, found: Sequence[Place]) -> list[Output]:

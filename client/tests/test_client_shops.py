@@ -126,14 +126,14 @@ def test_it_is_asked_for_ever_more_slowly(anna, item_id):
 
 
 def test_a_request_is_ended_by_who_holds_a_part(anna, ben, item_id):
-    asked = anna.ask(item_id, 3)
+    asked = anna.ask(item_id, 3, reference=REFERENCE)
 
     ended = anna.cancel(asked)
 
     assert (ended.state, ended.code) == ("refused", "offer_withdrawn")
     assert anna.deeds.offer(asked.offer_id).state == "void"
     assert units(anna, item_id) == {"held": 8}
-    assert anna.cancel(asked) == ended
+    assert anna.cancel(asked) == anna.ask(item_id, 3, reference=REFERENCE) == ended
     # Who holds nothing has to wait.
     other = ben.mint([1]).item_id
     with pytest.raises(WalletError, match=r"paid until 2\d\d\d-.* UTC"):
