@@ -28,10 +28,8 @@ def rewritten(table, old, new):
     """Return what changes a table in SQLite in ways that it has no ALTER for."""
     return (
         "PRAGMA writable_schema = ON",
-        (
-            f"UPDATE sqlite_master SET sql = replace(sql, '{old}', '{new}')"  # noqa: S608
-            f" WHERE name = '{table}'"
-        ),
+        f"UPDATE sqlite_master SET sql = replace(sql, '{old}', '{new}')"  # noqa: S608
+        f" WHERE name = '{table}'",
     )
 
 
