@@ -4,7 +4,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -21,15 +21,20 @@ from deeds.blueprints.answers import register_answers
 from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.log import configure_log, register_log
-from deeds.cpus import THREADS_COUNT, default_processes_count, usable_cpus_count
 from deeds.errors import RetryLaterError, StartError
 from deeds.hashing import STRONG_COST, Hasher, HashPool, argon2id
 from deeds.model import AMOUNT_MAX, SECRET_LENGTH_MAX
 from deeds.part import Core, Ledger, Part, Retries
+from deeds.process import (
+    THREADS_COUNT,
+    default_processes_count,
+    keep_exit_code,
+    usable_cpus_count,
+)
 from deeds.service import DeedService
 from deeds.settings import FAILURES, Settings, read_settings
-from deeds.streams import keep_exit_code
-from storage.repository import Database, Repository
+from storage.database import Database
+from storage.repository import Repository
 from storage.schema import (
     CORE,
     READ_VERSIONS,
@@ -96,9 +101,9 @@ def create_app(
     bytes.
 
     Raises StartError. Without settings they are those of the environment, and what
-    cannot start ends the process with one line and exit code 1: gunicorn and Flask call
-    it so. It has no thread and no open connection yet, so that a process may fork. A
-    process that outlives its app ends the app's threads and connections with
+    cannot start ends the process with one line of the log and exit code 1: gunicorn and
+    Flask call it so. It has no thread and no open connection yet, so that a process may
+    fork. A process that outlives its app ends the app's threads and connections with
     `app.extensions["deeds"].close()`.
     """
     build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
@@ -108,7 +113,9 @@ def create_app(
     try:
         return build.app(read_settings(os.environ))
     except StartError as stop:
-        raise SystemExit(str(stop)) from None
+        # A plain line on stderr, unless gunicorn or the app has set the log up.
+        _log.error(stop, extra={"event": "cannot_start"})
+        raise SystemExit(1) from None
 
 
 def prepare() -> None:
@@ -117,14 +124,14 @@ def prepare() -> None:
     settings = read_settings(os.environ)
     build.limits(settings)
     with ExitStack() as closing:
-        build.repository(settings, closing, thorough=True)
+        build.ledger(settings, closing, thorough=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Build:
     """Builds the application of some parts."""
 
-    parts: Collection[Part]
+    parts: Sequence[Part]
     clock: Callable[[], int]
     token_bytes: Callable[[int], bytes]
     retries: Retries = field(default_factory=Retries)
@@ -159,16 +166,19 @@ class _Build:
             )
         return ClientLimits(settings.rate_limits)
 
-    def repository(
+    def ledger(
         self, settings: Settings, closing: ExitStack, *, thorough: bool = False
-    ) -> Repository:
+    ) -> Ledger:
         """Return the ledger, created or upgraded and checked; raise StartError."""
         ledger = self._ledger(settings, closing)
         is_file = settings.database_url.startswith("sqlite")
         # A database with other users is changed when its operator says so.
         (migrate if is_file else check_versions)(ledger.database, ledger.schemas)
         ledger.database.check_start(thorough=thorough)
-        return Repository(ledger.database)
+        for part in self.parts if thorough else ():
+            if part.check_start is not None:
+                part.check_start(ledger)
+        return ledger
 
     def _ledger(self, settings: Settings, closing: ExitStack) -> Ledger:
         retries = self.retries
@@ -178,9 +188,7 @@ class _Build:
                 database = part.wrap_database(settings, database, retries)
         closing.callback(database.close)
         schemas = [CORE, *(part.schema for part in self.parts if part.schema)]
-        checks = {name: sql for part in self.parts for name, sql in part.checks.items()}
-        counts = {name: sql for part in self.parts for name, sql in part.counts.items()}
-        return Ledger(settings, database, schemas, checks, counts)
+        return Ledger(settings, database, schemas, self.parts)
 
     def _add_commands(self, app: Flask, settings: Settings, closing: ExitStack) -> None:
         ledger = self._ledger(settings, closing)
@@ -199,7 +207,8 @@ class _Build:
         configure_log(settings.log_form, settings.log_level)
         register_log(app)
         register_answers(app)
-        repository = self.repository(settings, closing)
+        ledger = self.ledger(settings, closing)
+        repository = Repository(ledger.database)
         hasher = _make_hasher(settings, repository)
         closing.callback(hasher.pool.close)
         service = DeedService(repository, hasher, self.token_bytes)
@@ -216,7 +225,7 @@ class _Build:
             service,
             hasher,
             limits,
-            repository.database,
+            ledger.database,
             self.retries,
             self.clock,
             kinds,
@@ -225,16 +234,15 @@ class _Build:
         for part in self.parts:
             if part.register is not None:
                 part.register(app, core)
-        schemas = [CORE, *(part.schema for part in self.parts if part.schema)]
 
         def check_ready() -> None:
             hasher.pool.check_room()
-            versions = repository.database.probe(READ_VERSIONS)
-            check_still_served(versions, schemas)
+            versions = ledger.database.probe(READ_VERSIONS)
+            check_still_served(versions, ledger.schemas)
 
         app.register_blueprint(health_blueprint(check_ready))
         # Nothing of the start is carried across a fork.
-        repository.database.close()
+        ledger.database.close()
 
 
 def open_database(
@@ -257,7 +265,7 @@ def open_database(
 
 def _load(names: Collection[str]) -> list[Part]:
     """Return the parts of these names; leave out one whose package is missing."""
-    found = []
+    parts = []
     for name in names:
         try:
             part: Part = import_module(f"parts.{name}.part").PART
@@ -269,8 +277,8 @@ def _load(names: Collection[str]) -> list[Part]:
                 raise
             _log.warning("%s is left out: it needs %s", name, missing.name)
             continue
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts
 
 
 def _make_hasher(settings: Settings, repository: Repository) -> Hasher:

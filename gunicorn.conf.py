@@ -13,10 +13,9 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from deeds.cpus import THREADS_COUNT, default_processes_count
 from deeds.errors import StartError
+from deeds.process import THREADS_COUNT, default_processes_count, keep_exit_code
 from deeds.settings import read_setting
-from deeds.streams import keep_exit_code
 
 keep_exit_code()
 
@@ -96,7 +95,8 @@ def on_starting(server: Any) -> None:
     try:
         prepare()
     except StartError as stop:
-        getattr(server.log, "say", server.log.error)(str(stop))
+        # One line, without the places in the code.
+        server.log.error(str(stop), extra={"event": "cannot_start"})  # noqa: TRY400
         raise SystemExit(1) from None
     if _is_measured:
         make_directory(worker_tmp_dir)

@@ -12,7 +12,7 @@ from pathlib import Path
 from bench import growth, rows, stress
 from bench.load import start_pool
 from bench.run import Row, Run, table
-from deeds.cpus import usable_cpus_count
+from deeds.process import usable_cpus_count
 
 RESULTS = Path(__file__).parent / "results"
 

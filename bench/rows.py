@@ -18,8 +18,8 @@ from bench.payload import (
 )
 from bench.run import CLIENTS_COUNT, Measurement, Row, Run, middle, ratio
 from bench.server import Server, running, sqlite_url
-from deeds.cpus import usable_cpus_count
 from deeds.hashing import ORDINARY_COST, HashJob, argon2id
+from deeds.process import usable_cpus_count
 from tests.support.pgbouncer import behind, running_pgbouncer
 from tests.support.serving import children_rss_mb
 

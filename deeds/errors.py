@@ -75,7 +75,7 @@ class InvalidJsonError(DeedError):
     title = "Not JSON"
     meaning = (
         "The body is not JSON in UTF-8 (RFC 8259), an object names a key twice, or"
-        " arrays and objects are nested more than 512 deep."
+        " arrays and objects are nested too deeply."
     )
 
 
@@ -290,7 +290,7 @@ class InternalError(DeedError):
 
 def problems(*modules: object) -> tuple[type[DeedError], ...]:
     """Return the errors with a code that modules define, in order of their status."""
-    found = [
+    classes = [
         each
         for module in modules
         for each in vars(module).values()
@@ -298,4 +298,4 @@ def problems(*modules: object) -> tuple[type[DeedError], ...]:
         and issubclass(each, DeedError)
         and "code" in vars(each)
     ]
-    return tuple(sorted(dict.fromkeys(found), key=lambda each: each.status))
+    return tuple(sorted(dict.fromkeys(classes), key=lambda each: each.status))

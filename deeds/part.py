@@ -15,7 +15,7 @@ from deeds.errors import DeedError
 from deeds.hashing import Hasher
 from deeds.service import DeedService
 from deeds.settings import Settings
-from storage.repository import Database
+from storage.database import Database
 from storage.schema import Schema
 
 
@@ -52,17 +52,12 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What commands are given: the database, its tables, and what must be true of them.
-
-    `checks` are queries by the sentence that they prove: each returns where it is
-    violated. `counts` are queries that return one row with a number.
-    """
+    """What commands are given: the database, its tables, and whose they are."""
 
     settings: Settings
     database: Database
     schemas: Sequence[Schema]
-    checks: Mapping[str, str]
-    counts: Mapping[str, str]
+    parts: Sequence["Part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +65,11 @@ class Part:
     """A part. All but its name may be left out.
 
     `register` adds its endpoints to the app. `wrap_database` returns a database in the
-    place of the one that it is given. `limit_names` are its names in DEEDS_RATE_LIMITS.
-    `commands` returns click's commands.
+    place of the one that it is given. `checks` are queries by the sentence that they
+    prove: each returns where it is violated. `counts` are queries that return one row
+    with a number. `limit_names` are its names in DEEDS_RATE_LIMITS.
+    `commands` returns click's commands. `check_start` raises StartError where a service
+    must not start; it is called once, before the processes are started.
     """
 
     name: str
@@ -83,3 +81,4 @@ class Part:
     checks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     counts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     commands: Callable[[Ledger], Sequence[Any]] | None = None
+    check_start: Callable[[Ledger], None] | None = None

@@ -16,10 +16,10 @@ Amounts = Iterable[RawOutput | Output]
 
 def check_mint(request: MintRequest) -> None:
     """Raise DuplicateSecretError, or TotalTooLargeError above AMOUNT_MAX."""
-    repeated = _first_repeated(output.secret for output in request.outputs)
-    if repeated is not None:
+    index = _first_repeated(output.secret for output in request.outputs)
+    if index is not None:
         raise errors.DuplicateSecretError(
-            "this secret is named twice in the mint", index=repeated
+            "this secret is named twice in the mint", index=index
         )
     if sum(output.amount for output in request.outputs) > AMOUNT_MAX:
         raise errors.TotalTooLargeError(
@@ -29,15 +29,15 @@ def check_mint(request: MintRequest) -> None:
 
 def check_named_once(request: SwapRequest) -> None:
     """Raise DuplicateInputError or DuplicateSecretError where a secret repeats."""
-    repeated = _first_repeated((raw.item_id, raw.secret) for raw in request.raws)
-    if repeated is None:
+    index = _first_repeated((raw.item_id, raw.secret) for raw in request.raws)
+    if index is None:
         return
-    if repeated < len(request.inputs):
-        raise errors.DuplicateInputError(index=repeated)
+    if index < len(request.inputs):
+        raise errors.DuplicateInputError(index=index)
     raise errors.DuplicateSecretError(
         "this output needs a secret of its own: another input or output of the swap"
         " has it",
-        index=repeated - len(request.inputs),
+        index=index - len(request.inputs),
     )
 
 

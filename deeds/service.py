@@ -78,10 +78,10 @@ class DeedService:
 
     def check(self, raws: Sequence[RawOutput], client: str) -> list[str]:
         """Return "unspent", "spent" or "unknown" for each. Changes nothing."""
-        found = self._find(raws, client)
+        outputs = self._find(raws, client)
         return [
             output.state if output and output.amount == raw.amount else "unknown"
-            for raw, output in zip(raws, found, strict=True)
+            for raw, output in zip(raws, outputs, strict=True)
         ]
 
     def find(self, request: FindRequest, client: str) -> list[FoundOutput | None]:
@@ -192,8 +192,8 @@ class DeedService:
         items = self.ledger.read_hashings({raw.item_id for raw in raws})
         known = [raw for raw in raws if raw.item_id in items]
         outputs = self.hasher.hash_outputs(known, items, client)
-        found = iter(self.ledger.read_outputs(outputs))
-        return [next(found) if raw.item_id in items else None for raw in raws]
+        records = iter(self.ledger.read_outputs(outputs))
+        return [next(records) if raw.item_id in items else None for raw in raws]
 
 
 def fingerprint(

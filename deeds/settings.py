@@ -108,16 +108,16 @@ def _parse_peppers(text: str) -> tuple[bytes, ...]:
 
 def _parse_rate_limits(text: str) -> tuple[RateLimit, ...]:
     limits = {limit.name: limit for limit in _RATE_LIMITS}
-    named = set()
+    names = set()
     for part in text.split(";"):
         match = _RATE_LIMIT.fullmatch(part.strip())
-        if match is None or match[1] in named:
+        if match is None or match[1] in names:
             raise ValueError(
                 "must look like mint=10/minute;failures=off, each name once with a"
                 " limit of 1 to 1000000 in a second, minute, hour or day, or off"
             )
         name, count, period = match.groups()
-        named.add(name)
+        names.add(name)
         limits.pop(name, None)
         if count:
             limits[name] = RateLimit(name, int(count), _PERIODS_S[period])
@@ -195,8 +195,8 @@ class Settings:
     @property
     def peppers(self) -> dict[str, bytes | None]:
         """Return every pepper by its fingerprint, and None for items without one."""
-        given = (None, self.pepper, *self.peppers_old)
-        return {pepper_fingerprint(each): each for each in given}
+        peppers = (None, self.pepper, *self.peppers_old)
+        return {pepper_fingerprint(pepper): pepper for pepper in peppers}
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:

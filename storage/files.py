@@ -25,11 +25,11 @@ def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int
     is an OSError.
     """
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    owner, found = (directory or path.parent).stat(), os.fstat(file)
-    is_roots = os.geteuid() == 0 and found.st_uid == 0
+    owner, status = (directory or path.parent).stat(), os.fstat(file)
+    is_roots = os.geteuid() == 0 and status.st_uid == 0
     # With a second name it may be any file of root's that was linked here. A directory
     # has none.
-    is_alone = found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)
+    is_alone = status.st_nlink == 1 or stat.S_ISDIR(status.st_mode)
     if is_roots and is_alone and owner.st_uid != 0:
         # Root in a container may not be allowed to.
         with suppress(PermissionError):

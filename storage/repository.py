@@ -4,9 +4,7 @@ The SQL is the same on every database. What moves units is judged by row counts,
 by a read before a write. Rows are never deleted; spending sets `spent_by`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from collections.abc import Collection, Sequence
 
 from deeds import errors
 from deeds.model import (
@@ -22,128 +20,15 @@ from deeds.model import (
 )
 from deeds.raw_output import ITEM_ID_PREFIX, is_id
 from deeds.rules import check_balance
+from storage.database import NO_OPERATION, ConflictError, Database, Transaction
 
 # Items whose hashing is kept in memory, about 600 bytes each: 6 MB. It never changes.
-HASHINGS_KEPT_MAX = 10_000
+HASHINGS_CACHED_MAX = 10_000
 
 # A record of more outputs is looked at before anything of it is written: a refusal of
 # it would otherwise make PostgreSQL log all of them first, 84 KB for 267 bytes sent.
 # Fewer cost less than the look.
 OUTPUTS_UNSEEN_MAX = 8
-
-Values = Sequence[Any]
-Rows = list[Any]
-Record = TypeVar("Record")
-
-
-class ConflictError(errors.LedgerUnavailableError):
-    """The work met a concurrent transaction, and may succeed when it is run again."""
-
-
-class Cursor(Protocol):
-    """What a statement did."""
-
-    @property
-    def rowcount(self) -> int:
-        """Return how many rows it has inserted or changed.
-
-        After `executemany` that is the sum of all times: a statement that may change
-        one row each time has always done so if and only if this is their number.
-        """
-
-    def fetchone(self) -> Any:
-        """Return the next row that it returned, or None."""
-
-    def fetchall(self) -> Rows:
-        """Return the rows that it returned."""
-
-
-class Transaction(Protocol):
-    """An open write transaction. In SQL `?` stands for a value.
-
-    `now_ms` is when it began, in milliseconds since 1970-01-01 UTC.
-    """
-
-    now_ms: int
-
-    def execute(self, sql: str, values: Values = ()) -> Cursor:
-        """Run a statement once."""
-
-    def executemany(self, sql: str, rows: Iterable[Values]) -> Cursor:
-        """Run a statement for each of the rows."""
-
-    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order."""
-
-
-class Reader(Protocol):
-    """Reads one state of the ledger."""
-
-    def __call__(self, sql: str, values: Values = ()) -> Rows:
-        """Return the rows of a query."""
-
-
-# Writes a record in a transaction, and returns the operation.
-Work = Callable[[Transaction, Record], Operation]
-
-
-class Database(Protocol):
-    """Where the ledger is. Any thread may call it.
-
-    Nothing is opened and no thread started before it is used. Each method is one
-    transaction. All raise LedgerUnavailableError where the database does not answer,
-    and LedgerRolledBackError where it lacks operations that were committed.
-    """
-
-    def create(self, work: Callable[[Transaction], None]) -> None:
-        """Run the work that creates or changes tables, alone, in one transaction.
-
-        Creates an SQLite file that is not there. Raises StartError.
-        """
-
-    def table_names(self) -> set[str]:
-        """Return the tables that there are, none in a file that is not there.
-
-        Changes nothing. Raises StartError.
-        """
-
-    def check_start(self, *, thorough: bool = False) -> None:
-        """Raise StartError where the ledger must not be served.
-
-        `thorough` looks at what takes longer, once for all processes of a service.
-        """
-
-    def read(self, sql: str, values: Values = ()) -> Rows:
-        """Return the rows of a query."""
-
-    def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order, all of one state."""
-
-    def write(self, work: Work[Record], record: Record) -> Operation:
-        """Run the work in one transaction and commit it, or nothing of it.
-
-        The work may be run more than once, so it is nothing but database statements.
-        Raises what the work does, and LedgerInDoubtError where COMMIT broke off.
-        """
-
-    def probe(self, sql: str) -> Rows:
-        """Return the rows of a query, for a monitor: no request is waited for.
-
-        Raises where writes would fail.
-        """
-
-    def snapshot(self) -> AbstractContextManager[Reader]:
-        """Return a context with a reader of one state; it keeps no writer waiting."""
-
-    def find_damage(self) -> list[str]:
-        """Return what the database finds wrong with itself, where it can tell."""
-
-    def bytes_on_disk(self) -> int:
-        """Return the size of the ledger, indexes and write-ahead log included."""
-
-    def close(self) -> None:
-        """Close what is open. The next use opens it again: a fork may lie between."""
-
 
 _READ_POLICIES = """
     SELECT memory_cost_kib, time_cost, parallelism, pepper_fingerprint
@@ -233,26 +118,26 @@ class Repository:
     def read_hashings(self, item_ids: Collection[str]) -> dict[str, ItemHashing]:
         """Return the hashing of those of the items that exist."""
         # Other threads may put another dictionary in its place, but remove nothing.
-        kept = self._hashings
-        found = {item_id: kept[item_id] for item_id in item_ids if item_id in kept}
-        if len(found) == len(item_ids):
-            return found
-        missing = [
+        cache = self._hashings
+        hashings = {item_id: cache[item_id] for item_id in item_ids if item_id in cache}
+        if len(hashings) == len(item_ids):
+            return hashings
+        new_ids = [
             item_id
             for item_id in item_ids
-            if item_id not in found and is_id(ITEM_ID_PREFIX, item_id)
+            if item_id not in hashings and is_id(ITEM_ID_PREFIX, item_id)
         ]
-        rows = self.database.read_each(_READ_HASHING, [(each,) for each in missing])
-        read = {
+        rows = self.database.read_each(_READ_HASHING, [(each,) for each in new_ids])
+        new = {
             item_id: ItemHashing(row[0], HashPolicy(*row[2:]), row[1])
-            for item_id, row in zip(missing, rows, strict=True)
+            for item_id, row in zip(new_ids, rows, strict=True)
             if row
         }
-        if len(kept) + len(read) > HASHINGS_KEPT_MAX:
-            self._hashings = read
+        if len(cache) + len(new) > HASHINGS_CACHED_MAX:
+            self._hashings = new
         else:
-            kept.update(read)
-        return found | read
+            cache.update(new)
+        return hashings | new
 
     def read_minted(self, key_hash: bytes) -> Item | None:
         """Return the item of the mint that a key was used for, if there is one."""
@@ -374,16 +259,16 @@ def refuse_inputs(
 ) -> None:
     """Raise the error of the first unknown input, else of the first spent one."""
     rows = transaction.read_each(_READ_OUTPUT, [each.key for each in inputs])
-    found = [FoundOutput(*row) if row else None for row in rows]
+    records = [FoundOutput(*row) if row else None for row in rows]
     unknown = [
         index
-        for index, (output, each) in enumerate(zip(inputs, found, strict=True))
-        if each is None or each.amount != output.amount
+        for index, (output, record) in enumerate(zip(inputs, records, strict=True))
+        if record is None or record.amount != output.amount
     ]
     if unknown:
         raise errors.UnknownInputError(index=unknown[0], wrong_secrets=len(unknown))
-    for index, each in enumerate(found):
-        if each and each.spent_by not in {None, operation.id}:
+    for index, record in enumerate(records):
+        if record and record.spent_by not in {None, operation.id}:
             raise errors.SpentInputError(index=index)
 
 
@@ -400,7 +285,3 @@ def refuse_outputs(
 def _write_first_policy(transaction: Transaction, policy: HashPolicy) -> Operation:
     transaction.execute(_INSERT_FIRST_POLICY, policy)
     return NO_OPERATION
-
-
-# What a write returns that records no operation.
-NO_OPERATION = Operation(0, 0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import AMOUNT_MAX
-from storage.repository import Database, Rows, Transaction
+from storage.database import Database, Rows, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ _TABLES = (
 
 CORE = Schema("core", (Version(create_tables, serves_from=1),))
 
-_CREATE_VERSIONS = """
+CREATE_VERSIONS = """
     CREATE TABLE IF NOT EXISTS schema_version (
         part TEXT NOT NULL PRIMARY KEY,
         version BIGINT NOT NULL,
@@ -133,7 +133,7 @@ def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
 
     def upgrade(transaction: Transaction) -> None:
         changes.clear()
-        transaction.execute(_CREATE_VERSIONS)
+        transaction.execute(CREATE_VERSIONS)
         rows = transaction.execute(READ_VERSIONS).fetchall()
         for schema, before in _versions(schemas, rows):
             for number in range(before + 1, schema.newest + 1):
@@ -182,9 +182,9 @@ def _versions(schemas: Iterable[Schema], rows: Rows) -> Iterator[tuple[Schema, i
 
     Raises StartError for a later one that does not permit this code.
     """
-    found = {part: (version, serves_from) for part, version, serves_from in rows}
+    versions = {part: (version, serves_from) for part, version, serves_from in rows}
     for schema in schemas:
-        version, serves_from = found.get(schema.part, (0, 0))
+        version, serves_from = versions.get(schema.part, (0, 0))
         if version > schema.newest and serves_from > schema.newest:
             raise StartError(
                 f"the tables of {schema.part} have version {version}, which code of"

@@ -11,15 +11,8 @@ from typing import Any
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import Operation
 from storage import sqlite_writer
+from storage.database import NO_OPERATION, Reader, Rows, Transaction, Values, Work
 from storage.files import has_content, locked, make_directory, open_for_owner
-from storage.repository import (
-    NO_OPERATION,
-    Reader,
-    Rows,
-    Transaction,
-    Values,
-    Work,
-)
 from storage.sqlite_writer import (
     SqliteFailures,
     SqliteTransaction,
@@ -38,6 +31,8 @@ class SqliteDatabase:
 
     `clock` returns milliseconds since 1970-01-01 UTC.
     """
+
+    definitions_sql = "SELECT tbl_name, sql FROM sqlite_master WHERE sql <> ''"
 
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
         """Open nothing; raise StartError where SQLite is too old."""
@@ -90,12 +85,12 @@ class SqliteDatabase:
         try:
             with self._reader() as reader:
                 # One finding is enough to stop for.
-                [(found,)] = reader.execute("PRAGMA quick_check(1)").fetchall()
+                [(finding,)] = reader.execute("PRAGMA quick_check(1)").fetchall()
         except sqlite3.Error as error:
-            found = str(error)
-        if found != "ok":
+            finding = str(error)
+        if finding != "ok":
             raise StartError(
-                f"DATABASE_URL: the SQLite file is damaged ({one_line(found)}); put a"
+                f"DATABASE_URL: the SQLite file is damaged ({one_line(finding)}); put a"
                 " backup in its place"
             )
 
@@ -147,6 +142,11 @@ class SqliteDatabase:
                     raise LedgerUnavailableError(one_line(error)) from None
 
             yield read
+
+    def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
+        """Run the work in a database in memory."""
+        with closing(sqlite3.connect(":memory:")) as connection:
+            return work(SqliteTransaction(connection, 0))
 
     def find_damage(self) -> list[str]:
         """Return what is wrong with pages, indexes and constraints: 100 at most."""

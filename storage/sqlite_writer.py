@@ -4,7 +4,6 @@ SQLite has one writer at a time, and each commit waits for the disk. Threads tha
 to write therefore share one transaction (docs/decisions/0007).
 """
 
-import logging
 import os
 import sqlite3
 import threading
@@ -14,15 +13,10 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from deeds.errors import (
-    DeedError,
-    IdempotencyKeyReusedError,
-    LedgerInDoubtError,
-    LedgerUnavailableError,
-)
+from deeds.errors import DeedError, LedgerInDoubtError, LedgerUnavailableError
 from deeds.model import Operation
+from storage.database import CauseLog, Cursor, Rows, Values, Work
 from storage.files import locked, open_for_owner
-from storage.repository import Cursor, Rows, Values, Work
 
 # How long another process may hold the file before we answer 503.
 BUSY_TIMEOUT_S = 5.0
@@ -31,21 +25,15 @@ BUSY_TIMEOUT_S = 5.0
 # this long. SQLite's own wait would sleep for up to 100 ms.
 _POLL_S = 0.0005
 
-# Each kind of error is logged this often at most: a database that is away fails every
-# request.
-_LOG_INTERVAL_S = 1.0
-
 # SQLite writes the pages of a commit to its log one after the other, and the last one
 # makes it valid. Where a write was refused, the last one is not there: not even a crash
 # brings it back. After a failed fsync it may be there: like any other failure, that one
 # leaves a commit in doubt.
 _REFUSED_WRITES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
 
-_log = logging.getLogger("deeds")
-
 
 class SqliteTransaction:
-    """An open write transaction (storage.repository.Transaction)."""
+    """An open write transaction (storage.database.Transaction)."""
 
     def __init__(self, connection: sqlite3.Connection, now_ms: int) -> None:
         self.execute: Callable[..., Cursor] = connection.execute
@@ -67,24 +55,16 @@ class _Ticket:
     turn: threading.Event = field(default_factory=threading.Event)
     is_done: bool = False
     operation: Operation | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
-class SqliteFailures:
-    """Logs the errors of SQLite, each kind at most once a second."""
-
-    def __init__(self) -> None:
-        self._logged_at_s: dict[str, float] = {}
+class SqliteFailures(CauseLog):
+    """What SQLite's errors mean to the ledger."""
 
     def translate(self, error: sqlite3.Error) -> Exception:
         """Return what an error of SQLite means, and log it: its texts hold no value."""
         code = code_of(error)
-        now_s = monotonic()
-        if now_s - self._logged_at_s.get(code, -_LOG_INTERVAL_S) >= _LOG_INTERVAL_S:
-            self._logged_at_s[code] = now_s
-            fields = {"error": type(error).__name__, "database_code": code}
-            extra = {"event": "database", "fields": fields}
-            _log.warning(one_line(error), extra=extra)
+        self.write(error, code, one_line(error))
         # A row that is gone, where rows are never deleted, was in another file. Any
         # other violation, and a statement that is wrong, is a defect.
         is_violation = isinstance(error, sqlite3.IntegrityError)
@@ -136,10 +116,8 @@ class SqliteWriter:
             ticket.turn.wait()
             if not ticket.is_done:
                 self._lead()
-        if ticket.error is not None:
-            raise ticket.error
         if ticket.operation is None:
-            raise LedgerUnavailableError
+            raise ticket.error or LedgerUnavailableError
         return ticket.operation
 
     def close(self) -> None:
@@ -160,19 +138,16 @@ class SqliteWriter:
 
     def _lead(self) -> None:
         """Write the group that waits, and let the next one be led."""
-        group: list[_Ticket] = []
         try:
-            connection = self._begin()
-            group = self._take_waiting()
+            try:
+                connection = self._begin()
+            finally:
+                group = self._take_waiting()
             self._commit(connection, group)
-        except Exception as error:  # noqa: BLE001 - raised again in `write`
-            group = group or self._take_waiting()
+        except BaseException as error:
             self._fail(group, error)
-        except BaseException:
-            # A signal may have interrupted COMMIT.
-            group = group or self._take_waiting()
-            self._fail(group, LedgerInDoubtError())
-            raise
+            if not isinstance(error, Exception):
+                raise
         finally:
             self._pass_on()
             for ticket in group:
@@ -216,9 +191,8 @@ class SqliteWriter:
     def _commit(self, connection: sqlite3.Connection, group: list[_Ticket]) -> None:
         """Write the tickets that are not refused, and commit once."""
         now_ms = self._clock()
-        for ticket in group:
-            self._write(connection, ticket, now_ms)
-        if all(ticket.operation is None for ticket in group):
+        operations = [self._write(connection, ticket, now_ms) for ticket in group]
+        if not any(operations):
             connection.execute("ROLLBACK")
             return
         try:
@@ -229,18 +203,21 @@ class SqliteWriter:
                 raise
             self._failures.translate(error)
             raise LedgerInDoubtError from None
-        if any(each.operation and not each.operation.replayed for each in group):
+        for ticket, operation in zip(group, operations, strict=True):
+            ticket.operation = operation
+        if any(each and not each.replayed for each in operations):
             # Others write nothing, whatever the disk is like.
             self.was_refused = False
 
     def _write(
         self, connection: sqlite3.Connection, ticket: _Ticket, now_ms: int
-    ) -> None:
-        """Write one ticket. A failure undoes it alone."""
+    ) -> Operation | None:
+        """Write one ticket and return its operation. A failure undoes it alone."""
         connection.execute("SAVEPOINT ticket")
+        operation = None
         try:
             transaction = SqliteTransaction(connection, now_ms)
-            ticket.operation = ticket.work(transaction, ticket.record)
+            operation = ticket.work(transaction, ticket.record)
         except Exception as error:
             if not connection.in_transaction:
                 # A full disk and its like: SQLite has undone the whole group.
@@ -250,26 +227,24 @@ class SqliteWriter:
                 error = self._failures.translate(error)
             ticket.error = error
         connection.execute("RELEASE ticket")
+        return operation
 
-    def _fail(self, group: list[_Ticket], error: Exception) -> None:
-        """Say of each ticket that nothing was done, or that it is in doubt.
+    def _fail(self, group: list[_Ticket], error: BaseException) -> None:
+        """Say of all tickets that nothing was done, or that they are in doubt.
 
-        What was said of one before may be wrong: others of the group may have caused
-        it, and are undone.
+        Those that were refused too: another of the group may have been the reason.
         """
         if isinstance(error, sqlite3.Error):
             error = self._failures.translate(error)
+        # A signal, which is no Exception, may have interrupted COMMIT.
+        is_defect = isinstance(error, Exception) and not isinstance(error, DeedError)
+        is_undone = is_defect or isinstance(error, LedgerUnavailableError)
         for ticket in group:
-            is_refused = ticket.error is not None
-            if isinstance(ticket.error, IdempotencyKeyReusedError):
-                # The key may be of one that is in doubt.
-                is_refused = False
-            ticket.operation = None
-            if isinstance(error, LedgerInDoubtError) and not is_refused:
-                ticket.error = LedgerInDoubtError()
-            else:
-                ticket.error = LedgerUnavailableError()
-        if not isinstance(error, DeedError):
+            # One each: threads add to what they raise.
+            ticket.error = (
+                LedgerUnavailableError() if is_undone else LedgerInDoubtError()
+            )
+        if is_defect:
             # A defect is shown once, in the thread that leads.
             group[0].error = error
         self.was_refused = True

@@ -15,12 +15,11 @@ from deeds_client.errors import (
     WalletFileError,
 )
 from deeds_client.links import Sent, claim_link, offer_link, read_claims, read_offer
-from deeds_client.records import Operation
+from deeds_client.records import Holding, Operation
 from deeds_client.service import Deeds
 from deeds_client.values import (
     CheckState,
     Found,
-    Holding,
     Info,
     Item,
     Kind,

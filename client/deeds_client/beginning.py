@@ -6,7 +6,7 @@ written down, before anything is sent.
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -22,31 +22,14 @@ from deeds_client.values import (
     OperationState,
     Output,
     OutputState,
-    Secret,
     Units,
     check_amount,
     check_id,
-    make_secret,
 )
 
 Chosen = tuple[list[Output], list[Part]]
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Numbered links of an item, to be made in batches."""
-
-    count: int
-    each: int  # Units of each link.
-    metadata: Metadata
-    reference: str
-
-    @property
-    def total(self) -> int:
-        """The units of all."""
-        return check_amount(check_amount(self.count) * check_amount(self.each))
 
 
 class UnderWayError(Exception):
@@ -111,16 +94,15 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
     """Begin to mint an item in outputs of these amounts."""
     if not amounts:
         raise InvalidInputError("Say how many units to make.")
-    made = [
-        Output(amount, "deed_", Secret(make_secret()), state=OutputState.HELD)
-        for amount in amounts
-    ]
-    about = {"item_id": "", "metadata": dict(metadata) if metadata else None}
-    return _begin(Kind.MINT, [], made, **about)
+    made = [replace(Output.fresh(each), state=OutputState.HELD) for each in amounts]
+    told = dict(metadata) if metadata else None
+    return _begin(Kind.MINT, [], made, item_id="", metadata=told)
 
 
-def links(records: Store, minting: Operation, series: Series, room: int) -> Operation:
-    """Begin to make the next links of a series, at most as many as have room.
+def links(
+    records: Store, minting: Operation, count: int, each: int, room: int
+) -> Operation:
+    """Begin to make the next of `count` links, at most as many as have room.
 
     Return the mint when all are made.
     """
@@ -128,21 +110,21 @@ def links(records: Store, minting: Operation, series: Series, room: int) -> Oper
     known = records.outputs(item_id)
     made = [output for output in known if output.state != OutputState.VOID]
     for output in made:
-        if output.of not in (None, series.count) and output.found_at:
+        if output.of not in (None, count) and output.found_at:
             # A look did not know how many there would be.
-            records.change(output, of=series.count)
+            records.change(output, of=count)
         if output.state == OutputState.COMING and output.number:
             return records.operation(output.operation or "")
     first = 1 + max(output.number or 0 for output in made)
-    if first > series.count:
+    if first > count:
         return minting
     # The change takes the place of one.
-    last = min(series.count, first + room - 2)
+    last = min(count, first + room - 2)
     # A batch that was refused, and may be carried out late, took the oldest too.
-    amount = (last - first + 1) * series.each
+    amount = (last - first + 1) * each
     inputs, change = choose(records, item_id, amount, are_oldest=True)
     links = [
-        Part(series.each, item_id, is_given=True, number=number, of=series.count)
+        Part(each, item_id, is_given=True, number=number, of=count)
         for number in range(first, last + 1)
     ]
     return swap(records, Kind.SPLIT, inputs, [*links, *change])
@@ -175,10 +157,11 @@ def merge(records: Store, item_id: str, room: int) -> Operation:
 def give(records: Store, output: Output) -> Output:
     """Count an output that is held as handed out, and return it."""
     known = records.output(output.key)
-    if not known or known.state not in (OutputState.HELD, OutputState.GIVEN):
+    ours = (OutputState.HELD, OutputState.GIVEN)
+    if not known or known.state not in ours or known.unknown:
         raise WalletError("not_held", "This output is not held here.")
-    if known.each or known.collected_at or known.unknown:
-        raise WalletError("not_held", "This output was set aside, or is unknown.")
+    if known.each or known.collected_at:
+        raise WalletError("not_held", "This output was set aside.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
     return replace(known, state=OutputState.GIVEN)
@@ -217,26 +200,25 @@ def take_back(records: Store, outputs: Sequence[Output]) -> Operation:
 
 def ask(records: Store, item_id: str, amount: int, expires_in: int) -> Operation:
     """Begin an offer that gives nothing."""
-    about = {"expires_in": _check_expiry(expires_in)}
+    _check_expiry(expires_in)
     wanted = Part(amount, check_id("deed", item_id))
-    return swap(records, Kind.ASK, [], [wanted], **about)
+    return swap(records, Kind.ASK, [], [wanted], expires_in=expires_in)
 
 
 def trade(records: Store, gives: Units, wants: Units, expires_in: int) -> Operation:
     """Begin an offer, or to split off first what it gives."""
     wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
-    about = {"expires_in": _check_expiry(expires_in)}
+    _check_expiry(expires_in)
     inputs, change = choose(records, gives.item_id, gives.amount)
     if change:
         parts = [Part(gives.amount, gives.item_id), *change]
         return swap(records, Kind.SPLIT, inputs, parts)
-    return swap(records, Kind.TRADE, inputs, [wanted], **about)
+    return swap(records, Kind.TRADE, inputs, [wanted], expires_in=expires_in)
 
 
-def _check_expiry(expires_in: int) -> int:
+def _check_expiry(expires_in: int) -> None:
     if type(expires_in) is not int or expires_in not in EXPIRES_IN_S:
         raise InvalidInputError("An offer is open for 60 seconds to 30 days.")
-    return expires_in
 
 
 def cancel(records: Store, key: str) -> Operation:
@@ -268,7 +250,7 @@ def cancel(records: Store, key: str) -> Operation:
 
 def complete(records: Store, offer: Offer) -> Operation:
     """Begin to give what an offer wants and to get what it gives."""
-    for operation in records.operations_with("offerId", offer.id):
+    for operation in records.operations("offerId", offer.id):
         if operation.kind != Kind.COMPLETE:
             raise WalletError("own_offer", "This is your own offer.")
         if operation.state != OperationState.REFUSED:
@@ -281,8 +263,8 @@ def complete(records: Store, offer: Offer) -> Operation:
         chosen, change = choose(records, each.item_id, each.amount)
         inputs += chosen
         parts += change
-    about = {"offer_id": offer.id, "amount": offer.wants[0].amount}
-    return swap(records, Kind.COMPLETE, inputs, parts, **about)
+    paid = offer.wants[0].amount
+    return swap(records, Kind.COMPLETE, inputs, parts, offer_id=offer.id, amount=paid)
 
 
 def join(records: Store, kind: Kind, inputs: Sequence[Output]) -> Operation:

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cache
 from http.cookiejar import CookieJar
 from typing import Any, TypeVar
@@ -62,7 +62,6 @@ class Calls:
     """
 
     base_url: str
-    _: KW_ONLY
     tries: int
     timeout: float
     deadline_s: float

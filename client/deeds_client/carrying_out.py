@@ -1,19 +1,39 @@
-"""Carries verbs out: writes operations down, sends them, begins them again at need."""
+"""Carries verbs out: writes operations down, sends them, begins them again at need.
+
+And waits for offers to end.
+"""
 
 import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
+from threading import Event
+from time import monotonic
+from typing import TypedDict
 
 from deeds_client import beginning
-from deeds_client.beginning import Series, UnderWayError, wait_for
+from deeds_client.beginning import UnderWayError, wait_for
 from deeds_client.checking import Checker
-from deeds_client.errors import InvalidInputError, ProblemError, WalletError
+from deeds_client.errors import (
+    CallError,
+    InvalidInputError,
+    ProblemError,
+    WalletError,
+)
 from deeds_client.record_format import compact
-from deeds_client.records import Operation, keys_of
+from deeds_client.records import ENDED, Operation, keys_of
+from deeds_client.service import Metadata
 from deeds_client.settling import SURE, begin_again
 from deeds_client.store import Store
-from deeds_client.values import Kind, OperationState, Output, OutputState, Secret
+from deeds_client.values import (
+    Kind,
+    OperationState,
+    Output,
+    OutputState,
+    Secret,
+    check_amount,
+)
 
 log = logging.getLogger("deeds_client")
 
@@ -21,9 +41,19 @@ log = logging.getLogger("deeds_client")
 _TRIES_MAX = 4
 # A number that a copy has used, or has put into the offer that is completed.
 _USED = ("used_secret", "duplicate_secret")
-_HOPELESS = (*SURE, *_USED)
 # What these take, the wallet has chosen: it can choose again.
 _CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
+
+_WAIT_S = 2.0  # Before it is asked for again at first, and at most.
+_WAIT_S_MAX = 15.0
+_BACK_OFF = 1.25
+
+
+class About(TypedDict, total=False):
+    """What any verb may be told of its operation."""
+
+    reference: str | None  # Unique in the wallet: how its caller finds it again.
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +82,7 @@ class Order:
 
 
 def carry_out(
-    store: Store, checker: Checker, order: Order, begin: Callable[[], Operation]
+    checker: Checker, order: Order, begin: Callable[[], Operation]
 ) -> Operation:
     """Begin an operation, or go on with one, and return what became of it.
 
@@ -64,7 +94,7 @@ def carry_out(
     overtaken: list[ProblemError] = []
     while True:
         try:
-            begun, is_new = _begun(store, checker, order, begin)
+            begun, is_new = _begun(checker, order, begin)
             ended = _ended(checker.finish(begun.key, is_first=is_new))
             if order.kind != Kind.TRADE or ended.kind == Kind.TRADE:
                 return ended
@@ -76,49 +106,42 @@ def carry_out(
             raise overtaken[-1] from None
         except ProblemError as problem:
             overtaken.append(problem)
-            if len(overtaken) == _TRIES_MAX or not _was_overtaken(store, problem):
+            if len(overtaken) == _TRIES_MAX or not _was_overtaken(
+                checker.store, problem
+            ):
                 raise
             log.info("Another copy of the wallet was faster: %s again.", order.kind)
 
 
 def issue(
-    store: Store, checker: Checker, series: Series, told: Callable[[int, int], None]
+    checker: Checker, order: Order, count: int, each: int, metadata: Metadata
 ) -> list[Output]:
     """Mint an item and make its numbered links: see `Wallet.issue`."""
-    asked = (series.count, series.each, dict(series.metadata or {}))
-    order = Order(Kind.MINT, asked, series.reference)
-    minting = carry_out(
-        store, checker, order, lambda: beginning.mint([series.total], series.metadata)
-    )
-    item_id = minting.item_id
-    room = checker.deeds.info().array_length_max
+    total = check_amount(check_amount(count) * check_amount(each))
+    minting = carry_out(checker, order, lambda: beginning.mint([total], metadata))
+    store, room = checker.store, checker.deeds.info().array_length_max
+    batch = Order(Kind.SPLIT, ())
     while True:
         made = carry_out(
-            store,
-            checker,
-            Order(Kind.SPLIT, ()),
-            lambda: beginning.links(store, minting, series, room),
+            checker, batch, lambda: beginning.links(store, minting, count, each, room)
         )
-        links = store.outputs(item_id)
+        # When all are made, the mint is returned.
         if made.kind == Kind.MINT:
             break
-        told(max(output.number or 0 for output in links), series.count)
-    return [
-        output
-        for output in links
-        if output.number and output.state == OutputState.GIVEN
-    ]
+    links = store.outputs(minting.item_id, OutputState.GIVEN)
+    return [output for output in links if output.number]
 
 
-def cancel(store: Store, checker: Checker, key: str) -> Operation:
+def cancel(checker: Checker, key: str) -> Operation:
     """End an offer of ours that is open: see `Wallet.cancel`."""
-    for begun in store.operations(OperationState.BEGUN):
+    store = checker.store
+    for begun in store.operations("state", OperationState.BEGUN):
         if begun.kind == Kind.WITHDRAW:
             _finish_first(checker, begun.key)
     if checker.finish(key).state == OperationState.OPEN:
         order = Order(Kind.WITHDRAW, ())
         try:
-            carry_out(store, checker, order, lambda: beginning.cancel(store, key))
+            carry_out(checker, order, lambda: beginning.cancel(store, key))
         except (ProblemError, WalletError):
             # It may have been paid in this moment.
             if checker.finish(key).state == OperationState.OPEN:
@@ -127,12 +150,12 @@ def cancel(store: Store, checker: Checker, key: str) -> Operation:
 
 
 def _begun(
-    store: Store, checker: Checker, order: Order, begin: Callable[[], Operation]
+    checker: Checker, order: Order, begin: Callable[[], Operation]
 ) -> tuple[Operation, bool]:
     """Return the operation of an order, written down, and whether it is new."""
     while True:
         try:
-            with store.transaction() as records:
+            with checker.store.transaction() as records:
                 return _write_down(records, order, begin)
         except UnderWayError as other:
             _finish_first(checker, str(other))
@@ -188,12 +211,12 @@ def _is_over(records: Store, operation: Operation) -> bool:
     """Return whether what was refused can never be carried out any more."""
     taken = records.known(keys_of(operation.inputs))
     is_spent = any(output.state == OutputState.SPENT for output in taken)
-    return operation.is_refused and (operation.code in _HOPELESS or is_spent)
+    return operation.is_refused and (operation.code in (*SURE, *_USED) or is_spent)
 
 
 def find(records: Store, reference: str) -> Operation | None:
     """Return the operation of a reference."""
-    found = records.operations_with("reference", reference)
+    found = records.operations("reference", reference)
     # Of two copies of a wallet that used it each may have one.
     found.sort(key=lambda operation: operation.state != OperationState.REFUSED)
     return found[-1] if found else None
@@ -233,3 +256,31 @@ def _is_paid(store: Store, operation: Operation) -> bool:
         return False
     made = store.known(keys_of(operation.outputs))
     return any(output.operation != operation.key for output in made)
+
+
+def wait(
+    finish: Callable[[Operation], Operation],
+    operation: Operation,
+    timeout_s: float | None,
+    stop: Event | None,
+) -> Operation:
+    """Call `finish` until the operation has ended: see `Wallet.wait_paid`."""
+    stop = stop or Event()
+    gives_up_at = monotonic() + (inf if timeout_s is None else timeout_s)
+    wait_s = _WAIT_S
+    while True:
+        lost, told_s = None, 0.0
+        try:
+            operation = finish(operation)
+        except CallError as error:
+            if isinstance(error, ProblemError) and error.is_final:
+                raise
+            lost, told_s = error, error.retry_after_s
+        left_s = gives_up_at - monotonic()
+        if operation.state in ENDED or left_s <= 0 or stop.is_set():
+            break
+        stop.wait(min(max(wait_s, told_s), left_s))
+        wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
+    if lost:
+        raise lost
+    return operation

@@ -4,22 +4,15 @@ Finds what was carried out after its refusal, and what another copy of the walle
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from deeds_client.errors import (
     CallError,
-    DeedsError,
     FindingError,
     InvalidInputError,
     ProblemError,
-)
-from deeds_client.finding import (
-    Gathered,
-    ask_for_look,
-    gather,
-    items_to_look_at,
 )
 from deeds_client.record_format import write
 from deeds_client.records import (
@@ -30,6 +23,12 @@ from deeds_client.records import (
     milliseconds,
     named_by,
     now,
+)
+from deeds_client.seeds import (
+    Gathered,
+    ask_for_look,
+    gather,
+    items_to_look_at,
 )
 from deeds_client.service import Deeds
 from deeds_client.settling import (
@@ -54,14 +53,8 @@ from deeds_client.values import (
 
 log = logging.getLogger("deeds_client")
 
-# Is called with how much is done, of how much.
-Told = Callable[[int, int], None]
 # What a service may say of what it has carried out, once its limits are others.
 _DOUBTS = ("invalid_request", "body_too_large", "idempotency_key_reused")
-
-
-def untold(_done: int, _of: int) -> None:
-    """Tell nobody."""
 
 
 class Checker:
@@ -78,7 +71,7 @@ class Checker:
         """
         begun = [
             operation.key
-            for operation in self.store.operations(OperationState.BEGUN)
+            for operation in self.store.operations("state", OperationState.BEGUN)
             if not operation.is_at_door
         ]
         for key in begun:
@@ -244,7 +237,7 @@ class Checker:
                     ask_for_look(records, item_id)
         return gathered
 
-    def look(self, told: Told = untold) -> list[Output]:
+    def look(self) -> list[Output]:
         """Look at every item for outputs that the wallet does not know, then check.
 
         Or go on with a look that was broken off: see `Wallet.look`.
@@ -261,21 +254,21 @@ class Checker:
             with self.store.transaction() as records:
                 found += note_states(records, {}, gathered)
                 records.put_note("look", left=items[done:])
-            told(done, len(items))
+            log.info("Looked at %d of %d items.", done, len(items))
         self.check()
         if not are_right:
             raise FindingError
         return self.store.known(keys_of(found))
 
-    def check(self, told: Told = untold) -> list[Output]:
+    def check(self) -> list[Output]:
         """Ask in batches what is still unspent: see `Wallet.check`."""
         begun_at = now()
         before = {output.key: output for output in self.store.outputs()}
         self.resume()
-        self._check(told)
+        self._check()
         if self.resume():
             # What was carried out long ago may be spent since.
-            self._check(untold)
+            self._check()
         with self.store.transaction() as records:
             records.put_note("check", at=milliseconds(begun_at))
         return [
@@ -284,22 +277,18 @@ class Checker:
             if write(output) != write(before.get(output.key, output))
         ]
 
-    def _check(self, told: Told) -> None:
+    def _check(self) -> None:
         """Note what the service says of what is at rest, or to be made."""
-        size = self.deeds.info().array_length_max
         # What a refused operation would have made too: it may have been carried out
         # after all.
         before = self.store.outputs("", *AT_REST, *UNMADE)
+        states = self._ask(before)
         news: dict[str, CheckState] = {}
-        for start in range(0, len(before), size):
-            batch = before[start : start + size]
-            states = self._ask(batch)
-            for output in batch:
-                state = states.get(output.key)
-                is_known = output.state in AT_REST and not output.unknown
-                if state and not (is_known and state == CheckState.UNSPENT):
-                    news[output.key] = state
-            told(start + len(batch), len(before))
+        for output in before:
+            state = states.get(output.key)
+            is_known = output.state in AT_REST and not output.unknown
+            if state and not (is_known and state == CheckState.UNSPENT):
+                news[output.key] = state
         self._end_open()
         known = self.store.known(list(news))
         gathered = self._gather(
@@ -310,7 +299,7 @@ class Checker:
 
     def _end_open(self) -> None:
         """Ask what became of offers of ours."""
-        for operation in self.store.operations(OperationState.OPEN):
+        for operation in self.store.operations("state", OperationState.OPEN):
             try:
                 self.finish(operation.key)
             except ProblemError as problem:
@@ -329,11 +318,10 @@ class Checker:
         }
 
 
-def _is_of_one(error: DeedsError) -> bool:
+def _is_of_one(error: CallError | InvalidInputError) -> bool:
     """Return whether an error is of one operation, and others may be sent.
 
     A filter may keep one back for what is in it, and no pepper is for some items.
     """
     is_refused = isinstance(error, CallError) and error.status in range(400, 429)
-    code = error.code if isinstance(error, ProblemError) else ""
-    return is_refused or code == "scheme_unavailable"
+    return is_refused or getattr(error, "code", "") == "scheme_unavailable"

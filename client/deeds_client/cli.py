@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from deeds_client import links
-from deeds_client.cli_offers import cancel_offer
+from deeds_client import cli_offers, links
 from deeds_client.commands import (
     FILE,
     OfflineCommand,
@@ -24,20 +23,18 @@ from deeds_client.commands import (
     reference,
 )
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
-from deeds_client.names import complete_name, find
-from deeds_client.records import milliseconds, moment, now
+from deeds_client.records import IN_A_HOLDING, milliseconds, moment, now
 from deeds_client.rows import Row, row_of
 from deeds_client.terminal import (
     new_file,
-    progress,
     read_passphrase,
     read_text,
     say,
 )
-from deeds_client.values import IN_A_HOLDING, Item, Output, OutputState
+from deeds_client.values import Output, OutputState
 from deeds_client.wallet import Wallet
 
-__all__ = ["main"]
+__all__ = ["cli_offers", "main"]
 
 _NEVER_MADE = "This service never made this link, or it was changed."
 _OF_LINKS = {
@@ -76,22 +73,16 @@ def mint(
     metadata = {"name": name}
     if not count and not file and each == 1:
         return Result([wallet.mint(amounts, metadata=metadata, **about)])
-    if not count:
-        raise InvalidInputError("Say with --count how many links to make.")
-    if not file:
-        raise InvalidInputError("Say with --csv which new file gets the links.")
-    if amounts:
-        raise InvalidInputError("Links have no AMOUNTS: say the units with --each.")
-    if about["note"]:
-        raise InvalidInputError("Links have no --note.")
+    if not count or not file:
+        raise InvalidInputError("Links need --count and --csv, a new file for them.")
+    if amounts or about["note"]:
+        raise InvalidInputError("Links have no AMOUNTS and no --note: use --each.")
     job = ascii((str(file), count, each, name)).encode()
     reference = about["reference"] or hashlib.sha256(job).hexdigest()[:16]
-    with new_file(file) as opened, progress("Making links") as told:
+    with new_file(file) as opened:
         if wallet.find(reference):
             say("The same command has begun these links. It goes on with them.")
-        made = wallet.issue(
-            count, each, reference=reference, metadata=metadata, told=told
-        )
+        made = wallet.issue(count, each, reference=reference, metadata=metadata)
         # As the page writes them for spreadsheets. Nothing in a link needs quotes.
         opened.write("\ufeffnumber,units,link,note\r\n")
         for sent in made:
@@ -143,17 +134,12 @@ def claim(wallet: Wallet) -> Result:
 
 
 @main.command()
-@click.argument("what", metavar="DEED|OFFER", shell_complete=complete_name)
+@deed
 @click.argument("numbers", type=int, nargs=-1)
-def take_back(wallet: Wallet, what: str, numbers: tuple[int, ...]) -> Result:
-    """Take back links that nobody has claimed, all or these NUMBERS.
-
-    Of an OFFER it does what `cancel` does.
-    """
-    if "offer_" in what:
-        return cancel_offer(wallet, what)
+def take_back(wallet: Wallet, item_id: str, numbers: tuple[int, ...]) -> Result:
+    """Take back links that nobody has claimed, all or these NUMBERS."""
     wallet.check()
-    given = wallet.outputs(find(wallet, what), OutputState.GIVEN)
+    given = wallet.outputs(item_id, OutputState.GIVEN)
     if numbers:
         given = [output for output in given if output.number in numbers]
     size = wallet.deeds.info().array_length_max
@@ -166,48 +152,38 @@ def take_back(wallet: Wallet, what: str, numbers: tuple[int, ...]) -> Result:
             if not done:
                 raise
             said, code = outcome(error)
-            return Result(done, hint=f"Of the others: {said}", code=code)
+            say(f"Of the others: {said}")
+            return Result(done, code=code)
     return Result(done)
 
 
 @main.command()
-@click.argument(
-    "item_id", metavar="[DEED]", required=False, shell_complete=complete_name
-)
+@click.argument("item_id", metavar="[DEED]", required=False)
 def balance(wallet: Wallet, item_id: str | None) -> Result:
     """Show what is in the wallet.
 
     Of a DEED its parts, with the links that are given out.
     """
-    hint = _backup_hint(wallet)
+    _tell_of_backups(wallet)
     if item_id:
-        return Result(wallet.outputs(item_id, *IN_A_HOLDING), hint=hint)
-    return Result(list(wallet.balance().values()), hint=hint)
+        return Result(wallet.outputs(item_id, *IN_A_HOLDING))
+    return Result(list(wallet.balance().values()))
 
 
-def _backup_hint(wallet: Wallet) -> str:
-    """Return what to say while a restore would not bring back every deed."""
+def _tell_of_backups(wallet: Wallet) -> None:
+    """Say so while a restore would not bring back every deed."""
     # Of a deed that the backup names, a restore finds all that has moved since.
     first = [wallet.outputs(item_id)[0] for item_id in wallet.balance()]
     at = wallet.store.noted_at("backup")
     count = sum((output.created_at or now()) > at for output in first)
-    if not count:
-        return ""
-    if not wallet.store.note("backup"):
-        return "Not backed up yet."
-    deeds = _counted(count, "deed")
-    return f"{deeds} came in after the last backup: deeds-wallet export FILE"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    if count:
+        say(f"Deeds that are in no backup: {count}. See deeds-wallet export.")
 
 
 @main.command()
-@click.option("--limit", type=click.IntRange(1), help="Show only so many.")
-def history(wallet: Wallet, limit: int | None) -> Result:
+def history(wallet: Wallet) -> Result:
     """Show what was done, the latest first."""
-    return Result(wallet.history()[:limit])
+    return Result(wallet.history())
 
 
 @main.command(cls=OfflineCommand)
@@ -222,19 +198,9 @@ def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
         held = _to_show(wallet, item_id, number)
         part = min(held, key=lambda output: output.shown_at or moment(0))
         records.change(part, shown_at=now())
-    item = wallet.store.get(Item, item_id)
-    words = []
-    if _number(part):
-        # Of "ticket/tickets", that for one.
-        unit = item.unit.partition("/")[0] if item and item.unit else ""
-        words.append(f"{unit} {part.number} of {part.of or '?'}".strip())
-    if len(held) > 1:
-        words.append(f"{held.index(part) + 1} of {len(held)} here")
-    said = ", ".join(words)
-    link = links.claim_link(wallet.deeds.base_url, part)
-    return Result(
-        [{"itemId": item_id, "amount": part.amount, "said": said, "link": link}]
-    )
+    row = row_of(wallet, part)
+    row["link"] = links.claim_link(wallet.deeds.base_url, part)
+    return Result([row])
 
 
 def _to_show(wallet: Wallet, item_id: str, number: int | None) -> list[Output]:
@@ -252,8 +218,7 @@ def _to_show(wallet: Wallet, item_id: str, number: int | None) -> list[Output]:
         said = f"No number {number}" if number else "Nothing"
         raise WalletError("nothing_here", f"{said} of this deed is here.")
     if not held:
-        was = "may have been" if parts[0].may_be_given else "was"
-        raise WalletError("nothing_held", f"Its link {was} handed out.")
+        raise WalletError("nothing_held", "Its link was handed out.")
     return sorted(held, key=lambda part: _number(part) or inf)
 
 
@@ -265,24 +230,13 @@ def _number(part: Output) -> int | None:
 @main.command()
 def check(wallet: Wallet) -> Result:
     """Ask what was claimed and paid, and show what has changed."""
-    with progress("Checking") as told:
-        return Result(wallet.check(told))
+    return Result(wallet.check())
 
 
 @main.command()
 def look(wallet: Wallet) -> Result:
     """Look again for what other copies of this wallet have moved."""
-    rows = [row_of(wallet, output) for output in _look(wallet)]
-    for row in rows:
-        # Nobody has asked for the links, and all of it another copy has moved.
-        row.pop("link", None)
-        row.pop("said", None)
-    return Result(rows, told="" if rows else "Nothing new was found.")
-
-
-def _look(wallet: Wallet) -> list[Output]:
-    with progress("Looking") as told:
-        return wallet.look(told)
+    return Result(wallet.look())
 
 
 @main.command()
@@ -313,13 +267,6 @@ def import_(wallet: Wallet, file: Path) -> Result:
     if is_first:
         # All that is here is in this file.
         wallet.store.put_note("backup", at=milliseconds(now()))
-    said = f"Restored. New here: {_counted(len(added), 'output')}."
-    try:
-        found = _look(wallet)
-    except BaseException:
-        say(said)
-        raise
-    return Result(
-        [{"added": len(added), "given": len(given), "found": len(found)}],
-        told=f"{said} Found since this backup: {len(found)}.",
-    )
+    say("Restored. What was moved since is looked for.")
+    found = len(wallet.look())
+    return Result([{"added": len(added), "given": len(given), "found": found}])

@@ -14,7 +14,6 @@ import click
 
 from deeds_client import rows, terminal
 from deeds_client.errors import CallError, DeedsError, FindingError, WalletError
-from deeds_client.names import complete_name, find
 from deeds_client.service import Deeds
 from deeds_client.terminal import say
 from deeds_client.version import __version__
@@ -40,8 +39,6 @@ class Result:
     """What a command has to print, and its exit code."""
 
     records: Sequence[rows.Record]
-    told: str = ""  # To a person, in place of the records.
-    hint: str = ""  # To a person, besides.
     code: int = _DONE
 
 
@@ -66,10 +63,6 @@ class Command(click.Command):
     """A command: a function of the wallet that returns a Result."""
 
     service: type[_Service] = _Service
-
-    def get_short_help_str(self, limit: int = 0) -> str:
-        """Return the first sentence of its help, however long."""
-        return super().get_short_help_str(limit + len(self.help or ""))
 
     def invoke(self, context: click.Context) -> None:
         """Open the wallet, call the function and print, then exit."""
@@ -98,7 +91,7 @@ class Command(click.Command):
         deeds.has_sent = False
         try:
             if arguments.get("item_id") is not None:
-                arguments["item_id"] = find(wallet, arguments["item_id"])
+                arguments["item_id"] = rows.find(wallet, arguments["item_id"])
             result: Result = self.callback(wallet, **arguments)  # type: ignore[misc]
             show(wallet, result)
         except (DeedsError, OSError) as error:
@@ -129,8 +122,9 @@ class Commands(click.Group):
         try:
             return super().main(*arguments, **options)
         except OSError as error:
-            say(f"Standard output: {error.strerror}.")
-            sys.exit(_BAD_INPUT)
+            said, code = outcome(error)
+            say(said)
+            sys.exit(code)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Refuse links in arguments, before an error quotes one."""
@@ -152,30 +146,21 @@ def show(wallet: Wallet, result: Result) -> None:
     Raise OSError where standard output takes no more.
     """
     found = [rows.row_of(wallet, record) for record in result.records]
-    if is_json():
-        lines = [json.dumps(found, indent=2)]
-    elif result.told:
-        lines = [result.told]
-    elif not terminal.is_terminal(sys.stdout):
-        lines = rows.lines_of(found)
-    else:
-        width = shutil.get_terminal_size().columns
-        lines = rows.lines_of(found, width)
-        link = found[0].get("link") if len(found) == 1 else None
+    lines = [json.dumps(found, indent=2)] if is_json() else rows.lines_of(found)
+    if terminal.is_terminal(sys.stdout) and not is_json() and len(found) == 1:
+        link = found[0].get("link")
         # An ASCII terminal has no blocks.
         if link and "█".encode(sys.stdout.encoding, "ignore"):
-            lines += rows.code_of(str(link), width)
+            lines += rows.code_of(str(link), shutil.get_terminal_size().columns)
     terminal.write("\n".join(lines))
-    if result.hint:
-        say(result.hint)
 
 
 def outcome(error: BaseException) -> tuple[str, int]:
     """Return what a person is told of an error, and the exit code."""
     if isinstance(error, _INTERRUPTS):
-        return str(error) or _STOPPED_SAID, _STOPPED
+        return _STOPPED_SAID, _STOPPED
     if isinstance(error, OSError):
-        return f"{error.filename or 'A file'}: {error.strerror}.", _BAD_INPUT
+        return f"{error.filename or 'Standard output'}: {error.strerror}.", _BAD_INPUT
     said = str(error)
     is_final = getattr(error, "is_final", False)
     if isinstance(error, CallError | FindingError) and not is_final:
@@ -194,7 +179,7 @@ _LOCAL = "http://127.0.0.1:8000"
 
 amount = click.argument("amount", type=int)
 amounts = click.argument("amounts", type=int, nargs=-1)
-deed = click.argument("item_id", metavar="DEED", shell_complete=complete_name)
+deed = click.argument("item_id", metavar="DEED")
 
 
 reference = click.option(

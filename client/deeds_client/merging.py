@@ -156,10 +156,10 @@ def _merge_operations(
             is_cancelled = mine.is_cancelled or operation.is_cancelled
             told = replace(told, is_unsent=False, is_cancelled=is_cancelled)
         records.put(told)
-    for operation in records.operations(OperationState.REFUSED):
+    for operation in records.operations("state", OperationState.REFUSED):
         if not contested.isdisjoint(keys_of(operation.inputs)):
             begin_again(records, operation)
-    for operation in records.operations(OperationState.DONE):
+    for operation in records.operations("state", OperationState.DONE):
         records.follow(operation)
 
 

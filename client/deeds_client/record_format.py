@@ -7,10 +7,10 @@ types of records.py, and raises InvalidInputError where it does not fit.
 import json
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, TypeVar, get_args, get_type_hints
+from functools import partial
+from typing import Any, get_args, get_type_hints
 
 from deeds_client.errors import InvalidInputError
 from deeds_client.records import (
@@ -37,10 +37,10 @@ from deeds_client.values import (
     OutputState,
     Secret,
     check_amount,
+    exactly,
     member,
+    parse_state,
 )
-
-S = TypeVar("S", bound=StrEnum)
 
 
 def compact(value: Any) -> str:
@@ -61,13 +61,12 @@ def compact(value: Any) -> str:
 def read_records(found: Any) -> Records:
     """Return what a file holds. Raise InvalidInputError where it does not fit."""
     compact(found)
-    service = found.get("service") if isinstance(found, dict) else None
     parsed = {
         name: [read(kind, each) for each in member(found, name, list)]
         for name, kind in KINDS.items()
     }
-    home = service if isinstance(service, str) else None
-    records = Records(**parsed, service=home)
+    service = found.get("service")
+    records = Records(**parsed, service=service if isinstance(service, str) else None)
     for output, each in zip(records.outputs, found["outputs"], strict=True):
         if output.created_at is None or "state" not in each:
             raise InvalidInputError("An output has no time or no state.")
@@ -105,26 +104,24 @@ def write_records(records: Records) -> dict[str, Any]:
 def read(kind: type[R], found: Any) -> R:
     """Parse a record. Raise InvalidInputError where it does not fit."""
     key = member(found, "key", str)
-    plan = _PLANS[kind]
     rest = {**found}
     values = _take_request(rest) if kind is Operation else {}
     if rest.get("metadata") is None:
         # The registry's null.
         rest.pop("metadata", None)
-    more = {}
-    for name, value in rest.items():
-        if name in plan:
-            attribute, parse = plan[name]
-            values[attribute] = parse(value)
-        elif name != "key":
-            more[name] = value
-    if more:
-        values["more"] = Secret(more)
+    for name, (attribute, parse) in _PLANS[kind].items():
+        if name in rest:
+            values[attribute] = parse(rest.pop(name))
+    rest.pop("key", None)
+    if rest:
+        values["more"] = Secret(rest)
     if not values.keys() >= _NEEDED[kind]:
         raise InvalidInputError("A record is not whole.")
     record = kind(**values)
     if record.key != key:  # type: ignore[attr-defined]
         raise InvalidInputError("A record has another key.")
+    if isinstance(record, Operation):
+        _check_request(record, found)
     return record
 
 
@@ -156,60 +153,47 @@ def _written(value: Any) -> Any:
 
 
 def _take_request(found: dict[str, Any]) -> dict[str, Any]:
-    """Take the request out of an operation's record, and return it parsed.
-
-    What is sent must be what is settled. The amount of a link may have been put right
-    since.
-    """
-    ends = member(found, "outputs", list)
-    keys = [member(each, "key", str) for each in ends]
-    states = [_state(member(each, "state", str)) for each in ends]
-    is_mint = found.get("kind") == Kind.MINT
-    parse = _read_mint if is_mint else _read_swap
-    request = parse(member(found, "body", dict), found.get("itemId", "deed_"))
-    made = request["outputs"]
-    is_same = keys == keys_of(made) or (is_mint and not ends)
-    taken = keys_of(request["inputs"])
-    if not is_same or member(found, "inputs", list) != taken:
-        raise InvalidInputError("An operation sends something else than it says.")
+    """Take the request out of an operation's record, and return it parsed."""
+    body, ends = found.pop("body", None), member(found, "outputs", list)
+    made = member(body, "outputs", list)
+    if found.get("kind") == Kind.MINT:
+        item_id, inputs = found.get("itemId", "deed_"), []
+        outputs = [
+            Output(
+                member(each, "amount", int),
+                item_id,
+                Secret(member(each, "secret", str)),
+            )
+            for each in made
+        ]
+    else:
+        inputs = list(map(Output.parse, member(body, "inputs", list)))
+        outputs = list(map(Output.parse, made))
     if ends:
-        request["outputs"] = tuple(
-            Output(each.amount, each.item_id, each.secret, state=state)
-            for each, state in zip(made, states, strict=True)
-        )
-    for name in ("body", "inputs", "outputs"):
-        del found[name]
-    return request
-
-
-def _read_mint(body: dict[str, Any], item_id: str) -> dict[str, Any]:
-    _check_members(body, "outputs", "metadata")
-    made = [
-        Output(
-            member(each, "amount", int), item_id, Secret(member(each, "secret", str))
-        )
-        for each in member(body, "outputs", list)
-    ]
-    request: dict[str, Any] = {"inputs": (), "outputs": tuple(made)}
+        states = [parse_state(OutputState, member(each, "state", str)) for each in ends]
+        outputs = [
+            replace(each, state=state)
+            for each, state in zip(outputs, states, strict=False)
+        ]
+    for name in ("inputs", "outputs"):
+        found.pop(name, None)
+    request: dict[str, Any] = {"inputs": tuple(inputs), "outputs": tuple(outputs)}
     if "metadata" in body:
         request["metadata"] = member(body, "metadata", dict)
-    return request
-
-
-def _read_swap(body: dict[str, Any], _item_id: str) -> dict[str, Any]:
-    _check_members(body, "inputs", "outputs", "expiresIn")
-    request: dict[str, Any] = {
-        name: tuple(map(Output.parse, member(body, name, list)))
-        for name in ("inputs", "outputs")
-    }
     if "expiresIn" in body:
         request["expires_in"] = check_amount(body["expiresIn"])
     return request
 
 
-def _check_members(body: dict[str, Any], *names: str) -> None:
-    if not body.keys() <= {*names}:
-        raise InvalidInputError("A request has a member that is not known.")
+def _check_request(operation: Operation, found: dict[str, Any]) -> None:
+    """Check that what is sent is what is settled.
+
+    The amount of a link may have been put right since.
+    """
+    ends = [member(each, "key", str) for each in found["outputs"]]
+    sent = (operation.body, keys_of(operation.inputs), made_by(operation))
+    if sent != (found["body"], found.get("inputs"), ends):
+        raise InvalidInputError("An operation sends something else than it says.")
 
 
 def _plan(kind: type[Any]) -> dict[str, tuple[str, Callable[[Any], Any]]]:
@@ -224,46 +208,28 @@ def _plan(kind: type[Any]) -> dict[str, tuple[str, Callable[[Any], Any]]]:
     return plan
 
 
-def _exactly(kind: type[Any]) -> Callable[[Any], Any]:
-    def parse(value: Any) -> Any:
-        if type(value) is not kind:
-            raise InvalidInputError("A value has another type.")
-        return value
-
-    return parse
-
-
-def _member_of(kind: type[S]) -> Callable[[Any], S]:
-    members = {each.value: each for each in kind}
-
-    def parse(value: Any) -> S:
-        if not isinstance(value, str) or value not in members:
-            raise InvalidInputError("A kind or a state is not known.")
-        return members[value]
-
-    return parse
-
-
 def _number(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= NUMBER_MAX:
+    number = exactly(int, value)
+    if number not in range(NUMBER_MAX + 1):
         raise InvalidInputError("A number is not valid.")
-    return value
+    return number
 
 
 def _places(value: Any) -> tuple[int, ...]:
-    return tuple(map(_number, _exactly(list)(value)))
+    return tuple(map(_number, exactly(list, value)))
 
 
-_state = _member_of(OutputState)
 _PARSERS: dict[Any, Callable[[Any], Any]] = {
     int: check_amount,
-    bool: _exactly(bool),
-    str: _exactly(str),
+    bool: partial(exactly, bool),
+    str: partial(exactly, str),
     datetime: moment,
     Number: _number,
-    Secret[str]: lambda value: Secret(_exactly(str)(value)),
+    Secret[str]: lambda value: Secret(exactly(str, value)),
     tuple[int, ...]: _places,
-    **{kind: _member_of(kind) for kind in (Kind, OperationState, OutputState)},
+    **{
+        kind: partial(parse_state, kind) for kind in (Kind, OperationState, OutputState)
+    },
 }
 # In the order in which a file has them.
 KINDS: dict[str, type[Any]] = {

@@ -1,4 +1,4 @@
-"""What a wallet writes down: see docs/wallet-file.md."""
+"""What a wallet writes down, docs/wallet-file.md, and what it holds by that."""
 
 import re
 import time
@@ -13,8 +13,11 @@ from deeds_client.values import (
     Kind,
     OperationState,
     Output,
+    OutputState,
     Secret,
     check_id,
+    mint_body,
+    swap_body,
 )
 
 MAKINGS = (Kind.ASK, Kind.TRADE)
@@ -85,17 +88,8 @@ class Operation:
     def body(self) -> dict[str, Any]:
         """The body of its request, with its secrets."""
         if self.kind == Kind.MINT:
-            made = [
-                {"amount": each.amount, "secret": each.secret.reveal()}
-                for each in self.outputs
-            ]
-            about = {"metadata": self.metadata}
-            return {"outputs": made} | (about if self.metadata is not None else {})
-        body: dict[str, Any] = {"inputs": [each.raw for each in self.inputs]}
-        if self.expires_in is not None:
-            body["expiresIn"] = self.expires_in
-        body["outputs"] = [each.raw for each in self.outputs]
-        return body
+            return mint_body(self.outputs, self.metadata)
+        return swap_body(self.inputs, self.outputs, self.expires_in)
 
     @property
     def is_refused(self) -> bool:
@@ -157,6 +151,38 @@ class Records:
     seeds: Sequence[Seed]
     numbers: Sequence[Numbers]
     service: str | None = None
+
+
+IN_A_HOLDING = (
+    OutputState.HELD,
+    OutputState.GIVEN,
+    OutputState.OFFERED,
+    OutputState.COMING,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """The units of an item that a wallet knows of, by what can be done with them."""
+
+    item_id: str
+    held: int = 0  # They can be spent.
+    given: int = 0  # In links that nobody has claimed.
+    offered: int = 0  # In open offers of ours.
+    coming: int = 0  # Under way, or what an open offer gets.
+    unknown: int = 0  # The service says that it never had them.
+
+
+def add_up(outputs: Iterable[Output]) -> dict[str, Holding]:
+    """Return what is held of each item, by its id."""
+    holdings: dict[str, Holding] = {}
+    for output in outputs:
+        state = "unknown" if output.unknown else output.state.value
+        known = holdings.get(output.item_id, Holding(output.item_id))
+        if output.state in IN_A_HOLDING:
+            units = getattr(known, state) + output.amount
+            holdings[output.item_id] = replace(known, **{state: units})
+    return holdings
 
 
 def now() -> datetime:

@@ -1,20 +1,19 @@
-"""What is printed: rows of a table, or objects of a JSON array."""
+"""What is printed, rows of a table or objects of a JSON array, and names of deeds."""
 
 import io
+import re
 from collections.abc import Sequence
-from datetime import datetime
+from contextlib import suppress
 
 import click
 import segno
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
 from deeds_client import links
-from deeds_client.errors import plain
-from deeds_client.names import title
-from deeds_client.records import Operation, milliseconds
-from deeds_client.values import Holding, OperationState, Output, OutputState
+from deeds_client.errors import DeedsError, InvalidInputError, plain
+from deeds_client.records import Holding, Operation, milliseconds
+from deeds_client.values import OperationState, Output, OutputState
 from deeds_client.wallet import Wallet
 
 _SUMS = ("held", "given", "offered", "coming", "unknown", "added", "found")
@@ -35,11 +34,49 @@ _COLUMNS = (
     *_SUMS,
 )
 _UNBOUNDED = 10_000
-_TABLE_WIDTH_MIN = 60  # What is folded into less is crumbs.
+_NAME_LENGTH_MAX = 60
+_NOT_HELD = "no deed in this wallet. Give its id (deed_…)"
 _QR_BORDER = 2  # In modules. The standard has 4, but readers need less.
 
 Row = dict[str, str | int]
 Record = Operation | Output | Holding | Row
+
+
+def find(wallet: Wallet, text: str) -> str:
+    """Return the id of the deed of this name, mark, beginning of one, or id."""
+    if re.fullmatch("deed_[0-9a-z]{26}", text):
+        return wallet.item(text).id
+    key = _folded(text)
+    # The name of a stranger's deed is not preferred to a mark.
+    exact: dict[str, str] = {}
+    longer: dict[str, str] = {}
+    for item_id in wallet.balance():
+        whole = title(wallet, item_id)
+        name, mark = map(_folded, whole.rsplit(" ", 1))
+        if name == key or mark.startswith(key):
+            exact[item_id] = whole
+        elif name.startswith(key):
+            longer[item_id] = whole
+    found = exact or longer
+    if key and len(found) == 1:
+        return next(iter(found))
+    meant = " or ".join(found.values()) or _NOT_HELD
+    raise InvalidInputError(f"“{plain(text)}” means {meant}.")
+
+
+def title(wallet: Wallet, item_id: str) -> str:
+    """Return for example "“Night Choir” 7kq2·m9xd".
+
+    The mark tells deeds of one name apart.
+    """
+    name = ""
+    with suppress(DeedsError):
+        name = plain(wallet.item(item_id).name, _NAME_LENGTH_MAX)
+    return f"“{name or '?'}” {item_id[5:9]}·{item_id[-4:]}"
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.casefold()) or name
 
 
 def row_of(wallet: Wallet, record: Record) -> Row:
@@ -65,7 +102,9 @@ def row_of(wallet: Wallet, record: Record) -> Row:
 
 def _of_operation(operation: Operation, base_url: str) -> Row:
     at = operation.begun_at
-    row: Row = {"begunAt": milliseconds(at), "time": local_time(at)}
+    # As a clock on the wall shows it.
+    time = f"{at.astimezone():%Y-%m-%d %H:%M}"
+    row: Row = {"begunAt": milliseconds(at), "time": time}
     if operation.offer_id:
         row["offerId"] = operation.offer_id
         if operation.state == OperationState.OPEN:
@@ -84,28 +123,13 @@ def _of_output(output: Output, base_url: str) -> Row:
     return row
 
 
-def local_time(at: datetime) -> str:
-    """Return a time as a clock on the wall shows it."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
-
-
-def lines_of(rows: Sequence[Row], width: int = _UNBOUNDED) -> list[str]:
-    """Return a table of this width, or where that is too narrow a list.
-
-    A link that is folded cannot be copied: it is alone on its line where it is the only
-    one, or the table is too wide.
-    """
+def lines_of(rows: Sequence[Row]) -> list[str]:
+    """Return a table; a link is alone on its line below, where it can be copied."""
     shown = [_cells(row) for row in rows]
     if not any(shown):
         return ["Nothing."]
-    lines = _table(shown, _UNBOUNDED)
-    if len(rows) > 1 and _fits(lines, width):
-        return lines
     addresses = [cells.pop("link") for cells in shown if "link" in cells]
-    lines = _table(shown, max(width, _TABLE_WIDTH_MIN))
-    if not _fits(lines, width):
-        lines = _list(shown)
-    return lines + addresses
+    return _table(shown) + addresses
 
 
 def _cells(row: Row) -> dict[str, str]:
@@ -119,33 +143,20 @@ def _cells(row: Row) -> dict[str, str]:
     return cells
 
 
-def _fits(lines: Sequence[str], width: int) -> bool:
-    return max(map(cell_len, lines)) <= width
-
-
-def _table(shown: Sequence[dict[str, str]], width: int) -> list[str]:
+def _table(shown: Sequence[dict[str, str]]) -> list[str]:
     table = Table(box=None, pad_edge=False)
     named = set().union(*shown)
     names = [name for name in _COLUMNS if name in named]
     for name in names:
         is_sum = name in ("amount", *_SUMS)
-        table.add_column(name, justify="right" if is_sum else "left", overflow="fold")
+        table.add_column(name, justify="right" if is_sum else "left")
     for cells in shown:
         table.add_row(*(cells.get(name, "") for name in names))
     drawn = io.StringIO()
-    console = Console(file=drawn, width=width, markup=False, emoji=False)
+    console = Console(file=drawn, width=_UNBOUNDED, markup=False, emoji=False)
     console.print(table)
     lines = drawn.getvalue().splitlines()
     return [line.rstrip() for line in lines]
-
-
-def _list(shown: Sequence[dict[str, str]]) -> list[str]:
-    """Return a line for each cell, and an empty one before each row but the first."""
-    lines = []
-    for cells in shown:
-        lines.append("")
-        lines += [f"{name:9}  {value}" for name, value in cells.items()]
-    return lines[1:]
 
 
 def code_of(link: str, width: int) -> list[str]:

@@ -2,21 +2,40 @@
 
 Contract, part 4. A number is taken when an operation is written down, and never again,
 even if that is refused. No seed is ever in a log, an error or a link.
+
+An older copy of this wallet, or the wallet of another seed that was taken in, has moved
+units: each secret that it may have used is asked for, until there are no more.
 """
 
 import hmac
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
+from deeds_client.errors import FindingError, ProblemError
 from deeds_client.records import Numbers, Seed, now
+from deeds_client.service import Deeds
 from deeds_client.store import Store
-from deeds_client.values import Output, OutputState, Secret, strong_secret
+from deeds_client.values import (
+    CheckState,
+    Item,
+    Output,
+    OutputState,
+    Secret,
+    check_id,
+    strong_secret,
+)
 
 # What a secret is for: what is ours, links to hand out, and numbered links.
 BRANCHES = ("kept", "given", "series")
 LINK_NUMBER_MAX = 1_000_000_000  # More links than anybody makes.
+GAP = 512  # So many numbers in a row that nobody has used are the end.
+_NUMBERS_MAX = 100_000  # More than anybody has made of an item since a backup.
+# The service has such an item, but not this one; or cannot tell at present.
+_PASSED_OVER = ("unknown_item", "item_not_found", "scheme_unavailable")
+_NOT_OURS = (OutputState.SEEN, OutputState.VOID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +47,6 @@ class Part:
     is_given: bool = False  # Its link is to be handed out.
     number: int | None = None  # The link's number, from 1.
     of: int | None = None
-
-    @property
-    def state(self) -> OutputState:
-        """What it will be."""
-        return OutputState.GIVEN if self.is_given else OutputState.HELD
 
 
 def derive(seed: str, item_id: str, branch: str, number: int) -> str:
@@ -86,6 +100,7 @@ def take_secret(records: Store, part: Part) -> Output:
     link like others.
     """
     seed = own_seed(records)
+    state = OutputState.GIVEN if part.is_given else OutputState.HELD
     while True:
         numbers = next_numbers(records, seed, part.item_id)
         branch = "given" if part.is_given else "kept"
@@ -94,7 +109,165 @@ def take_secret(records: Store, part: Part) -> Output:
             branch, number = "series", part.number
         secret = derive(seed, part.item_id, branch, number)
         raise_numbers(records, seed, part.item_id, {branch: number + 1})
-        output = Output(part.amount, part.item_id, Secret(secret), state=part.state)
+        output = Output(part.amount, part.item_id, Secret(secret), state=state)
         # Another copy of this wallet may have handed it to us as a link.
         if not records.get(Output, output.key):
             return output
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An output that was found at a number of a branch."""
+
+    seed: str = field(repr=False)
+    branch: str
+    number: int
+    output: Output
+    is_spent: bool
+
+
+# What was found of each item that was looked at. None, where it did not add up.
+Gathered = dict[str, list[Place] | None]
+
+
+def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> list[Place]:
+    """Return the places of secrets of an item that were used. Nothing is written.
+
+    `refused` is the key of an operation whose numbers a copy may have used. Raise
+    `FindingError` where the answers do not add up.
+    """
+    with store.transaction() as records:
+        outputs = records.outputs(item_id)
+        item = records.get(Item, item_id)
+        seeds = [seed.key for seed in used_seeds(records)]
+        numbers = {seed: next_numbers(records, seed, item_id) for seed in seeds}
+    ours = {output.key for output in outputs if _is_ours(output, refused)}
+    # Behind links that are still to be made others may have been.
+    is_promised = any(output.each for output in outputs)
+    promised = 1 + max((output.of or 0 for output in outputs), default=0)
+    found: list[Place] = []
+    try:
+        for seed, branch in product(seeds, BRANCHES):
+            least = getattr(numbers[seed], branch)
+            if branch == "series" and is_promised:
+                least = max(least, promised)
+            found += _scan(deeds, seed, item_id, branch, least, ours)
+        found = _at_one_moment(deeds, found)
+        unspent = sum(place.output.amount for place in found if not place.is_spent)
+        if unspent > (item or deeds.item(item_id)).total:
+            raise FindingError
+    except ProblemError as problem:
+        if problem.code in _PASSED_OVER:
+            return []
+        raise
+    return found
+
+
+def _scan(
+    deeds: Deeds, seed: str, item_id: str, branch: str, least: int, ours: set[str]
+) -> list[Place]:
+    """Return what is found in a branch, until there are so many without any.
+
+    And none before `least`. Those below are asked for too: what a copy has written
+    down and sent late may be there.
+    """
+    size = deeds.info().array_length_max
+    found: list[Place] = []
+    number, end = max(0, least - _NUMBERS_MAX), least + GAP
+    while number < end:
+        if number - least > _NUMBERS_MAX:
+            raise FindingError
+        secrets: dict[Secret[str], int] = {}
+        while number < end and len(secrets) < size:
+            secret = derive(seed, item_id, branch, number)
+            if f"{item_id}.{secret}" not in ours:
+                secrets[Secret(secret)] = number
+            number += 1
+        answers = deeds.find(item_id, list(secrets))
+        for asked, answer in zip(secrets, answers, strict=True):
+            if answer:
+                output = Output(answer.amount, item_id, asked)
+                place = Place(seed, branch, secrets[asked], output, answer.is_spent)
+                found.append(place)
+                end = max(end, place.number + 1 + GAP)
+    return found
+
+
+def _is_ours(output: Output, refused: str) -> bool:
+    # What was refused here may have been made by another copy, which uses its number.
+    is_coming = output.before == OutputState.COMING
+    if is_coming and output.operation == refused:
+        return False
+    return output.before not in _NOT_OURS
+
+
+def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
+    """Return what was found with its states at one moment.
+
+    Another copy may have moved units in between. Raise `FindingError` for a wrong
+    amount, which would hide an output for ever.
+    """
+    unspent = [place.output for place in found if not place.is_spent]
+    states = dict(zip(unspent, deeds.check(unspent), strict=True))
+    if CheckState.UNKNOWN in states.values():
+        raise FindingError
+    return [
+        replace(place, is_spent=states.get(place.output) != CheckState.UNSPENT)
+        for place in found
+    ]
+
+
+def add_found(records: Store, item_id: str, found: Sequence[Place]) -> list[Output]:
+    """Add what was found of an item, and count on from there. Return what is new."""
+    for place in reversed(found):
+        used = {place.branch: place.number + 1}
+        raise_numbers(records, place.seed, item_id, used)
+    # Of how many a link is one, others of its series tell.
+    series = {output.of for output in records.outputs(item_id) if output.of}
+    links = [place.number for place in found if place.branch == "series"]
+    if max(links, default=0) > max(series, default=0):
+        series.add(max(links))
+    added = []
+    for place in found:
+        known = records.output(place.output.key)
+        if known and (
+            known.before not in _NOT_OURS or known.state == OutputState.SPENT
+        ):
+            continue
+        records.change(place.output, **_facts_of(place, known, series))
+        added.append(place.output.key)
+    return records.known(added)
+
+
+def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
+    """Return what is known by now of an output that was found."""
+    at, number, branch = now(), place.number, place.branch
+    facts: dict[str, Any] = {"amount": place.output.amount, "found_at": at}
+    facts["given_at"] = None if branch == "kept" else at
+    if branch == "series":
+        of = min(each for each in series if each >= number)
+        if of <= LINK_NUMBER_MAX:
+            facts |= {"number": number, "of": of}
+        # A copy may have made a link and not have handed it out yet.
+        facts["may_be_given"] = True
+    elif not known or known.amount != place.output.amount:
+        # It is not what was to be made here.
+        facts |= dict.fromkeys(("number", "of", "each"))
+    # Our own claim may be what has spent it.
+    is_leaving = known is not None and known.state == OutputState.LEAVING
+    if place.is_spent and not is_leaving:
+        facts |= {"spent_elsewhere": True, "is_unclear": True}
+    return facts
+
+
+def ask_for_look(records: Store, *item_ids: str) -> list[str]:
+    """Note that these items are to be looked at, or all, and return what is left."""
+    all_of = item_ids or [output.item_id for output in records.outputs()]
+    left = list(dict.fromkeys([*items_to_look_at(records), *all_of]))
+    records.put_note("look", left=left)
+    return left
+
+
+def items_to_look_at(records: Store) -> list[str]:
+    """Return what is left of a look that is due."""
+    return [check_id("deed", each) for each in records.note("look").get("left", [])]

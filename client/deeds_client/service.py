@@ -6,15 +6,14 @@ What it answers is not trusted: what is not of the right form is no answer.
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
-from enum import StrEnum
+from datetime import datetime
 from functools import partial
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from deeds_client.calls import Calls, Key, Parse
 from deeds_client.errors import CallError, InvalidInputError, ProblemError
+from deeds_client.records import milliseconds, moment
 from deeds_client.values import (
     CheckState,
     Found,
@@ -28,15 +27,16 @@ from deeds_client.values import (
     check_amount,
     check_id,
     member,
+    mint_body,
+    parse_state,
+    swap_body,
 )
 
 Outputs = Sequence[Output]
 Metadata = Mapping[str, str] | None
 T = TypeVar("T")
-State = TypeVar("State", bound=StrEnum)
 
 WEEK_S = 7 * 24 * 60 * 60
-_YEARS = range(1970, 9999)  # What a record holds.
 
 
 class Deeds:
@@ -63,14 +63,7 @@ class Deeds:
         sleep: Callable[[float], object] = time.sleep,
         **options: Any,
     ):
-        self._calls = Calls(
-            base_url,
-            tries=tries,
-            timeout=timeout,
-            deadline_s=deadline_s,
-            sleep=sleep,
-            options=options,
-        )
+        self._calls = Calls(base_url, tries, timeout, deadline_s, sleep, options)
         self.base_url = self._calls.base_url
         self._info: Info | None = None
 
@@ -94,14 +87,8 @@ class Deeds:
         new = [
             Output.fresh(each) if isinstance(each, int) else each for each in outputs
         ]
-        asked = [
-            {"amount": each.amount, "secret": each.secret.reveal()} for each in new
-        ]
-        body: dict[str, Any] = {"outputs": asked}
-        if metadata:
-            body["metadata"] = metadata
         try:
-            item_id = self.send("/v1/mint", body, key)
+            item_id = self.send("/v1/mint", mint_body(new, metadata or None), key)
         except CallError as error:
             error.outputs = tuple(new)
             raise
@@ -109,7 +96,7 @@ class Deeds:
 
     def swap(self, inputs: Outputs, outputs: Outputs, *, key: Key = None) -> None:
         """Replace the inputs by the outputs, of as many units of each item."""
-        self.send("/v1/swap", _halves(inputs, outputs), key)
+        self.send("/v1/swap", swap_body(inputs, outputs), key)
 
     def make_offer(
         self,
@@ -120,8 +107,7 @@ class Deeds:
         key: Key = None,
     ) -> Offer:
         """Offer the inputs for the outputs, for so many seconds."""
-        body = _halves(inputs, outputs)
-        body["expiresIn"] = expires_in
+        body = swap_body(inputs, outputs, expires_in)
         offer: Offer = self.send("/v1/offers", body, key)
         return offer
 
@@ -130,7 +116,7 @@ class Deeds:
     ) -> None:
         """Complete an offer with the other half of its swap."""
         path = f"/v1/offers/{check_id('offer', offer_id)}/complete"
-        self.send(path, _halves(inputs, outputs), key)
+        self.send(path, swap_body(inputs, outputs), key)
 
     def send(self, path: str, body: Mapping[str, Any], key: Key = None) -> Any:
         """Send a change; return the id of what is minted, or the offer that is made.
@@ -145,8 +131,8 @@ class Deeds:
         states: list[CheckState] = []
         for batch in self._batches(outputs):
             body = {"outputs": [each.raw for each in batch]}
-            parse_state = partial(_parse_state, CheckState)
-            parse = partial(_parse_list, "states", len(batch), parse_state)
+            parse_each = partial(parse_state, CheckState)
+            parse = partial(_parse_list, "states", len(batch), parse_each)
             states += self._ask("/v1/check", parse, body)
         return states
 
@@ -154,8 +140,7 @@ class Deeds:
         """Return the output of each strong secret, None where the item has had none."""
         found: list[Found | None] = []
         for batch in self._batches(secrets):
-            asked = [each.reveal() for each in batch]
-            body = {"itemId": item_id, "secrets": asked}
+            body = {"itemId": item_id, "secrets": [each.reveal() for each in batch]}
             parse = partial(_parse_list, "outputs", len(batch), _parse_found)
             found += self._ask("/v1/find", parse, body)
         return found
@@ -221,7 +206,7 @@ def _parse_offer(answer: Any) -> Offer:
     """
     return Offer(
         check_id("offer", member(answer, "offerId", str)),
-        _parse_state(OfferState, member(answer, "state", str)),
+        parse_state(OfferState, member(answer, "state", str)),
         _parse_units(member(answer, "gives", list)),
         _parse_units(member(answer, "wants", list)),
         _parse_time(member(answer, "expiresAt", str)),
@@ -239,26 +224,18 @@ def _parse_units(told: list[Any]) -> tuple[Units, ...]:
 
 
 def _parse_time(text: str) -> datetime:
-    with suppress(ValueError):
-        time_told = datetime.fromisoformat(text)
-        # With a day to spare at both ends, for zones.
-        if time_told.tzinfo and time_told.year in _YEARS:
-            return time_told.astimezone(UTC)
-    raise InvalidInputError("This is no time with a zone.")
-
-
-def _parse_state(kind: type[State], told: Any) -> State:
     try:
-        return kind(told)
-    except ValueError:
-        raise InvalidInputError("This is another state.") from None
+        return moment(milliseconds(datetime.fromisoformat(text)))
+    except (ValueError, TypeError):
+        # A time without a zone cannot be compared with one that has it.
+        raise InvalidInputError("This is no time with a zone.") from None
 
 
 def _parse_found(told: Any) -> Found | None:
     if told is None:
         return None
     amount = check_amount(member(told, "amount", int))
-    state = _parse_state(CheckState, member(told, "state", str))
+    state = parse_state(CheckState, member(told, "state", str))
     if state == CheckState.UNKNOWN:
         raise InvalidInputError("An output that is found is known.")
     return Found(amount, state == CheckState.SPENT)
@@ -278,13 +255,6 @@ def _parse_minted(answer: Any) -> str:
 def _check_success(answer: Any) -> None:
     if not member(answer, "success", bool):
         raise InvalidInputError("“success” is not true.")
-
-
-def _halves(inputs: Outputs, outputs: Outputs) -> dict[str, Any]:
-    return {
-        "inputs": [each.raw for each in inputs],
-        "outputs": [each.raw for each in outputs],
-    }
 
 
 # What the right answer to a change is: others say `success`.

@@ -10,14 +10,13 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 
-from deeds_client.finding import Gathered, add_found
 from deeds_client.record_format import compact
 from deeds_client.records import Operation, keys_of, made_by, moment, now
+from deeds_client.seeds import Gathered, add_found
 from deeds_client.store import Store
 from deeds_client.values import (
     CheckState,
     Item,
-    Kind,
     OperationState,
     Output,
     OutputState,
@@ -91,7 +90,7 @@ def _begin_again(records: Store, news: Mapping[str, str], refused: str) -> None:
     """
     if not news:
         return
-    for operation in records.operations(OperationState.REFUSED):
+    for operation in records.operations("state", OperationState.REFUSED):
         # Somebody may have completed an offer just before it expired.
         is_refused = operation.key == refused and operation.code != "offer_expired"
         is_sure = operation.code in SURE or is_refused
@@ -133,7 +132,7 @@ def settle_done(records: Store, key: str, item_id: str | None = None) -> Operati
     operation = records.operation(key)
     if operation.state == OperationState.DONE:
         return operation
-    if item_id and operation.kind == Kind.MINT:
+    if item_id:
         operation = _add_minted(records, operation, item_id)
     else:
         records.follow(operation)
@@ -159,7 +158,6 @@ def _add_minted(records: Store, minting: Operation, item_id: str) -> Operation:
         output = replace(part, item_id=item_id, state=state)
         given_at = now() if is_given else None
         # A link may have named another amount, which the service did not know.
-        facts = {"amount": part.amount, "given_at": given_at, "unknown": False}
-        records.change(output, **facts)
+        records.change(output, amount=part.amount, given_at=given_at, unknown=False)
         made.append(output)
     return replace(minting, item_id=item_id, outputs=tuple(made))

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
 from deeds_client.record_format import KINDS, compact, read, write
 from deeds_client.records import Operation, keys_of, made_by, moment, now
-from deeds_client.values import OperationState, Output, OutputState, member, parse_json
+from deeds_client.values import OperationState, Output, OutputState, exactly, parse_json
 
 log = logging.getLogger("deeds_client")
 
@@ -35,7 +35,6 @@ CREATE TABLE records (
     state TEXT AS (json_extract(record, '$.state')) STORED,
     PRIMARY KEY (kind, key)
 );
-CREATE INDEX records_in_state ON records (kind, state);
 CREATE TABLE moves (
     output TEXT NOT NULL, isInput INTEGER NOT NULL, operation TEXT NOT NULL,
     PRIMARY KEY (output, isInput, operation)
@@ -44,6 +43,10 @@ CREATE TABLE moves (
 _INDEX = """
 CREATE INDEX IF NOT EXISTS operations_by_{name} ON records
 (json_extract(record, '$.{name}')) WHERE kind = 'operations'
+"""
+_OPERATIONS = """
+SELECT record FROM records
+WHERE kind = 'operations' AND json_extract(record, '$.{name}') = ? ORDER BY rowid
 """
 # Of several operations that take or make an output, one that is done counts, else one
 # begun.
@@ -69,6 +72,10 @@ _TAKEN: dict[str | None, OutputState] = {
     OperationState.DONE: OutputState.SPENT,
     OperationState.BEGUN: OutputState.LEAVING,
     OperationState.OPEN: OutputState.OFFERED,
+}
+_NOT_MADE: dict[str | None, OutputState] = {
+    None: OutputState.SEEN,
+    OperationState.REFUSED: OutputState.VOID,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -111,7 +118,7 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         """Look at the records and change them: wholly and on disk, or not at all."""
-        with self._lock, self._translated():
+        with self._lock:
             try:
                 self._execute("BEGIN IMMEDIATE")
                 yield self
@@ -154,7 +161,7 @@ class Store:
         """Return what the wallet has noted under a name, empty if nothing."""
         sql = "SELECT record FROM records WHERE kind = 'notes' AND key = ?"
         rows = self._execute(sql, (name,))
-        return member({name: parse_json(rows[0][0])}, name, dict) if rows else {}
+        return exactly(dict, parse_json(rows[0][0])) if rows else {}
 
     def put_note(self, name: str, **values: Any) -> None:
         """Write a note."""
@@ -171,18 +178,9 @@ class Store:
             raise WalletError("unknown_operation", "This wallet did not begin that.")
         return found
 
-    def operations(self, *states: OperationState) -> list[Operation]:
-        """Return the operations in these states, the oldest first."""
-        where = f"state IN ({', '.join('?' * len(states))})"
-        return self._operations(where, *states)
-
-    def operations_with(self, name: str, value: str) -> list[Operation]:
-        """Return those with this "reference" or "offerId", the oldest first."""
-        return self._operations(f"json_extract(record, '$.{name}') = ?", value)
-
-    def _operations(self, where: str, *values: str) -> list[Operation]:
-        sql = "SELECT record FROM records WHERE kind = 'operations' AND"
-        rows = self._execute(f"{sql} {where} ORDER BY rowid", values)
+    def operations(self, name: str, value: str) -> list[Operation]:
+        """Return those of this "state", "reference" or "offerId", the oldest first."""
+        rows = self._execute(_OPERATIONS.format(name=name), (value,))
         return [self._parsed(Operation, text) for (text,) in rows]
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
@@ -208,7 +206,7 @@ class Store:
             return
         at = now()
         new = Output(output.amount, output.item_id, output.secret, created_at=at)
-        self.put(replace(known or new, **{"changed_at": at, **facts}))
+        self.put(replace(known or new, changed_at=at, **facts))
 
     def follow(self, operation: Operation) -> None:
         """Bring outputs to what an operation that is done has taken and made."""
@@ -252,13 +250,12 @@ class Store:
             raise WalletFileError(
                 f"{self.path} was made by a newer deeds-wallet. Use that."
             )
-        for statement in () if count else _SCHEMA.split(";"):
-            self._execute(statement)
-        for name in ("reference", "offerId"):
-            self._execute(_INDEX.format(name=name))
-        # The first version knew of no seeds.
-        if version != _FORMAT:
+        if not count:
+            for statement in _SCHEMA.split(";"):
+                self._execute(statement)
             self._execute(f"PRAGMA user_version = {_FORMAT}")
+        for name in ("state", "reference", "offerId"):
+            self._execute(_INDEX.format(name=name))
 
     def _make_private(self) -> None:
         if self.path.stat().st_mode & 0o077:
@@ -294,7 +291,4 @@ def _before(output: Output, made: str | None) -> OutputState:
     """Return the state of an output that nothing takes."""
     if output.found_at or made == OperationState.DONE:
         return OutputState.GIVEN if output.given_at else OutputState.HELD
-    if made is None:
-        return OutputState.SEEN
-    is_refused = made == OperationState.REFUSED
-    return OutputState.VOID if is_refused else OutputState.COMING
+    return _NOT_MADE.get(made, OutputState.COMING)

@@ -11,10 +11,7 @@ from typing import Any, BinaryIO, TextIO
 
 import click
 
-from deeds_client.checking import Told
 from deeds_client.errors import InvalidInputError
-
-_OUTPUT = "Standard output"
 
 
 def is_terminal(stream: Any) -> bool:
@@ -25,11 +22,8 @@ def is_terminal(stream: Any) -> bool:
 def write(text: str) -> None:
     """Write to standard output at once. Raise OSError where that fails."""
     if sys.stdout is None:
-        raise OSError(errno.EBADF, "It is closed", _OUTPUT)
-    try:
-        _put(text, sys.stdout)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, _OUTPUT) from None
+        raise OSError(errno.EBADF, "It is closed")
+    _put(text, sys.stdout)
 
 
 def say(text: str) -> None:
@@ -74,17 +68,6 @@ def confirm(question: str) -> bool:
 
 def _input() -> BinaryIO:
     return sys.stdin.buffer if sys.stdin else io.BytesIO()
-
-
-@contextmanager
-def progress(label: str) -> Iterator[Told]:
-    """Give a function that shows at a terminal how much is done, of how much."""
-    # Elsewhere it would only be in the way, and writing may fail.
-    is_hidden = not is_terminal(sys.stderr)
-    with click.progressbar(
-        length=100, label=label, file=sys.stderr, hidden=is_hidden
-    ) as bar:
-        yield lambda done, of: bar.update(100 * done // of - bar.pos)
 
 
 @contextmanager

@@ -6,8 +6,8 @@ No repr, log record or JSON of these values holds a secret.
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from enum import StrEnum, auto
 from re import compile as pattern
@@ -26,6 +26,7 @@ _SECRET = pattern("[^\ud800-\udfff]{1,32}")
 _RAW_OUTPUT = pattern(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.((?s:.+))")
 
 T = TypeVar("T")
+State = TypeVar("State", bound=StrEnum)
 
 
 class Secret(Generic[T]):
@@ -156,15 +157,27 @@ def parse_json(text: str | bytes) -> Any:
         raise InvalidInputError("This is no JSON.") from None
 
 
+def exactly(kind: type[T], value: Any) -> T:
+    """Return the value if it has just this type. Raise InvalidInputError for others."""
+    if type(value) is not kind:
+        raise InvalidInputError("A value is missing or of another type.")
+    return value
+
+
 def member(found: Any, name: str, kind: type[T]) -> T:
     """Return the member of a JSON object that has this name and just this type.
 
     Raise InvalidInputError where it has not, or this is no object.
     """
-    value = found.get(name) if isinstance(found, dict) else None
-    if type(value) is not kind:
-        raise InvalidInputError(f"“{name}” is missing or of another type.")
-    return value
+    return exactly(kind, exactly(dict, found).get(name))
+
+
+def parse_state(kind: type[State], value: Any) -> State:
+    """Return the member of an enumeration. Raise InvalidInputError where it is none."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidInputError("A kind or a state is not known.") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,6 +254,26 @@ class Output:
         return hash(self.raw)
 
 
+def mint_body(
+    outputs: Iterable[Output], metadata: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Return the body of a request that mints these outputs."""
+    asked = [
+        {"amount": each.amount, "secret": each.secret.reveal()} for each in outputs
+    ]
+    return {"outputs": asked} | ({} if metadata is None else {"metadata": metadata})
+
+
+def swap_body(
+    inputs: Iterable[Output], outputs: Iterable[Output], expires_in: int | None = None
+) -> dict[str, Any]:
+    """Return the body of a request that swaps outputs, offers or completes that."""
+    body: dict[str, Any] = {"inputs": [each.raw for each in inputs]}
+    if expires_in is not None:
+        body["expiresIn"] = expires_in
+    return body | {"outputs": [each.raw for each in outputs]}
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A registry item.
@@ -271,38 +304,6 @@ class Item:
             return member(parse_json(self.metadata or ""), "name", str)
         except InvalidInputError:
             return ""
-
-
-IN_A_HOLDING = (
-    OutputState.HELD,
-    OutputState.GIVEN,
-    OutputState.OFFERED,
-    OutputState.COMING,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """The units of an item that a wallet knows of, by what can be done with them."""
-
-    item_id: str
-    held: int = 0  # They can be spent.
-    given: int = 0  # In links that nobody has claimed.
-    offered: int = 0  # In open offers of ours.
-    coming: int = 0  # Under way, or what an open offer gets.
-    unknown: int = 0  # The service says that it never had them.
-
-
-def add_up(outputs: Iterable[Output]) -> dict[str, Holding]:
-    """Return what is held of each item, by its id."""
-    holdings: dict[str, Holding] = {}
-    for output in outputs:
-        state = "unknown" if output.unknown else output.state.value
-        known = holdings.get(output.item_id, Holding(output.item_id))
-        if output.state in IN_A_HOLDING:
-            units = getattr(known, state) + output.amount
-            holdings[output.item_id] = replace(known, **{state: units})
-    return holdings
 
 
 @dataclass(frozen=True, slots=True)

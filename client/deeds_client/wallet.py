@@ -4,31 +4,25 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Event
-from typing import Self
+from typing import Self, Unpack
 
-from deeds_client import beginning, carrying_out, file, merging, waiting
-from deeds_client.beginning import Series
-from deeds_client.carrying_out import Order
-from deeds_client.checking import Checker, Told, untold
+from deeds_client import beginning, carrying_out, file, merging
+from deeds_client.carrying_out import About, Order
+from deeds_client.checking import Checker
 from deeds_client.errors import InvalidInputError
-from deeds_client.finding import ask_for_look, items_to_look_at
 from deeds_client.links import Sent
-from deeds_client.records import Operation, keys_of, made_by
-from deeds_client.seeds import ensure_seed
+from deeds_client.records import Holding, Operation, add_up, keys_of, made_by
+from deeds_client.seeds import ask_for_look, ensure_seed, items_to_look_at
 from deeds_client.service import WEEK_S, Deeds, Metadata
 from deeds_client.store import Store
 from deeds_client.values import (
-    Holding,
     Item,
     Kind,
     Offer,
     Output,
     OutputState,
     Units,
-    add_up,
 )
-
-Text = str | None
 
 
 class Wallet:
@@ -88,14 +82,13 @@ class Wallet:
         amounts: Sequence[int],
         *,
         metadata: Metadata = None,
-        reference: Text = None,
-        note: Text = None,
+        **about: Unpack[About],
     ) -> Operation:
         """Make an item in outputs of these amounts, its id in `item_id`.
 
         `metadata` may have a `name`, a `description` and an `image`, a URI.
         """
-        order = Order(Kind.MINT, ([*amounts], dict(metadata or {})), reference, note)
+        order = Order(Kind.MINT, ([*amounts], dict(metadata or {})), **about)
         return self._run(order, lambda: beginning.mint(amounts, metadata))
 
     def issue(
@@ -105,23 +98,20 @@ class Wallet:
         *,
         reference: str,
         metadata: Metadata = None,
-        told: Told = untold,
     ) -> list[Sent]:
         """Make an item as `count` numbered links of `each` units.
 
         Return those that are not claimed, as far as the last `check` knows. They count
         as handed out as soon as they are made. However often it is broken off, the same
-        reference goes on where it was. `told` is called with how many are made.
+        reference goes on where it was.
         """
-        series = Series(count, each, metadata, reference)
-        issued = carrying_out.issue(self.store, self._checker, series, told)
+        order = Order(Kind.MINT, (count, each, dict(metadata or {})), reference)
+        issued = carrying_out.issue(self._checker, order, count, each, metadata)
         return list(map(self._sent, issued))
 
-    def send(
-        self, item_id: str, amount: int, *, reference: Text = None, note: Text = None
-    ) -> Sent:
+    def send(self, item_id: str, amount: int, **about: Unpack[About]) -> Sent:
         """Make a link of this amount to give away. Change comes back."""
-        order = Order(Kind.SEND, (item_id, amount), reference, note)
+        order = Order(Kind.SEND, (item_id, amount), **about)
         sending = self._run(order, lambda: beginning.send(self.store, item_id, amount))
         return self._sent(self.outputs_of(sending)[0])
 
@@ -133,41 +123,30 @@ class Wallet:
         with self.store.transaction() as records:
             return self._sent(beginning.give(records, output))
 
-    def claim(
-        self, output: Output, *, reference: Text = None, note: Text = None
-    ) -> Operation:
+    def claim(self, output: Output, **about: Unpack[About]) -> Operation:
         """Make an output ours that somebody handed over: see `links.read_claims`.
 
         A link of this wallet is taken back.
         """
-        order = Order(Kind.CLAIM, (output.raw,), reference, note)
+        order = Order(Kind.CLAIM, (output.raw,), **about)
         return self._run(order, lambda: beginning.claim(self.store, output))
 
     def split(
-        self,
-        item_id: str,
-        amounts: Sequence[int],
-        *,
-        reference: Text = None,
-        note: Text = None,
+        self, item_id: str, amounts: Sequence[int], **about: Unpack[About]
     ) -> Operation:
         """Make parts of these amounts out of what is free. Change comes back, last."""
-        order = Order(Kind.SPLIT, (item_id, [*amounts]), reference, note)
+        order = Order(Kind.SPLIT, (item_id, [*amounts]), **about)
         return self._run(order, lambda: beginning.split(self.store, item_id, amounts))
 
-    def merge(
-        self, item_id: str, *, reference: Text = None, note: Text = None
-    ) -> Operation:
+    def merge(self, item_id: str, **about: Unpack[About]) -> Operation:
         """Join what is free and not numbered, smallest parts first, as many as fit."""
         room = self.deeds.info().array_length_max
-        order = Order(Kind.MERGE, (item_id,), reference, note)
+        order = Order(Kind.MERGE, (item_id,), **about)
         return self._run(order, lambda: beginning.merge(self.store, item_id, room))
 
-    def take_back(
-        self, outputs: Sequence[Output], *, reference: Text = None, note: Text = None
-    ) -> Operation:
+    def take_back(self, outputs: Sequence[Output], **about: Unpack[About]) -> Operation:
         """Make links worthless that were handed out, but those claimed meanwhile."""
-        order = Order(Kind.TAKE_BACK, tuple(keys_of(outputs)), reference, note)
+        order = Order(Kind.TAKE_BACK, tuple(keys_of(outputs)), **about)
         return self._run(order, lambda: beginning.take_back(self.store, outputs))
 
     def ask(
@@ -175,28 +154,20 @@ class Wallet:
         item_id: str,
         amount: int,
         expires_in: int = WEEK_S,
-        *,
-        reference: Text = None,
-        note: Text = None,
+        **about: Unpack[About],
     ) -> Operation:
         """Ask anybody for units, for so many seconds: 60 to 2592000.
 
         The operation is open, with the `offer_id` of the request, until it is paid
         (`done`) or has expired (`refused`): see `wait_paid` and `links.offer_link`.
         """
-        order = Order(Kind.ASK, (item_id, amount), reference, note)
+        order = Order(Kind.ASK, (item_id, amount), **about)
         return self._run(
             order, lambda: beginning.ask(self.store, item_id, amount, expires_in)
         )
 
     def trade(
-        self,
-        give: Units,
-        want: Units,
-        expires_in: int = WEEK_S,
-        *,
-        reference: Text = None,
-        note: Text = None,
+        self, give: Units, want: Units, expires_in: int = WEEK_S, **about: Unpack[About]
     ) -> Operation:
         """Offer units for units of another item, for so many seconds: the `offer_id`.
 
@@ -206,16 +177,14 @@ class Wallet:
         if give.item_id == want.item_id:
             raise InvalidInputError("Choose another deed to trade for.")
         sides = (give.item_id, give.amount, want.item_id, want.amount)
-        order = Order(Kind.TRADE, sides, reference, note)
+        order = Order(Kind.TRADE, sides, **about)
         return self._run(
             order, lambda: beginning.trade(self.store, give, want, expires_in)
         )
 
-    def complete(
-        self, offer: Offer, *, reference: Text = None, note: Text = None
-    ) -> Operation:
+    def complete(self, offer: Offer, **about: Unpack[About]) -> Operation:
         """Give what an offer wants, and get what it gives: see `Deeds.offer`."""
-        order = Order(Kind.COMPLETE, (offer.id,), reference, note)
+        order = Order(Kind.COMPLETE, (offer.id,), **about)
         return self._run(order, lambda: beginning.complete(self.store, offer))
 
     def cancel(self, operation: Operation) -> Operation:
@@ -227,7 +196,7 @@ class Wallet:
         `WalletError` where it holds none, which says until when the request can still
         be paid. One that was paid meanwhile is `done`.
         """
-        return carrying_out.cancel(self.store, self._checker, operation.key)
+        return carrying_out.cancel(self._checker, operation.key)
 
     def wait_paid(
         self,
@@ -238,11 +207,11 @@ class Wallet:
         """Ask for a request or a trade until it ends, and return it as it is then.
 
         It is asked for after 2 s, then ever more slowly, up to 15 s. After `timeout`
-        seconds, when `stop` is set, or half a minute after its end it is returned as it
-        is: `open` is not paid yet. Where the last answer was none of the service,
+        seconds or when `stop` is set it is returned as it is: `open` is not paid yet.
+        Where the last answer was none of the service,
         `NoAnswerError` is raised, or `ProblemError` where it asks to wait.
         """
-        return waiting.wait(self.finish, operation, timeout, stop)
+        return carrying_out.wait(self.finish, operation, timeout, stop)
 
     def find(self, reference: str) -> Operation | None:
         """Return the operation of a reference as it is in the file."""
@@ -262,22 +231,21 @@ class Wallet:
         """
         return self._checker.resume()
 
-    def check(self, told: Told = untold) -> list[Output]:
+    def check(self) -> list[Output]:
         """Ask what of ours is still unspent, and what became of open offers.
 
-        Return the outputs that changed. `told` is called with how many were asked for,
-        of how many.
+        Return the outputs that changed.
         """
-        return self._checker.check(told)
+        return self._checker.check()
 
-    def look(self, told: Told = untold) -> list[Output]:
+    def look(self) -> list[Output]:
         """Look for what other copies of this wallet have moved, then check.
 
-        Or go on with a look that was broken off. Return what was found. `told` is
-        called with how many items were looked at, of how many. Raise `FindingError` at
-        the end, of items of which the answer cannot be true.
+        Or go on with a look that was broken off. Return what was found. Raise
+        `FindingError` at the end, of items of which the answer cannot be true. The log
+        tells how many items were looked at.
         """
-        return self._checker.look(told)
+        return self._checker.look()
 
     def is_look_due(self) -> bool:
         """Return whether a restore asks for a look, or one was broken off."""
@@ -331,7 +299,7 @@ class Wallet:
         return added
 
     def _run(self, order: Order, begin: Callable[[], Operation]) -> Operation:
-        return carrying_out.carry_out(self.store, self._checker, order, begin)
+        return carrying_out.carry_out(self._checker, order, begin)
 
     def _sent(self, output: Output) -> Sent:
         return Sent(output, self.deeds.base_url)

@@ -27,7 +27,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from deeds_client import finding, merging
+from deeds_client import merging, seeds
 from deeds_client.errors import (
     FindingError,
     NoAnswerError,
@@ -35,11 +35,10 @@ from deeds_client.errors import (
     WalletError,
 )
 from deeds_client.record_format import read_records, write_records
-from deeds_client.records import made_by
+from deeds_client.records import Holding, Operation, made_by
 from deeds_client.service import Deeds
 from deeds_client.store import Store
 from deeds_client.values import (
-    Holding,
     Kind,
     OperationState,
     Output,
@@ -209,7 +208,7 @@ def copy_of(wallet, name="copy", path="", *fates):
             dumped = backup_of(records)
         with copied.store.transaction() as records:
             merging.merge(records, dumped)
-            finding.ask_for_look(records)
+            seeds.ask_for_look(records)
         yield copied
 
 
@@ -248,7 +247,7 @@ def walk(start_service, database_url, seed, runs_count, kind):
     Return what was done, as a text.
     """
     counts, view = Counter(), LedgerView(database_url)
-    with folder() as directory, patch.object(finding, "GAP", GAP):
+    with folder() as directory, patch.object(seeds, "GAP", GAP):
         url = start_service(DATABASE_URL=database_url, **SETTINGS).url
         for number in range(runs_count):
             print(f"--seed {seed + number}")  # noqa: T201
@@ -373,9 +372,9 @@ class Walk:
 
     def _complete(self, wallet):
         states = self._rng.choice([["open"]] * 4 + [["open", "done", "refused"]])
-        made = self._look(lambda records: records.operations(*states))
-        ids = [each.offer_id for each in made if each.offer_id]
-        wallet.complete(wallet.deeds.offer(self._pick(ids)))
+        known = self._look(lambda records: records.all(Operation))
+        offers = [each for each in known if each.offer_id and each.state in states]
+        wallet.complete(wallet.deeds.offer(self._pick(offers).offer_id))
 
     def _claim(self, wallet):
         outputs = self._look(Store.outputs)

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from deeds_client import file, finding
+from deeds_client import file, seeds
 from deeds_client.service import Deeds
 from tests.support.serving import running_service
 
@@ -30,7 +30,7 @@ def _quick(tmp_path_factory):
         patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("none")))
         # These services take few secrets at once: to ask for all 512 takes long.
-        patch.setattr(finding, "GAP", 8)
+        patch.setattr(seeds, "GAP", 8)
         # The fewest that are allowed for a passphrase.
         patch.setattr(file, "ITERATIONS", 100_000)
         yield

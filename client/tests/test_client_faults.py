@@ -236,7 +236,7 @@ def scan(anna, ben, open_wallet):
         ticket = links(ben)[0]
         with pytest.raises(NoAnswerError):
             open_wallet("anna", "/swap", fate).claim(ticket)
-        [begun] = anna.store.operations(OperationState.BEGUN)
+        [begun] = anna.store.operations("state", OperationState.BEGUN)
         return ticket, anna.store.put(replace(begun, at_door=True, **facts))
 
     return scan

@@ -318,10 +318,6 @@ def test_a_file_that_is_too_long_is_refused(backup, monkeypatch):
     assert_refused(backup)
 
 
-def test_an_unknown_field_is_taken_in():
-    assert is_read({**EMPTY, "items": [ITEM | {"more": {}}]})
-
-
 @pytest.mark.parametrize("value", [math.nan, "\ud800"])
 def test_what_has_no_form_in_a_file_is_not_taken_in(value):
     assert not is_read({**EMPTY, "items": [ITEM | {"more": value}]})

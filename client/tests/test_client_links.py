@@ -5,7 +5,7 @@ import time
 import pytest
 
 from deeds_client.errors import InvalidInputError
-from deeds_client.links import claim_link, offer_link, read_claims, read_offer
+from deeds_client.links import claim_link, read_claims, read_offer
 from deeds_client.values import Output, Secret, make_secret
 
 URL = "https://deeds.example.com"
@@ -128,10 +128,6 @@ def test_nothing_is_read_where_something_is_wrong(text, message):
 )
 def test_offers_are_found_by_their_id_or_a_link(text):
     assert read_offer(text, URL) == OFFER_ID
-
-
-def test_an_offer_link_is_written_as_the_page_writes_it():
-    assert offer_link(URL, OFFER_ID) == f"{URL}/offer/{OFFER_ID}"
 
 
 @pytest.mark.parametrize(

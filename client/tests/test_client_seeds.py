@@ -1,21 +1,20 @@
 """Seeds: secrets are those of the page, and copies of a wallet find each other's."""
 
 import json
-import sqlite3
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import httpx
 import pytest
 from client_walk import copy_of, pay, refused, sent, units
 
-from deeds_client import finding
+from deeds_client import checking, seeds
 from deeds_client.beginning import swap
 from deeds_client.errors import FindingError, NoAnswerError
-from deeds_client.records import Numbers, Seed
+from deeds_client.records import Numbers
 from deeds_client.seeds import Part, derive, own_seed, used_seeds
 from deeds_client.values import Found, Kind, Output
 from tests.support.serving import REPOSITORY
@@ -63,16 +62,14 @@ def test_a_backup_finds_what_was_done_since(anna, ben, open_wallet, open_copy):
     vouchers = anna.find("vouchers").item_id
     ticket = sent(ben, ben.mint([2]).item_id, 1)
     anna.claim(ticket)
-    told = []
     copy = open_copy()
     links = [each.output for each in anna.issue(10, reference="vouchers")]
     for link in links[:2]:
         ben.claim(link)
     anna.send(ticket.item_id, 1)
 
-    copy.look(lambda *progress: told.append(progress))
+    copy.look()
 
-    assert told[-1] == (2, 2)
     anna.check()
     for item_id in (vouchers, ticket.item_id):
         assert units(copy, item_id) == units(anna, item_id)
@@ -285,20 +282,8 @@ def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben, item_id):
     assert ben.store.all(Numbers) == raised != before
 
 
-def test_a_file_of_before_seeds_gets_one_when_it_is_opened(anna, open_wallet):
-    anna.close()
-    with closing(sqlite3.connect(anna.store.path)) as older, older:
-        older.execute("DELETE FROM records WHERE kind = 'seeds'")
-        older.execute("PRAGMA user_version = 0x64656501")
-
-    for _ in range(2):
-        seeds = open_wallet().store.all(Seed)
-    assert [each.is_own for each in seeds] == [True]
-
-
 LIES = {
-    "more than there is": [Found(8, False), None],
-    "more in sum": [Found(1, False), Found(1, False), None],
+    "more than there is": [Found(1, False), Found(1, False), None],
     "without an end": [Found(1, True)],
 }
 
@@ -306,7 +291,7 @@ LIES = {
 @pytest.mark.parametrize("lies", LIES.values(), ids=LIES)
 def test_a_service_that_tells_lies_changes_nothing(item_id, copy, monkeypatch, lies):
     told = chain(lies, repeat(lies[-1]))
-    monkeypatch.setattr(finding, "_NUMBERS_MAX", 20)
+    monkeypatch.setattr(seeds, "_NUMBERS_MAX", 20)
     monkeypatch.setattr(copy.deeds, "find", lambda _, asked: [next(told)] * len(asked))
     before = copy.outputs(), copy.store.all(Numbers)
 
@@ -323,8 +308,9 @@ def test_a_look_that_was_broken_off_goes_on(anna, open_copy):
     for item_id in items:
         anna.merge(item_id)
 
-    with pytest.raises(KeyboardInterrupt):
-        copy.look(Mock(side_effect=KeyboardInterrupt))
+    broken = Mock(side_effect=[[], KeyboardInterrupt])
+    with patch.object(checking, "gather", broken), pytest.raises(KeyboardInterrupt):
+        copy.look()
 
     assert copy.is_look_due()
     assert [each.item_id for each in copy.look()] == items[1:]

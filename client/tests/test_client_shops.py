@@ -8,7 +8,7 @@ import pytest
 from client_walk import pay, problem, refused, units
 from flask import Flask, jsonify
 
-from deeds_client import waiting
+from deeds_client import carrying_out
 from deeds_client.errors import (
     InvalidInputError,
     NoAnswerError,
@@ -24,7 +24,7 @@ REFERENCE = "order-17"
 @pytest.fixture
 def quick(monkeypatch):
     """Waits are counted, and are short."""
-    monkeypatch.setattr(waiting, "_WAIT_S", 0.001)
+    monkeypatch.setattr(carrying_out, "_WAIT_S", 0.001)
 
 
 def test_a_reference_names_one_operation_with_what_it_was_asked_for(anna, item_id):
@@ -126,14 +126,14 @@ def test_it_is_asked_for_ever_more_slowly(anna, item_id):
 
 
 def test_a_request_is_ended_by_who_holds_a_part(anna, ben, item_id):
-    asked = anna.ask(item_id, 3)
+    asked = anna.ask(item_id, 3, reference=REFERENCE)
 
     ended = anna.cancel(asked)
 
     assert (ended.state, ended.code) == ("refused", "offer_withdrawn")
     assert anna.deeds.offer(asked.offer_id).state == "void"
     assert units(anna, item_id) == {"held": 8}
-    assert anna.cancel(asked) == ended
+    assert anna.cancel(asked) == anna.ask(item_id, 3, reference=REFERENCE) == ended
     # Who holds nothing has to wait.
     other = ben.mint([1]).item_id
     with pytest.raises(WalletError, match=r"paid until 2\d\d\d-.* UTC"):

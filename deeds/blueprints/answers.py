@@ -9,7 +9,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from deeds import errors
-from deeds.blueprints.log import notes, places
+from deeds.blueprints.log import places, request_notes
 from deeds.errors import DeedError, RetryLaterError
 from deeds.model import Operation
 
@@ -71,7 +71,7 @@ def json_answer(
 
 def operation_answer(operation: Operation, body: Any) -> Response:
     """Return the answer to a request that changed the ledger, or that repeated one."""
-    notes().operation = operation
+    request_notes().operation = operation
     answer = json_answer(body)
     if operation.replayed:
         answer.headers["Idempotency-Replayed"] = "true"
@@ -80,7 +80,7 @@ def operation_answer(operation: Operation, body: Any) -> Response:
 
 def problem_answer(error: DeedError) -> Response:
     """Return the answer to a request that fails."""
-    notes().problem_code = error.code
+    request_notes().problem_code = error.code
     detail = str(error)
     if error.index is not None and error.array:
         detail = f"{error.array}[{error.index}]: {detail}"
@@ -125,7 +125,7 @@ def http_error_answer(error: HTTPException) -> Response:
 def _answer_defect(error: Exception) -> Response:
     # Where it was raised and of what type, but not its message: it may quote a secret.
     fields = {
-        "request_id": notes().request_id,
+        "request_id": request_notes().request_id,
         "error": type(error).__name__,
         "places": places(error),
     }
@@ -141,8 +141,8 @@ def _answer_preflight(answer: Response) -> Response:
     answer.headers.pop("Content-Type", None)
     if request.path.startswith("/v1/"):
         # Tracing and frameworks add headers of their own.
-        asked = request.headers.get("Access-Control-Request-Headers", "")
-        answer.headers["Access-Control-Allow-Headers"] = asked
+        names = request.headers.get("Access-Control-Request-Headers", "")
+        answer.headers["Access-Control-Allow-Headers"] = names
         answer.headers["Access-Control-Allow-Methods"] = answer.headers["Allow"]
         answer.headers["Access-Control-Max-Age"] = "86400"
         answer.vary.add("Access-Control-Request-Headers")
@@ -163,8 +163,8 @@ def _with_headers(wsgi_app: "WSGIApplication") -> "WSGIApplication":
                 return start_response(status, headers + _INTERFACE_HEADERS, *rest)
             # A page has a policy of its own.
             names = {name for name, _ in headers}
-            missing = [each for each in SAFE_HEADERS.items() if each[0] not in names]
-            return start_response(status, headers + missing, *rest)
+            defaults = [each for each in SAFE_HEADERS.items() if each[0] not in names]
+            return start_response(status, headers + defaults, *rest)
 
         return wsgi_app(environ, start)
 

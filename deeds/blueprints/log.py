@@ -83,6 +83,8 @@ class StderrHandler(logging.Handler):
         if self._is_console:
             written = time.strftime("%H:%M:%S", time.localtime(record.created))
             event = fields.pop("event")
+            if event == "cannot_start":
+                return str(fields["message"])
             rest = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
             return f"{written} {level:<8} {event:<14} {rest}"
         written = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -111,26 +113,26 @@ def register_log(app: Flask) -> None:
     """Log every request of the app. To be called before anything else is registered."""
 
     def begin() -> None:
-        sent = request.environ.get("HTTP_X_REQUEST_ID", "")
+        header = request.environ.get("HTTP_X_REQUEST_ID", "")
         # It comes back in a header and stands in logs.
-        request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(16)
+        request_id = header if _HARMLESS_ID.fullmatch(header) else secrets.token_hex(16)
         g.notes = RequestNotes(request_id, perf_counter())
 
     def end(answer: Response) -> Response:
-        noted = notes()
-        answer.headers[REQUEST_ID] = noted.request_id
+        notes = request_notes()
+        answer.headers[REQUEST_ID] = notes.request_id
         fields: dict[str, object] = {
-            "request_id": noted.request_id,
+            "request_id": notes.request_id,
             "route": route_of_request(),
             "method": method_of_request(),
             "status": answer.status_code,
-            "duration_ms": round((perf_counter() - noted.started_s) * 1000, 3),
+            "duration_ms": round((perf_counter() - notes.started_s) * 1000, 3),
         }
-        if noted.operation is not None:
-            fields["operation_id"] = noted.operation.id
-            fields["replayed"] = noted.operation.replayed
-        if noted.problem_code is not None:
-            fields["problem"] = noted.problem_code
+        if notes.operation is not None:
+            fields["operation_id"] = notes.operation.id
+            fields["replayed"] = notes.operation.replayed
+        if notes.problem_code is not None:
+            fields["problem"] = notes.problem_code
         is_monitored = fields["route"] in _MONITORED_PATHS
         level = logging.DEBUG if is_monitored else logging.INFO
         level = _LEVELS.get(answer.status_code, level)
@@ -145,10 +147,10 @@ def register_log(app: Flask) -> None:
     app.after_request(end)
 
 
-def notes() -> RequestNotes:
+def request_notes() -> RequestNotes:
     """Return the notes of the request being answered."""
-    found: RequestNotes = g.notes
-    return found
+    notes: RequestNotes = g.notes
+    return notes
 
 
 def route_of_request() -> str:
@@ -169,13 +171,13 @@ def places(error: BaseException) -> str:
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     """Return the event of a record, its message and what else it tells."""
-    said = vars(record)
-    fields: dict[str, Any] = {"event": said.get("event", "server")}
+    attributes = vars(record)
+    fields: dict[str, Any] = {"event": attributes.get("event", "server")}
     if not record.name.startswith(("deeds", "gunicorn")):
         fields = {"event": "library", "logger": record.name}
     if message := record.getMessage():
         fields["message"] = message
-    fields |= said.get("fields", {})
+    fields |= attributes.get("fields", {})
     if record.exc_info and (error := record.exc_info[1]) is not None:
         fields |= {"error": type(error).__name__, "places": places(error)}
     return fields

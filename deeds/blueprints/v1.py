@@ -101,17 +101,17 @@ def _add_reads(
         limits.count("check", client)
         body = read_request(request, find_request)
         # Strong secrets are no guesses.
-        found = service.find(body, client)
         outputs = [
-            each and {"amount": each.amount, "state": each.state} for each in found
+            output and {"amount": output.amount, "state": output.state}
+            for output in service.find(body, client)
         ]
         return json_answer({"outputs": outputs})
 
-    @blueprint.get("/v1/item/<item_id>")
-    def item(item_id: str) -> Response:
+    @blueprint.get("/v1/item/<item_id>", endpoint="item")
+    def read_item(item_id: str) -> Response:
         limits.count("item", client_of(request))
-        found = service.item(item_id)
-        body = {"id": found.id, "total": found.total, "metadata": found.metadata}
+        item = service.item(item_id)
+        body = {"id": item.id, "total": item.total, "metadata": item.metadata}
         answer = json_answer(body, cached=FOREVER)
         answer.add_etag()
         answer.make_conditional(request)

@@ -8,7 +8,7 @@ from flask import Flask, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from deeds.blueprints.answers import NO_STORE
-from deeds.blueprints.log import method_of_request, notes, route_of_request
+from deeds.blueprints.log import method_of_request, request_notes, route_of_request
 from deeds.hashing import Hash, Hasher, HashJob, HashPool
 from deeds.part import Core, Part
 from parts.metrics.metrics import Metrics
@@ -27,10 +27,10 @@ def register(app: Flask, core: Core) -> None:
 
     @app.after_request
     def count_request(answer: Response) -> Response:
-        noted = notes()
-        seconds = perf_counter() - noted.started_s
+        notes = request_notes()
+        seconds = perf_counter() - notes.started_s
         route, method = route_of_request(), method_of_request()
-        metrics.count_request(route, method, seconds, _kind(), noted.outcome)
+        metrics.count_request(route, method, seconds, _kind(), notes.outcome)
         return answer
 
     @app.get("/metrics")

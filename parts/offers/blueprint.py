@@ -52,8 +52,8 @@ def offers_blueprint(
         key = read_idempotency_key(request)
         # Its outputs are strong, so they can be no guesses.
         with limits.judging(client, count_guesses(body.inputs, (), key)):
-            operation, made = offers.make(body, key, client)
-        return operation_answer(operation, _body(made))
+            operation, offer = offers.make(body, key, client)
+        return operation_answer(operation, _body(offer))
 
     @blueprint.get("/v1/offers/<offer_id>")
     def read_offer(offer_id: str) -> Response:

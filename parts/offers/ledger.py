@@ -4,15 +4,8 @@ from dataclasses import dataclass
 
 from deeds.model import AMOUNT_MAX, IdempotencyKey, Operation, Output
 from parts.offers.errors import OfferNotOpenError, UnknownOfferError
-from storage.repository import (
-    ConflictError,
-    Database,
-    Transaction,
-    add_operation,
-    move_units,
-    refuse_inputs,
-    refuse_outputs,
-)
+from storage.database import ConflictError, Database, Transaction
+from storage.repository import add_operation, move_units, refuse_inputs, refuse_outputs
 from storage.schema import Schema, Version
 
 # Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or
@@ -153,39 +146,45 @@ _COMPLETE_OFFER = """
 """
 _READ_MADE = "SELECT id FROM offers WHERE created_by = ?"
 
-# Void: an input is spent, or a new secret is used.
+# The state and both halves. Void: an input is spent, or a new secret is used. Not
+# computed again for each row.
 _READ_OFFER = """
-    SELECT CASE
-        WHEN completed_by IS NOT NULL THEN 'completed'
-        WHEN expires_at_s * 1000 <= ? THEN 'expired'
-        WHEN EXISTS (
-            SELECT 1 FROM offer_inputs JOIN outputs USING (item_id, digest)
-            WHERE offer_id = offers.id AND spent_by IS NOT NULL
-        ) OR EXISTS (
-            SELECT 1 FROM offer_outputs JOIN outputs USING (item_id, digest)
-            WHERE offer_id = offers.id
-        ) THEN 'void'
-        ELSE 'open'
-    END, expires_at_s
-    FROM offers WHERE id = ?
-"""
-_READ_HALVES = """
-    SELECT 'input', item_id, digest, amount FROM offer_inputs WHERE offer_id = ?
-    UNION ALL
-    SELECT 'output', item_id, digest, amount FROM offer_outputs WHERE offer_id = ?
+    WITH offer AS MATERIALIZED (
+        SELECT CASE
+            WHEN completed_by IS NOT NULL THEN 'completed'
+            WHEN expires_at_s * 1000 <= ? THEN 'expired'
+            WHEN EXISTS (
+                SELECT 1 FROM offer_inputs JOIN outputs USING (item_id, digest)
+                WHERE offer_id = offers.id AND spent_by IS NOT NULL
+            ) OR EXISTS (
+                SELECT 1 FROM offer_outputs JOIN outputs USING (item_id, digest)
+                WHERE offer_id = offers.id
+            ) THEN 'void'
+            ELSE 'open'
+        END AS state, expires_at_s
+        FROM offers WHERE id = ?
+    )
+    SELECT state, expires_at_s, half, item_id, digest, amount FROM offer, (
+        SELECT 'input' AS half, item_id, digest, amount
+        FROM offer_inputs WHERE offer_id = ?
+        UNION ALL
+        SELECT 'output', item_id, digest, amount
+        FROM offer_outputs WHERE offer_id = ?
+    ) AS halves
 """
 
 
 def read_offer(database: Database, offer_id: str, now_ms: int) -> Offer:
     """Return the offer in its state at a time; raise UnknownOfferError."""
-    for state, expires_at_s in database.read(_READ_OFFER, (now_ms, offer_id)):
-        halves: dict[str, list[Output]] = {"input": [], "output": []}
-        # They never change, so they need no transaction with the state.
-        for half, *output in database.read(_READ_HALVES, (offer_id, offer_id)):
-            halves[half].append(Output(*output))
-        inputs, outputs = tuple(halves["input"]), tuple(halves["output"])
-        return Offer(offer_id, state, expires_at_s, inputs, outputs)
-    raise UnknownOfferError
+    rows = database.read(_READ_OFFER, (now_ms, offer_id, offer_id, offer_id))
+    if not rows:
+        raise UnknownOfferError
+    halves: dict[str, list[Output]] = {"input": [], "output": []}
+    for _, _, half, *output in rows:
+        halves[half].append(Output(*output))
+    state, expires_at_s, *_ = rows[0]
+    inputs, outputs = tuple(halves["input"]), tuple(halves["output"])
+    return Offer(offer_id, state, expires_at_s, inputs, outputs)
 
 
 def read_made(database: Database, operation: Operation) -> str:

@@ -5,19 +5,18 @@ on disk where it must, and keeps what constraints say; a few places come back wh
 something is violated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deeds.model import HashPolicy
-from deeds.part import Ledger
-from storage.repository import Database, Reader
-
-# More than anybody reads.
-PLACES_COUNT_MAX = 20
+from deeds.part import Ledger, Part
+from parts.operator.tables import PLACES_COUNT_MAX, compare_tables, listed
+from storage.database import Database, Reader
 
 # What must be true of every ledger at every moment. That the database itself is sound
 # is asked of the database.
 DATABASE_IS_SOUND = "the database is not damaged and its constraints hold"
+TABLES_ARE_OURS = "the tables are those of this code"
 
 # Each of the others with a query that returns where it is violated. References to rows
 # that are missing show up as differences: not even constraints are relied on for them.
@@ -82,36 +81,42 @@ _COUNT_ITEMS = """
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit counted, and where it found an invariant violated."""
+    """What an audit counted, and where it found an invariant violated.
+
+    `remarks` are what else there is to say of the tables.
+    """
 
     counts: dict[str, int]
     findings: dict[str, str]
+    remarks: list[str]
 
 
 def audit(ledger: Ledger) -> AuditReport:
-    """Check every invariant of a ledger whose tables have the code's versions."""
+    """Check every invariant of a ledger whose tables have the code's versions.
+
+    Where the tables differ from the code's, that is all there is to find.
+    """
+    comparison = compare_tables(ledger)
+    if comparison.differences:
+        return AuditReport({}, {TABLES_ARE_OURS: listed(comparison.differences)}, [])
     with ledger.database.snapshot() as read:
-        counts = count_ledger(read, ledger.counts)
+        counts = count_ledger(read, ledger.parts)
         places = {DATABASE_IS_SOUND: ledger.database.find_damage()}
-        for invariant, check in (_CHECKS | dict(ledger.checks)).items():
-            rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
-            places[invariant] = [str(row[0]) for row in rows]
-    findings = {each: _listed(found) for each, found in places.items() if found}
-    return AuditReport(counts, findings)
+        for checks in (_CHECKS, *(part.checks for part in ledger.parts)):
+            for invariant, check in checks.items():
+                rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
+                places[invariant] = [str(row[0]) for row in rows]
+    findings = {each: listed(found) for each, found in places.items() if found}
+    return AuditReport(counts, findings, comparison.remarks)
 
 
-def count_ledger(read: Reader, parts_counts: Mapping[str, str]) -> dict[str, int]:
+def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:
     """Count what the core and the parts keep. Reads the whole ledger."""
-    queries = _OPERATION_COUNTS | dict(parts_counts) | _OUTPUT_COUNTS
-    return {name: read(query)[0][0] for name, query in queries.items()}
+    queries = [_OPERATION_COUNTS, *(part.counts for part in parts), _OUTPUT_COUNTS]
+    return {name: read(query)[0][0] for each in queries for name, query in each.items()}
 
 
 def count_policies(database: Database) -> list[tuple[HashPolicy, int]]:
     """Return every policy with its number of items, the first one first."""
     rows = database.read(_COUNT_ITEMS)
     return [(HashPolicy(*policy), items_count) for items_count, *policy in rows]
-
-
-def _listed(places: Sequence[str]) -> str:
-    more = " and more" if len(places) > PLACES_COUNT_MAX else ""
-    return ", ".join(places[:PLACES_COUNT_MAX]) + more

@@ -10,8 +10,8 @@ import click
 
 from deeds.errors import StartError
 from deeds.part import Ledger
+from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
-from deeds.streams import print_line
 from parts.operator.audit import audit, count_ledger, count_policies
 from parts.operator.backup import back_up, restore
 from storage.files import has_content
@@ -55,7 +55,7 @@ def _stats_command(ledger: Ledger) -> click.Command:
         """Count items, operations, offers and outputs, and show the size on disk."""
         _check_ledger(ledger)
         with ledger.database.snapshot() as read:
-            counts = count_ledger(read, ledger.counts)
+            counts = count_ledger(read, ledger.parts)
         _show(counts | {"bytes on disk": ledger.database.bytes_on_disk()})
 
     return show_stats
@@ -186,6 +186,8 @@ def _inspect(ledger: Ledger, otherwise: str = "") -> None:
     finally:
         # Whether or not standard output takes the counts.
         _require_no_findings(report.findings, otherwise)
+    for remark in report.remarks:
+        print_line(f"Note: {remark}")
     print_line("Every invariant holds.")
 
 

@@ -2,5 +2,6 @@
 
 from deeds.part import Part
 from parts.operator.commands import operator_commands
+from parts.operator.tables import check_start
 
-PART = Part("operator", commands=operator_commands)
+PART = Part("operator", commands=operator_commands, check_start=check_start)

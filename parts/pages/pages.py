@@ -28,7 +28,7 @@ from flask_babel import Babel, Domain, force_locale, get_locale
 from werkzeug.exceptions import NotFound
 
 from deeds.blueprints.answers import FOREVER, PROBLEM_MEDIA_TYPE, http_error_answer
-from deeds.blueprints.log import notes
+from deeds.blueprints.log import request_notes
 from deeds.blueprints.requests import client_of
 from deeds.errors import DeedError, PathNotFoundError, RetryLaterError
 from deeds.part import Core
@@ -122,7 +122,7 @@ def answer_not_found(error: NotFound) -> Response:
     wants_page = request.accept_mimetypes.best_match(types) == "text/html"
     if not wants_page or f"{request.path}/".startswith("/v1/"):
         return http_error_answer(error)
-    notes().problem_code = PathNotFoundError.code
+    request_notes().problem_code = PathNotFoundError.code
     return _page("not_found", status=HTTPStatus.NOT_FOUND)
 
 
@@ -155,7 +155,7 @@ def _serve_items(blueprint: Blueprint, core: Core) -> None:
         try:
             card = read_card(item_id)
         except DeedError as error:
-            notes().problem_code = error.code
+            request_notes().problem_code = error.code
             answer = _page("no_item", status=error.status)
             if isinstance(error, RetryLaterError):
                 answer.headers["Retry-After"] = str(error.retry_after_s)
@@ -208,7 +208,7 @@ def _page_with_card(
     try:
         return _page(name, card=read_card())
     except DeedError as error:
-        notes().problem_code = error.code
+        request_notes().problem_code = error.code
         # The page's script asks again, and says what is wrong.
         return _page(name)
 

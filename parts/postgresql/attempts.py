@@ -8,9 +8,9 @@ import psycopg
 
 from deeds.errors import StartError
 from parts.postgresql.connections import BoundedConnection, Pool
-from parts.postgresql.failures import CONFLICTS, CauseLog, Failure
+from parts.postgresql.failures import CONFLICTS, Failure, Failures
 from parts.postgresql.last_operations import LastOperations
-from storage.repository import ConflictError
+from storage.database import ConflictError
 
 Result = TypeVar("Result")
 
@@ -31,14 +31,14 @@ class Attempts:
         pool: Pool,
         seconds_max: float,
         last: LastOperations,
-        causes: CauseLog,
+        failures: Failures,
         on_retry: Callable[[str], None] | None = None,
     ) -> None:
         """Create them; `on_retry` is called with a key of `TRIES_MAX`."""
         self._pool = pool
         self._seconds_max = seconds_max
         self._last = last
-        self._causes = causes
+        self._failures = failures
         self._on_retry = on_retry
 
     def run(self, use: Callable[[BoundedConnection], Result]) -> Result:
@@ -64,7 +64,7 @@ class Attempts:
                 # Another try would take as long again where the database hangs.
                 is_late = monotonic() >= deadline_s - self._seconds_max / 2
                 if reason is None or tries_count >= TRIES_MAX[reason] or is_late:
-                    raise self._causes.translate(error) from None
+                    raise self._failures.translate(error) from None
             if self._on_retry is not None:
                 self._on_retry(reason)
 

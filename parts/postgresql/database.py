@@ -1,12 +1,14 @@
-"""The ledger's database in PostgreSQL (storage.repository.Database)."""
+"""The ledger's database in PostgreSQL (storage.database.Database)."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from math import inf
+from time import monotonic
 
 import psycopg
+from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
 
 from deeds.errors import (
     DeedError,
@@ -18,11 +20,12 @@ from deeds.model import Operation
 from parts.postgresql import transaction
 from parts.postgresql.attempts import Attempts
 from parts.postgresql.connections import BoundedConnection, Pool, connect
-from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, CauseLog, one_line
+from parts.postgresql.definitions import READ_DEFINITIONS
+from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, Failures, one_line
 from parts.postgresql.last_operations import LastOperations
 from parts.postgresql.transaction import BEGIN, BEGIN_SNAPSHOT, PostgresqlTransaction
 from parts.postgresql.url import describe, parse_url
-from storage.repository import (
+from storage.database import (
     NO_OPERATION,
     Reader,
     Record,
@@ -86,11 +89,13 @@ def _now_ms() -> int:
 
 
 class PostgresqlDatabase:
-    """A PostgreSQL database (storage.repository.Database).
+    """A PostgreSQL database (storage.database.Database).
 
     A server that lacks what this process committed last is not used
     (parts.postgresql.last_operations).
     """
+
+    definitions_sql = READ_DEFINITIONS
 
     def __init__(
         self,
@@ -108,13 +113,13 @@ class PostgresqlDatabase:
         self._clock = clock
         self._connect = partial(connect, self._options)
         self._last = LastOperations()
-        self._causes = CauseLog()
+        self._failures = Failures()
         requests = Pool(self._connect, POOL_SIZE)
         self._requests = Attempts(
-            requests, SECONDS_MAX, self._last, self._causes, on_retry
+            requests, SECONDS_MAX, self._last, self._failures, on_retry
         )
         probes = Pool(self._connect, PROBE_POOL_SIZE)
-        self._probes = Attempts(probes, PROBE_SECONDS_MAX, self._last, self._causes)
+        self._probes = Attempts(probes, PROBE_SECONDS_MAX, self._last, self._failures)
         # Whether the last write failed because of the database: a full disk, say.
         self._was_refused = False
         # Whether the last COMMIT was given up.
@@ -233,6 +238,22 @@ class PostgresqlDatabase:
             connection.deadline_s = inf
             yield read
 
+    def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
+        """Run the work on temporary tables, in a transaction that is rolled back.
+
+        Raises LedgerUnavailableError on a read-only server, and for a role that has no
+        right to them.
+        """
+        with self._starting() as connection:
+            connection.set_deadline(monotonic() + SECONDS_MAX)
+            connection.execute(f"{BEGIN}; SET LOCAL search_path = pg_temp")
+            try:
+                rows = work(PostgresqlTransaction(connection, 0))
+            except (ReadOnlySqlTransaction, InsufficientPrivilege) as error:
+                raise LedgerUnavailableError(one_line(error)) from None
+            connection.execute("ROLLBACK")
+        return rows
+
     def find_damage(self) -> list[str]:
         """Return nothing: PostgreSQL has amcheck for that."""
         return []
@@ -290,7 +311,7 @@ class PostgresqlDatabase:
             raise
         except psycopg.Error as error:
             connection.close()
-            self._causes.translate(error)
+            self._failures.translate(error)
             self._was_in_doubt = True
             raise LedgerInDoubtError from None
         self._was_in_doubt = False
@@ -316,7 +337,7 @@ class PostgresqlDatabase:
         try:
             yield
         except (psycopg.Error, StartError) as error:
-            raise self._causes.translate(error) from None
+            raise self._failures.translate(error) from None
 
 
 def _write_nothing(transaction: Transaction, _record: None) -> Operation:

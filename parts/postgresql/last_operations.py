@@ -15,7 +15,7 @@ from time import monotonic
 from deeds.errors import LedgerRolledBackError, LedgerUnavailableError, RetryLaterError
 from deeds.model import Operation
 from parts.postgresql.connections import BoundedConnection
-from storage.repository import NO_OPERATION
+from storage.database import NO_OPERATION
 
 _log = logging.getLogger("deeds")
 

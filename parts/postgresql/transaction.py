@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from parts.postgresql.connections import STATEMENT_TIMEOUT, BoundedConnection
-from storage.repository import Cursor, Rows, Values
+from storage.database import Cursor, Rows, Values
 
 # One message: no round trip more than BEGIN alone. All of it lasts for the transaction,
 # because a pooler may give each one another session. A row that stays locked for 5 s is
@@ -31,7 +31,7 @@ _WORDS = {
 
 
 class PostgresqlTransaction:
-    """An open write transaction (storage.repository.Transaction)."""
+    """An open write transaction (storage.database.Transaction)."""
 
     def __init__(self, connection: BoundedConnection, now_ms: int) -> None:
         self.now_ms = now_ms

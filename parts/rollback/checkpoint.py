@@ -19,8 +19,8 @@ from time import monotonic
 from deeds.errors import RetryLaterError, StartError
 from deeds.model import Operation
 from deeds.settings import Settings
+from storage.database import NO_OPERATION, Database
 from storage.files import flush, locked, open_for_owner
-from storage.repository import NO_OPERATION, Database
 from storage.sqlite import sqlite_path
 
 ACCEPT_COMMAND = "flask --app app deeds accept-rollback"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from deeds.streams import print_line
+from deeds.process import print_line
 from parts.rollback.checkpoint import (
     Checkpoint,
     CheckpointFile,
@@ -12,7 +12,7 @@ from parts.rollback.checkpoint import (
     open_checkpoint,
     read_newest,
 )
-from storage.repository import Database
+from storage.database import Database
 from storage.schema import Schema, check_versions
 
 _ACCEPT_WORD = "accept"

@@ -9,7 +9,7 @@ from deeds.settings import Settings
 from parts.rollback.checkpoint import CheckpointFile, checkpoint_path
 from parts.rollback.commands import accept_rollback_command
 from parts.rollback.watch import WatchedDatabase
-from storage.repository import Database
+from storage.database import Database
 
 
 def wrap_database(settings: Settings, database: Database, retries: Retries) -> Database:

@@ -24,7 +24,7 @@ from parts.rollback.checkpoint import (
     check_present,
     open_checkpoint,
 )
-from storage.repository import NO_OPERATION, Database, Record, Rows, Work
+from storage.database import NO_OPERATION, Database, Record, Rows, Work
 
 _log = logging.getLogger("deeds")
 
@@ -100,6 +100,8 @@ class WatchedDatabase:
         self.create, self.table_names = database.create, database.table_names
         self.read, self.read_each = database.read, database.read_each
         self.snapshot, self.find_damage = database.snapshot, database.find_damage
+        self.definitions_sql = database.definitions_sql
+        self.run_in_scratch = database.run_in_scratch
         self.bytes_on_disk = database.bytes_on_disk
 
     def check_start(self, *, thorough: bool = False) -> None:

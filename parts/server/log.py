@@ -40,16 +40,10 @@ class ServerLog(Logger):
         """Log an error; end the start where gunicorn would only try again."""
         if reason := _CANNOT_LISTEN.get(msg):
             host, port = literal_eval(args[0])
-            self.say(f"deeds: {reason.format(host, port, port + 1)}")
+            line = f"deeds: {reason.format(host, port, port + 1)}"
+            super().error(line, extra={"event": "cannot_start"})
             raise SystemExit(1)
         super().error(msg, *args, **kwargs)
-
-    def say(self, reason: str) -> None:
-        """Log why a process cannot start."""
-        if self.is_console:
-            sys.stderr.write(f"{reason}\n")
-        else:
-            self.error(reason, extra={"event": "cannot_start"})
 
 
 def _log_uncaught(*raised: Any) -> None:

@@ -21,7 +21,6 @@ from waitress import wasyncore
 
 from deeds.model import BODY_BYTES_MAX
 from parts.server.http_server import Channel
-from parts.server.log import ServerLog
 
 # As much as nginx allows by default.
 HEAD_BYTES_MAX = 32_768
@@ -61,7 +60,6 @@ class WaitressWorker(Worker):
     # Before a worker that failed ends: the master starts another at once.
     retry_seconds = 5.0
 
-    log: ServerLog
     _look_at = 0.0
 
     def init_process(self) -> None:
@@ -73,11 +71,10 @@ class WaitressWorker(Worker):
         try:
             super().init_process()
             return
-        except SystemExit as stop:
-            # What cannot start has a text; any other exit has a number.
-            if not isinstance(stop.code, str):
+        except SystemExit:
+            # What cannot start has said why.
+            if self.booted:
                 raise
-            self.log.say(stop.code)
         except Exception:
             self.log.exception("Exception in worker process")
             if not self.booted and self.age <= self.cfg.workers:

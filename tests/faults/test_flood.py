@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from deeds.cpus import usable_cpus_count
+from deeds.process import usable_cpus_count
 from tests.support.api import Api
 from tests.support.serving import children_rss_mb
 from tests.support.strong_secrets import make_strong_secret

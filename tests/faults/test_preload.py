@@ -3,6 +3,7 @@
 No connection, lock or thread of the start may be carried into them.
 """
 
+import json
 from contextlib import closing
 
 import pytest
@@ -70,10 +71,12 @@ def test_preloaded_workers_lose_nothing_and_confuse_nothing(ledger_url, tmp_path
             assert set(api.check(*live)) == {"unspent"}
 
 
-def test_a_preloaded_start_that_cannot_work_ends_in_one_line(tmp_path):
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_preloaded_start_that_cannot_work_ends_in_one_line_of_the_log(tmp_path, form):
     log = tmp_path / "log"
     settings = {
         "DATABASE_URL": f"sqlite:///{tmp_path}/deeds.db",
+        "DEEDS_LOG": form,
         "DEEDS_PEPPER": "short",
         "GUNICORN_CMD_ARGS": PRELOADED,
     }
@@ -82,5 +85,9 @@ def test_a_preloaded_start_that_cannot_work_ends_in_one_line(tmp_path):
         wait_until(lambda: process.poll() is not None)
 
     [line] = log.read_text().splitlines()
+    if form == "json":
+        event = json.loads(line)
+        assert (event["event"], event["level"]) == ("cannot_start", "error")
+        line = event["message"]
     assert line.startswith("deeds: DEEDS_PEPPER must have at least 32 characters")
     assert process.returncode == 1

@@ -172,7 +172,7 @@ def test_a_digest_that_two_items_have_is_spent_in_one(repository, ledger, minted
 
 
 def test_items_beyond_those_that_are_remembered_are_read_again(repository, monkeypatch):
-    monkeypatch.setattr("storage.repository.HASHINGS_KEPT_MAX", 2)
+    monkeypatch.setattr("storage.repository.HASHINGS_CACHED_MAX", 2)
     records = [mint_record(output(5, f"deed_{number:026}")) for number in range(3)]
     hashings = {each.item.id: each.hashing for each in records}
     for record in records:

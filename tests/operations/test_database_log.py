@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage import sqlite_writer
+from storage import database
 from tests.support.api import UNAVAILABLE, refusal
 from tests.support.hooks import hooked
 from tests.support.ledger_view import LedgerView
@@ -58,7 +58,7 @@ def test_a_refusal_of_the_disk_is_logged_at_most_once_a_second(
 
     with hooked("after begin", fill):
         for now_s in (1_000.0, 1_000.9, 1_001.0, 1_001.5):
-            monkeypatch.setattr(sqlite_writer, "monotonic", lambda at_s=now_s: at_s)
+            monkeypatch.setattr(database, "monotonic", lambda at_s=now_s: at_s)
             assert refusal(api.send_mint(*many)) == UNAVAILABLE
             counts.append(len(causes(caplog)))
 

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from deeds.cpus import default_processes_count, usable_cpus_count
+from deeds.process import default_processes_count, usable_cpus_count
 from tests.support.api import Api, good
 from tests.support.commanding import run_python, run_redirected
 from tests.support.serving import start_gunicorn
@@ -161,8 +161,8 @@ def test_quotas_of_all_groups_count_rounded_up(
     monkeypatch.setattr(
         os, "sched_getaffinity", lambda _pid: set(range(16)), raising=False
     )
-    monkeypatch.setattr("deeds.cpus.OWN_CGROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr("deeds.cpus.CGROUP_MOUNT", tmp_path / "mount")
+    monkeypatch.setattr("deeds.process.OWN_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr("deeds.process.CGROUP_MOUNT", tmp_path / "mount")
     (tmp_path / "cgroup").write_text(own_cgroups)
     for name, text in files.items():
         path = tmp_path / "mount" / name
@@ -177,9 +177,9 @@ def test_without_affinity_all_cpus_count_and_two_processes_serve_at_least(
 ):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    monkeypatch.setattr("deeds.cpus.OWN_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr("deeds.process.OWN_CGROUPS", tmp_path / "cgroup")
 
     assert usable_cpus_count() == 4
 
-    monkeypatch.setattr("deeds.cpus.usable_cpus_count", lambda: 1)
+    monkeypatch.setattr("deeds.process.usable_cpus_count", lambda: 1)
     assert default_processes_count() == 2

@@ -11,7 +11,8 @@ from deeds.model import (
     Output,
     SwapRecord,
 )
-from storage.repository import NO_OPERATION, write_swap
+from storage.database import NO_OPERATION
+from storage.repository import write_swap
 
 POLICY = HashPolicy(8, 1, 1)
 

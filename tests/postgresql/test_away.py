@@ -11,7 +11,8 @@ from deeds.errors import (
 )
 from parts.postgresql import database as subject
 from parts.postgresql.connections import BoundedConnection
-from storage.repository import NO_OPERATION, Repository
+from storage.database import NO_OPERATION
+from storage.repository import Repository
 from tests.postgresql.records import (
     POLICY,
     PROBE,

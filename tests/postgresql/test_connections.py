@@ -10,7 +10,8 @@ import pytest
 from deeds.errors import LedgerUnavailableError, OverloadedError
 from parts.postgresql.connections import STATEMENT_TIMEOUT
 from parts.postgresql.database import POOL_SIZE
-from storage.repository import NO_OPERATION, write_swap
+from storage.database import NO_OPERATION
+from storage.repository import write_swap
 from tests.postgresql.records import (
     PROBE,
     READ_BACKEND,

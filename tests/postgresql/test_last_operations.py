@@ -10,7 +10,8 @@ from deeds.errors import (
 )
 from parts.postgresql import last_operations
 from parts.postgresql.last_operations import DOUBT_SECONDS, REMEMBERED_COUNT
-from storage.repository import NO_OPERATION, write_mint
+from storage.database import NO_OPERATION
+from storage.repository import write_mint
 from tests.postgresql.records import (
     POLICY,
     PROBE,

@@ -7,7 +7,6 @@ import psycopg
 import pytest
 
 from deeds.errors import LedgerUnavailableError
-from parts.postgresql import failures
 from storage.repository import Repository
 from tests.postgresql.records import (
     POLICY,
@@ -61,22 +60,6 @@ def test_a_line_has_the_causes_of_all_hosts(open_database, caplog):
     [(_, _, message)] = causes(caplog)
     assert all(f"port {port} failed: Connection refused" in message for port in ports)
     assert MARK not in caplog.text
-
-
-def test_a_cause_is_logged_at_most_once_a_second(database, caplog, monkeypatch):
-    clock = [1_000.0, 1_000.9, 1_001.0, 1_001.5]
-    monkeypatch.setattr(failures, "monotonic", lambda: clock.pop(0))
-    counts = []
-
-    while clock:
-        with pytest.raises(psycopg.errors.UndefinedColumn):
-            database.read("SELECT nothing FROM outputs")
-        counts.append(len(causes(caplog)))
-
-    assert counts == [1, 1, 2, 2]
-    assert set(causes(caplog)) == {
-        ("UndefinedColumn", "42703", 'column "nothing" does not exist')
-    }
 
 
 def test_what_postgresql_says_in_detail_stays_out_of_the_log(

@@ -11,7 +11,8 @@ from deeds.errors import (
 )
 from deeds.model import Operation
 from parts.postgresql import attempts, transaction
-from storage.repository import NO_OPERATION, ConflictError, Repository, write_swap
+from storage.database import NO_OPERATION, ConflictError
+from storage.repository import Repository, write_swap
 from tests.postgresql.records import (
     POLICY,
     add_item,

@@ -22,7 +22,7 @@ def open_ledger(path, closing_all):
     def open_with(settings):
         database = PART.wrap_database(settings, open_database(path), Retries())
         closing_all.callback(database.close)
-        return Ledger(settings, database, [CORE], {}, {})
+        return Ledger(settings, database, [CORE], [])
 
     return open_with
 

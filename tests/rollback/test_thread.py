@@ -16,7 +16,7 @@ from parts.rollback.checkpoint import (
     Checkpoint,
 )
 from parts.rollback.watch import WatchedDatabase
-from storage.repository import NO_OPERATION
+from storage.database import NO_OPERATION
 from tests.rollback.ledgers import (
     NEVER_S,
     SOON_S,

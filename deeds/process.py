@@ -1,13 +1,17 @@
-"""How many CPUs this process may use, and how many processes and threads there are.
+"""What this process has: CPUs and threads to serve with, and its standard streams.
 
-A container sees all CPUs of its host but may use few of them. Sizing pools by
-`os.cpu_count()` there starts dozens of workers on one CPU.
+Must not import gunicorn, whose import reads WEB_CONCURRENCY: `gunicorn.conf.py` checks
+that before.
 """
 
+import atexit
 import math
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import click
 
 OWN_CGROUPS = Path("/proc/self/cgroup")
 CGROUP_MOUNT = Path("/sys/fs/cgroup")
@@ -30,7 +34,8 @@ def default_processes_count() -> int:
 def usable_cpus_count() -> int:
     """Return how many CPUs may run this process at once, at least 1.
 
-    The smallest of its affinity and of the quotas of its cgroup and those above it
+    A container sees all CPUs of its host but may use few of them: this is the smallest
+    of the affinity and of the quotas of its cgroup and those above it
     ("cpu.max" in the kernel's cgroup-v2 guide). A quota of 1.5 CPUs counts as 2, as the
     JVM and Go count it.
     """
@@ -38,6 +43,26 @@ def usable_cpus_count() -> int:
         os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1)
     )(0)
     return max(1, min([len(affinity), *_quotas_cpus()]))
+
+
+def keep_exit_code() -> None:
+    """Let this process end with its exit code where a stream is full or closed.
+
+    Python keeps what a standard stream did not take, tries to write it once more when
+    it ends, and exits with 120.
+    """
+    atexit.register(_drop_unwritten)
+
+
+def print_line(text: str) -> None:
+    """Write a line to standard output, and end the command where that fails."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        # Of `| head`, which reads no more.
+        raise click.exceptions.Exit(1) from None
+    except OSError as error:
+        raise click.ClickException(f"standard output: {error.strerror}") from None
 
 
 def _quotas_cpus() -> Iterator[int]:
@@ -56,3 +81,11 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def _drop_unwritten() -> None:
+    for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

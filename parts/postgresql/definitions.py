@@ -1,0 +1,30 @@
+"""What tables are, as PostgreSQL's catalogs tell it."""
+
+# The pretty forms leave out the names of schemas. Triggers of PostgreSQL itself enforce
+# foreign keys: they are of interest where they are turned off.
+READ_DEFINITIONS = """
+    WITH tables AS (
+        SELECT pg_class.oid, relname, relpersistence
+        FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE nspname = current_schema() AND relkind IN ('r', 'p')
+    )
+    SELECT relname, attname || ' ' || format_type(atttypid, atttypmod)
+        || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END
+        || coalesce(' DEFAULT ' || pg_get_expr(adbin, adrelid), '')
+    FROM tables JOIN pg_attribute ON attrelid = tables.oid
+    LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attnum > 0 AND NOT attisdropped
+    UNION ALL SELECT relname, 'UNLOGGED' FROM tables WHERE relpersistence = 'u'
+    UNION ALL SELECT relname,
+        conname || ' ' || pg_get_constraintdef(pg_constraint.oid, TRUE)
+    FROM tables JOIN pg_constraint ON conrelid = tables.oid
+    WHERE contype NOT IN ('n', 't')
+    UNION ALL SELECT relname, pg_get_indexdef(indexrelid, 0, TRUE)
+    FROM tables JOIN pg_index ON indrelid = tables.oid WHERE indisvalid
+    UNION ALL SELECT relname, pg_get_ruledef(pg_rewrite.oid, TRUE)
+    FROM tables JOIN pg_rewrite ON ev_class = tables.oid
+    UNION ALL SELECT relname, CASE tgenabled WHEN 'D' THEN 'disabled: ' ELSE '' END
+        || pg_get_triggerdef(pg_trigger.oid, TRUE)
+    FROM tables JOIN pg_trigger ON tgrelid = tables.oid
+    WHERE NOT tgisinternal OR tgenabled <> 'O'
+"""
