@@ -3,10 +3,14 @@
 What a key is, which keys nobody can guess, what is kept of one.
 """
 
+import json
+import re
+
 import pytest
 
 from tests.support.api import good
 from tests.support.databases import on_shared_sqlite, on_sqlite
+from tests.support.serving import REPOSITORY
 
 UUID = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 STRONG = "cwyr410zm24qrywh2zbe8aev1xd1c5pm"
@@ -72,6 +76,27 @@ def test_a_header_that_is_no_key_is_refused(shared_app, header):
 
     assert answer.status_code == 400
     assert answer.json["code"] == "invalid_idempotency_key"
+
+
+# Commas and quotes, which the document and the service might take differently.
+UNUSUAL = ["a,b", '"a,b"', '"a\\",b"', '"a,b', 'a,b"', '"a", "b"', '"a"b"', '"', '"""']
+UNUSUAL += ['","', '",', ",", '"\\"', '"\\\\"', "'a'", '"a""', '" "', '"a" ']
+
+
+@pytest.mark.parametrize("header", [*sum(SAME_KEYS, ()), *NO_KEYS, *UNUSUAL])
+def test_the_document_names_the_keys_that_are_taken(shared_app, header):
+    document = json.loads((REPOSITORY / "parts/openapi/openapi.json").read_text())
+    schema = document["components"]["parameters"]["IdempotencyKey"]["schema"]
+    # Blanks around the header are no part of it.
+    value = header.strip(" \t")
+    is_named = re.fullmatch(schema["pattern"], value) is not None
+
+    answer = shared_app.test_client().post(
+        "/v1/mint", json=MINT, environ_overrides={"HTTP_IDEMPOTENCY_KEY": header}
+    )
+
+    is_taken = answer.json.get("code") != "invalid_idempotency_key"
+    assert is_taken == is_named
 
 
 def test_a_key_that_may_be_made_from_a_secret_counts_as_a_guess(limited):

