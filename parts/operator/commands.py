@@ -165,23 +165,17 @@ def _one_line_errors(path: Path) -> Iterator[None]:
 
 
 def _inspect(ledger: Ledger, otherwise: str = "") -> None:
-    """Show what a ledger holds, and fail where it violates an invariant."""
+    """Show what a ledger holds, or fail where it violates an invariant."""
     report = audit(ledger)
-    try:
-        _show(report.counts)
-    finally:
-        # Whether or not standard output takes the counts.
-        _require_no_findings(report.findings, otherwise)
+    if report.findings:
+        lines = [f"\n  {name}: {places}" for name, places in report.findings.items()]
+        raise click.ClickException(
+            f"{otherwise}the ledger violates these invariants:{''.join(lines)}"
+        )
+    _show(report.counts)
     for remark in report.remarks:
         print_line(f"Note: {remark}")
     print_line("Every invariant holds.")
-
-
-def _require_no_findings(findings: Mapping[str, str], otherwise: str) -> None:
-    if findings:
-        lines = [f"\n  {invariant}: {found}" for invariant, found in findings.items()]
-        violated = f"{otherwise}the ledger violates these invariants:"
-        raise click.ClickException(violated + "".join(lines)) from None
 
 
 _inspect_copy = partial(_inspect, otherwise="the copy is not used: ")

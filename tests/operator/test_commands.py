@@ -52,7 +52,7 @@ def test_audit_of_a_broken_ledger_names_the_places(item, settings):
 
     ran = invoke(settings, "audit")
 
-    assert (ran.exit_code, ran.stdout) == (1, COUNTS)
+    assert (ran.exit_code, ran.stdout) == (1, "")
     assert ran.stderr.startswith("Error: the ledger violates these invariants:\n")
     assert f"\n  the live outputs of an item sum to its total: {item}\n" in ran.stderr
 
@@ -82,7 +82,7 @@ def test_audit_tells_a_broken_ledger_whatever_takes_its_output(item, settings, r
 
     audits = [run_at(where, *DEEDS, "audit") for where in (">/dev/full", "2>/dev/full")]
 
-    assert [(each.returncode, each.stdout) for each in audits] == [(1, ""), (1, COUNTS)]
+    assert [(each.returncode, each.stdout) for each in audits] == [(1, "")] * 2
     assert audits[0].stderr.startswith("Error: the ledger violates these invariants:\n")
 
 
