@@ -65,14 +65,11 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
 
     @blueprint.post("/web/qr")
     def make_qr_codes() -> Response:
-        client = client_of(request)
-        limits.count("qr", client)
+        limits.count("qr", client_of(request))
         texts = read_request(request, schema)
         if not places.acquire(blocking=False):
             raise OverloadedError("too many QR codes are being made")
         try:
-            # The request was counted as one code.
-            limits.add("qr", client, len(texts) - 1)
             with turn:
                 codes = [_make(text, place) for place, text in enumerate(texts)]
             return json_answer({"codes": codes})
