@@ -60,13 +60,10 @@ _CHECKS = {
     """,
 }
 
-# Those of parts are shown between these.
-_OPERATION_COUNTS = {
+_COUNTS = {
     "items": "SELECT count(*) FROM items",
     "mints": "SELECT count(*) FROM operations WHERE kind = 'mint'",
     "swaps": "SELECT count(*) FROM operations WHERE kind = 'swap'",
-}
-_OUTPUT_COUNTS = {
     "live_outputs": "SELECT count(*) FROM outputs WHERE spent_by IS NULL",
     "spent_outputs": "SELECT count(spent_by) FROM outputs",
 }
@@ -112,8 +109,10 @@ def audit(ledger: Ledger) -> AuditReport:
 
 def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:
     """Count what the core and the parts keep. Reads the whole ledger."""
-    queries = [_OPERATION_COUNTS, *(part.counts for part in parts), _OUTPUT_COUNTS]
-    return {name: read(query)[0][0] for each in queries for name, query in each.items()}
+    queries = _COUNTS.copy()
+    for part in parts:
+        queries |= part.counts
+    return {name: read(query)[0][0] for name, query in queries.items()}
 
 
 def count_policies(database: Database) -> list[tuple[HashPolicy, int]]:

@@ -22,10 +22,10 @@ COUNTS = """\
 items                          2
 mints                          2
 swaps                          1
-offers made                    0
-offers completed               0
 live outputs                   4
 spent outputs                  1
+offers made                    0
+offers completed               0
 """
 
 
