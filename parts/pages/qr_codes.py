@@ -12,7 +12,7 @@ from deeds.blueprints.answers import json_answer
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.requests import client_of, read_request
 from deeds.errors import InvalidRequestError, OverloadedError
-from deeds.raw_output import RawOutputError, check_text
+from deeds.raw_output import check_text
 from schemas.requests import RequestSchema, TextsField
 
 # A code takes 16 µs for each byte, 2 ms for a claim link, and no other thread runs. A
@@ -26,20 +26,9 @@ _PAUSE_FACTOR = 4
 # Batches in this process, of any clients: one is made while the others wait.
 _BATCHES_AT_ONCE_MAX = 4
 
-# Code points of a text. A claim link has 120, or up to 750 with secret and unit in
-# another script.
-TEXT_LENGTH_MAX = 1024
-
 # To try all eight masks takes six times as long, and of claim links finds this one
 # nearly always.
 _MASK = 2
-
-
-def parse_text(text: str) -> str:
-    """Return the text; raise RawOutputError unless it may be in a code."""
-    if not 1 <= len(text) <= TEXT_LENGTH_MAX:
-        raise RawOutputError(f"must have 1 to {TEXT_LENGTH_MAX} characters")
-    return check_text(text)
 
 
 def check_size(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -54,7 +43,7 @@ class QrRequestSchema(RequestSchema):
 
     makes = staticmethod(check_size)
 
-    texts = TextsField(parse_text)
+    texts = TextsField(check_text)
 
 
 def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
