@@ -31,15 +31,19 @@ from werkzeug.exceptions import NotFound
 from deeds.blueprints.answers import FOREVER, PROBLEM_MEDIA_TYPE, http_error_answer
 from deeds.blueprints.log import request_notes
 from deeds.blueprints.requests import client_of
-from deeds.errors import DeedError, PathNotFoundError, RetryLaterError
+from deeds.errors import DeedError, PathNotFoundError
 from deeds.part import Core
-from deeds.raw_output import RANDOM_LENGTH
 from parts.pages.answers import MEDIA_TYPES, file_answer, page_answer
 from parts.pages.card import DeedCard, clock_text, deed_card
 from parts.pages.offers import OfferCard, Offers, offer_card
 from parts.pages.picture import picture_answer, uploaded_picture
 from parts.pages.qr_codes import serve_qr_codes
-from parts.pages.static_files import LANGUAGE_HEADERS, StaticFiles, serve_offline
+from parts.pages.static_files import (
+    LANGUAGE_HEADERS,
+    StaticFiles,
+    read_static_files,
+    serve_offline,
+)
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no
 # text is ever made into HTML or code (Trusted Types): the one policy returns the
@@ -77,10 +81,41 @@ _PAGES = {"landing": "/"} | {
 _OWN_LANGUAGE = "en"
 _YEAR_S = 31_536_000
 
-_OFFER_ID_LENGTH = len("offer_") + RANDOM_LENGTH
+
+def register(app: Flask, core: Core) -> None:
+    """Add the pages, of offers too where there are offers."""
+    static = read_static_files()
+    languages = _add_languages(app, static.translations)
+    blueprint = Blueprint("pages", __name__, template_folder="templates")
+    blueprint.add_app_template_filter(clock_text, "clock")
+    array_length_max = core.settings.array_length_max
+    blueprint.app_context_processor(
+        lambda: {
+            "static": static,
+            "array_length_max": array_length_max,
+            "language": get_locale(),
+            "languages": languages,
+        }
+    )
+    pages = _PAGES.copy()
+    if offers := app.extensions.get("deeds.offers"):
+        _serve_offers(blueprint, core, offers)
+    else:
+        del pages["offer"]
+    for name, path in pages.items():
+        blueprint.get(path, endpoint=name)(functools.partial(_page, name))
+    _serve_files(blueprint, static)
+    _serve_items(blueprint, core)
+    serve_qr_codes(blueprint, core.limits)
+    _serve_documentation(blueprint, core)
+    serve_offline(blueprint, static, list(pages.values()))
+    app.register_blueprint(blueprint)
+    app.register_error_handler(NotFound, _answer_not_found)
 
 
-def add_languages(app: Flask, translations: Mapping[str, Translations]) -> None:
+def _add_languages(
+    app: Flask, translations: Mapping[str, Translations]
+) -> dict[str, Locale]:
     """Write pages in the language that was chosen, or that the browser asks for."""
     languages = {name: Locale.parse(name) for name in (_OWN_LANGUAGE, *translations)}
     app.extensions["languages"] = languages
@@ -95,31 +130,10 @@ def add_languages(app: Flask, translations: Mapping[str, Translations]) -> None:
     for language, texts in translations.items():
         domain.cache[language, "messages"] = texts
     Babel(app, locale_selector=select).domain_instance = domain
+    return languages
 
 
-def pages_blueprint(
-    core: Core, static: StaticFiles, offers: Offers | None
-) -> Blueprint:
-    """Return the blueprint; without offers it has no page of one."""
-    blueprint = Blueprint("pages", __name__, template_folder="templates")
-    blueprint.add_app_template_filter(clock_text, "clock")
-    array_length_max = core.settings.array_length_max
-    blueprint.app_context_processor(
-        lambda: {
-            "static": static,
-            "array_length_max": array_length_max,
-            "language": get_locale(),
-            "languages": current_app.extensions["languages"],
-        }
-    )
-    pages = _PAGES.copy()
-    if offers is None:
-        del pages["offer"]
-    else:
-        _serve_offers(blueprint, core, offers)
-    for name, path in pages.items():
-        blueprint.get(path, endpoint=name)(functools.partial(_page, name))
-
+def _serve_files(blueprint: Blueprint, static: StaticFiles) -> None:
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:
         # Another release's: to answer with ours would mix the modules of two.
@@ -129,14 +143,8 @@ def pages_blueprint(
         answer.headers["Cache-Control"] = FOREVER
         return answer
 
-    _serve_items(blueprint, core)
-    serve_qr_codes(blueprint, core.limits)
-    _serve_documentation(blueprint, core)
-    serve_offline(blueprint, static, list(pages.values()), array_length_max)
-    return blueprint
 
-
-def answer_not_found(error: NotFound) -> Response:
+def _answer_not_found(error: NotFound) -> Response:
     """Answer a browser with a page, and anything else with a problem."""
     types = ["application/json", PROBLEM_MEDIA_TYPE, "text/html"]
     wants_page = request.accept_mimetypes.best_match(types) == "text/html"
@@ -158,10 +166,7 @@ def _serve_items(blueprint: Blueprint, core: Core) -> None:
             card = read_card(item_id)
         except DeedError as error:
             request_notes().problem_code = error.code
-            answer = _page("no_item", status=error.status)
-            if isinstance(error, RetryLaterError):
-                answer.headers["Retry-After"] = str(error.retry_after_s)
-            return answer
+            return _page("no_item", status=error.status)
         return _page("item", card=card)
 
     @blueprint.get("/item/<item_id>/picture")
@@ -179,8 +184,7 @@ def _serve_items(blueprint: Blueprint, core: Core) -> None:
 def _serve_offers(blueprint: Blueprint, core: Core, offers: Offers) -> None:
     def read_card(offer_id: str) -> OfferCard | None:
         core.limits.count("item", client_of(request))
-        # A message may have left punctuation behind the link.
-        offer = offers.read(offer_id[:_OFFER_ID_LENGTH])
+        offer = offers.read(offer_id)
         if offer.state != "open":
             # The page's script says how it ended.
             return None

@@ -26,10 +26,10 @@ _UPLOADED = re.compile(
 
 # How the bytes of each kind begin.
 _BEGINNINGS = {
-    "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "jpeg": re.compile(rb"\xff\xd8\xff"),
-    "gif": re.compile(rb"GIF8[79]a"),
-    "webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+    "png": b"\x89PNG\r\n\x1a\n",
+    "jpeg": b"\xff\xd8\xff",
+    "gif": b"GIF8",
+    "webp": b"RIFF",
 }
 
 # Sandboxed: whatever a browser makes of it, it is of no origin and loads nothing. Pages
@@ -58,7 +58,8 @@ def uploaded_picture(image: str) -> Picture | None:
         picture = Picture(match[1].lower(), base64.b64decode(match[2], validate=True))
     except binascii.Error:
         return None
-    return picture if _BEGINNINGS[picture.kind].match(picture.content) else None
+    is_of_kind = picture.content.startswith(_BEGINNINGS[picture.kind])
+    return picture if is_of_kind else None
 
 
 def picture_answer(picture: Picture) -> Response:

@@ -92,11 +92,11 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
 
 
 def serve_offline(
-    blueprint: Blueprint, static: StaticFiles, pages: Sequence[str], settings: object
+    blueprint: Blueprint, static: StaticFiles, pages: Sequence[str]
 ) -> None:
     """Add the routes of the service worker and the manifest.
 
-    `pages` hold nothing personal, and `settings` are what stands in them.
+    `pages` hold nothing personal.
     """
     # Pictures are for previews and for installing, the reader of codes is loaded after
     # a tap, and other modules than the scripts of pages are in these.
@@ -110,9 +110,9 @@ def serve_offline(
         own = f"languages/{language}.js"
         needed = [n for n in static.by_name if n == own or not unneeded.search(n)]
         release = {
-            # The settings stand in the pages. In another language it is another
-            # release, so that a switch makes the worker fetch the pages again.
-            "name": f"{static.version}-{language}-{settings}",
+            # In another language it is another release, so that a switch makes the
+            # worker fetch the pages again.
+            "name": f"{static.version}-{language}",
             "version": static.version,
             "pages": pages,
             "files": [static.url(name) for name in needed],

@@ -62,7 +62,7 @@ def test_a_link_to_a_trade_unfolds_as_what_one_gives_and_gets(api):
     offer_id = api.offer_id([f"+40.{choir}.a"], [fresh(1, drink)])
 
     deal = f"You give 1 unit of “Drink” and get 40 units of {QUOTED}"
-    assert title(api, f"{offer_id}).") == deal
+    assert title(api, offer_id) == deal
 
 
 def test_a_link_to_an_offer_names_two_deeds_and_counts_the_others(api):
