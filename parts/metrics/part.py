@@ -32,12 +32,15 @@ def register(app: Flask, core: Core) -> None:
 
     @app.after_request
     def count_request(answer: Response) -> Response:
-        series, notes, kind = metrics(), request_notes(), _kind()
-        requests = series.requests.labels(route_of_request(), method_of_request())
-        requests.observe(perf_counter() - notes.started_s)
+        series, notes = metrics(), request_notes()
+        route, method = route_of_request(), method_of_request()
+        seconds = perf_counter() - notes.started_s
+        series.requests.labels(route, method).observe(seconds)
         if notes.problem_code is not None:
             series.refusals.labels(notes.problem_code).inc()
-        if kind:
+        if route.startswith("/v1/") and method != "OPTIONS":
+            # The name of the function, without that of its blueprint.
+            kind = str(request.endpoint).rpartition(".")[2]
             series.operations.labels(kind, notes.outcome).inc()
         return answer
 
@@ -68,13 +71,6 @@ def measure_hashes(hasher: Hasher, metrics: Callable[[], Metrics]) -> None:
 
     hasher.argon2id = measured_argon2id
     hasher.pool.run = measured_run  # type: ignore[method-assign]
-
-
-def _kind() -> str:
-    """Return the name of the endpoint of the interface; empty for all else."""
-    _, _, name = (request.endpoint or "").partition(".")
-    is_operation = request.path.startswith("/v1/") and request.method != "OPTIONS"
-    return name if is_operation else ""
 
 
 PART = Part("metrics", register)

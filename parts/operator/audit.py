@@ -93,9 +93,9 @@ def audit(ledger: Ledger) -> AuditReport:
 
     Where the tables differ from the code's, that is all there is to find.
     """
-    comparison = compare_tables(ledger)
-    if comparison.differences:
-        return AuditReport({}, {TABLES_ARE_OURS: listed(comparison.differences)}, [])
+    differences, remarks = compare_tables(ledger)
+    if differences:
+        return AuditReport({}, {TABLES_ARE_OURS: listed(differences)}, [])
     with ledger.database.snapshot() as read:
         counts = count_ledger(read, ledger.parts)
         places = {DATABASE_IS_SOUND: ledger.database.find_damage()}
@@ -103,8 +103,8 @@ def audit(ledger: Ledger) -> AuditReport:
             for invariant, check in checks.items():
                 rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
                 places[invariant] = [str(row[0]) for row in rows]
-    findings = {each: listed(found) for each, found in places.items() if found}
-    return AuditReport(counts, findings, comparison.remarks)
+    findings = {name: listed(where) for name, where in places.items() if where}
+    return AuditReport(counts, findings, remarks)
 
 
 def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:

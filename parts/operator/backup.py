@@ -68,12 +68,12 @@ def restore(ledger: Ledger, source: Path, inspect: Inspect) -> tuple[int, Path |
                 ledger.database.check_start()
             ledger.database.close()
             _refuse_open(target.path)
-        replaced = _set_aside(target.path)
+        old_ledger = _set_aside(target.path)
         # Root restores, another user serves.
         os.close(open_for_owner(copy, os.O_RDONLY, target.path.parent))
         copy.rename(target.path)
         flush(target.path.parent)
-    return newest, replaced
+    return newest, old_ledger
 
 
 @contextmanager

@@ -14,9 +14,7 @@ from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
 from parts.operator.audit import audit, count_ledger, count_policies
 from parts.operator.backup import back_up, restore
-from storage.files import has_content
 from storage.schema import check_versions, migrate
-from storage.sqlite import sqlite_path
 
 # Secrets printed by one call: more than anyone mints at once, and still a moment's
 # work.
@@ -30,7 +28,7 @@ def run_audit(ledger: Ledger) -> None:
 
     Exits with code 1 if one is violated.
     """
-    _check_ledger(ledger)
+    check_versions(ledger.database, ledger.schemas)
     _inspect(ledger)
 
 
@@ -38,7 +36,7 @@ def run_audit(ledger: Ledger) -> None:
 @click.pass_obj
 def show_stats(ledger: Ledger) -> None:
     """Count items, operations, offers and outputs, and show the size on disk."""
-    _check_ledger(ledger)
+    check_versions(ledger.database, ledger.schemas)
     with ledger.database.snapshot() as read:
         counts = count_ledger(read, ledger.parts)
     _show(counts | {"bytes on disk": ledger.database.bytes_on_disk()})
@@ -48,7 +46,7 @@ def show_stats(ledger: Ledger) -> None:
 @click.pass_obj
 def show_policies(ledger: Ledger) -> None:
     """Show how the secrets of items are hashed: costs, and peppers to be kept."""
-    _check_ledger(ledger)
+    check_versions(ledger.database, ledger.schemas)
     print_line(f"{'cost':20} {'pepper':16} {'items':>13}")
     for policy, items_count in count_policies(ledger.database):
         current = "  current" if policy == ledger.settings.hash_policy else ""
@@ -76,7 +74,7 @@ def run_backup(ledger: Ledger, file: Path) -> None:
     pepper: keep those elsewhere.
     """
     _require_sqlite(ledger)
-    _check_ledger(ledger)
+    check_versions(ledger.database, ledger.schemas)
     with _one_line_errors(file):
         newest = back_up(ledger, file, _inspect_copy)
     print_line(f"{file} holds the ledger up to operation {newest}.")
@@ -93,10 +91,10 @@ def run_restore(ledger: Ledger, file: Path) -> None:
     """
     _require_sqlite(ledger)
     with _one_line_errors(file):
-        newest, replaced = restore(ledger, file, _inspect_copy)
+        newest, old_ledger = restore(ledger, file, _inspect_copy)
     print_line(f"Restored {file}, up to operation {newest}.")
-    if replaced is not None:
-        print_line(f"The ledger that was there is now {replaced}.")
+    if old_ledger is not None:
+        print_line(f"The ledger that was there is now {old_ledger}.")
     try:
         ledger.database.check_start()
     except StartError as stop:
@@ -123,25 +121,12 @@ COMMANDS = (
 )
 
 
-def _is_sqlite(ledger: Ledger) -> bool:
-    return ledger.settings.database_url.startswith("sqlite")
-
-
 def _require_sqlite(ledger: Ledger) -> None:
-    if not _is_sqlite(ledger):
+    if not ledger.settings.database_url.startswith("sqlite"):
         raise click.ClickException(
             "this command copies SQLite files; for PostgreSQL use pg_dump and"
             " pg_restore, or point-in-time recovery"
         )
-
-
-def _check_ledger(ledger: Ledger) -> None:
-    """Raise StartError unless there is a ledger that this code may serve."""
-    if _is_sqlite(ledger):
-        path = sqlite_path(ledger.settings.database_url)
-        if not has_content(path):
-            raise StartError(f"DATABASE_URL: there is no ledger at {path}")
-    check_versions(ledger.database, ledger.schemas)
 
 
 @contextmanager

@@ -68,15 +68,14 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
 
 def _make(text: str, place: int) -> str:
     """Return the code of a text, after a pause for other threads."""
-    begun_s = time.thread_time()
+    started_s = time.thread_time()
     try:
         code = segno.make_qr(text, error="m", mode="byte", encoding="utf-8", mask=_MASK)
     except segno.DataOverflowError:
         detail = f"texts[{place}]: has more bytes than fit into a QR code"
         raise InvalidRequestError(detail, index=place) from None
     # On white in every theme: many scanners do not read light on dark.
-    written = io.BytesIO()
-    look = {"light": "#fff", "svgclass": None, "lineclass": None}
-    code.save(written, "svg", xmldecl=False, nl=False, omitsize=True, **look)
-    time.sleep(_PAUSE_FACTOR * (time.thread_time() - begun_s))
-    return written.getvalue().decode()
+    svg = io.BytesIO()
+    code.save(svg, "svg", xmldecl=False, nl=False, omitsize=True, light="#fff")
+    time.sleep(_PAUSE_FACTOR * (time.thread_time() - started_s))
+    return svg.getvalue().decode()
