@@ -31,13 +31,6 @@ class Offer(Protocol):
     outputs: tuple[Output, ...]
 
 
-class Offers(Protocol):
-    """Reads offers."""
-
-    def read(self, offer_id: str) -> Offer:
-        """Return the offer as it is now; raise a DeedError where there is none."""
-
-
 @dataclass(frozen=True, slots=True)
 class OfferCard:
     """An offer in words for those who may complete it; first the deeds it wants."""

@@ -35,7 +35,7 @@ from deeds.errors import DeedError, PathNotFoundError
 from deeds.part import Core
 from parts.pages.answers import MEDIA_TYPES, file_answer, page_answer
 from parts.pages.card import DeedCard, clock_text, deed_card
-from parts.pages.offers import OfferCard, Offers, offer_card
+from parts.pages.offers import Offer, OfferCard, offer_card
 from parts.pages.picture import picture_answer, uploaded_picture
 from parts.pages.qr_codes import serve_qr_codes
 from parts.pages.static_files import (
@@ -99,7 +99,7 @@ def register(app: Flask, core: Core) -> None:
     )
     pages = _PAGES.copy()
     if offers := app.extensions.get("deeds.offers"):
-        _serve_offers(blueprint, core, offers)
+        _serve_offers(blueprint, core, offers.read)
     else:
         del pages["offer"]
     for name, path in pages.items():
@@ -174,17 +174,19 @@ def _serve_items(blueprint: Blueprint, core: Core) -> None:
         picture = uploaded_picture(read_card(item_id).image)
         if picture is None:
             abort(404)
-        return picture_answer(picture)
+        return picture_answer(*picture)
 
     @blueprint.get("/claim/<item_id>", strict_slashes=False)
     def read_claim_page(item_id: str) -> Response:
         return _page_with_card("claim", read_card, item_id)
 
 
-def _serve_offers(blueprint: Blueprint, core: Core, offers: Offers) -> None:
+def _serve_offers(
+    blueprint: Blueprint, core: Core, read_offer: Callable[[str], Offer]
+) -> None:
     def read_card(offer_id: str) -> OfferCard | None:
         core.limits.count("item", client_of(request))
-        offer = offers.read(offer_id)
+        offer = read_offer(offer_id)
         if offer.state != "open":
             # The page's script says how it ended.
             return None
