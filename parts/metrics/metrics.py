@@ -97,7 +97,10 @@ class Metrics:
         gauge(
             "deeds_hash_queue_requests_max", "Requests with slow hashes at most."
         ).set(requests_max)
-        # From 0 on: Prometheus sees no increase from nothing to 1.
+        self._begin_at_0(codes)
+
+    def _begin_at_0(self, codes: Iterable[str]) -> None:
+        # Prometheus sees no increase from nothing to 1.
         for code in codes:
             self.refusals.labels(code)
         for reason in RETRY_REASONS:
