@@ -197,9 +197,10 @@ class _Build:
             "deeds",
             help="Look after the ledger.",
             callback=lambda: click.get_current_context().call_on_close(close),
+            context_settings={"obj": ledger},
         )
         for part in self.parts:
-            for command in part.commands(ledger) if part.commands else ():
+            for command in part.commands:
                 group.add_command(command)
         app.cli.add_command(group)
 

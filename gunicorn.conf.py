@@ -110,7 +110,7 @@ def post_worker_init(worker: Any) -> None:
     it need not be looked at.
     """
     if metrics := getattr(worker.wsgi, "extensions", {}).get("deeds_metrics"):
-        metrics.open()
+        metrics()
     gc.collect()
     gc.freeze()
 

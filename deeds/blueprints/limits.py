@@ -41,24 +41,17 @@ class ClientLimits:
         # Guesses of each client in requests that are being served.
         self._held: Counter[str] = Counter()
 
-    def count(self, name: str, client: str, amount: int = 1) -> None:
-        """Count so many requests of a client; raise TooManyRequestsError."""
+    def count(self, name: str, client: str) -> None:
+        """Count a request of a client; raise TooManyRequestsError."""
         limit = self._limits.get(name)
         if limit is None:
             return
         with self._lock:
-            wait_s = self._wait_s(client, limit, amount)
+            wait_s = self._wait_s(client, limit)
             if not wait_s:
-                self._add(client, limit, amount)
+                self._add(client, limit, 1)
         if wait_s:
             raise TooManyRequestsError(retry_after_s=wait_s)
-
-    def add(self, name: str, client: str, amount: int) -> None:
-        """Count so much more of a request that is served, even beyond the limit."""
-        limit = self._limits.get(name)
-        if limit is not None:
-            with self._lock:
-                self._add(client, limit, amount)
 
     @contextmanager
     def judging(self, client: str, guesses: int) -> Iterator[None]:
@@ -74,7 +67,7 @@ class ClientLimits:
             yield
             return
         with self._lock:
-            wait_s = self._wait_s(client, limit, 1)
+            wait_s = self._wait_s(client, limit)
             debt = self._debt(client, limit) + self._held[client]
             if not wait_s and debt + 1 > limit.count:
                 # Only for as long as other requests are served.
@@ -100,9 +93,9 @@ class ClientLimits:
         if not count or limit is None:
             return
         with self._lock:
-            before_s = self._wait_s(client, limit, 1)
+            before_s = self._wait_s(client, limit)
             self._add(client, limit, count)
-            wait_s = self._wait_s(client, limit, 1)
+            wait_s = self._wait_s(client, limit)
         if wait_s and not before_s:
             _log.warning(
                 "too many wrong secrets from %s: refused for %d s"
@@ -112,9 +105,9 @@ class ClientLimits:
                 extra={"event": "client_refused"},
             )
 
-    def _wait_s(self, client: str, limit: RateLimit, amount: int) -> int:
-        """Return for how many seconds a client may not do so much; 0 if it may."""
-        excess = self._debt(client, limit) + amount - limit.count
+    def _wait_s(self, client: str, limit: RateLimit) -> int:
+        """Return for how many seconds a client may do nothing more; 0 if it may."""
+        excess = self._debt(client, limit) + 1 - limit.count
         return max(0, ceil(excess * limit.period_s / limit.count))
 
     def _debt(self, client: str, limit: RateLimit) -> float:

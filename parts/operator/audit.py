@@ -60,13 +60,10 @@ _CHECKS = {
     """,
 }
 
-# Those of parts are shown between these.
-_OPERATION_COUNTS = {
+_COUNTS = {
     "items": "SELECT count(*) FROM items",
     "mints": "SELECT count(*) FROM operations WHERE kind = 'mint'",
     "swaps": "SELECT count(*) FROM operations WHERE kind = 'swap'",
-}
-_OUTPUT_COUNTS = {
     "live_outputs": "SELECT count(*) FROM outputs WHERE spent_by IS NULL",
     "spent_outputs": "SELECT count(spent_by) FROM outputs",
 }
@@ -96,9 +93,9 @@ def audit(ledger: Ledger) -> AuditReport:
 
     Where the tables differ from the code's, that is all there is to find.
     """
-    comparison = compare_tables(ledger)
-    if comparison.differences:
-        return AuditReport({}, {TABLES_ARE_OURS: listed(comparison.differences)}, [])
+    differences, remarks = compare_tables(ledger)
+    if differences:
+        return AuditReport({}, {TABLES_ARE_OURS: listed(differences)}, [])
     with ledger.database.snapshot() as read:
         counts = count_ledger(read, ledger.parts)
         places = {DATABASE_IS_SOUND: ledger.database.find_damage()}
@@ -106,14 +103,16 @@ def audit(ledger: Ledger) -> AuditReport:
             for invariant, check in checks.items():
                 rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
                 places[invariant] = [str(row[0]) for row in rows]
-    findings = {each: listed(found) for each, found in places.items() if found}
-    return AuditReport(counts, findings, comparison.remarks)
+    findings = {name: listed(where) for name, where in places.items() if where}
+    return AuditReport(counts, findings, remarks)
 
 
 def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:
     """Count what the core and the parts keep. Reads the whole ledger."""
-    queries = [_OPERATION_COUNTS, *(part.counts for part in parts), _OUTPUT_COUNTS]
-    return {name: read(query)[0][0] for each in queries for name, query in each.items()}
+    queries = _COUNTS.copy()
+    for part in parts:
+        queries |= part.counts
+    return {name: read(query)[0][0] for name, query in queries.items()}
 
 
 def count_policies(database: Database) -> list[tuple[HashPolicy, int]]:

@@ -68,12 +68,12 @@ def restore(ledger: Ledger, source: Path, inspect: Inspect) -> tuple[int, Path |
                 ledger.database.check_start()
             ledger.database.close()
             _refuse_open(target.path)
-        replaced = _set_aside(target.path)
+        old_ledger = _set_aside(target.path)
         # Root restores, another user serves.
         os.close(open_for_owner(copy, os.O_RDONLY, target.path.parent))
         copy.rename(target.path)
         flush(target.path.parent)
-    return newest, replaced
+    return newest, old_ledger
 
 
 @contextmanager
@@ -88,7 +88,8 @@ def _copied(
     directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
         copy = directory / target.name
-        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        # SQLite keeps the permissions of a file that is there.
+        copy.touch(mode=0o600)
         address = f"{source.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.execute("VACUUM INTO ?", [str(copy)])
@@ -137,10 +138,10 @@ def _set_aside(ledger: Path) -> Path | None:
     copy.
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    replaced = Path(f"{ledger}-replaced-{now}")
-    moved_count = 0
-    for suffix in ("-wal", "-shm", ""):
-        with suppress(FileNotFoundError):
-            Path(f"{ledger}{suffix}").rename(f"{replaced}{suffix}")
-            moved_count += 1
-    return replaced if moved_count else None
+    new = f"{ledger}-replaced-{now}"
+    suffixes = [
+        each for each in ("-wal", "-shm", "") if os.path.lexists(f"{ledger}{each}")
+    ]
+    for suffix in suffixes:
+        Path(f"{ledger}{suffix}").rename(f"{new}{suffix}")
+    return Path(new) if suffixes else None

@@ -15,7 +15,7 @@ from deeds.raw_output import make_strong_secret
 from parts.operator.audit import audit, count_ledger, count_policies
 from parts.operator.backup import back_up, restore
 from storage.files import has_content
-from storage.schema import READ_VERSIONS, check_versions, migrate
+from storage.schema import check_versions, migrate
 from storage.sqlite import sqlite_path
 
 # Secrets printed by one call: more than anyone mints at once, and still a moment's
@@ -23,56 +23,37 @@ from storage.sqlite import sqlite_path
 SECRETS_COUNT_MAX = 10_000
 
 
-def operator_commands(ledger: Ledger) -> list[click.Command]:
-    """Return the commands for a ledger."""
-    return [
-        _audit_command(ledger),
-        _stats_command(ledger),
-        _policies_command(ledger),
-        print_secrets,
-        _backup_command(ledger),
-        _restore_command(ledger),
-        _migrate_command(ledger),
-    ]
+@click.command("audit")
+@click.pass_obj
+def run_audit(ledger: Ledger) -> None:
+    """Check every invariant of the ledger. The service may run meanwhile.
+
+    Exits with code 1 if one is violated.
+    """
+    _check_ledger(ledger)
+    _inspect(ledger)
 
 
-def _audit_command(ledger: Ledger) -> click.Command:
-    @click.command("audit")
-    def run_audit() -> None:
-        """Check every invariant of the ledger. The service may run meanwhile.
-
-        Exits with code 1 if one is violated.
-        """
-        _check_ledger(ledger)
-        _inspect(ledger)
-
-    return run_audit
+@click.command("stats")
+@click.pass_obj
+def show_stats(ledger: Ledger) -> None:
+    """Count items, operations, offers and outputs, and show the size on disk."""
+    _check_ledger(ledger)
+    with ledger.database.snapshot() as read:
+        counts = count_ledger(read, ledger.parts)
+    _show(counts | {"bytes on disk": ledger.database.bytes_on_disk()})
 
 
-def _stats_command(ledger: Ledger) -> click.Command:
-    @click.command("stats")
-    def show_stats() -> None:
-        """Count items, operations, offers and outputs, and show the size on disk."""
-        _check_ledger(ledger)
-        with ledger.database.snapshot() as read:
-            counts = count_ledger(read, ledger.parts)
-        _show(counts | {"bytes on disk": ledger.database.bytes_on_disk()})
-
-    return show_stats
-
-
-def _policies_command(ledger: Ledger) -> click.Command:
-    @click.command("policies")
-    def show_policies() -> None:
-        """Show how the secrets of items are hashed: costs, and peppers to be kept."""
-        _check_ledger(ledger)
-        print_line(f"{'cost':20} {'pepper':16} {'items':>13}")
-        for policy, items_count in count_policies(ledger.database):
-            current = "  current" if policy == ledger.settings.hash_policy else ""
-            pepper = policy.pepper_fingerprint or "none"
-            print_line(f"{policy!s:20} {pepper:16} {items_count:>13,}{current}")
-
-    return show_policies
+@click.command("policies")
+@click.pass_obj
+def show_policies(ledger: Ledger) -> None:
+    """Show how the secrets of items are hashed: costs, and peppers to be kept."""
+    _check_ledger(ledger)
+    print_line(f"{'cost':20} {'pepper':16} {'items':>13}")
+    for policy, items_count in count_policies(ledger.database):
+        current = "  current" if policy == ledger.settings.hash_policy else ""
+        pepper = policy.pepper_fingerprint or "none"
+        print_line(f"{policy!s:20} {pepper:16} {items_count:>13,}{current}")
 
 
 @click.command("secret")
@@ -85,60 +66,70 @@ def print_secrets(count: int) -> None:
         print_line(make_strong_secret())
 
 
-def _backup_command(ledger: Ledger) -> click.Command:
-    @click.command("backup")
-    @click.argument("file", type=click.Path(path_type=Path))
-    def run_backup(file: Path) -> None:
-        """Copy the ledger into FILE, which must not exist.
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_obj
+def run_backup(ledger: Ledger, file: Path) -> None:
+    """Copy the ledger into FILE, which must not exist.
 
-        The service may run meanwhile. The copy is audited before it appears. It holds
-        no pepper: keep those elsewhere.
-        """
-        _require_sqlite(ledger)
-        _check_ledger(ledger)
-        with _one_line_errors(file):
-            newest = back_up(ledger, file, _inspect_copy)
-        print_line(f"{file} holds the ledger up to operation {newest}.")
-
-    return run_backup
+    The service may run meanwhile. The copy is audited before it appears. It holds no
+    pepper: keep those elsewhere.
+    """
+    _require_sqlite(ledger)
+    _check_ledger(ledger)
+    with _one_line_errors(file):
+        newest = back_up(ledger, file, _inspect_copy)
+    print_line(f"{file} holds the ledger up to operation {newest}.")
 
 
-def _restore_command(ledger: Ledger) -> click.Command:
-    @click.command("restore")
-    @click.argument("file", type=click.Path(path_type=Path))
-    def run_restore(file: Path) -> None:
-        """Put the backup FILE in the place of the ledger, which gets another name.
+@click.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_obj
+def run_restore(ledger: Ledger, file: Path) -> None:
+    """Put the backup FILE in the place of the ledger, which gets another name.
 
-        The service must not be running. A backup that is older than the ledger has to
-        be accepted before it is served: secrets spent since are live again in it.
-        """
-        _require_sqlite(ledger)
-        with _one_line_errors(file):
-            newest, replaced = restore(ledger, file, _inspect_copy)
-        print_line(f"Restored {file}, up to operation {newest}.")
-        if replaced is not None:
-            print_line(f"The ledger that was there is now {replaced}.")
-        try:
-            ledger.database.check_start()
-        except StartError as stop:
-            print_line(stop.reason)
-
-    return run_restore
+    The service must not be running. A backup that is older than the ledger has to be
+    accepted before it is served: secrets spent since are live again in it.
+    """
+    _require_sqlite(ledger)
+    with _one_line_errors(file):
+        newest, old_ledger = restore(ledger, file, _inspect_copy)
+    print_line(f"Restored {file}, up to operation {newest}.")
+    if old_ledger is not None:
+        print_line(f"The ledger that was there is now {old_ledger}.")
+    try:
+        ledger.database.check_start()
+    except StartError as stop:
+        print_line(stop.reason)
 
 
-def _migrate_command(ledger: Ledger) -> click.Command:
-    @click.command("migrate")
-    def run_migrate() -> None:
-        """Create the database's tables, or upgrade them to this version."""
-        changes = migrate(ledger.database, ledger.schemas)
-        for change in changes:
-            print_line(change)
-        if not changes:
-            rows = sorted(ledger.database.read(READ_VERSIONS))
-            versions = ", ".join(f"{version} of {part}" for part, version, _ in rows)
-            print_line(f"the database is already at version {versions}")
+@click.command("migrate")
+@click.pass_obj
+def run_migrate(ledger: Ledger) -> None:
+    """Create the database's tables, or upgrade them to this version."""
+    changes = migrate(ledger.database, ledger.schemas)
+    for line in changes or ["the tables need no upgrade"]:
+        print_line(line)
 
-    return run_migrate
+
+COMMANDS = (
+    run_audit,
+    show_stats,
+    show_policies,
+    print_secrets,
+    run_backup,
+    run_restore,
+    run_migrate,
+)
+
+
+def _check_ledger(ledger: Ledger) -> None:
+    """Raise StartError unless there is a ledger that this code may serve."""
+    if _is_sqlite(ledger):
+        path = sqlite_path(ledger.settings.database_url)
+        if not has_content(path):
+            raise StartError(f"DATABASE_URL: there is no ledger at {path}")
+    check_versions(ledger.database, ledger.schemas)
 
 
 def _is_sqlite(ledger: Ledger) -> bool:
@@ -151,15 +142,6 @@ def _require_sqlite(ledger: Ledger) -> None:
             "this command copies SQLite files; for PostgreSQL use pg_dump and"
             " pg_restore, or point-in-time recovery"
         )
-
-
-def _check_ledger(ledger: Ledger) -> None:
-    """Raise StartError unless there is a ledger that this code may serve."""
-    if _is_sqlite(ledger):
-        path = sqlite_path(ledger.settings.database_url)
-        if not has_content(path):
-            raise StartError(f"DATABASE_URL: there is no ledger at {path}")
-    check_versions(ledger.database, ledger.schemas)
 
 
 @contextmanager
@@ -179,23 +161,17 @@ def _one_line_errors(path: Path) -> Iterator[None]:
 
 
 def _inspect(ledger: Ledger, otherwise: str = "") -> None:
-    """Show what a ledger holds, and fail where it violates an invariant."""
+    """Show what a ledger holds, or fail where it violates an invariant."""
     report = audit(ledger)
-    try:
-        _show(report.counts)
-    finally:
-        # Whether or not standard output takes the counts.
-        _require_no_findings(report.findings, otherwise)
+    if report.findings:
+        lines = [f"\n  {name}: {places}" for name, places in report.findings.items()]
+        raise click.ClickException(
+            f"{otherwise}the ledger violates these invariants:{''.join(lines)}"
+        )
+    _show(report.counts)
     for remark in report.remarks:
         print_line(f"Note: {remark}")
     print_line("Every invariant holds.")
-
-
-def _require_no_findings(findings: Mapping[str, str], otherwise: str) -> None:
-    if findings:
-        lines = [f"\n  {invariant}: {found}" for invariant, found in findings.items()]
-        violated = f"{otherwise}the ledger violates these invariants:"
-        raise click.ClickException(violated + "".join(lines)) from None
 
 
 _inspect_copy = partial(_inspect, otherwise="the copy is not used: ")

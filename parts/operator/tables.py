@@ -2,8 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.part import Ledger
@@ -22,54 +21,44 @@ _SEPARATOR = re.compile(r", (?![^(]*\))")
 _log = logging.getLogger("deeds")
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How tables differ. Remarks are of what changes nothing that is written."""
-
-    differences: list[str]
-    remarks: list[str]
-
-
 def check_start(ledger: Ledger) -> None:
     """Raise StartError where the tables differ; warn where they have other indexes."""
-    comparison = compare_tables(ledger)
-    if comparison.remarks:
-        _log.warning(listed(comparison.remarks), extra={"event": "tables"})
-    if comparison.differences:
+    differences, remarks = compare_tables(ledger)
+    if remarks:
+        _log.warning(listed(remarks), extra={"event": "tables"})
+    if differences:
         raise StartError(
             "DATABASE_URL: the tables are not those of this code:"
-            f" {listed(comparison.differences)}"
+            f" {listed(differences)}"
         )
 
 
-def compare_tables(ledger: Ledger) -> Comparison:
+def compare_tables(ledger: Ledger) -> tuple[list[str], list[str]]:
     """Compare the tables of the core and of each part with those that it creates.
 
-    Where a part's tables have a later version they are left out, and so are tables of
-    others.
+    Returns the differences, and remarks on what changes nothing that is written. Where
+    a part's tables have a later version they are left out, and so are tables of others.
     """
     database = ledger.database
     try:
-        found = _pieces(database.read(database.definitions_sql))
-        rows = database.read(READ_VERSIONS)
-        versions = {part: version for part, version, _ in rows}
-        expected = _pieces_of_code(ledger, versions)
+        actual = _pieces(database.read(database.definitions_sql))
+        expected = _pieces_of_code(ledger)
     except LedgerUnavailableError as error:
-        return Comparison([], [f"the tables were not compared: {error}"])
+        return [], [f"the tables were not compared: {error}"]
     tables = {table for table, _ in expected}
-    missing = tables - {table for table, _ in found}
+    missing = tables - {table for table, _ in actual}
     differences = [f"there is no table {table}" for table in sorted(missing)]
     remarks: list[str] = []
-    for table, definition in sorted(expected - found):
+    for table, definition in sorted(expected - actual):
         if table not in missing:
             differences.append(f"{table} lacks {definition}")
-    for table, definition in sorted(found - expected):
+    for table, definition in sorted(actual - expected):
         if table in tables:
             # A unique one refuses rows.
             is_harmless = definition.startswith("CREATE INDEX ")
             lines = remarks if is_harmless else differences
             lines.append(f"{table} has {definition}")
-    return Comparison(differences, remarks)
+    return differences, remarks
 
 
 def listed(places: Sequence[str]) -> str:
@@ -78,8 +67,9 @@ def listed(places: Sequence[str]) -> str:
     return ", ".join(places[:PLACES_COUNT_MAX]) + more
 
 
-def _pieces_of_code(ledger: Ledger, versions: Mapping[str, int]) -> set[Piece]:
+def _pieces_of_code(ledger: Ledger) -> set[Piece]:
     """Return what this code creates, of those whose version is its newest."""
+    versions = {part: number for part, number, _ in ledger.database.read(READ_VERSIONS)}
 
     def create(transaction: Transaction) -> list[Piece]:
         transaction.execute(CREATE_VERSIONS)

@@ -37,27 +37,21 @@ def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Resp
     """Return a page that may load only what the directives `allowed` name."""
     content = html.encode("utf-8")
     squeeze = _squeeze if len(content) <= _GZIP_BYTES_MAX else None
-    answer = _page_or_file(content, "text/html; charset=utf-8", squeeze, status)
+    answer = file_answer(content, "text/html; charset=utf-8", squeeze, status)
     answer.headers["Content-Security-Policy"] = f"{_EVERY_PAGE}; {allowed}"
     return answer
 
 
-def file_answer(content: bytes, media_type: str) -> Response:
-    """Return a file that a page loads, compressed once and remembered."""
-    is_text = media_type.startswith(("text/", "image/svg+xml"))
-    squeeze = _squeeze_once if is_text else None
-    return _page_or_file(content, media_type, squeeze, HTTPStatus.OK)
-
-
-def _page_or_file(
+def file_answer(
     content: bytes,
     media_type: str,
-    squeeze: Callable[[bytes], bytes] | None,
-    status: int,
+    squeeze: Callable[[bytes], bytes] | None = _squeeze_once,
+    status: int = HTTPStatus.OK,
 ) -> Response:
+    """Return a file that a page loads; `squeeze` compresses it if it is text."""
     answer = Response(content, status, content_type=media_type)
     answer.headers["Cache-Control"] = NO_STORE
-    if squeeze is not None:
+    if squeeze is not None and media_type.startswith(("text/", "image/svg+xml")):
         answer.vary.add("Accept-Encoding")
         if request.accept_encodings.quality("gzip") > 0:
             answer.set_data(squeeze(content))

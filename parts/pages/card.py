@@ -3,7 +3,6 @@
 All of it was written by strangers; templates escape it.
 """
 
-import html
 import json
 import re
 import unicodedata
@@ -23,10 +22,8 @@ from flask_babel import (
 )
 
 from deeds.model import Item
-from deeds.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
+from deeds.raw_output import ITEM_ID_PREFIX
 from parts.pages.picture import uploaded_picture
-
-METADATA_NAMES = ("name", "description", "image")
 
 # Image addresses that a browser may be given, because nothing in them runs there. Other
 # addresses are shown as text.
@@ -39,9 +36,12 @@ _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 # Metadata may be as long as a body, and each pass over such a text takes milliseconds:
-# texts are cut before anything else. A longer image is kept only if it is a picture
-# within the metadata that escaping lengthens by no more than five times as much.
+# texts are cut before anything else. A longer image is shown only if it is a picture
+# within the metadata, in base64: to escape that makes it no longer.
 TEXT_LENGTH_MAX = 5_000
+_LONG_PICTURE = re.compile(
+    r"data:image/[^&<>'\",]+;base64,[A-Za-z0-9+/=]+", re.IGNORECASE
+)
 
 # Previews cut texts off themselves, at about these lengths.
 _TITLE_LENGTH_MAX = 100
@@ -73,23 +73,6 @@ _FACT = re.compile(
     rf"Unit(?=: {_UNIT}(?:/{_UNIT})?$)): (.+)$",
     re.MULTILINE,
 )
-
-# The picture in a mark has as many rows of as many cells: each row is a letter's bits.
-_SIDE = 5
-
-
-@dataclass(frozen=True, slots=True)
-class ItemMark:
-    """What tells a deed from another of the same name; js/ui/card.js makes the same.
-
-    Two short ends of the id, to be read aloud, and a picture made from letters between:
-    the filled cells, of five by five, and the hues of ground and cells, in 32nds of a
-    circle.
-    """
-
-    text: str
-    cells: tuple[tuple[int, int], ...]
-    hues: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +112,12 @@ class DeedCard:
         """Return a short title in quotation marks, which has none itself."""
         name = _QUOTES.sub("\N{RIGHT SINGLE QUOTATION MARK}", self.title)
         short = _one_line(name, _QUOTED_LENGTH_MAX)
-        text: str = gettext("“%(name)s”", name=short)
-        return text
+        return str(gettext("“%(name)s”", name=short))
 
     def part(self, amount: int) -> str:
         """Return an amount of its units in words."""
         units = units_text(amount, self.unit)
-        text: str = gettext("%(units)s of %(name)s", units=units, name=self.quoted)
-        return text
+        return str(gettext("%(units)s of %(name)s", units=units, name=self.quoted))
 
     @property
     def summary(self) -> str:
@@ -150,9 +131,13 @@ class DeedCard:
         return self.image if _SHOWN.fullmatch(self.image) else ""
 
     @property
-    def mark(self) -> ItemMark:
-        """Return what tells the deed from others of its name."""
-        return item_mark(self.item_id)
+    def mark(self) -> str:
+        """Return two short ends of the id, which tell the deed from others of its name.
+
+        js/ui/card.js makes the same, and draws a picture from the letters between.
+        """
+        letters = self.item_id.removeprefix(ITEM_ID_PREFIX)
+        return f"{letters[:4]}·{letters[-4:]}"
 
     def preview_image(self, origin: str) -> str:
         """Return where other services can fetch the image for a preview.
@@ -161,7 +146,8 @@ class DeedCard:
         """
         if origin and uploaded_picture(self.image):
             return f"{origin}/item/{self.item_id}/picture"
-        return "" if _is_data(self.image) else self.shown_image
+        is_address = self.shown_image[:4].lower() == "http"
+        return self.image if is_address else ""
 
 
 def clock_text(time: datetime, style: str) -> str:
@@ -170,8 +156,8 @@ def clock_text(time: datetime, style: str) -> str:
     `style` is that of the date, "full" or "medium".
     """
     language = str(get_locale())
-    asked = [each.replace("-", "_") for each in request.accept_languages.values()]
-    spoken = [each for each in asked if each.partition("_")[0] == language]
+    accepted = [each.replace("-", "_") for each in request.accept_languages.values()]
+    spoken = [each for each in accepted if each.partition("_")[0] == language]
     # The header may say anything.
     known = negotiate_locale(spoken, localedata.locale_identifiers())
     with force_locale(known or language):
@@ -181,16 +167,20 @@ def clock_text(time: datetime, style: str) -> str:
 
 def deed_card(item: Item) -> DeedCard:
     """Return the card of an item, whatever the texts of its metadata are."""
-    given: dict[str, str] = json.loads(item.metadata or "{}")
-    whole = dict.fromkeys(METADATA_NAMES, "") | given
-    kept = {name: text[:TEXT_LENGTH_MAX] for name, text in whole.items()}
-    if kept["image"] != whole["image"]:
+    metadata: dict[str, str] = json.loads(item.metadata or "{}")
+    name = metadata.get("name", "")[:TEXT_LENGTH_MAX]
+    description = metadata.get("description", "")[:TEXT_LENGTH_MAX]
+    image = metadata.get("image", "")
+    if len(image) > TEXT_LENGTH_MAX and not _LONG_PICTURE.fullmatch(image):
         # An address that is cut is another address: all of it, or nothing.
-        kept["image"] = whole["image"] if _is_long_picture(whole["image"]) else ""
-    # A longer one is a picture, in which nothing is written.
-    texts = {n: _text(t) if len(t) <= TEXT_LENGTH_MAX else t for n, t in kept.items()}
-    about = texts | _about(texts["description"])
-    return DeedCard(item.id, item.total, **about, is_cut=kept != whole)
+        image = ""
+    length = sum(map(len, metadata.values()))
+    is_cut = len(name) + len(description) + len(image) < length
+    text = _text(description)
+    about = {"description": text} | _about(text)
+    return DeedCard(
+        item.id, item.total, name=_text(name), image=image, is_cut=is_cut, **about
+    )
 
 
 def units_text(amount: int, unit: str = "") -> str:
@@ -202,26 +192,12 @@ def units_text(amount: int, unit: str = "") -> str:
     # point.
     digits = f"{amount:,}".replace(",", "\u202f")
     if not unit:
-        text: str = ngettext(
-            "%(digits)s unit", "%(digits)s units", amount, digits=digits
+        return str(
+            ngettext("%(digits)s unit", "%(digits)s units", amount, digits=digits)
         )
-        return text
     one, _, several = unit.partition("/")
     word = one if amount == 1 else several or f"\N{MULTIPLICATION SIGN} {one}"
     return f"{digits} {word}"
-
-
-def item_mark(item_id: str) -> ItemMark:
-    """Return the mark of an item."""
-    letters = item_id.removeprefix(ITEM_ID_PREFIX)
-    values = [BASE32_ALPHABET.find(letter) for letter in letters[4:11]]
-    cells = tuple(
-        (x, y)
-        for y, value in enumerate(values[:_SIDE])
-        for x in range(_SIDE)
-        if value >> x & 1
-    )
-    return ItemMark(f"{letters[:4]}·{letters[-4:]}", cells, tuple(values[_SIDE:]))
 
 
 def _about(description: str) -> dict[str, Any]:
@@ -245,18 +221,8 @@ def _about(description: str) -> dict[str, Any]:
 
 def _text(text: str) -> str:
     plain = _TURNS.sub("", text)
-    seen = (each for each in plain if unicodedata.category(each)[0] not in "CMZ")
-    return plain if any(each not in _BLANK_LETTERS for each in seen) else ""
-
-
-def _is_data(image: str) -> bool:
-    return image[:5].lower() == "data:"
-
-
-def _is_long_picture(image: str) -> bool:
-    return (
-        _is_data(image) and len(html.escape(image)) - len(image) <= 5 * TEXT_LENGTH_MAX
-    )
+    letters = (each for each in plain if unicodedata.category(each)[0] not in "CMZ")
+    return plain if any(each not in _BLANK_LETTERS for each in letters) else ""
 
 
 def _one_line(text: str, length_max: int) -> str:

@@ -5,7 +5,7 @@ come here.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from operator import attrgetter
 from pathlib import PurePath
@@ -13,8 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from babel import Locale
+from babel.support import Translations
 from flask import (
     Blueprint,
+    Flask,
     Response,
     abort,
     current_app,
@@ -23,22 +25,25 @@ from flask import (
     render_template,
     request,
 )
-from flask.blueprints import BlueprintSetupState
 from flask_babel import Babel, Domain, force_locale, get_locale
 from werkzeug.exceptions import NotFound
 
 from deeds.blueprints.answers import FOREVER, PROBLEM_MEDIA_TYPE, http_error_answer
 from deeds.blueprints.log import request_notes
 from deeds.blueprints.requests import client_of
-from deeds.errors import DeedError, PathNotFoundError, RetryLaterError
+from deeds.errors import DeedError, PathNotFoundError
 from deeds.part import Core
-from deeds.raw_output import RANDOM_LENGTH
 from parts.pages.answers import MEDIA_TYPES, file_answer, page_answer
 from parts.pages.card import DeedCard, clock_text, deed_card
-from parts.pages.offers import OfferCard, Offers, offer_card
+from parts.pages.offers import Offer, OfferCard, offer_card
 from parts.pages.picture import picture_answer, uploaded_picture
 from parts.pages.qr_codes import serve_qr_codes
-from parts.pages.static_files import LANGUAGE_HEADERS, StaticFiles, serve_offline
+from parts.pages.static_files import (
+    LANGUAGE_HEADERS,
+    StaticFiles,
+    read_static_files,
+    serve_offline,
+)
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no
 # text is ever made into HTML or code (Trusted Types): the one policy returns the
@@ -57,11 +62,14 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-# Swagger UI has its icons in its style sheet, as data: URIs.
-_ALLOWED_IN_DOCS = (
-    "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
-)
-_ALLOWED_IN_PROBLEMS = "style-src 'self'; img-src 'self'; manifest-src 'self'"
+# The documentation, in English alone, with what it may load. Swagger UI has its icons
+# in its style sheet, as data: URIs.
+_DOCUMENTATION = {
+    "docs": (
+        "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+    ),
+    "problems": "style-src 'self'; img-src 'self'; manifest-src 'self'",
+}
 
 # The pages in which nothing is personal: all of that is in the browser.
 _PAGES = {"landing": "/"} | {
@@ -73,15 +81,12 @@ _PAGES = {"landing": "/"} | {
 _OWN_LANGUAGE = "en"
 _YEAR_S = 31_536_000
 
-_OFFER_ID_LENGTH = len("offer_") + RANDOM_LENGTH
 
-
-def pages_blueprint(
-    core: Core, static: StaticFiles, offers: Offers | None
-) -> Blueprint:
-    """Return the blueprint; without offers it has no page of one."""
+def register(app: Flask, core: Core) -> None:
+    """Add the pages, of offers too where there are offers."""
+    static = read_static_files()
+    languages = _add_languages(app, static.translations)
     blueprint = Blueprint("pages", __name__, template_folder="templates")
-    blueprint.record_once(functools.partial(_speak, static))
     blueprint.add_app_template_filter(clock_text, "clock")
     array_length_max = core.settings.array_length_max
     blueprint.app_context_processor(
@@ -89,17 +94,46 @@ def pages_blueprint(
             "static": static,
             "array_length_max": array_length_max,
             "language": get_locale(),
-            "languages": current_app.extensions["languages"],
+            "languages": languages,
         }
     )
     pages = _PAGES.copy()
-    if offers is None:
-        del pages["offer"]
+    if offers := app.extensions.get("deeds.offers"):
+        _serve_offers(blueprint, core, offers.read)
     else:
-        _serve_offers(blueprint, core, offers)
+        del pages["offer"]
     for name, path in pages.items():
         blueprint.get(path, endpoint=name)(functools.partial(_page, name))
+    _serve_files(blueprint, static)
+    _serve_items(blueprint, core)
+    serve_qr_codes(blueprint, core.limits)
+    _serve_documentation(blueprint, core)
+    serve_offline(blueprint, static, list(pages.values()))
+    app.register_blueprint(blueprint)
+    app.register_error_handler(NotFound, _answer_not_found)
 
+
+def _add_languages(
+    app: Flask, translations: Mapping[str, Translations]
+) -> dict[str, Locale]:
+    """Write pages in the language that was chosen, or that the browser asks for."""
+    languages = {name: Locale.parse(name) for name in (_OWN_LANGUAGE, *translations)}
+    app.extensions["languages"] = languages
+
+    def select() -> str:
+        chosen = request.cookies.get("language", "")
+        best = request.accept_languages.best_match(languages, _OWN_LANGUAGE)
+        return chosen if chosen in languages else best
+
+    # Where Flask-Babel keeps what it has read of compiled files, which we have not.
+    domain = Domain()
+    for language, texts in translations.items():
+        domain.cache[language, "messages"] = texts
+    Babel(app, locale_selector=select).domain_instance = domain
+    return languages
+
+
+def _serve_files(blueprint: Blueprint, static: StaticFiles) -> None:
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:
         # Another release's: to answer with ours would mix the modules of two.
@@ -109,14 +143,8 @@ def pages_blueprint(
         answer.headers["Cache-Control"] = FOREVER
         return answer
 
-    _serve_items(blueprint, core)
-    serve_qr_codes(blueprint, core.limits)
-    _serve_docs(blueprint, core)
-    serve_offline(blueprint, static, list(pages.values()), array_length_max)
-    return blueprint
 
-
-def answer_not_found(error: NotFound) -> Response:
+def _answer_not_found(error: NotFound) -> Response:
     """Answer a browser with a page, and anything else with a problem."""
     types = ["application/json", PROBLEM_MEDIA_TYPE, "text/html"]
     wants_page = request.accept_mimetypes.best_match(types) == "text/html"
@@ -124,24 +152,6 @@ def answer_not_found(error: NotFound) -> Response:
         return http_error_answer(error)
     request_notes().problem_code = PathNotFoundError.code
     return _page("not_found", status=HTTPStatus.NOT_FOUND)
-
-
-def _speak(static: StaticFiles, state: BlueprintSetupState) -> None:
-    """Write pages in the language that was chosen, or that the browser asks for."""
-    languages = [_OWN_LANGUAGE, *static.translations]
-
-    def select() -> str:
-        chosen = request.cookies.get("language", "")
-        asked = request.accept_languages.best_match(languages, _OWN_LANGUAGE)
-        return chosen if chosen in languages else asked
-
-    # Where Flask-Babel keeps what it has read of compiled files, which we have not.
-    domain = Domain()
-    for language, translations in static.translations.items():
-        domain.cache[language, "messages"] = translations
-    Babel(state.app, locale_selector=select).domain_instance = domain
-    named = {language: Locale.parse(language) for language in languages}
-    state.app.extensions["languages"] = named
 
 
 def _serve_items(blueprint: Blueprint, core: Core) -> None:
@@ -156,10 +166,7 @@ def _serve_items(blueprint: Blueprint, core: Core) -> None:
             card = read_card(item_id)
         except DeedError as error:
             request_notes().problem_code = error.code
-            answer = _page("no_item", status=error.status)
-            if isinstance(error, RetryLaterError):
-                answer.headers["Retry-After"] = str(error.retry_after_s)
-            return answer
+            return _page("no_item", status=error.status)
         return _page("item", card=card)
 
     @blueprint.get("/item/<item_id>/picture")
@@ -167,46 +174,46 @@ def _serve_items(blueprint: Blueprint, core: Core) -> None:
         picture = uploaded_picture(read_card(item_id).image)
         if picture is None:
             abort(404)
-        return picture_answer(picture)
+        return picture_answer(*picture)
 
     @blueprint.get("/claim/<item_id>", strict_slashes=False)
     def read_claim_page(item_id: str) -> Response:
-        return _page_with_card("claim", lambda: read_card(item_id))
+        return _page_with_card("claim", read_card, item_id)
 
 
-def _serve_offers(blueprint: Blueprint, core: Core, offers: Offers) -> None:
-    def read_card(offer_id: str) -> OfferCard:
+def _serve_offers(
+    blueprint: Blueprint, core: Core, read_offer: Callable[[str], Offer]
+) -> None:
+    def read_card(offer_id: str) -> OfferCard | None:
         core.limits.count("item", client_of(request))
-        # A message may have left punctuation behind the link.
-        offer = offers.read(offer_id[:_OFFER_ID_LENGTH])
+        offer = read_offer(offer_id)
+        if offer.state != "open":
+            # The page's script says how it ended.
+            return None
         return offer_card(offer, lambda each: deed_card(core.service.item(each)))
 
     @blueprint.get("/offer/<offer_id>", strict_slashes=False)
     def read_offer_page(offer_id: str) -> Response:
-        return _page_with_card("offer", lambda: read_card(offer_id))
+        return _page_with_card("offer", read_card, offer_id)
 
 
-def _serve_docs(blueprint: Blueprint, core: Core) -> None:
+def _serve_documentation(blueprint: Blueprint, core: Core) -> None:
     def page_in_english(name: str, allowed: str) -> Response:
         problems = sorted(core.errors, key=attrgetter("status"))
         with force_locale(_OWN_LANGUAGE):
             html = render_template(f"{name}.html", page=name, problems=problems)
         return page_answer(html, allowed=allowed)
 
-    @blueprint.get("/docs", strict_slashes=False)
-    def read_docs() -> Response:
-        return page_in_english("docs", _ALLOWED_IN_DOCS)
-
-    @blueprint.get("/problems")
-    def read_problems() -> Response:
-        return page_in_english("problems", _ALLOWED_IN_PROBLEMS)
+    for name, allowed in _DOCUMENTATION.items():
+        page = functools.partial(page_in_english, name, allowed)
+        blueprint.get(f"/{name}", endpoint=name, strict_slashes=False)(page)
 
 
 def _page_with_card(
-    name: str, read_card: Callable[[], DeedCard | OfferCard]
+    name: str, read_card: Callable[[str], DeedCard | OfferCard | None], card_id: str
 ) -> Response:
     try:
-        return _page(name, card=read_card())
+        return _page(name, card=read_card(card_id))
     except DeedError as error:
         request_notes().problem_code = error.code
         # The page's script asks again, and says what is wrong.

@@ -1,18 +1,6 @@
 """What pages have for others: nothing. Without them the interface is whole."""
 
-from flask import Flask
-from werkzeug.exceptions import NotFound
-
-from deeds.part import Core, Part
-from parts.pages.pages import answer_not_found, pages_blueprint
-from parts.pages.static_files import read_static_files
-
-
-def register(app: Flask, core: Core) -> None:
-    """Add the pages, of offers too where there are offers."""
-    offers = app.extensions.get("deeds.offers")
-    app.register_blueprint(pages_blueprint(core, read_static_files(), offers))
-    app.register_error_handler(NotFound, answer_not_found)
-
+from deeds.part import Part
+from parts.pages.pages import register
 
 PART = Part("pages", register, limit_names=("qr",))

@@ -72,16 +72,16 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
         if path.suffix in MEDIA_TYPES
     }
     by_name |= join_scripts(by_name)
-    found = {f"vendor/qr/{name}": reader / name for name in READER_FILES}
-    if all(path.is_file() for path in found.values()):
-        by_name |= {name: path.read_bytes() for name, path in found.items()}
+    packaged = {f"vendor/qr/{name}": reader / name for name in READER_FILES}
+    if all(path.is_file() for path in packaged.values()):
+        by_name |= {name: path.read_bytes() for name, path in packaged.items()}
     for name in _SWAGGER_UI_FILES:
         by_name[f"vendor/swagger-ui/{name}"] = (_SWAGGER_UI / name).read_bytes()
     translations = {}
-    for path in sorted(_TRANSLATIONS.glob("*/LC_MESSAGES/messages.po")):
-        language, _ = path.relative_to(_TRANSLATIONS).parts[:2]
-        translations[language] = _read_translations(path)
-        script = _catalogue_script(path.with_name("javascript.po"))
+    for path in sorted(_TRANSLATIONS.glob("*/LC_MESSAGES")):
+        language = path.parent.name
+        translations[language] = _read_translations(path / "messages.po")
+        script = _catalogue_script(path / "javascript.po")
         by_name[f"languages/{language}.js"] = script
     texts = [*_TEMPLATES.glob("*.html"), *_TRANSLATIONS.rglob("*.po")]
     templates = [path.read_bytes() for path in sorted(texts)]
@@ -92,11 +92,11 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
 
 
 def serve_offline(
-    blueprint: Blueprint, static: StaticFiles, pages: Sequence[str], settings: object
+    blueprint: Blueprint, static: StaticFiles, pages: Sequence[str]
 ) -> None:
     """Add the routes of the service worker and the manifest.
 
-    `pages` hold nothing personal, and `settings` are what stands in them.
+    `pages` hold nothing personal.
     """
     # Pictures are for previews and for installing, the reader of codes is loaded after
     # a tap, and other modules than the scripts of pages are in these.
@@ -110,9 +110,9 @@ def serve_offline(
         own = f"languages/{language}.js"
         needed = [n for n in static.by_name if n == own or not unneeded.search(n)]
         release = {
-            # The settings stand in the pages. In another language it is another
-            # release, so that a switch makes the worker fetch the pages again.
-            "name": f"{static.version}-{language}-{settings}",
+            # In another language it is another release, so that a switch makes the
+            # worker fetch the pages again.
+            "name": f"{static.version}-{language}",
             "version": static.version,
             "pages": pages,
             "files": [static.url(name) for name in needed],
@@ -141,10 +141,8 @@ def _read(path: Path) -> bytes:
 
 
 def _read_translations(path: Path) -> Translations:
-    with path.open("rb") as file:
-        catalogue = read_po(file)
     compiled = BytesIO()
-    write_mo(compiled, catalogue)
+    write_mo(compiled, read_po(BytesIO(path.read_bytes())))
     compiled.seek(0)
     return Translations(compiled)
 
@@ -155,8 +153,7 @@ def _catalogue_script(path: Path) -> bytes:
     A text with a plural has a list of forms. Which of them a count takes is an
     expression in C, as catalogues have it, and JavaScript reads that the same.
     """
-    with path.open("rb") as file:
-        catalogue = read_po(file)
+    catalogue = read_po(BytesIO(path.read_bytes()))
     texts = {}
     for message in catalogue:
         if message.id:

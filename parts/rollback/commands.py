@@ -1,19 +1,18 @@
 """`deeds accept-rollback`: the way back to service where the newest ledger is lost."""
 
-from collections.abc import Sequence
-
 import click
 
+from deeds.part import Ledger
 from deeds.process import print_line
 from parts.rollback.checkpoint import (
     Checkpoint,
     CheckpointFile,
     RollbackError,
+    checkpoint_path,
     open_checkpoint,
     read_newest,
 )
-from storage.database import Database
-from storage.schema import Schema, check_versions
+from storage.schema import check_versions
 
 _ACCEPT_WORD = "accept"
 _ACCEPT_MEANING = """\
@@ -22,40 +21,33 @@ lose or gain units, because the ledger has forgotten it. Do it only if the newes
 is lost for good."""
 
 
-def accept_rollback_command(
-    database: Database, schemas: Sequence[Schema], file: CheckpointFile | None
-) -> click.Command:
-    """Return the command `accept-rollback` for a ledger with these tables.
-
-    It raises StartError where the ledger or the file cannot be read.
-    """
-
-    @click.command("accept-rollback")
-    @click.option("--yes", is_flag=True, help="Do not ask.")
-    def accept_rollback(yes: bool) -> None:  # noqa: FBT001  (click calls it by name)
-        """Accept a ledger that is older than the newest, and start on it."""
-        if file is None:
-            raise click.ClickException(
-                "there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set"
-            )
-        check_versions(database, schemas)
-        try:
-            open_checkpoint(database, file)
-            print_line(
-                "the ledger is not behind its checkpoint: there is nothing to accept"
-            )
-            return
-        except RollbackError as rollback:
-            print_line(f"{rollback.reason}\n{_ACCEPT_MEANING}")
-        if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
-            raise click.ClickException("nothing was accepted")
-        newest = read_newest(database)
-        try:
-            file.set(Checkpoint.at(newest))
-        except OSError as error:
-            raise click.ClickException(
-                f"{error.filename or file.path}: {error.strerror}"
-            ) from None
-        print_line(f"accepted: the ledger continues after operation {newest.id}")
-
-    return accept_rollback
+@click.command("accept-rollback")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def accept_rollback(ledger: Ledger, yes: bool) -> None:  # noqa: FBT001  (of click)
+    """Accept a ledger that is older than the newest, and start on it."""
+    path = checkpoint_path(ledger.settings)
+    if path is None:
+        raise click.ClickException(
+            "there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set"
+        )
+    file = CheckpointFile(path)
+    check_versions(ledger.database, ledger.schemas)
+    try:
+        open_checkpoint(ledger.database, file)
+        print_line(
+            "the ledger is not behind its checkpoint: there is nothing to accept"
+        )
+        return
+    except RollbackError as rollback:
+        print_line(f"{rollback.reason}\n{_ACCEPT_MEANING}")
+    if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
+        raise click.ClickException("nothing was accepted")
+    newest = read_newest(ledger.database)
+    try:
+        file.set(Checkpoint.at(newest))
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename or path}: {error.strerror}"
+        ) from None
+    print_line(f"accepted: the ledger continues after operation {newest.id}")

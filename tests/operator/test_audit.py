@@ -28,10 +28,10 @@ COUNTS = """\
 items                          4
 mints                          4
 swaps                          3
-offers made                    2
-offers completed               1
 live outputs                   6
 spent outputs                  5
+offers made                    2
+offers completed               1
 """
 SOUND = f"{COUNTS}Every invariant holds.\n"
 

@@ -21,10 +21,10 @@ COUNTS = """\
 items                          2
 mints                          2
 swaps                          1
-offers made                    0
-offers completed               0
 live outputs                   4
 spent outputs                  1
+offers made                    0
+offers completed               0
 """
 
 
@@ -67,7 +67,7 @@ def test_audit_tells_a_broken_ledger_whatever_takes_its_output(item, settings, r
 
     audits = [run_at(where, *DEEDS, "audit") for where in (">/dev/full", "2>/dev/full")]
 
-    assert [(each.returncode, each.stdout) for each in audits] == [(1, ""), (1, COUNTS)]
+    assert [(each.returncode, each.stdout) for each in audits] == [(1, "")] * 2
     assert audits[0].stderr.startswith("Error: the ledger violates these invariants:\n")
 
 

@@ -24,6 +24,9 @@ DROP_KEY_INDEX = "DROP INDEX operations_idempotency_key_hash"
 DROP_SALT_CHECK = "ALTER TABLE items DROP CONSTRAINT items_salt_check"
 
 
+REWRITE = "UPDATE sqlite_master SET sql = replace(sql, '{}', '{}') WHERE name = '{}'"
+
+
 def rewritten(table, old, new):
     """Return what changes a table in SQLite in ways that it has no ALTER for."""
     rewrite = (

@@ -62,9 +62,8 @@ def test_a_new_database_gets_all_tables_once(empty_url):
         upgrade_line("none", each.newest, each.versions[-1].serves_from, each.part)
         for each in schemas()
     ]
-    versions = ", ".join(f"{each.newest} of {each.part}" for each in schemas())
     assert first == "".join(made)
-    assert second == f"the database is already at version {versions}\n"
+    assert second == "the tables need no upgrade\n"
 
 
 def test_an_upgrade_keeps_every_row_and_code_it_permits_serves_on(ledger_url, tmp_path):
@@ -148,7 +147,7 @@ def test_a_later_version_that_permits_this_code_is_served_and_left_as_it_is(
     with served(settings) as api:
         api.mint("+5.a")
 
-    assert said.startswith(f"the database is already at version {NEXT + 5} of core")
+    assert said == "the tables need no upgrade\n"
     assert view.read(VERSIONS) == before
 
 

@@ -107,7 +107,7 @@ def test_a_page_is_in_the_language_chosen_or_else_the_browsers(
     assert page.get("lang") == language
     scripts = [each.get("src") for each in page.iter("script")]
     assert any("/languages/de.js" in each for each in scripts) == (language == "de")
-    assert f"-{language}-" in api.get("/sw.js", **headers).text
+    assert f'-{language}", "version"' in api.get("/sw.js", **headers).text
     # The documentation is in English.
     assert read_page(api.get("/docs", **headers)).get("lang") == "en"
 
@@ -166,7 +166,7 @@ def test_a_switch_keeps_what_is_shown_with_scripts_and_works_without(
 
 
 KEPT = """caches.keys().then((names) => Promise.all(
-  names.filter((name) => name.includes("-%s-")).map((name) =>
+  names.filter((name) => name.endsWith("-%s")).map((name) =>
     caches.open(name).then((cache) => cache.keys()))
 )).then((kept) => kept.flat().some(({ url }) => url.endsWith("/wallet")))"""
 
@@ -212,7 +212,7 @@ def marked(monkeypatch, tmp_path):
     monkeypatch.setattr(static_files, "_TRANSLATIONS", tmp_path)
     # Other tests read the files once for all.
     uncached = static_files.read_static_files
-    monkeypatch.setattr("parts.pages.part.read_static_files", uncached)
+    monkeypatch.setattr("parts.pages.pages.read_static_files", uncached)
 
 
 @pytest.fixture(params=["marked", None], ids=["marked", "German"])

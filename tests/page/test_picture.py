@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from parts.pages.picture import PICTURE_BYTES_MAX, Picture, uploaded_picture
+from parts.pages.picture import PICTURE_BYTES_MAX, uploaded_picture
 from parts.pages.static_files import read_static_files
 from tests.page.html import preview, read_page
 from tests.page.test_item_page import ID
@@ -51,9 +51,9 @@ def test_a_picture_may_have_48_kib_and_its_type_any_case():
     most = PICTURES["png"].ljust(PICTURE_BYTES_MAX, b"x")
     shouted = "DATA:image/PNG;BASE64,iVBORw0KGgo="
 
-    assert uploaded_picture(data_uri("png", most)) == Picture("png", most)
+    assert uploaded_picture(data_uri("png", most)) == ("png", most)
     assert uploaded_picture(data_uri("png", most + b"x")) is None
-    assert uploaded_picture(shouted) == Picture("png", most[:8])
+    assert uploaded_picture(shouted) == ("png", most[:8])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from deeds.errors import StartError
-from parts.rollback.commands import accept_rollback_command
+from deeds.part import Ledger
+from deeds.settings import Settings
+from parts.rollback.commands import accept_rollback
 from storage.schema import CORE
 from tests.rollback.ledgers import lacks, lose, open_database, write_operation
 
@@ -23,9 +25,11 @@ def rolled_back(path, start):
 def run(path, file):
     """A function that runs the command; the operator types what is `typed`."""
 
-    def run_on(*arguments, typed="", path=path, file=file):
-        command = accept_rollback_command(open_database(path), [CORE], file)
-        return CliRunner().invoke(command, arguments, input=typed)
+    here = Settings(checkpoint_file=str(file.path))
+
+    def run_on(*arguments, typed="", path=path, settings=here):
+        ledger = Ledger(settings, open_database(path), [CORE], [])
+        return CliRunner().invoke(accept_rollback, arguments, input=typed, obj=ledger)
 
     return run_on
 
@@ -76,7 +80,7 @@ def test_on_the_newest_ledger_there_is_nothing_to_accept(run, start, file):
 
 
 def test_without_a_file_there_is_nothing_to_lower(run):
-    ran = run("--yes", file=None)
+    ran = run("--yes", settings=Settings(database_url="postgresql:///deeds"))
 
     assert ran.exit_code == 1
     assert ran.stderr == (

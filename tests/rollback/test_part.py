@@ -34,8 +34,8 @@ def test_the_command_lowers_the_file_of_the_ledger(open_ledger, settings, path):
     ledger.database.close()
     lose(path, lost)
 
-    [command] = PART.commands(open_ledger(settings))
-    ran = CliRunner().invoke(command, ["--yes"])
+    [command] = PART.commands
+    ran = CliRunner().invoke(command, ["--yes"], obj=open_ledger(settings))
 
     assert command.name == "accept-rollback"
     assert lacks(1, 0).match(ran.stdout)

@@ -210,7 +210,7 @@ def shared_api(shared_app):
 def _pages_are_read_once():
     """To read their files is a third of what it costs to open the service."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("parts.pages.part.read_static_files", cache(read_static_files))
+        patch.setattr("parts.pages.pages.read_static_files", cache(read_static_files))
         yield
 
 

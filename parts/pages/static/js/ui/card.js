@@ -112,8 +112,8 @@ function foreignHost(address) {
 }
 
 // The mark of a deed tells it from another of the same name and picture: two short ends
-// of its id to be read aloud, and a small picture made from the letters between.
-// parts/pages/card.py makes the same.
+// of its id to be read aloud, as in parts/pages/card.py, and a small picture made from
+// the letters between.
 
 const END_LENGTH = 4;
 /** The picture has as many rows of as many cells: each row is a letter's bits. */

@@ -3,11 +3,14 @@
 
 import { gettext } from "../../format/gettext.js";
 import { saveDate } from "../../ui/calendar.js";
-import { byId, copyText } from "../../ui/dom.js";
+import { makeMark } from "../../ui/card.js";
+import { byId, copyText, find } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 
 const { copy: itemId = "" } = byId("copy-id").dataset;
+
+find(document, '[data-card="mark"]').replaceChildren(...makeMark(itemId).childNodes);
 
 byId("copy-id").addEventListener("click", async () => {
   const isCopied = await copyText(itemId);
