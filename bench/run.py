@@ -83,7 +83,7 @@ class Run:
         )
 
     def postgres(self) -> PostgresCluster:
-        return self.stack.enter_context(running_cluster(syncs=True))
+        return self.stack.enter_context(running_cluster())
 
     def add_point(self, plot: str, line: str, x: float, y: float) -> None:
         self.curves.setdefault(plot, {}).setdefault(line, []).append((x, y))

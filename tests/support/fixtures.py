@@ -57,7 +57,7 @@ def postgres():
         yield cluster
         cluster.drop_template()
         return
-    with running_cluster() as cluster:
+    with running_cluster(syncs=False) as cluster:
         yield cluster
 
 
@@ -67,7 +67,7 @@ def stoppable_postgres():
 
     The tests of one file may stop it and start it.
     """
-    with running_server() as server:
+    with running_server(syncs=False) as server:
         yield StoppablePostgres(server)
 
 

@@ -62,7 +62,7 @@ _UNSYNCED = ("--no-sync", "--set", "fsync=off")
 
 
 @contextmanager
-def running_server(*, syncs: bool = False) -> Iterator[Any]:
+def running_server(*, syncs: bool = True) -> Iterator[Any]:
     """Run a PostgreSQL server of our own until the block ends.
 
     Yield the library's handle of it. A test that needs one is skipped where none can be
@@ -107,7 +107,7 @@ def load_library(base: Path) -> Any:
 
 
 @contextmanager
-def running_cluster(*, syncs: bool = False) -> Iterator[PostgresCluster]:
+def running_cluster(*, syncs: bool = True) -> Iterator[PostgresCluster]:
     with running_server(syncs=syncs) as server:
         cluster = PostgresCluster(server.get_uri())
         with connected(cluster.admin_url) as connection:

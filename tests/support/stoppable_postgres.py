@@ -142,7 +142,7 @@ class ReplicatedPostgres:
 @contextmanager
 def running_replicated_postgres():
     """Run a primary until the block ends; its standby is started by the test."""
-    with running_server() as server:
+    with running_server(syncs=False) as server:
         replicated = ReplicatedPostgres(server)
         try:
             yield replicated
