@@ -24,7 +24,7 @@ from parts.postgresql.definitions import READ_DEFINITIONS
 from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, Failures, one_line
 from parts.postgresql.last_operations import LastOperations
 from parts.postgresql.transaction import BEGIN, BEGIN_SNAPSHOT, PostgresqlTransaction
-from parts.postgresql.url import describe, parse_url
+from parts.postgresql.url import parse_url
 from storage.database import (
     NO_OPERATION,
     Reader,
@@ -109,9 +109,8 @@ class PostgresqlDatabase:
         `on_retry` is called with "conflict" or "disconnect" before a write or a read
         is tried again. `clock` returns milliseconds since 1970-01-01 UTC.
         """
-        self._options = parse_url(url)
+        self._connect = partial(connect, parse_url(url))
         self._clock = clock
-        self._connect = partial(connect, self._options)
         self._last = LastOperations()
         self._failures = Failures()
         requests = Pool(self._connect, POOL_SIZE)
@@ -133,10 +132,6 @@ class PostgresqlDatabase:
     def remember(self, operation: Operation) -> None:
         """Use no server that lacks this operation, which another process wrote."""
         self._last.remember(operation)
-
-    def describe(self) -> str:
-        """Return the database and its hosts for a log, without user and password."""
-        return describe(self._options)
 
     def create(self, work: Callable[[Transaction], None]) -> None:
         """Run the work that creates or changes tables, alone, in one transaction."""
