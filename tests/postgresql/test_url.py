@@ -2,6 +2,7 @@
 
 import pytest
 
+from app import now_ms
 from deeds.errors import StartError
 from parts.postgresql.database import PostgresqlDatabase
 from parts.postgresql.url import LIBPQ_OPTIONS, parse_url
@@ -94,7 +95,7 @@ def test_a_url_is_taken_as_libpq_takes_it(text, options):
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_used_is_refused_without_the_password(text):
     with pytest.raises(StartError) as refused:
-        PostgresqlDatabase(text)
+        PostgresqlDatabase(text, now_ms)
 
     assert str(refused.value).startswith("deeds: DATABASE_URL ")
     assert PASSWORD not in str(refused.value)
