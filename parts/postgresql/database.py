@@ -122,7 +122,7 @@ class PostgresqlDatabase:
         self._has_failed = False
 
     @property
-    def missing(self) -> Operation | None:
+    def loss(self) -> Operation | None:
         """Return an operation that the ledger has lost, until a server has it."""
         return self._last.loss
 

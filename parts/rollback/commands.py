@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 import click
 
+from deeds.part import Ledger
 from deeds.process import print_line
 from parts.rollback.checkpoint import (
-    Checkpoint,
-    CheckpointFile,
     RollbackError,
+    checkpoint_file,
     open_checkpoint,
     read_newest,
 )
-from storage.database import Database
-from storage.schema import Schema, check_versions
+from storage.schema import check_versions
 
 _ACCEPT_WORD = "accept"
 _ACCEPT_MEANING = """\
@@ -22,13 +21,13 @@ lose or gain units, because the ledger has forgotten it. Do it only if the newes
 is lost for good."""
 
 
-def accept_rollback_command(
-    database: Database, schemas: Sequence[Schema], file: CheckpointFile | None
-) -> click.Command:
-    """Return the command `accept-rollback` for a ledger with these tables.
+def commands(ledger: Ledger) -> Sequence[click.Command]:
+    """Return `accept-rollback`.
 
     It raises StartError where the ledger or the file cannot be read.
     """
+    database = ledger.database
+    file = checkpoint_file(ledger.settings)
 
     @click.command("accept-rollback")
     @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -38,7 +37,7 @@ def accept_rollback_command(
             raise click.ClickException(
                 "there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set"
             )
-        check_versions(database, schemas)
+        check_versions(database, ledger.schemas)
         try:
             open_checkpoint(database, file)
             print_line(
@@ -46,16 +45,17 @@ def accept_rollback_command(
             )
             return
         except RollbackError as rollback:
-            print_line(f"{rollback.reason}\n{_ACCEPT_MEANING}")
+            newest = read_newest(database)
+            print_line(f"{rollback.reason}\nThe ledger ends at operation {newest.id}.")
+            print_line(_ACCEPT_MEANING)
         if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
             raise click.ClickException("nothing was accepted")
-        newest = read_newest(database)
         try:
-            file.set(Checkpoint.at(newest))
+            file.set(newest)
         except OSError as error:
             raise click.ClickException(
                 f"{error.filename or file.path}: {error.strerror}"
             ) from None
         print_line(f"accepted: the ledger continues after operation {newest.id}")
 
-    return accept_rollback
+    return [accept_rollback]

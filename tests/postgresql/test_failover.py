@@ -132,7 +132,7 @@ def test_after_a_failover_that_lost_operations_nothing_is_written(
 
     wait_until(lambda: is_lost(repository))
 
-    assert database.missing == lost[-1]
+    assert database.loss == lost[-1]
     with pytest.raises(LedgerRolledBackError):
         database.probe(PROBE)
     left = open_database(replicated.standby_url)

@@ -4,7 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from deeds.errors import StartError
-from parts.rollback.commands import accept_rollback_command
+from deeds.part import Ledger
+from deeds.settings import Settings
+from parts.rollback.commands import commands
 from storage.schema import CORE
 from tests.rollback.ledgers import lacks, lose, open_database, write_operation
 
@@ -22,9 +24,11 @@ def rolled_back(path, start):
 @pytest.fixture
 def run(path, file):
     """A function that runs the command; the operator types what is `typed`."""
+    settings = Settings(checkpoint_file=str(file.path))
 
-    def run_on(*arguments, typed="", path=path, file=file):
-        command = accept_rollback_command(open_database(path), [CORE], file)
+    def run_on(*arguments, typed="", path=path, settings=settings):
+        ledger = Ledger(settings, open_database(path), [CORE], [])
+        [command] = commands(ledger)
         return CliRunner().invoke(command, arguments, input=typed)
 
     return run_on
@@ -39,13 +43,14 @@ def test_an_operator_who_accepts_learns_what_it_means_and_can_serve(
     ran = run(*arguments, typed=typed)
 
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert lacks(2, 1).match(ran.stdout)
+    assert lacks(2).match(ran.stdout)
+    assert "\nThe ledger ends at operation 1.\n" in ran.stdout
     assert "may\nlose or gain units" in ran.stdout
     assert ran.stdout.endswith("accepted: the ledger continues after operation 1\n")
     watched = start()
     write_operation(watched)
     watched.close()
-    assert file.read().operation_id == 2
+    assert file.read().id == 2
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,7 @@ def test_on_the_newest_ledger_there_is_nothing_to_accept(run, start, file):
 
 
 def test_without_a_file_there_is_nothing_to_lower(run):
-    ran = run("--yes", file=None)
+    ran = run("--yes", settings=Settings(database_url="postgresql://host/deeds"))
 
     assert ran.exit_code == 1
     assert ran.stderr == (
