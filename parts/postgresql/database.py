@@ -1,6 +1,5 @@
 """The ledger's database in PostgreSQL (storage.database.Database)."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -17,14 +16,19 @@ from deeds.errors import (
     StartError,
 )
 from deeds.model import Operation
-from parts.postgresql import transaction
-from parts.postgresql.attempts import Attempts
-from parts.postgresql.connections import BoundedConnection, Pool, connect
+from parts.postgresql.connections import BoundedConnection, connect
 from parts.postgresql.definitions import READ_DEFINITIONS
 from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, Failures, one_line
 from parts.postgresql.last_operations import LastOperations
-from parts.postgresql.transaction import BEGIN, BEGIN_SNAPSHOT, PostgresqlTransaction
-from parts.postgresql.url import describe, parse_url
+from parts.postgresql.pool import Pool
+from parts.postgresql.transaction import (
+    BEGIN,
+    BEGIN_SNAPSHOT,
+    PostgresqlTransaction,
+    for_psycopg,
+    read,
+)
+from parts.postgresql.url import parse_url
 from storage.database import (
     NO_OPERATION,
     Reader,
@@ -84,10 +88,6 @@ _IS_COMMIT_STUCK = """
 """
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class PostgresqlDatabase:
     """A PostgreSQL database (storage.database.Database).
 
@@ -100,43 +100,35 @@ class PostgresqlDatabase:
     def __init__(
         self,
         url: str,
-        *,
+        clock: Callable[[], int],
         on_retry: Callable[[str], None] | None = None,
-        clock: Callable[[], int] = _now_ms,
     ) -> None:
         """Take a URL as libpq does; raise StartError for an invalid one.
 
-        `on_retry` is called with "conflict" or "disconnect" before a write or a read
-        is tried again. `clock` returns milliseconds since 1970-01-01 UTC.
+        `clock` returns milliseconds since 1970-01-01 UTC. `on_retry` is called with
+        "conflict" or "disconnect" before a write or a read is tried again.
         """
-        self._options = parse_url(url)
+        self._connect = partial(connect, parse_url(url))
         self._clock = clock
-        self._connect = partial(connect, self._options)
         self._last = LastOperations()
         self._failures = Failures()
-        requests = Pool(self._connect, POOL_SIZE)
-        self._requests = Attempts(
-            requests, SECONDS_MAX, self._last, self._failures, on_retry
+        arguments = self._last, self._failures, on_retry
+        self._requests = Pool(self._connect, POOL_SIZE, SECONDS_MAX, *arguments)
+        self._probes = Pool(
+            self._connect, PROBE_POOL_SIZE, PROBE_SECONDS_MAX, *arguments
         )
-        probes = Pool(self._connect, PROBE_POOL_SIZE)
-        self._probes = Attempts(probes, PROBE_SECONDS_MAX, self._last, self._failures)
-        # Whether the last write failed because of the database: a full disk, say.
-        self._was_refused = False
-        # Whether the last COMMIT was given up.
-        self._was_in_doubt = False
+        # Whether the last write failed because of the database: a full disk, say, or a
+        # standby that is away.
+        self._has_failed = False
 
     @property
-    def missing(self) -> Operation | None:
+    def loss(self) -> Operation | None:
         """Return an operation that the ledger has lost, until a server has it."""
-        return self._last.missing
+        return self._last.loss
 
     def remember(self, operation: Operation) -> None:
         """Use no server that lacks this operation, which another process wrote."""
         self._last.remember(operation)
-
-    def describe(self) -> str:
-        """Return the database and its hosts for a log, without user and password."""
-        return describe(self._options)
 
     def create(self, work: Callable[[Transaction], None]) -> None:
         """Run the work that creates or changes tables, alone, in one transaction."""
@@ -172,7 +164,7 @@ class PostgresqlDatabase:
         """
 
         def use(connection: BoundedConnection) -> Rows:
-            rows = transaction.read(connection, sql, values)
+            rows = read(connection, sql, values)
             if not rows:
                 self._last.look(connection)
             return rows
@@ -183,22 +175,25 @@ class PostgresqlDatabase:
         """Return one row, or None, for each key, in order, all of one state."""
 
         def use(connection: BoundedConnection) -> Rows:
-            rows = transaction.read_each_at_once(connection, sql, keys)
+            # One round trip.
+            with connection.pipeline():
+                connection.execute(BEGIN_SNAPSHOT)
+                cursors = [connection.execute(for_psycopg(sql), key) for key in keys]
+                connection.execute("COMMIT")
+            rows = [each.fetchone() for each in cursors]
             if None in rows:
                 self._last.look(connection)
             return rows
 
-        return self._requests.run(use) if keys else []
+        return self._requests.run(use)
 
     def write(self, work: Work[Record], record: Record) -> Operation:
         """Run the work in one transaction and commit it, or nothing of it."""
         try:
-            operation = self._write(self._requests, work, record)
+            return self._write(self._requests, work, record)
         except (LedgerUnavailableError, LedgerInDoubtError):
-            self._was_refused = True
+            self._has_failed = True
             raise
-        self._was_refused = False
-        return operation
 
     def probe(self, sql: str) -> Rows:
         """Return the rows of a query, for a monitor; raise where writes would fail.
@@ -213,30 +208,24 @@ class PostgresqlDatabase:
             if is_read_only:
                 raise LedgerUnavailableError("the database is read-only")
             self._last.look(connection)
-            return transaction.read(connection, sql)
+            return read(connection, sql)
 
         rows = self._probes.run(use)
-        if self._was_refused:
+        if self._has_failed:
             self._write(self._probes, _write_nothing, None)
-            self._was_refused = False
         return rows
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
         """Yield a reader of one state, on a connection of its own."""
-
-        def read(sql: str, values: Values = ()) -> Rows:
-            with self._translating():
-                return transaction.read(connection, sql, values)
-
-        with self._translating():
-            connection = self._connect()
-        with closing(connection):
-            with self._translating():
+        try:
+            with closing(self._connect()) as connection:
                 self._last.look_if_new(connection)
                 connection.execute(_BEGIN_LONG_SNAPSHOT)
-            connection.deadline_s = inf
-            yield read
+                connection.deadline_s = inf
+                yield partial(read, connection)
+        except psycopg.Error as error:
+            raise self._failures.translate(error) from None
 
     def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
         """Run the work on temporary tables, in a transaction that is rolled back.
@@ -251,7 +240,6 @@ class PostgresqlDatabase:
                 rows = work(PostgresqlTransaction(connection, 0))
             except (ReadOnlySqlTransaction, InsufficientPrivilege) as error:
                 raise LedgerUnavailableError(one_line(error)) from None
-            connection.execute("ROLLBACK")
         return rows
 
     def find_damage(self) -> list[str]:
@@ -268,9 +256,7 @@ class PostgresqlDatabase:
         self._requests.close()
         self._probes.close()
 
-    def _write(
-        self, attempts: Attempts, work: Work[Record], record: Record
-    ) -> Operation:
+    def _write(self, pool: Pool, work: Work[Record], record: Record) -> Operation:
         """Write the record and commit; return the operation.
 
         A refusal comes from a server that has the last operations. An operation that is
@@ -279,7 +265,8 @@ class PostgresqlDatabase:
         """
 
         def use(connection: BoundedConnection) -> Operation:
-            self._check_not_stuck(connection)
+            if self._has_failed:
+                _check_not_stuck(connection)
             connection.execute(BEGIN)
             try:
                 operation = work(
@@ -290,21 +277,14 @@ class PostgresqlDatabase:
                 raise
             if operation.replayed:
                 connection.execute(_CONFIRM)
-            self._commit(connection)
+            self._commit(connection, pool.seconds_max / 2)
             self._last.remember(operation)
             return operation
 
-        return attempts.run(use)
+        return pool.run(use)
 
-    def _check_not_stuck(self, connection: BoundedConnection) -> None:
-        if not self._was_in_doubt:
-            return
-        [(is_stuck,)] = connection.execute(_IS_COMMIT_STUCK)
-        if is_stuck:
-            raise LedgerUnavailableError("the synchronous standby is away")
-
-    def _commit(self, connection: BoundedConnection) -> None:
-        connection.set_deadline(connection.commit_deadline_s)
+    def _commit(self, connection: BoundedConnection, seconds_more: float) -> None:
+        connection.deadline_s += seconds_more
         try:
             connection.execute("COMMIT")
         except CONFLICTS:
@@ -312,9 +292,8 @@ class PostgresqlDatabase:
         except psycopg.Error as error:
             connection.close()
             self._failures.translate(error)
-            self._was_in_doubt = True
             raise LedgerInDoubtError from None
-        self._was_in_doubt = False
+        self._has_failed = False
 
     @contextmanager
     def _starting(self) -> Iterator[BoundedConnection]:
@@ -332,12 +311,11 @@ class PostgresqlDatabase:
                 f"DATABASE_URL: the database cannot be opened: {one_line(error)}"
             ) from None
 
-    @contextmanager
-    def _translating(self) -> Iterator[None]:
-        try:
-            yield
-        except (psycopg.Error, StartError) as error:
-            raise self._failures.translate(error) from None
+
+def _check_not_stuck(connection: BoundedConnection) -> None:
+    [(is_stuck,)] = connection.execute(_IS_COMMIT_STUCK)
+    if is_stuck:
+        raise LedgerUnavailableError("the synchronous standby is away")
 
 
 def _write_nothing(transaction: Transaction, _record: None) -> Operation:

@@ -5,11 +5,8 @@ import logging
 import psycopg
 from psycopg import errors
 
-from deeds.errors import LedgerUnavailableError, StartError
+from deeds.errors import LedgerUnavailableError
 from storage.database import CauseLog, ConflictError
-
-# What a try of a transaction may end with.
-Failure = psycopg.Error | ConflictError | StartError
 
 CONFLICTS = (ConflictError, errors.SerializationFailure, errors.DeadlockDetected)
 
@@ -18,7 +15,6 @@ CONFLICTS = (ConflictError, errors.SerializationFailure, errors.DeadlockDetected
 # is gone where another server is the primary now: rows are never deleted.
 UNAVAILABLE = (
     ConflictError,
-    StartError,
     psycopg.OperationalError,
     psycopg.InterfaceError,
     psycopg.InternalError,
@@ -44,10 +40,8 @@ def one_line(error: psycopg.Error) -> str:
 class Failures(CauseLog):
     """What psycopg's errors mean to the ledger."""
 
-    def translate(self, error: Failure) -> Exception:
+    def translate(self, error: psycopg.Error | ConflictError) -> Exception:
         """Log the error, and return what to raise in its place: a defect as it is."""
-        if isinstance(error, StartError):
-            self.write(error, None, error.reason)
         if isinstance(error, psycopg.Error):
             self.write(error, error.sqlstate, one_line(error)[:_MESSAGE_LENGTH_MAX])
         return LedgerUnavailableError() if isinstance(error, UNAVAILABLE) else error

@@ -35,11 +35,11 @@ _READ_TIMES = "SELECT id, created_at_ms FROM operations WHERE id = ANY(%s)"
 class LastOperations:
     """The operations that one process was acknowledged last. Any thread may use it.
 
-    `missing` is one that the ledger lacks, once that is sure and until it is found.
+    `loss` is one that the ledger lacks, once that is sure and until it is found.
     """
 
     def __init__(self) -> None:
-        self.missing: Operation | None = None
+        self.loss: Operation | None = None
         # Ids and times.
         self._new: deque[tuple[int, int]] = deque(maxlen=REMEMBERED_COUNT)
         # Apart, or repetitions of an old request would push out what was made last.
@@ -71,8 +71,8 @@ class LastOperations:
         The next use connects again, perhaps to another server.
         """
         doubts_count = self._doubts_count
-        missing = self._read_missing(connection)
-        if missing is None:
+        loss = self._read_loss(connection)
+        if loss is None:
             self._trust(connection, doubts_count)
             return
         # A standby may be promoted in between: then there is a doubt, which passes.
@@ -81,22 +81,22 @@ class LastOperations:
         if is_standby:
             self.put_off_verdict()
             raise LedgerUnavailableError("the database is a standby, which may lag")
-        raise self._doubt(missing)
+        raise self._doubt(loss)
 
     def put_off_verdict(self) -> None:
         """Count the time of a doubt from the next look that misses one."""
         with self._lock:
             self._missed_since_s = None
 
-    def _read_missing(self, connection: BoundedConnection) -> Operation | None:
+    def _read_loss(self, connection: BoundedConnection) -> Operation | None:
         """Return the newest one that the server lacks, or has with another time."""
         with self._lock:
-            remembered = {*self._new, *self._replayed}
-        if not remembered:
+            operations = {*self._new, *self._replayed}
+        if not operations:
             return None
-        ids = [operation_id for operation_id, _ in remembered]
-        missing = remembered.difference(connection.execute(_READ_TIMES, [ids]))
-        return Operation(*max(missing)) if missing else None
+        ids = [operation_id for operation_id, _ in operations]
+        losses = operations.difference(connection.execute(_READ_TIMES, [ids]))
+        return Operation(*max(losses)) if losses else None
 
     def _trust(self, connection: BoundedConnection, doubts_count: int) -> None:
         """Note that the server has all of them; end the doubt if that settles it."""
@@ -106,49 +106,45 @@ class LastOperations:
             self._missed_since_s = None
             # A connection of before may lead to this server while new ones meet
             # another. And what another look has met meanwhile stands.
-            is_settled = is_new or self.missing is not None
-            if not self._is_doubted or not is_settled:
-                return
-            if doubts_count != self._doubts_count:
-                return
-            self._is_doubted = False
-            self.missing = None
-        _log.warning(
-            "no operation is missing any more: another server answers now",
-            extra={"event": "ledger_found"},
-        )
+            is_settled = is_new or self.loss is not None
+            is_latest = doubts_count == self._doubts_count
+            if self._is_doubted and is_settled and is_latest:
+                self._is_doubted = False
+                self.loss = None
+                _log.warning(
+                    "no operation is missing any more: another server answers now",
+                    extra={"event": "ledger_found"},
+                )
 
-    def _doubt(self, missing: Operation) -> RetryLaterError:
+    def _doubt(self, loss: Operation) -> RetryLaterError:
         """Look again on every connection; return what to raise."""
         now_s = monotonic()
         with self._lock:
             self._doubts_count += 1
-            is_new, self._is_doubted = not self._is_doubted, True
+            if not self._is_doubted:
+                self._is_doubted = True
+                _log_doubt(loss)
             if self._missed_since_s is None:
                 self._missed_since_s = now_s
             is_sure = now_s - self._missed_since_s >= DOUBT_SECONDS
-            is_lost = is_sure and self.missing is None
-            if is_lost:
-                self.missing = missing
-        if is_new:
-            _log_doubt(missing)
-        if is_lost:
-            _log_rollback(missing)
-        if self.missing is not None:
-            return LedgerRolledBackError()
+            if is_sure and self.loss is None:
+                self.loss = loss
+                _log_rollback(loss)
+            if self.loss is not None:
+                return LedgerRolledBackError()
         return LedgerUnavailableError()
 
 
-def _log_doubt(missing: Operation) -> None:
+def _log_doubt(loss: Operation) -> None:
     _log.warning(
         "%s of the server that answered: it is not used, because another one may be the"
         " primary now",
-        _say(missing),
+        _say(loss),
         extra={"event": "ledger_doubted"},
     )
 
 
-def _log_rollback(missing: Operation) -> None:
+def _log_rollback(loss: Operation) -> None:
     _log.error(
         "%s: this is an older copy, or a standby that lagged has taken over, and"
         " secrets spent since are live again. This process writes nothing while it is"
@@ -157,14 +153,14 @@ def _log_rollback(missing: Operation) -> None:
         " present primary is sound (flask --app app deeds audit); then restore the"
         " right database, or run: flask --app app deeds accept-rollback; then restart"
         " all processes",
-        _say(missing),
+        _say(loss),
         extra={"event": "ledger_rolled_back"},
     )
 
 
-def _say(missing: Operation) -> str:
-    time = datetime.fromtimestamp(missing.created_at_ms / 1000, UTC)
+def _say(operation: Operation) -> str:
+    time = datetime.fromtimestamp(operation.created_at_ms / 1000, UTC)
     return (
-        f"operation {missing.id} of {time:%Y-%m-%dT%H:%M:%SZ} was committed but is not"
-        " in the ledger"
+        f"operation {operation.id} of {time:%Y-%m-%dT%H:%M:%SZ} was committed but is"
+        " not in the ledger"
     )

@@ -49,30 +49,14 @@ class PostgresqlTransaction:
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
         """Return one row, or None, for each key, in order: all in one round trip."""
-        return read_each(self._connection, sql, keys)
+        cursor = self._connection.cursor()
+        cursor.executemany(for_psycopg(sql), keys, returning=True)
+        return [each.fetchone() for each in cursor.results()]
 
 
 def read(connection: BoundedConnection, sql: str, values: Values = ()) -> Rows:
     """Return the rows of a query."""
     return connection.execute(for_psycopg(sql), values).fetchall()
-
-
-def read_each(connection: BoundedConnection, sql: str, keys: Sequence[Values]) -> Rows:
-    """Return one row, or None, for each key, in order: all in one round trip."""
-    cursor = connection.cursor()
-    cursor.executemany(for_psycopg(sql), keys, returning=True)
-    return [each.fetchone() for each in cursor.results()]
-
-
-def read_each_at_once(
-    connection: BoundedConnection, sql: str, keys: Sequence[Values]
-) -> Rows:
-    """Return the same, all of one state, where no transaction is open."""
-    with connection.pipeline():
-        connection.execute(BEGIN_SNAPSHOT)
-        cursors = [connection.execute(for_psycopg(sql), key) for key in keys]
-        connection.execute("COMMIT")
-    return [each.fetchone() for each in cursors]
 
 
 @cache

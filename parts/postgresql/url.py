@@ -1,13 +1,12 @@
-"""DATABASE_URL of a PostgreSQL database, as libpq reads it.
+"""DATABASE_URL of a PostgreSQL database: libpq reads it.
 
-Two things differ. A password ends at the last character before the first "@", whatever
-it contains, so that nothing of it can become a part of a host name, which errors show.
-And `prepare_threshold` is an option of psycopg, not of libpq.
+Two things are ours. An "@" marks the end of the password and is nowhere else, so that
+nothing of a password can become part of a host name, which errors show. And
+`prepare_threshold` is an option of psycopg, not of libpq.
 """
 
 import re
 from typing import Any
-from urllib.parse import quote, unquote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -27,30 +26,26 @@ LIBPQ_OPTIONS = {
 
 PREPARE_THRESHOLD = "prepare_threshold"
 
-_URL = re.compile(
-    r"postgres(?:ql)?(?:\+\w+)?://"
-    r"(?:(?P<user>[^:/]*)(?P<password>:[^@]*)?@)?"
-    r"(?P<place>[^?]*)(?:\?(?P<query>.*))?",
-    re.DOTALL,
-)
-
+_URL = re.compile(r"postgres(?:ql)?(?:\+\w+)?(://(?:[^@/?\0]*@)?[^@\0]*)")
+_THRESHOLD = re.compile(rf"(?<=[?&]){PREPARE_THRESHOLD}=(None|[0-9]{{1,9}})(?:&|$)")
+_NAME = re.compile(r"[?&]([^=&]*)=")
 _PORTS = re.compile(r"[0-9,]*")
 
 
 def parse_url(text: str) -> dict[str, Any]:
     """Return what `psycopg.connect` takes; raise StartError without the password."""
-    found = _URL.fullmatch(text)
-    if found is None or "\0" in text:
-        raise StartError("DATABASE_URL is not the URL of a PostgreSQL database")
-    user, password, place, query = found.groups(default="")
-    if password and "@" in place + query:
-        raise StartError("DATABASE_URL has an '@' that is not escaped: write it as %40")
-    pairs = _pairs_of(query)
-    threshold = pairs.pop(PREPARE_THRESHOLD, None)
+    url = _URL.fullmatch(text)
+    if url is None:
+        raise StartError(
+            "DATABASE_URL is not the URL of a PostgreSQL database, or has characters in"
+            " the password that must be escaped: write @ as %40, / as %2F, ? as %3F"
+        )
+    names = _NAME.findall(url[1])
+    if len(names) != len(set(names)):
+        # libpq would use the last one and say nothing.
+        raise StartError("DATABASE_URL names an option twice")
     try:
-        credentials = f"{_requote(user)}:{_requote(password[1:])}"
-        libpq_query = "&".join(pairs.values())
-        options = conninfo_to_dict(f"postgresql://{credentials}@{place}?{libpq_query}")
+        options = conninfo_to_dict(_THRESHOLD.sub("", f"postgresql{url[1]}"))
     except (psycopg.ProgrammingError, UnicodeError):
         raise StartError(
             "DATABASE_URL has options that libpq does not know, or characters in names"
@@ -60,42 +55,8 @@ def parse_url(text: str) -> dict[str, Any]:
         raise StartError("DATABASE_URL names a port that is not a number")
     # Whatever the URL says of the encoding: another one could not send every text.
     options = LIBPQ_OPTIONS | options | {"client_encoding": "utf8"}
+    threshold = _THRESHOLD.search(url[1])
     if threshold is not None:
-        options[PREPARE_THRESHOLD] = _parse_threshold(threshold.partition("=")[2])
+        is_never = threshold[1] == "None"
+        options[PREPARE_THRESHOLD] = None if is_never else int(threshold[1])
     return options
-
-
-def describe(options: dict[str, Any]) -> str:
-    """Return the database and its hosts for a log, without user and password."""
-    database = options.get("dbname", options.get("user", "of the default name"))
-    host = options.get("host", "the default host")
-    port = f", port {options['port']}" if "port" in options else ""
-    return f"PostgreSQL database {database} on {host}{port}"
-
-
-def _pairs_of(query: str) -> dict[str, str]:
-    """Return `name=value` by name; raise StartError where one comes twice."""
-    pairs: dict[str, str] = {}
-    for pair in filter(None, query.split("&")):
-        name = pair.partition("=")[0]
-        if name in pairs:
-            # libpq would use the last one and say nothing.
-            raise StartError("DATABASE_URL names an option twice")
-        pairs[name] = pair
-    return pairs
-
-
-def _requote(text: str) -> str:
-    """Escape what is not escaped."""
-    return quote(unquote(text), safe="")
-
-
-def _parse_threshold(text: str) -> int | None:
-    if text == "None":
-        return None
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise StartError(
-            "DATABASE_URL must give prepare_threshold, if at all, as a whole number or"
-            " None"
-        )
-    return int(text)

@@ -1,5 +1,8 @@
 """The checkpoint file: it names an operation which the ledger has reached.
 
+The time of an operation tells it from another one with the same id. `NO_OPERATION`, 0
+and 0, is there in every ledger.
+
 An older copy of a ledger is sound in itself, but secrets spent since are live in it
 again. Only something outside the database can tell.
 """
@@ -13,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from errno import EINVAL
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 
@@ -23,10 +27,9 @@ from storage.database import NO_OPERATION, Database
 from storage.files import flush, locked, open_for_owner
 from storage.sqlite import sqlite_path
 
-ACCEPT_COMMAND = "flask --app app deeds accept-rollback"
-ADVICE = f"restore the right database, or run: {ACCEPT_COMMAND}"
-
 _RECORD = re.compile(rb"deeds-checkpoint-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\n")
+
+_ID = attrgetter("id")
 
 _READ_NEWEST = "SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1"
 _READ_OPERATION = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
@@ -34,44 +37,18 @@ _READ_OPERATION = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
 _log = logging.getLogger("deeds")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Checkpoint:
-    """What the file holds: a committed operation, and 0 and 0 where there is none.
-
-    The time tells the operation from another one with the same id.
-    """
-
-    operation_id: int
-    created_at_ms: int
-
-    @classmethod
-    def at(cls, operation: Operation) -> "Checkpoint":
-        """Return the checkpoint that names an operation."""
-        return cls(operation.id, operation.created_at_ms)
-
-    @property
-    def operation(self) -> Operation:
-        """Return the operation that it names, or `NO_OPERATION`."""
-        return Operation(self.operation_id, self.created_at_ms)
-
-
-NO_CHECKPOINT = Checkpoint.at(NO_OPERATION)
-
-
-class MissingOperationError(Exception):
-    """The ledger lacks an operation that was committed. Never leaves this part."""
+class RollbackError(StartError):
+    """The ledger lacks an operation that was committed."""
 
     def __init__(self, operation: Operation) -> None:
         time = datetime.fromtimestamp(operation.created_at_ms / 1000, UTC)
         super().__init__(
-            f"operation {operation.id} of {time:%Y-%m-%dT%H:%M:%SZ} was"
-            " committed but is not in the ledger"
+            f"operation {operation.id} of {time:%Y-%m-%dT%H:%M:%SZ} was committed but"
+            " is not in the ledger: this is an older copy or another ledger, and"
+            " secrets spent since are live again; restore the right database, or run:"
+            " flask --app app deeds accept-rollback"
         )
         self.operation = operation
-
-
-class RollbackError(StartError):
-    """The ledger lacks the operation that the checkpoint file names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,53 +63,52 @@ class CheckpointFile:
     # Others hold the lock while they ask the ledger and write a few bytes.
     lock_timeout_s: float = 1.0
 
-    def read(self) -> Checkpoint:
-        """Return the checkpoint, or `NO_CHECKPOINT` without a file; raise OSError."""
+    def read(self) -> Operation:
+        """Return what it names, or `NO_OPERATION` without a file; raise OSError."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
-            return NO_CHECKPOINT
-        checkpoint = NO_CHECKPOINT
+            return NO_OPERATION
+        operation = NO_OPERATION
         match = _RECORD.fullmatch(content)
         if match is not None:
-            checkpoint = Checkpoint(int(match[1]), int(match[2]))
-        if content != _record(checkpoint):
+            operation = Operation(int(match[1]), int(match[2]))
+        if content != _record(operation):
             raise OSError(
                 EINVAL, "it is damaged; if the ledger is the newest, remove it"
             )
-        return checkpoint
+        return operation
 
-    def set(self, checkpoint: Checkpoint) -> None:
-        """Set the checkpoint, even to a lower one; raise OSError."""
+    def set(self, operation: Operation) -> None:
+        """Name an operation, even an older one; raise OSError."""
         with self._locked():
-            self._replace(checkpoint)
+            self._replace(operation)
 
     def raise_to(
         self, database: Database, operations: Collection[Operation]
-    ) -> Checkpoint:
-        """Raise the checkpoint to the newest of the operations, and return it.
+    ) -> Operation:
+        """Name the newest of the operations, or a newer one; return what it names.
 
         Raises as `check_present` unless the ledger has all of them and the one that the
         file names, or OSError; then the file is left alone.
         """
         with self._locked():
             before = self.read()
-            check_present(database, {before.operation, *operations})
-            after = max([before, *map(Checkpoint.at, operations)])
+            check_present(database, {before, *operations})
+            after = max([before, *operations], key=_ID)
             if after != before:
                 self._replace(after)
         return after
 
-    def name_missing(self, operation: Operation, reached: Checkpoint) -> None:
+    def name_loss(self, operation: Operation, reached: Operation) -> None:
         """Raise the checkpoint to an operation that the ledger lacks.
 
         So no process starts on that ledger. Where the file was lowered below what was
         reached, the loss was accepted: then it is left alone. Raises OSError.
         """
-        missing = Checkpoint.at(operation)
         with self._locked():
-            if reached <= self.read() < missing:
-                self._replace(missing)
+            if reached.id <= self.read().id < operation.id:
+                self._replace(operation)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -141,38 +117,36 @@ class CheckpointFile:
         with os.fdopen(lock), locked(lock, monotonic() + self.lock_timeout_s):
             yield
 
-    def _replace(self, checkpoint: Checkpoint) -> None:
+    def _replace(self, operation: Operation) -> None:
         new = Path(f"{self.path}-new")
         # A process that was killed may have left one. It is not written to: it may be a
         # link.
         new.unlink(missing_ok=True)
         descriptor = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_record(checkpoint))
+            file.write(_record(operation))
         flush(new)
         new.replace(self.path)
         flush(self.path.parent)
 
 
-def _record(checkpoint: Checkpoint) -> bytes:
-    numbers = f"{checkpoint.operation_id} {checkpoint.created_at_ms}"
-    fields = f"deeds-checkpoint-1 {numbers}"
+def _record(operation: Operation) -> bytes:
+    fields = f"deeds-checkpoint-1 {operation.id} {operation.created_at_ms}"
     checksum = hashlib.sha256(fields.encode()).hexdigest()[:16]
     return f"{fields} {checksum}\n".encode()
 
 
 def check_present(database: Database, operations: Collection[Operation]) -> None:
-    """Raise MissingOperationError unless all of these are there, each with its time.
+    """Raise RollbackError unless all of these are there, each with its time.
 
     Raises LedgerUnavailableError where the database cannot tell, as a standby that may
     lag.
     """
-    wanted = [each for each in operations if each != NO_OPERATION]
-    keys = [(each.id, each.created_at_ms) for each in wanted]
+    newest_first = sorted({*operations} - {NO_OPERATION}, key=_ID, reverse=True)
+    keys = [(each.id, each.created_at_ms) for each in newest_first]
     rows = database.read_each(_READ_OPERATION, keys)
-    missing = [each for each, row in zip(wanted, rows, strict=True) if row is None]
-    if missing:
-        raise MissingOperationError(max(missing, key=Checkpoint.at))
+    if None in rows:
+        raise RollbackError(newest_first[rows.index(None)])
 
 
 def read_newest(database: Database) -> Operation:
@@ -182,42 +156,34 @@ def read_newest(database: Database) -> Operation:
     return NO_OPERATION
 
 
-def checkpoint_path(settings: Settings) -> Path | None:
-    """Return the path of the settings, or one beside an SQLite ledger, or None."""
-    if settings.checkpoint_file is not None:
-        return Path(settings.checkpoint_file)
-    if settings.database_url.startswith("sqlite"):
-        return Path(f"{sqlite_path(settings.database_url)}-checkpoint")
-    return None
+def checkpoint_file(settings: Settings) -> CheckpointFile | None:
+    """Return the file of the settings, or one beside an SQLite ledger, or None."""
+    path = settings.checkpoint_file
+    if path is None and settings.database_url.startswith("sqlite"):
+        path = f"{sqlite_path(settings.database_url)}-checkpoint"
+    return None if path is None else CheckpointFile(Path(path))
 
 
-def open_checkpoint(database: Database, file: CheckpointFile) -> Checkpoint:
-    """Raise the file to where the ledger is, and return the checkpoint.
+def open_checkpoint(database: Database, file: CheckpointFile) -> Operation:
+    """Raise the file to where the ledger is, and return the operation that it names.
 
     Logs if a ledger in use had no file. Raises RollbackError where the ledger is behind
     the file, and StartError where one cannot be read; both leave the file alone.
     """
     is_new = not file.path.exists()
-    newest = NO_OPERATION
     try:
-        newest = read_newest(database)
-        checkpoint = file.raise_to(database, [newest])
-    except MissingOperationError as missing:
-        raise RollbackError(
-            f"{missing}, which ends at operation {newest.id}: this is an older copy or"
-            f" another ledger, and secrets spent since are live again; {ADVICE}"
-        ) from None
+        operation = file.raise_to(database, [read_newest(database)])
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error}") from None
     except OSError as error:
         raise StartError(
             f"cannot use the checkpoint file {file.path}: {error.strerror}"
         ) from None
-    if is_new and checkpoint != NO_CHECKPOINT:
+    if is_new and operation != NO_OPERATION:
         _log.warning(
             "there was no checkpoint file at %s: it was created, and an older copy of"
             " the ledger is detected from now on",
             file.path,
             extra={"event": "checkpoint_new"},
         )
-    return checkpoint
+    return operation

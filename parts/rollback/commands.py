@@ -5,10 +5,8 @@ import click
 from deeds.part import Ledger
 from deeds.process import print_line
 from parts.rollback.checkpoint import (
-    Checkpoint,
-    CheckpointFile,
     RollbackError,
-    checkpoint_path,
+    checkpoint_file,
     open_checkpoint,
     read_newest,
 )
@@ -26,12 +24,11 @@ is lost for good."""
 @click.pass_obj
 def accept_rollback(ledger: Ledger, yes: bool) -> None:  # noqa: FBT001  (of click)
     """Accept a ledger that is older than the newest, and start on it."""
-    path = checkpoint_path(ledger.settings)
-    if path is None:
+    file = checkpoint_file(ledger.settings)
+    if file is None:
         raise click.ClickException(
             "there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set"
         )
-    file = CheckpointFile(path)
     check_versions(ledger.database, ledger.schemas)
     try:
         open_checkpoint(ledger.database, file)
@@ -40,14 +37,15 @@ def accept_rollback(ledger: Ledger, yes: bool) -> None:  # noqa: FBT001  (of cli
         )
         return
     except RollbackError as rollback:
-        print_line(f"{rollback.reason}\n{_ACCEPT_MEANING}")
+        newest = read_newest(ledger.database)
+        print_line(f"{rollback.reason}\nThe ledger ends at operation {newest.id}.")
+        print_line(_ACCEPT_MEANING)
     if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
         raise click.ClickException("nothing was accepted")
-    newest = read_newest(ledger.database)
     try:
-        file.set(Checkpoint.at(newest))
+        file.set(newest)
     except OSError as error:
         raise click.ClickException(
-            f"{error.filename or path}: {error.strerror}"
+            f"{error.filename or file.path}: {error.strerror}"
         ) from None
     print_line(f"accepted: the ledger continues after operation {newest.id}")

@@ -14,13 +14,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
-from deeds.errors import LedgerRolledBackError, RetryLaterError, StartError
+from deeds.errors import LedgerRolledBackError, RetryLaterError
 from deeds.model import Operation
 from parts.rollback.checkpoint import (
-    ADVICE,
-    NO_CHECKPOINT,
     CheckpointFile,
-    MissingOperationError,
+    RollbackError,
     check_present,
     open_checkpoint,
 )
@@ -34,9 +32,8 @@ LOOK_EVERY_S = 1.0
 # acknowledged in any order, and the last one of the database is among these.
 _REMEMBERED_COUNT = 40
 
-# A StartError is of a new connection, to a database that cannot hold the ledger.
 # Another process that asks the ledger holds the lock of the file: BlockingIOError.
-_PASSING_ERRORS = (RetryLaterError, StartError, BlockingIOError)
+_PASSING_ERRORS = (RetryLaterError, BlockingIOError)
 
 
 @runtime_checkable
@@ -47,7 +44,7 @@ class ReplicatedDatabase(Protocol):
     """
 
     @property
-    def missing(self) -> Operation | None:
+    def loss(self) -> Operation | None:
         """Return the operation that is lost for sure, or None."""
 
     def remember(self, operation: Operation) -> None:
@@ -85,16 +82,14 @@ class WatchedDatabase:
         self._look_every_s = look_every_s
         self._last: deque[Operation] = deque(maxlen=_REMEMBERED_COUNT)
         # What the file named last.
-        self._reached = NO_CHECKPOINT
+        self._reached = NO_OPERATION
         # Whether there were writes since the last look.
         self._is_behind = False
-        # For good; not of a replicated database.
-        self._is_lost = False
-        # Whether the file names the present loss of a replicated database.
-        self._is_named = False
+        # What is lost for good; not of a replicated database.
+        self._loss: Operation | None = None
         self._is_failing = False
         self._lock = threading.Lock()
-        # Of the thread. The first write in the process starts it.
+        # The first write in the process starts it.
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self.create, self.table_names = database.create, database.table_names
@@ -119,9 +114,9 @@ class WatchedDatabase:
                 )
             return
         self._reached = open_checkpoint(self._database, self._file)
-        self._last.append(self._reached.operation)
+        self._last.append(self._reached)
         if self._replicated is not None:
-            self._replicated.remember(self._reached.operation)
+            self._replicated.remember(self._reached)
 
     def write(self, work: Work[Record], record: Record) -> Operation:
         """Write as the database does; raise LedgerRolledBackError after a loss."""
@@ -145,54 +140,46 @@ class WatchedDatabase:
         self._database.close()
 
     def _check_not_lost(self) -> None:
-        if self._is_lost:
+        if self._loss is not None:
             raise LedgerRolledBackError
 
     def _remember(self, operation: Operation) -> None:
         with self._lock:
             self._last.append(operation)
             self._is_behind = True
-            if self._thread is None:
-                self._start()
-
-    def _start(self) -> None:
-        """Start the thread of this process. Called under the lock."""
-        stop = threading.Event()
-        thread = threading.Thread(
-            target=self._run, args=[stop], name="rollback", daemon=True
-        )
-        # Where no thread can be started now, the next operation tries again.
-        with suppress(RuntimeError):
-            thread.start()
-            self._thread, self._stop = thread, stop
-            # A process that stops on request does not lose its last second.
-            atexit.register(self._finish)
+            if self._thread is not None:
+                return
+            thread = threading.Thread(target=self._run, name="rollback", daemon=True)
+            # Where no thread can be started now, the next operation tries again.
+            with suppress(RuntimeError):
+                thread.start()
+                self._thread = thread
+                # A process that stops on request does not lose its last second.
+                atexit.register(self._finish)
 
     def _finish(self) -> None:
         """End the thread, and raise the file if it is behind."""
         atexit.unregister(self._finish)
-        with self._lock:
-            thread, self._thread = self._thread, None
-            stop = self._stop
-        stop.set()
-        if thread is not None:
-            thread.join()
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._stop.clear()
+        # From here on a write starts another one.
+        self._thread = None
         self._look()
 
-    def _run(self, stop: threading.Event) -> None:
-        while not stop.wait(self._look_every_s):
+    def _run(self) -> None:
+        while not self._stop.wait(self._look_every_s):
             self._look()
 
     def _look(self) -> None:
         """Look for the last operations, and raise the file. Raises nothing."""
         try:
-            self._name_loss_of_replicated()
-            if self._is_behind and not self._is_lost:
+            self._name_loss()
+            if self._is_behind and self._loss is None:
                 self._is_behind = False
                 self._raise_file()
                 self._is_failing = False
-        except MissingOperationError as missing:
-            self._lose(missing)
         except Exception as error:  # noqa: BLE001 - the thread goes on
             self._is_behind = True
             self._report_failure(error)
@@ -200,40 +187,35 @@ class WatchedDatabase:
     def _raise_file(self) -> None:
         with self._lock:
             operations = tuple(self._last)
-        if self._file is None:
-            check_present(self._database, operations)
-        else:
-            self._reached = self._file.raise_to(self._database, operations)
+        try:
+            if self._file is None:
+                check_present(self._database, operations)
+            else:
+                self._reached = self._file.raise_to(self._database, operations)
+        except RollbackError as error:
+            self._judge(error)
 
-    def _name_loss_of_replicated(self) -> None:
-        """Let the file name what is lost, once: an operator may lower it then."""
-        if self._replicated is None or self._file is None:
-            return
-        missing = self._replicated.missing
-        if missing is not None and not self._is_named:
-            self._file.name_missing(missing, self._reached)
-        self._is_named = missing is not None
-
-    def _lose(self, missing: MissingOperationError) -> None:
+    def _judge(self, error: RollbackError) -> None:
         if self._replicated is not None:
             # Another process of this machine raised the file to it.
-            self._replicated.remember(missing.operation)
+            self._replicated.remember(error.operation)
             self._is_behind = True
             return
-        self._is_lost = True
+        self._loss = error.operation
         _log.error(
-            "%s: this is an older copy, and secrets spent since are live again. This"
-            " process writes nothing any more: %s; then restart all processes",
-            missing,
-            ADVICE,
+            "%s; then restart all processes: this one writes nothing any more",
+            error.reason,
             extra={"event": "ledger_rolled_back"},
         )
-        if self._file is None:
-            return
-        try:
-            self._file.name_missing(missing.operation, self._reached)
-        except OSError as error:
-            self._report_failure(error)
+        self._name_loss()
+
+    def _name_loss(self) -> None:
+        """Let the file name what is lost, once: an operator may lower it then."""
+        replicated = self._replicated
+        loss = self._loss if replicated is None else replicated.loss
+        if loss is not None and self._file is not None:
+            self._file.name_loss(loss, self._reached)
+            self._reached = loss
 
     def _report_failure(self, error: Exception) -> None:
         if isinstance(error, _PASSING_ERRORS):

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from parts.postgresql.connections import POOL_TIMEOUT_S
 from parts.postgresql.database import PROBE_SECONDS_MAX, SECONDS_MAX
+from parts.postgresql.pool import POOL_TIMEOUT_S
 from tests.faults.load import Load, line_of, rounds
 from tests.support.api import UNAVAILABLE, Api, refusal
 

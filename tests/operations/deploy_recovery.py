@@ -134,7 +134,7 @@ def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
     assert states == ["spent", "unspent", "unknown"]
     assert "Every invariant holds." in audited
     assert (
-        "ends at operation 2: this is an older copy"
+        "is not in the ledger: this is an older copy"
         in (tmp_path / "refused.log").read_text()
     )
     assert "accepted: the ledger continues after operation 2" in told

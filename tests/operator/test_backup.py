@@ -23,7 +23,7 @@ BACKUPS = Path("backups")
 COPY = BACKUPS / "copy.sqlite3"
 
 VIOLATED = "Error: the copy is not used: the ledger violates these invariants:\n"
-OLDER = "ends at operation 1: this is an older copy"
+OLDER = "is not in the ledger: this is an older copy"
 POSTGRESQL = (
     "Error: this command copies SQLite files; for PostgreSQL use pg_dump and"
     " pg_restore, or point-in-time recovery\n"

@@ -4,6 +4,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from app import now_ms
 from parts.postgresql.connections import BoundedConnection
 from parts.postgresql.database import PostgresqlDatabase
 from storage.repository import Repository
@@ -33,8 +34,8 @@ def open_database(retries):
     """A function that opens the database at a URL."""
     with ExitStack() as stack:
 
-        def open_one(url, **arguments):
-            database = PostgresqlDatabase(url, on_retry=retries.append, **arguments)
+        def open_one(url, clock=now_ms):
+            database = PostgresqlDatabase(url, clock, retries.append)
             stack.callback(database.close)
             return database
 

@@ -57,7 +57,7 @@ def test_connections_of_a_burst_are_kept_and_a_quiet_time_uses_one(database):
 def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(
     database, monkeypatch, how
 ):
-    monkeypatch.setattr("parts.postgresql.connections.POOL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("parts.postgresql.pool.POOL_TIMEOUT_S", 0.05)
 
     def wait():
         with pytest.raises(OverloadedError, match="too many requests are waiting for"):
@@ -82,7 +82,7 @@ def test_who_waits_for_a_connection_gets_one_in_turn(
 
         def send_one(number):
             threads.submit(serve, number)
-            wait_until(lambda: len(database._requests._pool._waiting) > number)
+            wait_until(lambda: len(database._requests._waiting) > number)
 
         def send():
             for number in range(3):

@@ -151,13 +151,13 @@ def test_after_a_while_it_is_lost_and_nothing_is_done_until_it_is_found(
     for ask in asked:
         with pytest.raises(LedgerRolledBackError):
             ask()
-    missing = database.missing
+    missing = database.loss
     other.execute(LOSE, [lost.id])
     database.probe(PROBE)
     add_item(repository, 1)
 
     assert missing == lost
-    assert database.missing is None
+    assert database.loss is None
     assert events(caplog) == ["ledger_rolled_back", "ledger_found"]
 
 
@@ -181,7 +181,7 @@ def test_a_kept_connection_to_a_server_that_has_them_is_used_and_puts_off_the_ve
         clock.now_s += 2 * DOUBT_SECONDS
 
     assert len(backends) == 1
-    assert database.missing is None
+    assert database.loss is None
     assert events(caplog) == ["ledger_doubted"]
 
 
@@ -198,14 +198,14 @@ def test_a_kept_connection_to_a_server_that_has_them_ends_a_false_alarm(
             with pytest.raises(error):
                 ask_backend(database, "read")
             clock.now_s += DOUBT_SECONDS
-        missing.append(database.missing)
+        missing.append(database.loss)
         other.execute(LOSE, [operation.id])
 
     [backend] = nested(database, 1, meet_another_for_long)
 
     assert ask_backend(database, "write") == backend
     assert missing == [operation]
-    assert database.missing is None
+    assert database.loss is None
 
 
 def test_a_server_that_does_not_answer_puts_off_the_verdict(

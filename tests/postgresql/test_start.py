@@ -199,7 +199,8 @@ def test_a_database_that_cannot_hold_all_text_is_refused(
 
     other.execute(f"DROP DATABASE {name} WITH (FORCE)")
     assert line == (
-        f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
+        "DATABASE_URL: the database cannot be opened: its encoding is"
+        f" {encoding}; it must be UTF8"
     )
 
 
@@ -247,7 +248,8 @@ def test_a_database_that_is_not_postgresql_is_refused(
     line = refusal_of(lambda each: each.table_names(), open_database(own_url))
 
     assert line == (
-        f"DATABASE_URL: the ledger needs PostgreSQL itself, and this is {version}"
+        "DATABASE_URL: the database cannot be opened: the ledger needs PostgreSQL"
+        f" itself, and this is {version}"
     )
 
 
@@ -272,9 +274,9 @@ def test_one_that_is_replaced_by_another_product_is_away_until_it_is_back(
     [line] = caplog.records
     assert (line.event, line.fields) == (
         "database",
-        {"error": "StartError", "database_code": None},
+        {"error": "OperationalError", "database_code": None},
     )
     assert line.getMessage() == (
-        f"DATABASE_URL: the ledger needs PostgreSQL itself, and this is {OTHER}"
+        f"the ledger needs PostgreSQL itself, and this is {OTHER}"
     )
     assert database.read("SELECT 1") == [(1,)]

@@ -10,7 +10,7 @@ from deeds.errors import (
     LedgerUnavailableError,
 )
 from deeds.model import Operation
-from parts.postgresql import attempts, transaction
+from parts.postgresql import pool, transaction
 from storage.database import NO_OPERATION, ConflictError
 from storage.repository import Repository, write_swap
 from tests.postgresql.records import (
@@ -28,7 +28,7 @@ from tests.support.databases import connected
 from tests.support.waiting import wait_until
 
 WAIT_S = 60
-TRIES = attempts.TRIES_MAX[attempts.CONFLICT]
+TRIES = pool.TRIES_MAX[pool.CONFLICT]
 
 # Where a swap inserts its outputs.
 AT_OUTPUTS = 1

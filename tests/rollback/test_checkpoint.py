@@ -9,12 +9,8 @@ import pytest
 
 from deeds.model import Operation
 from deeds.settings import Settings
-from parts.rollback.checkpoint import (
-    NO_CHECKPOINT,
-    Checkpoint,
-    CheckpointFile,
-    checkpoint_path,
-)
+from parts.rollback.checkpoint import CheckpointFile, checkpoint_file
+from storage.database import NO_OPERATION
 from tests.rollback.ledgers import at_once, run_script, write_operation
 
 PROCESSES_COUNT = 4
@@ -31,7 +27,7 @@ file = CheckpointFile(Path(sys.argv[2]), lock_timeout_s=60.0)
 before = 0
 for _ in range(int(sys.argv[3])):
     operation = write_operation(database)
-    now = open_checkpoint(database, file).operation_id
+    now = open_checkpoint(database, file).id
     assert now >= before and now >= operation.id, (before, operation, now)
     before = now
 """
@@ -39,12 +35,12 @@ for _ in range(int(sys.argv[3])):
 
 @pytest.fixture
 def raised(file):
-    file.set(Checkpoint(7, 70))
+    file.set(Operation(7, 70))
     return file
 
 
 def test_without_a_file_there_is_no_checkpoint(file):
-    assert file.read() == NO_CHECKPOINT
+    assert file.read() == NO_OPERATION
 
 
 def test_a_checkpoint_is_on_disk_before_it_has_its_name(raised, monkeypatch):
@@ -60,11 +56,11 @@ def test_a_checkpoint_is_on_disk_before_it_has_its_name(raised, monkeypatch):
         flushed.append((name, content, raised.read()))
 
     monkeypatch.setattr(os, "fsync", record)
-    raised.set(Checkpoint(8, 80))
+    raised.set(Operation(8, 80))
 
     assert flushed == [
-        (new, raised.path.read_text(), Checkpoint(7, 70)),
-        (new.parent, None, Checkpoint(8, 80)),
+        (new, raised.path.read_text(), Operation(7, 70)),
+        (new.parent, None, Operation(8, 80)),
     ]
 
 
@@ -88,7 +84,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(file, database, content):
     with pytest.raises(OSError, match="damaged"):
         file.raise_to(database, [operation])
     with pytest.raises(OSError, match="damaged"):
-        file.name_missing(operation, NO_CHECKPOINT)
+        file.name_loss(operation, NO_OPERATION)
 
     assert file.path.read_bytes() == content
 
@@ -97,10 +93,10 @@ def test_a_record_of_any_release_is_read_and_written(file):
     record = b"deeds-checkpoint-1 7 70 564cb7417cce7e19\n"
     file.path.write_bytes(record)
 
-    assert file.read() == Checkpoint(7, 70)
+    assert file.read() == Operation(7, 70)
 
-    file.set(Checkpoint(8, 80))
-    file.set(Checkpoint(7, 70))
+    file.set(Operation(8, 80))
+    file.set(Operation(7, 70))
     assert file.path.read_bytes() == record
 
 
@@ -108,17 +104,17 @@ def test_what_a_killed_process_left_is_not_written_to(raised, tmp_path):
     (tmp_path / "precious").write_text("precious")
     Path(f"{raised.path}-new").hardlink_to(tmp_path / "precious")
 
-    raised.set(Checkpoint(8, 80))
+    raised.set(Operation(8, 80))
 
     assert (tmp_path / "precious").read_text() == "precious"
-    assert raised.read() == Checkpoint(8, 80)
+    assert raised.read() == Operation(8, 80)
 
 
 def test_a_lock_that_is_a_link_is_not_followed(file, tmp_path):
     Path(f"{file.path}-lock").symlink_to(tmp_path / "elsewhere")
 
     with pytest.raises(OSError, match="symbolic links"):
-        file.set(Checkpoint(8, 80))
+        file.set(Operation(8, 80))
 
     assert not (tmp_path / "elsewhere").exists()
 
@@ -131,13 +127,13 @@ def test_the_file_is_for_its_owner_alone(raised):
 
 @pytest.mark.slow
 def test_processes_that_write_at_once_only_raise_the_file(path, file):
-    file.set(NO_CHECKPOINT)
+    file.set(NO_OPERATION)
     arguments = [path, file.path, OPERATIONS_COUNT]
 
     ran = at_once([partial(run_script, RAISE, *arguments)] * PROCESSES_COUNT)
 
     assert [each.stdout for each in ran] == [""] * PROCESSES_COUNT
-    assert file.read().operation_id == PROCESSES_COUNT * OPERATIONS_COUNT
+    assert file.read().id == PROCESSES_COUNT * OPERATIONS_COUNT
 
 
 def test_only_one_process_writes_the_file_at_a_time(raised):
@@ -146,23 +142,23 @@ def test_only_one_process_writes_the_file_at_a_time(raised):
     with Path(f"{raised.path}-lock").open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(BlockingIOError):
-            impatient.set(Checkpoint(8, 80))
-        assert raised.read() == Checkpoint(7, 70)
+            impatient.set(Operation(8, 80))
+        assert raised.read() == Operation(7, 70)
 
-    impatient.set(Checkpoint(8, 80))
-    assert raised.read() == Checkpoint(8, 80)
+    impatient.set(Operation(8, 80))
+    assert raised.read() == Operation(8, 80)
 
 
 @pytest.mark.parametrize(("held", "after"), [(6, 6), (7, 8), (8, 8), (9, 9)], ids=str)
 def test_what_is_missing_is_named_unless_the_file_was_lowered_or_names_more(
     file, held, after
 ):
-    reached = Checkpoint(7, 70)
-    file.set(Checkpoint(held, held * 10))
+    reached = Operation(7, 70)
+    file.set(Operation(held, held * 10))
 
-    file.name_missing(Operation(8, 80), reached)
+    file.name_loss(Operation(8, 80), reached)
 
-    assert file.read() == Checkpoint(after, after * 10)
+    assert file.read() == Operation(after, after * 10)
 
 
 @pytest.mark.parametrize(
@@ -176,4 +172,6 @@ def test_what_is_missing_is_named_unless_the_file_was_lowered_or_names_more(
     ],
 )
 def test_an_sqlite_ledger_has_a_file_beside_it_unless_another_is_named(file, url, path):
-    assert checkpoint_path(Settings(database_url=url, checkpoint_file=file)) == path
+    beside = checkpoint_file(Settings(database_url=url, checkpoint_file=file))
+
+    assert beside == (path and CheckpointFile(path))

@@ -4,7 +4,6 @@ import pytest
 
 from deeds.errors import LedgerRolledBackError
 from deeds.model import Operation
-from parts.rollback.checkpoint import Checkpoint
 from storage.sqlite import SqliteDatabase
 from tests.rollback.ledgers import NEVER_S, lose, next_time_ms, write_operation
 from tests.support.waiting import wait_until
@@ -26,7 +25,7 @@ class ReplicatedSqlite(SqliteDatabase):
         self.asked_count = 0
 
     @property
-    def missing(self):
+    def loss(self):
         self.asked_count += 1
         return self.verdict
 
@@ -60,18 +59,18 @@ def test_a_loss_is_named_by_the_file_once(start, file, replicated):
     """An operator who accepts it lowers the file while the service still runs."""
     watched = start(replicated)
     reached = write_operation(watched)
-    wait_until(lambda: file.read() == Checkpoint.at(reached))
+    wait_until(lambda: file.read() == reached)
 
     replicated.verdict = LOST
-    wait_until(lambda: file.read() == Checkpoint.at(LOST))
+    wait_until(lambda: file.read() == LOST)
     for refused in (write_operation, lambda watched: watched.probe("SELECT 1")):
         with pytest.raises(LedgerRolledBackError):
             refused(watched)
 
-    file.set(Checkpoint.at(reached))
+    file.set(reached)
     wait_for_looks(replicated)
     watched.close()
-    assert file.read() == Checkpoint.at(reached)
+    assert file.read() == reached
 
 
 def test_what_is_found_again_is_written_again_and_may_be_lost_again(
@@ -79,19 +78,19 @@ def test_what_is_found_again_is_written_again_and_may_be_lost_again(
 ):
     watched = start(replicated)
     reached = write_operation(watched)
-    wait_until(lambda: file.read() == Checkpoint.at(reached))
+    wait_until(lambda: file.read() == reached)
     replicated.verdict = LOST
-    wait_until(lambda: file.read() == Checkpoint.at(LOST))
+    wait_until(lambda: file.read() == LOST)
 
     replicated.verdict = None
-    file.set(Checkpoint.at(reached))
+    file.set(reached)
     wait_for_looks(replicated)
     reached = write_operation(watched)
-    wait_until(lambda: file.read() == Checkpoint.at(reached))
+    wait_until(lambda: file.read() == reached)
     assert watched.probe("SELECT 1") == [(1,)]
 
     replicated.verdict = LOST_AGAIN
-    wait_until(lambda: file.read() == Checkpoint.at(LOST_AGAIN))
+    wait_until(lambda: file.read() == LOST_AGAIN)
 
 
 def test_a_close_names_a_loss_too(start, file, replicated):
@@ -101,13 +100,13 @@ def test_a_close_names_a_loss_too(start, file, replicated):
 
     watched.close()
 
-    assert file.read() == Checkpoint.at(LOST)
+    assert file.read() == LOST
 
 
 def test_a_loss_that_the_file_cannot_name_yet_is_named_later(start, file, replicated):
     watched = start(replicated)
     reached = write_operation(watched)
-    wait_until(lambda: file.read() == Checkpoint.at(reached))
+    wait_until(lambda: file.read() == reached)
     new = file.path.with_name("checkpoint-new")
     new.mkdir()
     replicated.verdict = LOST
@@ -115,7 +114,7 @@ def test_a_loss_that_the_file_cannot_name_yet_is_named_later(start, file, replic
 
     new.rmdir()
 
-    wait_until(lambda: file.read() == Checkpoint.at(LOST))
+    wait_until(lambda: file.read() == LOST)
 
 
 def test_it_is_told_what_the_file_names(start, file, database, replicated):
@@ -141,7 +140,7 @@ def test_what_another_process_made_is_left_to_its_judgement(
     wait_until(lambda: replicated.remembered.count(lost) > 2)
     write_operation(watched)
 
-    assert file.read() == before == Checkpoint.at(lost)
+    assert file.read() == before == lost
 
 
 def test_without_a_file_a_loss_is_the_databases_own_affair(start, replicated):

@@ -7,14 +7,14 @@ from unittest.mock import Mock
 import pytest
 
 from deeds.errors import LedgerUnavailableError, StartError
+from deeds.model import Operation
 from parts.rollback.checkpoint import (
-    NO_CHECKPOINT,
-    Checkpoint,
     CheckpointFile,
     RollbackError,
     open_checkpoint,
 )
 from parts.rollback.watch import WatchedDatabase
+from storage.database import NO_OPERATION
 from storage.schema import CORE, migrate
 from tests.rollback.ledgers import (
     copy,
@@ -63,7 +63,7 @@ def test_an_older_copy_is_not_served_and_the_newest_ledger_is(older, start):
     refused = refusal_of(start, open_database(older))
 
     assert isinstance(refused, RollbackError)
-    assert lacks(3, 1).fullmatch(refused.reason)
+    assert lacks(3).fullmatch(refused.reason)
     write_operation(start())
 
 
@@ -72,7 +72,7 @@ def test_a_copy_that_went_on_past_the_checkpoint_is_not_served(older, start, fil
         write_operation(open_database(older))
     before = file.path.read_bytes()
 
-    assert lacks(3, 6).fullmatch(refusal_of(start, open_database(older)).reason)
+    assert lacks(3).fullmatch(refusal_of(start, open_database(older)).reason)
     assert file.path.read_bytes() == before
 
 
@@ -81,7 +81,7 @@ def test_a_new_ledger_in_place_of_a_lost_one_is_not_served(older, start, path):
         each.unlink()
     migrate(open_database(path), [CORE])
 
-    assert lacks(3, 0).fullmatch(refusal_of(start).reason)
+    assert lacks(3).fullmatch(refusal_of(start).reason)
 
 
 def test_a_start_raises_a_checkpoint_that_is_gone_or_fell_behind(
@@ -94,7 +94,7 @@ def test_a_start_raises_a_checkpoint_that_is_gone_or_fell_behind(
     behind = file.read()
     start()
 
-    assert behind < file.read() == newest
+    assert behind.id < file.read().id == newest.id
     [line] = caplog.records
     assert (line.event, line.levelname) == ("checkpoint_new", "WARNING")
     assert line.getMessage() == (
@@ -106,7 +106,7 @@ def test_a_start_raises_a_checkpoint_that_is_gone_or_fell_behind(
 def test_a_start_on_a_new_ledger_logs_nothing(start, file, caplog):
     start()
 
-    assert file.read() == NO_CHECKPOINT
+    assert file.read() == NO_OPERATION
     assert caplog.records == []
 
 
@@ -117,12 +117,12 @@ def test_after_a_kill_the_next_start_raises_the_file(path, file, start):
     start()
 
     assert killed.returncode == -9
-    assert before == NO_CHECKPOINT
-    assert file.read().operation_id == 1
+    assert before == NO_OPERATION
+    assert file.read().id == 1
 
 
 def test_a_checkpoint_raised_meanwhile_is_compared_too(database, file, monkeypatch):
-    lost = Checkpoint(99, 1)
+    lost = Operation(99, 1)
     read = database.read
 
     def raise_meanwhile(*arguments):
@@ -135,7 +135,7 @@ def test_a_checkpoint_raised_meanwhile_is_compared_too(database, file, monkeypat
 
     refused = refusal_of(open_checkpoint, database, file)
 
-    assert lacks(99, 0).fullmatch(refused.reason)
+    assert lacks(99).fullmatch(refused.reason)
     assert file.read() == lost
 
 
@@ -197,12 +197,11 @@ def test_a_missing_file_is_logged_once_for_all_processes(path, caplog):
 
 
 def test_an_operation_with_the_same_id_is_another_one(older, start, file, path):
-    lose(path, file.read().operation)
-    file.set(Checkpoint(2, 1))
+    lose(path, file.read())
+    file.set(Operation(2, 1))
 
     assert re.match(
-        "operation 2 of 1970-01-01T00:00:00Z was committed but is not in the ledger,"
-        " which ends at operation 2: ",
+        "operation 2 of 1970-01-01T00:00:00Z was committed but is not in the ledger: ",
         refusal_of(start).reason,
     )
 

@@ -11,10 +11,6 @@ from threading import Event
 import pytest
 
 from deeds.model import IdempotencyKey
-from parts.rollback.checkpoint import (
-    NO_CHECKPOINT,
-    Checkpoint,
-)
 from parts.rollback.watch import WatchedDatabase
 from storage.database import NO_OPERATION
 from tests.rollback.ledgers import (
@@ -55,19 +51,19 @@ FORK = f"""{PREPARE}
 database = start(SOON_S)
 write_operation(database)
 database.close()
-assert file.read().operation_id == 1
+assert file.read().id == 1
 child = os.fork()
 assert threading.active_count() == 1
 if child == 0:
     operation = write_operation(database)
     assert threading.active_count() == 2
-    wait_until(lambda: file.read().operation_id >= operation.id)
+    wait_until(lambda: file.read().id >= operation.id)
     os._exit(0)
 write_operation(database)
 assert threading.active_count() == 2
 _, status = os.waitpid(child, 0)
 assert os.waitstatus_to_exitcode(status) == 0
-wait_until(lambda: file.read().operation_id == 3)
+wait_until(lambda: file.read().id == 3)
 """
 
 
@@ -79,12 +75,12 @@ def test_a_close_raises_the_file_and_never_lowers_it(start, file):
     first, second = start(look_every_s=NEVER_S), start(look_every_s=NEVER_S)
     write_operation(first)
     write_operation(second)
-    assert file.read() == NO_CHECKPOINT
+    assert file.read() == NO_OPERATION
 
     second.close()
     first.close()
 
-    assert file.read().operation_id == 2
+    assert file.read().id == 2
 
 
 def test_a_close_waits_for_a_look_and_leaves_nothing_open(path, file):
@@ -109,7 +105,7 @@ def test_a_close_waits_for_a_look_and_leaves_nothing_open(path, file):
         closing.result(timeout=60)
 
     assert watchers() == []
-    assert file.read() == Checkpoint.at(operation)
+    assert file.read() == operation
     opened = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
     assert [each for each in opened if each.startswith(str(path))] == []
 
@@ -130,7 +126,7 @@ def test_the_end_of_a_process_raises_the_file(path, file):
     ran = run_script(WRITE_AND_END, path, file.path)
 
     assert (ran.returncode, ran.stdout) == (0, "")
-    assert file.read().operation_id == 1
+    assert file.read().id == 1
 
 
 def test_a_closed_service_can_be_used_again_in_both_processes_of_a_fork(path, file):
@@ -177,7 +173,7 @@ def test_where_no_thread_can_be_started_the_next_operation_tries_again(
 
     operation = write_operation(watched)
 
-    wait_until(lambda: file.read() == Checkpoint.at(operation))
+    wait_until(lambda: file.read() == operation)
 
 
 def raise_runtime_error(_thread):
@@ -191,4 +187,4 @@ def test_a_close_without_a_thread_raises_the_file_too(start, file, monkeypatch):
 
     watched.close()
 
-    assert file.read() == Checkpoint.at(operation)
+    assert file.read() == operation

@@ -9,11 +9,10 @@ import pytest
 from deeds.errors import LedgerRolledBackError, LedgerUnavailableError
 from deeds.model import IdempotencyKey
 from parts.rollback.checkpoint import (
-    NO_CHECKPOINT,
-    Checkpoint,
     CheckpointFile,
     RollbackError,
 )
+from storage.database import NO_OPERATION
 from storage.repository import add_operation
 from tests.rollback.ledgers import (
     NEVER_S,
@@ -38,7 +37,7 @@ def test_once_a_second_after_writes_the_file_names_the_newest(start, file):
 
     for _ in range(3):
         operation = write_operation(watched)
-        wait_until(lambda reached=operation: file.read() == Checkpoint.at(reached))
+        wait_until(lambda reached=operation: file.read() == reached)
 
 
 def test_a_ledger_replaced_by_an_older_copy_is_written_no_more(
@@ -48,7 +47,7 @@ def test_a_ledger_replaced_by_an_older_copy_is_written_no_more(
     write_operation(watched)
     copy(path, tmp_path / "older")
     lost = write_operation(watched)
-    wait_until(lambda: file.read() == Checkpoint.at(lost))
+    wait_until(lambda: file.read() == lost)
 
     copy(tmp_path / "older", path)
     # Until somebody writes, nobody looks.
@@ -98,13 +97,13 @@ def test_the_file_names_what_was_lost_before_it_was_raised_to_it(
     watched = start(look_every_s=NEVER_S)
     write_operation(watched)
     lost = [write_operation(watched) for _ in range(3)]
-    assert file.read() == NO_CHECKPOINT
+    assert file.read() == NO_OPERATION
 
     for each in lost:
         lose(path, each)
     watched.close()
 
-    assert file.read() == Checkpoint.at(lost[-1])
+    assert file.read() == lost[-1]
     assert [each.event for each in errors_of(caplog)] == ["ledger_rolled_back"]
     with pytest.raises(RollbackError):
         start()
@@ -115,15 +114,15 @@ def test_a_service_that_was_not_restarted_leaves_a_file_alone_that_was_accepted(
 ):
     watched = start()
     first, lost = write_operation(watched), write_operation(watched)
-    wait_until(lambda: file.read() == Checkpoint.at(lost))
+    wait_until(lambda: file.read() == lost)
     lose(path, lost)
-    file.set(Checkpoint.at(first))
+    file.set(first)
 
     write_operation(watched)
     wait_until(lambda: is_lost(watched))
     watched.close()
 
-    assert file.read() == Checkpoint.at(first)
+    assert file.read() == first
     write_operation(start())
 
 
@@ -179,29 +178,29 @@ def test_what_a_process_only_found_at_its_start_is_looked_for_too(
     first, lost = write_operation(database), write_operation(database)
     watched = start()
     lose(path, lost)
-    file.set(Checkpoint.at(first))
+    file.set(first)
 
     write_operation(watched)
 
     wait_until(lambda: is_lost(watched))
-    assert file.read() == Checkpoint.at(first)
+    assert file.read() == first
 
 
 def test_a_process_sees_that_another_one_raised_the_file_too_far(start, file, path):
     """What it lacks was not its own: the file alone names it."""
     watched = start()
     own = write_operation(watched)
-    wait_until(lambda: file.read() == Checkpoint.at(own))
+    wait_until(lambda: file.read() == own)
     other = start()
     lost = write_operation(other)
     other.close()
-    assert file.read() == Checkpoint.at(lost)
+    assert file.read() == lost
     lose(path, lost)
 
     write_operation(watched)
 
     wait_until(lambda: is_lost(watched))
-    assert file.read() == Checkpoint.at(lost)
+    assert file.read() == lost
 
 
 @pytest.mark.parametrize("error", [IsADirectoryError, ZeroDivisionError])
@@ -217,7 +216,7 @@ def test_a_file_that_cannot_be_written_is_logged_once_and_tried_again(
             patch.setattr(CheckpointFile, "raise_to", Mock(side_effect=error))
             write_operation(watched)
             wait_until(lambda: len(retries) > 1)
-        wait_until(lambda reached=number: file.read().operation_id == reached)
+        wait_until(lambda reached=number: file.read().id == reached)
     watched.close()
 
     assert len(caplog.records) == 2
@@ -252,7 +251,7 @@ def test_a_database_that_is_away_is_asked_again_without_a_line(
         operation = write_operation(watched)
         wait_until(lambda: away.call_count > 1)
 
-    wait_until(lambda: file.read() == Checkpoint.at(operation))
+    wait_until(lambda: file.read() == operation)
     assert (caplog.records, retries) == ([], [])
 
 
