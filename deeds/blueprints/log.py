@@ -52,14 +52,6 @@ class RequestNotes:
     problem_code: str | None = None
     operation: Operation | None = None
 
-    @property
-    def outcome(self) -> str:
-        """Return "done", "replayed" or the code of a problem."""
-        if self.problem_code is not None:
-            return self.problem_code
-        is_replayed = self.operation is not None and self.operation.replayed
-        return "replayed" if is_replayed else "done"
-
 
 class StderrHandler(logging.Handler):
     """Writes each line to stderr in one piece, so that processes do not mix them up.

@@ -8,7 +8,12 @@ from flask import Flask, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from deeds.blueprints.answers import NO_STORE
-from deeds.blueprints.log import method_of_request, request_notes, route_of_request
+from deeds.blueprints.log import (
+    RequestNotes,
+    method_of_request,
+    request_notes,
+    route_of_request,
+)
 from deeds.hashing import Hash, Hasher, HashJob
 from deeds.part import Core, Part
 from parts.metrics.metrics import Metrics
@@ -41,7 +46,7 @@ def register(app: Flask, core: Core) -> None:
         if route.startswith("/v1/") and method != "OPTIONS":
             # The name of the function, without that of its blueprint.
             kind = str(request.endpoint).rpartition(".")[2]
-            series.operations.labels(kind, notes.outcome).inc()
+            series.operations.labels(kind, outcome_of(notes)).inc()
         return answer
 
     @app.get("/metrics")
@@ -49,6 +54,14 @@ def register(app: Flask, core: Core) -> None:
         answer = Response(metrics().text(), content_type=CONTENT_TYPE_LATEST)
         answer.headers["Cache-Control"] = NO_STORE
         return answer
+
+
+def outcome_of(notes: RequestNotes) -> str:
+    """Return "done", "replayed" or the code of a problem."""
+    if notes.problem_code is not None:
+        return notes.problem_code
+    is_replayed = notes.operation is not None and notes.operation.replayed
+    return "replayed" if is_replayed else "done"
 
 
 def measure_hashes(hasher: Hasher, metrics: Callable[[], Metrics]) -> None:
