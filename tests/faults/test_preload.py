@@ -17,7 +17,7 @@ from tests.support.watched import moved
 
 CLIENTS_COUNT = 8
 # Of each client; each is a mint and a swap.
-ROUNDS_COUNT = 30
+ROUNDS_COUNT = 125
 WORKERS_COUNT = 4
 OPERATIONS_COUNT = 2 * CLIENTS_COUNT * ROUNDS_COUNT
 

@@ -21,7 +21,7 @@ CROSSING_ROUNDS_COUNT = 12
 RIVALS_COUNT = 8
 ROUNDS_COUNT = 4
 # Of swaps that could wait for each other in a circle.
-CIRCLES_COUNT = 100
+CIRCLES_COUNT = 500
 
 WON = (200, None, None)
 SPENT = (400, "spent_input", 0)
