@@ -151,8 +151,7 @@ class Repository:
 
     def read_outputs(self, outputs: Sequence[Output]) -> list[FoundOutput | None]:
         """Return what is recorded under the key of each, of any amount, or None."""
-        rows = self.database.read_each(_READ_OUTPUT, [each.key for each in outputs])
-        return [FoundOutput(*row) if row else None for row in rows]
+        return _find_outputs(self.database, outputs)
 
     def mint(self, record: MintRecord) -> Operation:
         """Create an item and its outputs; raise IdempotencyKeyReusedError."""
@@ -258,8 +257,7 @@ def refuse_inputs(
     transaction: Transaction, operation: Operation, inputs: Sequence[Output]
 ) -> None:
     """Raise the error of the first unknown input, else of the first spent one."""
-    rows = transaction.read_each(_READ_OUTPUT, [each.key for each in inputs])
-    records = [FoundOutput(*row) if row else None for row in rows]
+    records = _find_outputs(transaction, inputs)
     unknown = [
         index
         for index, (output, record) in enumerate(zip(inputs, records, strict=True))
@@ -280,6 +278,13 @@ def refuse_outputs(
     for index, row in enumerate(rows):
         if row is not None and row[0] != operation.id:
             raise errors.UsedSecretError(index=index)
+
+
+def _find_outputs(
+    reader: Database | Transaction, outputs: Sequence[Output]
+) -> list[FoundOutput | None]:
+    rows = reader.read_each(_READ_OUTPUT, [each.key for each in outputs])
+    return [FoundOutput(*row) if row else None for row in rows]
 
 
 def _write_first_policy(transaction: Transaction, policy: HashPolicy) -> Operation:
