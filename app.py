@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -32,9 +33,9 @@ from deeds.process import (
     usable_cpus_count,
 )
 from deeds.service import DeedService
-from deeds.settings import FAILURES, Settings, read_settings
+from deeds.settings import FAILURES, Settings, read_settings, unknown_variables
 from storage.database import Database
-from storage.repository import Repository
+from storage.repository import Repository, read_last_operation
 from storage.schema import (
     CORE,
     READ_VERSIONS,
@@ -59,6 +60,9 @@ PARTS = (
 HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
 
 _log = logging.getLogger("deeds")
+
+# The ledgers that a line of the log has named, in this process or before it was forked.
+_named_ledgers: set[str] = set()
 
 
 def now_ms() -> int:
@@ -107,11 +111,15 @@ def create_app(
     `app.extensions["deeds"].close()`.
     """
     build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
-    if settings is not None:
+    is_commands = _is_loaded_for_commands()
+    if settings is not None and not is_commands:
         return build.app(settings)
     keep_exit_code()
+    if is_commands:
+        return build.commands(settings)
     try:
-        return build.app(read_settings(os.environ))
+        # gunicorn has prepared the ledger, other servers have not.
+        return build.app(read_settings(os.environ), thorough=not _named_ledgers)
     except StartError as stop:
         # A plain line on stderr, unless gunicorn or the app has set the log up.
         _log.error(stop, extra={"event": "cannot_start"})
@@ -122,6 +130,7 @@ def prepare() -> None:
     """Check settings and database once before workers start; raise StartError."""
     build = _Build(_load(PARTS), now_ms, secrets.token_bytes)
     settings = read_settings(os.environ)
+    configure_log(settings.log_form, settings.log_level)
     build.limits(settings)
     with ExitStack() as closing:
         build.ledger(settings, closing, thorough=True)
@@ -136,7 +145,8 @@ class _Build:
     token_bytes: Callable[[int], bytes]
     retries: Retries = field(default_factory=Retries)
 
-    def app(self, settings: Settings) -> Flask:
+    def app(self, settings: Settings, *, thorough: bool = False) -> Flask:
+        """Return the service; `thorough` as in `ledger`. Raises StartError."""
         app = Service("deeds", static_folder=None)
         app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
         # A doubled slash is a path of its own: no redirect, whose body would be HTML.
@@ -147,11 +157,32 @@ class _Build:
             proxied = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)
             app.wsgi_app = proxied  # type: ignore[method-assign]
         with ExitStack() as closing:
-            if _is_loaded_for_commands():
-                self._add_commands(app, settings, closing)
-            else:
-                self._add_service(app, settings, closing)
+            self._add_service(app, settings, closing, thorough=thorough)
             app.extensions["deeds"] = closing.pop_all()
+        return app
+
+    def commands(self, settings: Settings | None) -> Flask:
+        """Return an app that has commands alone; each opens the ledger if it needs it.
+
+        Without settings they are those of the environment.
+        """
+
+        def open_ledger(*setting_names: str) -> Ledger:
+            names = ("database_url", "checkpoint_file", *setting_names)
+            closing = ExitStack()
+            click.get_current_context().call_on_close(closing.close)
+            return self._ledger(settings or read_settings(os.environ, names), closing)
+
+        group = Commands(
+            "deeds",
+            help="Look after the ledger.",
+            context_settings={"obj": open_ledger},
+        )
+        for part in self.parts:
+            for command in part.commands:
+                group.add_command(command)
+        app = Service("deeds", static_folder=None)
+        app.cli.add_command(group)
         return app
 
     def limits(self, settings: Settings) -> ClientLimits:
@@ -169,11 +200,18 @@ class _Build:
     def ledger(
         self, settings: Settings, closing: ExitStack, *, thorough: bool = False
     ) -> Ledger:
-        """Return the ledger, created or upgraded and checked; raise StartError."""
+        """Return the ledger, created or upgraded and checked; raise StartError.
+
+        `thorough` names it in the log, and looks at what takes longer: once for all
+        processes of a service.
+        """
         ledger = self._ledger(settings, closing)
         is_file = settings.database_url.startswith("sqlite")
+        is_new = not ledger.database.table_names()
         # A database with other users is changed when its operator says so.
         (migrate if is_file else check_versions)(ledger.database, ledger.schemas)
+        if thorough and ledger.database.name not in _named_ledgers:
+            _name_ledger(ledger.database, is_new=is_new)
         ledger.database.check_start(thorough=thorough)
         for part in self.parts if thorough else ():
             if part.check_start is not None:
@@ -190,25 +228,13 @@ class _Build:
         schemas = [CORE, *(part.schema for part in self.parts if part.schema)]
         return Ledger(settings, database, schemas, self.parts)
 
-    def _add_commands(self, app: Flask, settings: Settings, closing: ExitStack) -> None:
-        ledger = self._ledger(settings, closing)
-        close = ledger.database.close
-        group = Commands(
-            "deeds",
-            help="Look after the ledger.",
-            callback=lambda: click.get_current_context().call_on_close(close),
-            context_settings={"obj": ledger},
-        )
-        for part in self.parts:
-            for command in part.commands:
-                group.add_command(command)
-        app.cli.add_command(group)
-
-    def _add_service(self, app: Flask, settings: Settings, closing: ExitStack) -> None:
+    def _add_service(
+        self, app: Flask, settings: Settings, closing: ExitStack, *, thorough: bool
+    ) -> None:
         configure_log(settings.log_form, settings.log_level)
         register_log(app)
         register_answers(app)
-        ledger = self.ledger(settings, closing)
+        ledger = self.ledger(settings, closing, thorough=thorough)
         repository = Repository(ledger.database)
         hasher = _make_hasher(settings, repository)
         closing.callback(hasher.pool.close)
@@ -280,6 +306,24 @@ def _load(names: Collection[str]) -> list[Part]:
             continue
         parts.append(part)
     return parts
+
+
+def _name_ledger(database: Database, *, is_new: bool) -> None:
+    """Log which ledger is served, and what looks like a setting and is not one."""
+    _named_ledgers.add(database.name)
+    [version] = [row[1] for row in database.read(READ_VERSIONS) if row[0] == CORE.part]
+    last = read_last_operation(database)
+    time = datetime.fromtimestamp(last.created_at_ms / 1000, UTC)
+    fields = {
+        "ledger": database.name,
+        "version": version,
+        "last_operation": last.id,
+        "last_operation_at": f"{time:%Y-%m-%dT%H:%M:%SZ}" if last.id else None,
+        "new": is_new,
+    }
+    _log.info("", extra={"event": "ledger", "fields": fields})
+    for line in unknown_variables(os.environ):
+        _log.warning(line, extra={"event": "unknown_setting"})
 
 
 def _make_hasher(settings: Settings, repository: Repository) -> Hasher:

@@ -49,10 +49,7 @@ threads = THREADS_COUNT
 # limit of 1024.
 worker_connections = 512
 
-# Longer than the 60 s after which AWS's and most other proxies drop an idle connection:
-# they must be the ones to close it, or they send a request into a connection that we
-# are just closing.
-keepalive = 65
+keepalive = _setting("keepalive_s")
 
 # A worker whose main thread has not moved for this long is replaced. Slow requests do
 # not count.

@@ -6,7 +6,7 @@ The core knows no part. A part knows the core and no other part.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from flask import Flask
 
@@ -52,12 +52,24 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What commands are given: the database, its tables, and whose they are."""
+    """The database, its tables, and whose they are."""
 
     settings: Settings
     database: Database
     schemas: Sequence[Schema]
     parts: Sequence["Part"]
+
+
+class OpenLedger(Protocol):
+    """What commands are given: a command that needs no ledger opens none."""
+
+    def __call__(self, *setting_names: str) -> Ledger:
+        """Return the ledger, closed when the command ends; raise StartError.
+
+        Of the settings it has those that say where the ledger and its checkpoint file
+        are, and those of these names: an invalid one of another command's, or of the
+        service's, does not matter.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +80,9 @@ class Part:
     place of the one that it is given. `checks` are queries by the sentence that they
     prove: each returns where it is violated. `counts` are queries that return one row
     with a number. `limit_names` are its names in DEEDS_RATE_LIMITS. `commands` are
-    click's: the `obj` of their context is the Ledger. `check_start` raises StartError
-    where a service must not start; it is called once, before the processes are started.
+    click's: the `obj` of their context is an OpenLedger. `check_start` raises
+    StartError where a service must not start; it is called once, before the processes
+    are started.
     """
 
     name: str

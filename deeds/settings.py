@@ -1,8 +1,10 @@
 """The settings: one table, read from the environment, checked, and passed on."""
 
 import re
-from collections.abc import Callable, Mapping
+import socket
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +15,15 @@ from deeds.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, HashPolicy
 
 _Value = TypeVar("_Value")
 
-_DATABASE = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
+# The ledger unless DATABASE_URL names one. Only its directory is created.
+DEFAULT_LEDGER = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
+
+# Variables by which platforms tell that they discard the disk at each start.
+_DISCARDING = re.compile("DYNO|K_SERVICE|RENDER|FLY_APP_NAME|RAILWAY_.+")
+
+# Variables beside the settings: those of the client, and those that Docker and
+# Kubernetes set for a service named "deeds".
+_OF_OTHERS = re.compile("DEEDS_(URL|WALLET|COMMAND|PORT.*|SERVICE_.*)")
 
 # RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any
 # login should cost.
@@ -71,10 +81,26 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 def _parse_host(text: str) -> str:
+    """Return an IP address, also for a name of this machine alone.
+
+    Shells and other tools set HOST to names that nobody meant for the service.
+    """
     try:
         return str(ip_address(text))
     except ValueError:
-        raise ValueError("must be an IP address, such as 0.0.0.0 or ::1") from None
+        pass
+    try:
+        found = socket.getaddrinfo(text, None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        found = []
+    # IPv4 first, which most clients of a name try.
+    addresses = sorted(str(each[4][0]) for each in found)
+    if addresses and all(ip_address(each).is_loopback for each in addresses):
+        return addresses[0]
+    raise ValueError(
+        "must be an IP address, such as 0.0.0.0 or ::1, or a name of a loopback"
+        " address; DEEDS_HOST goes before HOST"
+    )
 
 
 def _parse_cost(text: str) -> HashPolicy:
@@ -134,8 +160,15 @@ def _setting(
     default: _Value,
     *,
     may_be_file: bool = False,
+    otherwise: str | None = None,
 ) -> _Value:
-    how = {"variable": variable, "parse": parse, "may_be_file": may_be_file}
+    """Return the field of a setting; `otherwise` is the variable that is read next."""
+    how = {
+        "variable": variable,
+        "parse": parse,
+        "may_be_file": may_be_file,
+        "otherwise": otherwise,
+    }
     return field(default=default, metadata=how)
 
 
@@ -147,7 +180,7 @@ class Settings:
     """
 
     database_url: str = _setting(
-        "DATABASE_URL", str.strip, f"sqlite:///{_DATABASE}", may_be_file=True
+        "DATABASE_URL", str.strip, f"sqlite:///{DEFAULT_LEDGER}", may_be_file=True
     )
     ordinary_cost: HashPolicy = _setting("DEEDS_ARGON2", _parse_cost, ORDINARY_COST)
     pepper: bytes | None = _setting(
@@ -163,8 +196,12 @@ class Settings:
         "DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX
     )
     # Nothing but this machine reaches the service unless it is told to be reached.
-    host: str = _setting("HOST", _parse_host, "127.0.0.1")
+    host: str = _setting("DEEDS_HOST", _parse_host, "127.0.0.1", otherwise="HOST")
     port: int = _setting("PORT", _whole(0, 65_535), 8_000)
+    # The longest common router, Heroku's, drops an idle connection after 90 s. It must
+    # be the one to close it, or it sends a request into a connection that we are just
+    # closing.
+    keepalive_s: int = _setting("DEEDS_KEEPALIVE", _whole(1, 3_600), 95)
     # 0: as many as the CPUs ask for.
     processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
     checkpoint_file: str | None = _setting("DEEDS_CHECKPOINT_FILE", str, None)
@@ -199,11 +236,13 @@ class Settings:
         return {pepper_fingerprint(pepper): pepper for pepper in peppers}
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Return all settings, as `read_setting` reads each."""
-    return Settings(
-        **{each.name: read_setting(environ, each.name) for each in fields(Settings)}
-    )
+def read_settings(environ: Mapping[str, str], names: Collection[str] = ()) -> Settings:
+    """Return the settings of these names, by default all, as `read_setting` does.
+
+    The others have their defaults.
+    """
+    names = names or [each.name for each in fields(Settings)]
+    return Settings(**{name: read_setting(environ, name) for name in names})
 
 
 def read_setting(environ: Mapping[str, str], name: str) -> Any:
@@ -213,8 +252,10 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
     the value.
     """
     [setting] = [each for each in fields(Settings) if each.name == name]
-    variable, parse, may_be_file = setting.metadata.values()
+    variable, parse, may_be_file, otherwise = setting.metadata.values()
     text = environ.get(variable)
+    if not text and otherwise is not None:
+        variable, text = otherwise, environ.get(otherwise)
     try:
         if may_be_file and (path := environ.get(f"{variable}_FILE")):
             if text:
@@ -222,10 +263,41 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
                     f"{variable} and {variable}_FILE are both set; set one"
                 )
             return parse(Path(path).read_text(encoding="utf-8"))
-        return parse(text) if text else setting.default
+        if text:
+            return parse(text)
     except (OSError, UnicodeDecodeError):
         raise StartError(
             f"{variable}_FILE names a file that cannot be read as text"
         ) from None
     except ValueError as error:
         raise StartError(f"{variable} {error}") from None
+    if name == "database_url":
+        _refuse_discarded(environ)
+    return setting.default
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Return a line for each variable that looks like a setting and is not one."""
+    known: list[str] = []
+    for each in fields(Settings):
+        variable, _, may_be_file, _ = each.metadata.values()
+        known += [variable, f"{variable}_FILE"] if may_be_file else [variable]
+    lines = []
+    for variable in sorted(environ):
+        if not variable.startswith("DEEDS_") or _OF_OTHERS.fullmatch(variable):
+            continue
+        if variable not in known:
+            nearest = get_close_matches(variable, known, n=1, cutoff=0)[0]
+            lines.append(f"{variable} is not a setting; the nearest is {nearest}")
+    return lines
+
+
+def _refuse_discarded(environ: Mapping[str, str]) -> None:
+    """Raise StartError where the default ledger would be gone with the next start."""
+    for variable in sorted(environ):
+        if environ[variable] and _DISCARDING.fullmatch(variable):
+            raise StartError(
+                f"DATABASE_URL is not set, and this platform ({variable}) discards its"
+                " disk: set it to a PostgreSQL database, or to an SQLite file on a disk"
+                " that is kept, sqlite:////path"
+            )

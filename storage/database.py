@@ -100,10 +100,13 @@ class Database(Protocol):
     transaction. All raise LedgerUnavailableError where the database does not answer,
     and LedgerRolledBackError where it lacks operations that were committed.
 
+    `name` says where it is, without a password.
+
     `definitions_sql` is a query for every table, column, constraint, index and trigger:
     the name of the table, and the SQL of its definition.
     """
 
+    name: str
     definitions_sql: str
 
     def create(self, work: Callable[[Transaction], None]) -> None:

@@ -68,6 +68,10 @@ _READ_OPERATION = """
     WHERE idempotency_key_hash = ?
 """
 
+_READ_LAST_OPERATION = """
+    SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1
+"""
+
 # Changes no row if the policy is not recorded.
 _INSERT_ITEM = """
     INSERT INTO items (id, total, metadata, salt, created_by, hash_policy_id)
@@ -160,6 +164,13 @@ class Repository:
     def swap(self, record: SwapRecord) -> Operation:
         """Spend the inputs and create the outputs; raise as `write_swap`."""
         return self.database.write(write_swap, record)
+
+
+def read_last_operation(database: Database) -> Operation:
+    """Return the operation with the highest id, or `NO_OPERATION`."""
+    for row in database.read(_READ_LAST_OPERATION):
+        return Operation(*row)
+    return NO_OPERATION
 
 
 def write_mint(transaction: Transaction, record: MintRecord) -> Operation:

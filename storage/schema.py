@@ -161,8 +161,9 @@ def check_versions(database: Database, schemas: Iterable[Schema]) -> None:
     for schema, before in _versions(schemas, rows):
         if before < schema.newest:
             raise StartError(
-                f"the tables of {schema.part} have version {before or 'none'} and the"
-                f" code {schema.newest}; run: flask --app app deeds migrate"
+                f"{database.name}: the tables of {schema.part} have version"
+                f" {before or 'none'} and the code {schema.newest}; run: flask --app"
+                " app deeds migrate"
             )
 
 

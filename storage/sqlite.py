@@ -10,6 +10,7 @@ from typing import Any
 
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import Operation
+from deeds.settings import DEFAULT_LEDGER
 from storage import sqlite_writer
 from storage.database import NO_OPERATION, Reader, Rows, Transaction, Values, Work
 from storage.files import has_content, locked, make_directory, open_for_owner
@@ -42,6 +43,7 @@ class SqliteDatabase:
                 f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is needed"
             )
         self.path = path
+        self.name = str(path.absolute())
         self._clock = clock
         self._failures = SqliteFailures()
         self._writer = SqliteWriter(path, clock, self._failures)
@@ -58,21 +60,20 @@ class SqliteDatabase:
                     connection.execute("BEGIN IMMEDIATE")
                     work(SqliteTransaction(connection, self._clock()))
                     connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise _not_opened(error) from None
-        except OSError as error:
-            raise _not_opened(f"{error.filename}: {error.strerror}") from None
+        except (sqlite3.Error, OSError) as error:
+            raise self._not_opened(error) from None
 
     def table_names(self) -> set[str]:
         """Return the tables that there are, none in a file that is not there."""
         if not has_content(self.path):
+            self._refuse_orphan_log()
             return set()
         try:
             # Not kept open: a restore may replace the file before `create` is alone.
             with closing(connect(self.path)) as connection:
                 rows = connection.execute("SELECT name FROM sqlite_master").fetchall()
         except sqlite3.Error as error:
-            raise _not_opened(error) from None
+            raise self._not_opened(error) from None
         return {name for (name,) in rows}
 
     def check_start(self, *, thorough: bool = False) -> None:
@@ -174,11 +175,11 @@ class SqliteDatabase:
         """Keep other processes from creating, upgrading or replacing the file.
 
         SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
-        Creates the directory. Raises StartError.
+        Raises StartError.
         """
         with ExitStack() as stack:
+            make_default_directory(self.path)
             try:
-                make_directory(self.path.parent)
                 deadline_s = monotonic() + sqlite_writer.BUSY_TIMEOUT_S
                 stack.enter_context(locked(self._writer.open_turn_file(), deadline_s))
             except BlockingIOError:
@@ -186,7 +187,7 @@ class SqliteDatabase:
                     "DATABASE_URL: another process keeps the database locked"
                 ) from None
             except OSError as error:
-                raise _not_opened(f"{error.filename}: {error.strerror}") from None
+                raise self._not_opened(error) from None
             yield
 
     @contextmanager
@@ -201,20 +202,54 @@ class SqliteDatabase:
         finally:
             self._idle.append(connection)
 
-    def _create_file(self) -> None:
-        """Create the file unless it is there."""
+    def _not_opened(self, error: Exception) -> StartError:
+        """Return what to raise where the file, or one beside it, cannot be opened."""
+        directory = self.path.parent.absolute()
+        if not directory.is_dir():
+            cause = f"there is no directory {directory}; is its disk mounted?"
+            if not self.path.is_absolute():
+                cause += " An absolute path has four slashes: sqlite:////path"
+        elif isinstance(error, OSError):
+            cause = f"{error.filename}: {error.strerror}"
+        else:
+            cause = f"{self.name}: {one_line(error)}"
+        return StartError(f"DATABASE_URL: the database cannot be opened: {cause}")
+
+    def _refuse_orphan_log(self) -> None:
+        """Raise StartError where SQLite would delete what was committed last."""
         log = Path(f"{self.path}-wal")
-        # SQLite would delete it, and with it what was committed last.
-        if has_content(log) and not has_content(self.path):
+        if has_content(log):
             raise StartError(
                 f"DATABASE_URL: {self.path} is missing or empty, but {log} holds the"
                 " end of a ledger; put them back together, or run: flask --app app"
                 " deeds restore FILE"
             )
+
+    def _create_file(self) -> None:
+        """Create the file unless it is there."""
+        if not has_content(self.path):
+            self._refuse_orphan_log()
         # Never opens a file that is there: closing it would release SQLite's locks on
         # it.
         with suppress(FileExistsError):
             os.close(open_for_owner(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+
+
+def make_default_directory(path: Path) -> None:
+    """Create the directory of the default ledger; raise StartError.
+
+    That of any other ledger must be there: where a disk is not mounted, nobody wants
+    an empty ledger in its place.
+    """
+    if path != DEFAULT_LEDGER:
+        return
+    try:
+        make_directory(path.parent)
+    except OSError as error:
+        raise StartError(
+            f"DATABASE_URL is not set, and {error.filename} cannot be created:"
+            f" {error.strerror}"
+        ) from None
 
 
 def sqlite_path(url: str) -> Path:
@@ -245,8 +280,3 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         raise StartError(
             "DATABASE_URL: the file system of the SQLite file does not support WAL"
         )
-
-
-def _not_opened(cause: object) -> StartError:
-    reason = f"DATABASE_URL: the database cannot be opened: {one_line(cause)}"
-    return StartError(reason)

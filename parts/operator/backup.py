@@ -12,20 +12,19 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from errno import EBUSY, EEXIST
+from errno import EBUSY, EEXIST, ENOENT
 from pathlib import Path
 
 from deeds.errors import StartError
 from deeds.part import Ledger
-from storage.files import flush, has_content, make_directory, open_for_owner
+from storage.files import flush, has_content, open_for_owner
+from storage.repository import read_last_operation
 from storage.schema import migrate
-from storage.sqlite import SqliteDatabase, sqlite_path
+from storage.sqlite import SqliteDatabase, make_default_directory, sqlite_path
 
 # Where each connection in WAL mode holds a read lock: www.sqlite.org/lockingv3.html.
 _SHARED_LOCK_AT = 0x40000002
 _SHARED_LOCK_BYTES = 510
-
-_READ_NEWEST = "SELECT coalesce(MAX(id), 0) FROM operations"
 
 # Called with a copy before it is used; raises to refuse it.
 Inspect = Callable[[Ledger], None]
@@ -46,15 +45,18 @@ def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
     return newest
 
 
-def restore(ledger: Ledger, source: Path, inspect: Inspect) -> tuple[int, Path | None]:
+def restore(
+    ledger: Ledger, source: Path, inspect: Inspect, *, is_new: bool
+) -> tuple[int, Path | None]:
     """Put a copy in the place of the ledger, which is kept under another name.
 
     Returns the copy's newest operation, and where the replaced ledger is now, if there
     was one. Raises OSError, also where it is in use, StartError where the copy holds no
-    ledger, or sqlite3.Error.
+    ledger or `is_new` is not true of the place, or sqlite3.Error.
     """
     target = _open(sqlite_path(ledger.settings.database_url))
-    make_directory(target.path.parent)
+    make_default_directory(target.path)
+    _check_place(target.path, is_new=is_new)
     with (
         _copied(ledger, source, target.path, inspect) as (copy, newest),
         closing(target),
@@ -98,7 +100,7 @@ def _copied(
                 raise StartError("there is no ledger in it")
             migrate(database, ledger.schemas)
             inspect(replace(ledger, database=database))
-            [(newest,)] = database.read(_READ_NEWEST)
+            newest = read_last_operation(database).id
         with closing(sqlite3.connect(copy)) as connection:
             # Leaving WAL mode writes the log into the file and deletes it.
             connection.execute("PRAGMA journal_mode = DELETE")
@@ -111,6 +113,23 @@ def _copied(
 def _open(path: Path) -> SqliteDatabase:
     # No operation is written here, so the time does not matter.
     return SqliteDatabase(path, clock=lambda: 0)
+
+
+def _check_place(path: Path, *, is_new: bool) -> None:
+    """Raise OSError unless there is a ledger, or what is left of one, or none if new.
+
+    A place without one may be that of a disk that is not mounted.
+    """
+    is_there = bool(_parts_of(path))
+    if is_there and is_new:
+        raise OSError(EEXIST, "there is a ledger: restore without --new", str(path))
+    if not is_there and not is_new:
+        raise OSError(
+            ENOENT,
+            "there is no ledger: set DATABASE_URL, mount its disk, or restore with"
+            " --new",
+            str(path.absolute()),
+        )
 
 
 def _refuse_existing(path: Path) -> None:
@@ -139,9 +158,13 @@ def _set_aside(ledger: Path) -> Path | None:
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     new = f"{ledger}-replaced-{now}"
-    suffixes = [
-        each for each in ("-wal", "-shm", "") if os.path.lexists(f"{ledger}{each}")
-    ]
+    suffixes = _parts_of(ledger)
     for suffix in suffixes:
         Path(f"{ledger}{suffix}").rename(f"{new}{suffix}")
     return Path(new) if suffixes else None
+
+
+def _parts_of(ledger: Path) -> list[str]:
+    """Return the suffixes of the files that there are of a ledger."""
+    suffixes = ("-wal", "-shm", "")
+    return [each for each in suffixes if os.path.lexists(f"{ledger}{each}")]

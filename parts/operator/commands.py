@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from deeds.errors import StartError
-from deeds.part import Ledger
+from deeds.part import Ledger, OpenLedger
 from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
 from parts.operator.audit import audit, count_ledger, count_policies
@@ -25,19 +25,21 @@ SECRETS_COUNT_MAX = 10_000
 
 @click.command("audit")
 @click.pass_obj
-def run_audit(ledger: Ledger) -> None:
+def run_audit(open_ledger: OpenLedger) -> None:
     """Check every invariant of the ledger. The service may run meanwhile.
 
     Exits with code 1 if one is violated.
     """
+    ledger = open_ledger()
     _check_ledger(ledger)
     _inspect(ledger)
 
 
 @click.command("stats")
 @click.pass_obj
-def show_stats(ledger: Ledger) -> None:
+def show_stats(open_ledger: OpenLedger) -> None:
     """Count items, operations, offers and outputs, and show the size on disk."""
+    ledger = open_ledger()
     _check_ledger(ledger)
     with ledger.database.snapshot() as read:
         counts = count_ledger(read, ledger.parts)
@@ -46,8 +48,9 @@ def show_stats(ledger: Ledger) -> None:
 
 @click.command("policies")
 @click.pass_obj
-def show_policies(ledger: Ledger) -> None:
+def show_policies(open_ledger: OpenLedger) -> None:
     """Show how the secrets of items are hashed: costs, and peppers to be kept."""
+    ledger = open_ledger("ordinary_cost", "pepper")
     _check_ledger(ledger)
     print_line(f"{'cost':20} {'pepper':16} {'items':>13}")
     for policy, items_count in count_policies(ledger.database):
@@ -69,12 +72,13 @@ def print_secrets(count: int) -> None:
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.pass_obj
-def run_backup(ledger: Ledger, file: Path) -> None:
+def run_backup(open_ledger: OpenLedger, file: Path) -> None:
     """Copy the ledger into FILE, which must not exist.
 
     The service may run meanwhile. The copy is audited before it appears. It holds no
     pepper: keep those elsewhere.
     """
+    ledger = open_ledger()
     _require_sqlite(ledger)
     _check_ledger(ledger)
     with _one_line_errors(file):
@@ -84,17 +88,19 @@ def run_backup(ledger: Ledger, file: Path) -> None:
 
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--new", "is_new", is_flag=True, help="There is no ledger there yet.")
 @click.pass_obj
-def run_restore(ledger: Ledger, file: Path) -> None:
+def run_restore(open_ledger: OpenLedger, file: Path, is_new: bool) -> None:  # noqa: FBT001
     """Put the backup FILE in the place of the ledger, which gets another name.
 
     The service must not be running. A backup that is older than the ledger has to be
     accepted before it is served: secrets spent since are live again in it.
     """
+    ledger = open_ledger()
     _require_sqlite(ledger)
     with _one_line_errors(file):
-        newest, old_ledger = restore(ledger, file, _inspect_copy)
-    print_line(f"Restored {file}, up to operation {newest}.")
+        newest, old_ledger = restore(ledger, file, _inspect_copy, is_new=is_new)
+    print_line(f"Restored {file} to {ledger.database.name}, up to operation {newest}.")
     if old_ledger is not None:
         print_line(f"The ledger that was there is now {old_ledger}.")
     try:
@@ -105,8 +111,9 @@ def run_restore(ledger: Ledger, file: Path) -> None:
 
 @click.command("migrate")
 @click.pass_obj
-def run_migrate(ledger: Ledger) -> None:
+def run_migrate(open_ledger: OpenLedger) -> None:
     """Create the database's tables, or upgrade them to this version."""
+    ledger = open_ledger()
     changes = migrate(ledger.database, ledger.schemas)
     for line in changes or ["the tables need no upgrade"]:
         print_line(line)
@@ -128,7 +135,7 @@ def _check_ledger(ledger: Ledger) -> None:
     if _is_sqlite(ledger):
         path = sqlite_path(ledger.settings.database_url)
         if not has_content(path):
-            raise StartError(f"DATABASE_URL: there is no ledger at {path}")
+            raise StartError(f"DATABASE_URL: there is no ledger at {path.absolute()}")
     check_versions(ledger.database, ledger.schemas)
 
 

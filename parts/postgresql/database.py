@@ -28,7 +28,7 @@ from parts.postgresql.transaction import (
     for_psycopg,
     read,
 )
-from parts.postgresql.url import parse_url
+from parts.postgresql.url import name_of, parse_url
 from storage.database import (
     NO_OPERATION,
     Reader,
@@ -108,7 +108,9 @@ class PostgresqlDatabase:
         `clock` returns milliseconds since 1970-01-01 UTC. `on_retry` is called with
         "conflict" or "disconnect" before a write or a read is tried again.
         """
-        self._connect = partial(connect, parse_url(url))
+        options = parse_url(url)
+        self.name = name_of(options)
+        self._connect = partial(connect, options)
         self._clock = clock
         self._last = LastOperations()
         self._failures = Failures()

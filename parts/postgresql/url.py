@@ -6,6 +6,7 @@ nothing of a password can become part of a host name, which errors show. And
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -60,3 +61,10 @@ def parse_url(text: str) -> dict[str, Any]:
         is_never = threshold[1] == "None"
         options[PREPARE_THRESHOLD] = None if is_never else int(threshold[1])
     return options
+
+
+def name_of(options: Mapping[str, Any]) -> str:
+    """Return where a database is: its hosts, their ports and its name."""
+    host = options.get("host") or options.get("hostaddr") or "default host"
+    port = f":{options['port']}" if "port" in options else ""
+    return f"{host}{port}/{options.get('dbname', '')}"

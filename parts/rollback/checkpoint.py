@@ -25,27 +25,34 @@ from deeds.model import Operation
 from deeds.settings import Settings
 from storage.database import NO_OPERATION, Database
 from storage.files import flush, locked, open_for_owner
+from storage.repository import read_last_operation
 from storage.sqlite import sqlite_path
 
 _RECORD = re.compile(rb"deeds-checkpoint-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\n")
 
 _ID = attrgetter("id")
 
-_READ_NEWEST = "SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1"
 _READ_OPERATION = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
 
 _log = logging.getLogger("deeds")
 
 
 class RollbackError(StartError):
-    """The ledger lacks an operation that was committed."""
+    """The ledger lacks an operation that was committed.
 
-    def __init__(self, operation: Operation) -> None:
+    `cause` says why it may.
+    """
+
+    def __init__(
+        self,
+        operation: Operation,
+        cause: str = "is not in the ledger: this is an older copy or another ledger,"
+        " and secrets spent since are live again",
+    ) -> None:
         time = datetime.fromtimestamp(operation.created_at_ms / 1000, UTC)
         super().__init__(
             f"operation {operation.id} of {time:%Y-%m-%dT%H:%M:%SZ} was committed but"
-            " is not in the ledger: this is an older copy or another ledger, and"
-            " secrets spent since are live again; restore the right database, or run:"
+            f" {cause}; restore the right database, or run:"
             " flask --app app deeds accept-rollback"
         )
         self.operation = operation
@@ -110,6 +117,12 @@ class CheckpointFile:
             if reached.id <= self.read().id < operation.id:
                 self._replace(operation)
 
+    def unusable(self, error: OSError) -> StartError:
+        """Return what to raise where the file cannot be read or written."""
+        return StartError(
+            f"cannot use the checkpoint file {self.path}: {error.strerror}"
+        )
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         path = Path(f"{self.path}-lock")
@@ -136,6 +149,22 @@ def _record(operation: Operation) -> bytes:
     return f"{fields} {checksum}\n".encode()
 
 
+def check_ledger_exists(database: Database, file: CheckpointFile) -> None:
+    """Raise RollbackError where a checkpoint is all that is left of a ledger.
+
+    Raises StartError where one of both cannot be read.
+    """
+    if database.table_names():
+        return
+    try:
+        operation = file.read()
+    except OSError as error:
+        raise file.unusable(error) from None
+    if operation != NO_OPERATION:
+        cause = f"there is no ledger at {database.name}: is its disk mounted?"
+        raise RollbackError(operation, cause)
+
+
 def check_present(database: Database, operations: Collection[Operation]) -> None:
     """Raise RollbackError unless all of these are there, each with its time.
 
@@ -147,13 +176,6 @@ def check_present(database: Database, operations: Collection[Operation]) -> None
     rows = database.read_each(_READ_OPERATION, keys)
     if None in rows:
         raise RollbackError(newest_first[rows.index(None)])
-
-
-def read_newest(database: Database) -> Operation:
-    """Return the operation with the highest id, or `NO_OPERATION`."""
-    for row in database.read(_READ_NEWEST):
-        return Operation(*row)
-    return NO_OPERATION
 
 
 def checkpoint_file(settings: Settings) -> CheckpointFile | None:
@@ -172,13 +194,11 @@ def open_checkpoint(database: Database, file: CheckpointFile) -> Operation:
     """
     is_new = not file.path.exists()
     try:
-        operation = file.raise_to(database, [read_newest(database)])
+        operation = file.raise_to(database, [read_last_operation(database)])
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error}") from None
     except OSError as error:
-        raise StartError(
-            f"cannot use the checkpoint file {file.path}: {error.strerror}"
-        ) from None
+        raise file.unusable(error) from None
     if is_new and operation != NO_OPERATION:
         _log.warning(
             "there was no checkpoint file at %s: it was created, and an older copy of"

@@ -2,14 +2,16 @@
 
 import click
 
-from deeds.part import Ledger
+from deeds.part import OpenLedger
 from deeds.process import print_line
 from parts.rollback.checkpoint import (
     RollbackError,
+    check_ledger_exists,
     checkpoint_file,
     open_checkpoint,
-    read_newest,
 )
+from storage.database import NO_OPERATION
+from storage.repository import read_last_operation
 from storage.schema import check_versions
 
 _ACCEPT_WORD = "accept"
@@ -22,22 +24,26 @@ is lost for good."""
 @click.command("accept-rollback")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def accept_rollback(ledger: Ledger, yes: bool) -> None:  # noqa: FBT001  (of click)
-    """Accept a ledger that is older than the newest, and start on it."""
+def accept_rollback(open_ledger: OpenLedger, yes: bool) -> None:  # noqa: FBT001
+    """Accept a ledger that is older than the newest, or none, and start on it."""
+    ledger = open_ledger()
     file = checkpoint_file(ledger.settings)
     if file is None:
         raise click.ClickException(
             "there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set"
         )
-    check_versions(ledger.database, ledger.schemas)
     try:
+        check_ledger_exists(ledger.database, file)
+        check_versions(ledger.database, ledger.schemas)
         open_checkpoint(ledger.database, file)
         print_line(
             "the ledger is not behind its checkpoint: there is nothing to accept"
         )
         return
     except RollbackError as rollback:
-        newest = read_newest(ledger.database)
+        newest = NO_OPERATION
+        if ledger.database.table_names():
+            newest = read_last_operation(ledger.database)
         print_line(f"{rollback.reason}\nThe ledger ends at operation {newest.id}.")
         print_line(_ACCEPT_MEANING)
     if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:

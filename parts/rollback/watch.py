@@ -19,10 +19,18 @@ from deeds.model import Operation
 from parts.rollback.checkpoint import (
     CheckpointFile,
     RollbackError,
+    check_ledger_exists,
     check_present,
     open_checkpoint,
 )
-from storage.database import NO_OPERATION, Database, Record, Rows, Work
+from storage.database import (
+    NO_OPERATION,
+    Database,
+    Record,
+    Rows,
+    Transaction,
+    Work,
+)
 
 _log = logging.getLogger("deeds")
 
@@ -92,12 +100,22 @@ class WatchedDatabase:
         # The first write in the process starts it.
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        self.create, self.table_names = database.create, database.table_names
+        self.name, self.table_names = database.name, database.table_names
         self.read, self.read_each = database.read, database.read_each
         self.snapshot, self.find_damage = database.snapshot, database.find_damage
         self.definitions_sql = database.definitions_sql
         self.run_in_scratch = database.run_in_scratch
         self.bytes_on_disk = database.bytes_on_disk
+
+    def create(self, work: Callable[[Transaction], None]) -> None:
+        """Create or change tables as the database does.
+
+        Raises RollbackError where there is no ledger and the checkpoint file names an
+        operation: the ledger's disk is not mounted, say.
+        """
+        if self._file is not None:
+            check_ledger_exists(self._database, self._file)
+        self._database.create(work)
 
     def check_start(self, *, thorough: bool = False) -> None:
         """Raise StartError where the ledger must not be served.

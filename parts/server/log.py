@@ -16,7 +16,7 @@ from deeds.settings import read_setting
 # What gunicorn says where it cannot listen, at each of its tries, and what we say once.
 _CANNOT_LISTEN = {
     "Connection in use: %s": "port {1} is taken: make run PORT={2}",
-    "Invalid address: %s": "HOST {0} is not an address of this machine",
+    "Invalid address: %s": "{0} is not an address of this machine: set DEEDS_HOST",
 }
 
 
@@ -35,6 +35,11 @@ class ServerLog(Logger):
         # Python would print these with messages that may quote a secret.
         logging.captureWarnings(capture=True)
         sys.excepthook = threading.excepthook = sys.unraisablehook = _log_uncaught
+
+    def info(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Log what gunicorn says, after the line that names the ledger."""
+        if msg != "Starting gunicorn %s":
+            super().info(msg, *args, **kwargs)
 
     def error(self, msg: Any, *args: Any, **kwargs: Any) -> None:
         """Log an error; end the start where gunicorn would only try again."""

@@ -41,7 +41,7 @@ def test_processes_that_start_at_once_on_a_new_file_all_serve(tmp_path):
     ran = run_python(
         "-c",
         START_AND_MINT,
-        DATABASE_URL=f"sqlite:///{tmp_path}/new/deeds.db",
+        DATABASE_URL=f"sqlite:///{tmp_path}/deeds.db",
         DEEDS_ARGON2="m=8,t=1,p=1",
         DEEDS_LOG_LEVEL="error",
     )
@@ -51,8 +51,11 @@ def test_processes_that_start_at_once_on_a_new_file_all_serve(tmp_path):
     assert len(item_ids - {None}) == PROCESSES_COUNT
 
 
-def test_a_file_and_what_is_beside_it_are_for_their_owner_alone(tmp_path, open_app):
+def test_the_default_and_what_is_beside_it_are_for_their_owner_alone(
+    tmp_path, open_app, monkeypatch
+):
     directory = tmp_path / "new"
+    monkeypatch.setattr("storage.sqlite.DEFAULT_LEDGER", directory / "deeds.db")
     before = os.umask(0o022)
 
     app = open_app(environ_of(f"sqlite:///{directory}/deeds.db"))
@@ -80,6 +83,33 @@ def test_a_path_that_holds_no_database_stops_in_one_line(tmp_path, open_app, nam
     assert line.startswith("DATABASE_URL: ")
 
 
+def test_a_directory_that_is_not_there_is_not_created(tmp_path, open_app, monkeypatch):
+    """A disk that is not mounted, and a URL with three slashes instead of four."""
+    monkeypatch.chdir(tmp_path)
+
+    absolute = stop_line(open_app, environ_of(f"sqlite:///{tmp_path}/data/deeds.db"))
+    relative = stop_line(open_app, environ_of("sqlite:///data/deeds.db"))
+
+    missing = (
+        "DATABASE_URL: the database cannot be opened: there is no directory"
+        f" {tmp_path}/data; is its disk mounted?"
+    )
+    assert absolute == missing
+    hint = " An absolute path has four slashes: sqlite:////path"
+    assert relative == f"{missing}{hint}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_default_that_cannot_be_created_asks_for_the_url(open_app, monkeypatch):
+    path = Path("/proc/deeds/instance/deeds.db")
+    monkeypatch.setattr("storage.sqlite.DEFAULT_LEDGER", path)
+
+    assert stop_line(open_app, environ_of(f"sqlite:///{path}")) == (
+        "DATABASE_URL is not set, and /proc/deeds cannot be created: No such file or"
+        " directory"
+    )
+
+
 @pytest.mark.slow
 def test_a_locked_file_stops_the_start(sqlite_url, tmp_path, open_app):
     other = sqlite3.connect(tmp_path / "deeds.sqlite3", isolation_level=None)
@@ -87,7 +117,10 @@ def test_a_locked_file_stops_the_start(sqlite_url, tmp_path, open_app):
 
     line = stop_line(open_app, environ_of(sqlite_url))
 
-    assert line == "DATABASE_URL: the database cannot be opened: database is locked"
+    assert line == (
+        "DATABASE_URL: the database cannot be opened:"
+        f" {tmp_path / 'deeds.sqlite3'}: database is locked"
+    )
     other.close()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deeds.errors import StartError
 from deeds.model import HashPolicy
-from deeds.settings import RateLimit, Settings, read_settings
+from deeds.settings import RateLimit, Settings, read_settings, unknown_variables
 from tests.support.api import stop_line
 from tests.support.serving import REPOSITORY
 from tests.support.sources import read_variables, run_gunicorn_conf
@@ -29,6 +29,7 @@ COUNTS = {
     "DEEDS_MAX_ARRAY": (1, 8_000),
     "DEEDS_MAX_BODY_BYTES": (1, 1_073_741_824),
     "DEEDS_TRUSTED_PROXIES": (0, 16),
+    "DEEDS_KEEPALIVE": (1, 3_600),
     "PORT": (0, 65_535),
     "WEB_CONCURRENCY": (1, 1024),
 }
@@ -86,12 +87,9 @@ INVALID = {
         f"mint={'9' * 10_000}/minute",
     ],
     "DEEDS_RATE_LIMITS_STORAGE": [f"rediss://:{MARK}@localhost:6379/0"],
-    "HOST": [
-        "localhost",
+    "DEEDS_HOST": [
         "0.0.0.0:8000",
         "[::1]",
-        "0x7f000001",
-        "127.1",
         "10.0.0.0/8",
         "127.0.0.1\n",
         " ",
@@ -124,7 +122,7 @@ def test_nothing_has_to_be_set(value):
     policy = HashPolicy(7168, 5, 1)
     assert astuple(read_settings(environ)) == (
         *(f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3", policy, None, ()),
-        *(256, 1_048_576, "127.0.0.1", 8_000, 0, None, 0),
+        *(256, 1_048_576, "127.0.0.1", 8_000, 95, 0, None, 0),
         *((("failures", 100, 60),), None),
         *("auto", "info", "off"),
     )
@@ -139,8 +137,9 @@ EVERYTHING = [
     ("DEEDS_PEPPERS_OLD", OLD_PEPPER, "peppers_old", (OLD_PEPPER.encode(),)),
     ("DEEDS_MAX_ARRAY", "1", "array_length_max", 1),
     ("DEEDS_MAX_BODY_BYTES", "1073741824", "body_bytes_max", 1_073_741_824),
-    ("HOST", "::", "host", "::"),
+    ("DEEDS_HOST", "::", "host", "::"),
     ("PORT", "0", "port", 0),
+    ("DEEDS_KEEPALIVE", "3600", "keepalive_s", 3600),
     ("WEB_CONCURRENCY", "1024", "processes_count", 1024),
     ("DEEDS_CHECKPOINT_FILE", "/else/where", "checkpoint_file", "/else/where"),
     ("DEEDS_TRUSTED_PROXIES", "16", "trusted_proxies", 16),
@@ -161,7 +160,7 @@ def test_everything_can_be_set_and_no_repr_shows_a_pepper_or_password():
     del found["rate_limits_storage"]
     assert found == {name: value for *_, name, value in EVERYTHING}
     assert (gunicorn["bind"], gunicorn["workers"]) == ("[::]:0", 1024)
-    assert gunicorn["loglevel"] == "error"
+    assert (gunicorn["loglevel"], gunicorn["keepalive"]) == ("error", 3600)
     assert MARK not in repr(settings)
 
 
@@ -184,6 +183,68 @@ def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(name):
 
         assert line.startswith(name)
         assert MARK not in line
+
+
+@pytest.mark.parametrize(
+    ("environ", "host"),
+    [
+        ({"HOST": "0.0.0.0"}, "0.0.0.0"),  # noqa: S104
+        ({"HOST": "localhost"}, "127.0.0.1"),
+        ({"HOST": MARK, "DEEDS_HOST": "::1"}, "::1"),
+        ({"HOST": "0.0.0.0", "DEEDS_HOST": "localhost"}, "127.0.0.1"),  # noqa: S104
+        ({"HOST": "::", "DEEDS_HOST": ""}, "::"),
+    ],
+)
+def test_the_host_is_an_address_or_a_name_of_this_machine(environ, host):
+    assert read_settings(environ).host == host
+
+
+def test_a_host_that_others_set_asks_for_another_variable():
+    assert stop_line(read_settings, {"HOST": "x86_64-conda-linux-gnu"}) == (
+        "HOST must be an IP address, such as 0.0.0.0 or ::1, or a name of a loopback"
+        " address; DEEDS_HOST goes before HOST"
+    )
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["DYNO", "K_SERVICE", "RENDER", "FLY_APP_NAME", "RAILWAY_PROJECT_ID"],
+)
+def test_a_platform_that_discards_its_disk_asks_for_the_url(variable, tmp_path):
+    line = stop_line(read_settings, {variable: MARK})
+
+    assert line == (
+        f"DATABASE_URL is not set, and this platform ({variable}) discards its disk:"
+        " set it to a PostgreSQL database, or to an SQLite file on a disk that is kept,"
+        " sqlite:////path"
+    )
+    read_settings({variable: ""})
+    (tmp_path / "url").write_text("sqlite:////data/deeds.db")
+    for chosen in (
+        {"DATABASE_URL": "sqlite:////data/deeds.db"},
+        {"DATABASE_URL_FILE": str(tmp_path / "url")},
+    ):
+        url = read_settings({variable: MARK} | chosen).database_url
+        assert url == "sqlite:////data/deeds.db"
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest():
+    known = dict.fromkeys(read_variables(), MARK)
+    of_others = dict.fromkeys(
+        (
+            *("DEEDS_URL", "DEEDS_WALLET", "DEEDS_COMMAND", "PATH", "PEPPER"),
+            *("DEEDS_PORT", "DEEDS_PORT_8000_TCP_ADDR", "DEEDS_SERVICE_HOST"),
+        ),
+        MARK,
+    )
+    misspelt = {"DEEDS_PEPER": MARK, "DEEDS_HOST_FILE": MARK, "DEEDS_": ""}
+
+    assert unknown_variables(known | of_others) == []
+    assert unknown_variables(known | of_others | misspelt) == [
+        "DEEDS_ is not a setting; the nearest is DEEDS_LOG",
+        "DEEDS_HOST_FILE is not a setting; the nearest is DEEDS_HOST",
+        "DEEDS_PEPER is not a setting; the nearest is DEEDS_PEPPER",
+    ]
 
 
 def test_a_cost_at_its_bounds_is_accepted():

@@ -9,13 +9,15 @@ import re
 import shlex
 import socket
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from deeds.process import default_processes_count, usable_cpus_count
 from tests.support.api import Api, good
-from tests.support.commanding import run_python, run_redirected
-from tests.support.serving import start_gunicorn
+from tests.support.commanding import run_deeds, run_python, run_redirected
+from tests.support.serving import START_SECONDS_MAX, running_service, start_gunicorn
 from tests.support.waiting import wait_until
 
 CONSOLE_LINE = re.compile(
@@ -61,12 +63,61 @@ def started(tmp_path, **settings):
         yield log.read_text()
 
 
+def first_line(tmp_path, **settings):
+    with started(tmp_path, **settings) as log:
+        return json.loads(log.splitlines()[0])
+
+
+@pytest.mark.parametrize("preload", ["", "--preload"], ids=["", "preloaded"])
+def test_the_first_line_names_the_ledger(tmp_path, preload):
+    names = ("event", "ledger", "version", "last_operation", "last_operation_at", "new")
+    path = str(tmp_path / "deeds.db")
+
+    with started(tmp_path, GUNICORN_CMD_ARGS=preload) as log:
+        lines = [json.loads(each) for each in log.splitlines()]
+    new = {name: lines[0][name] for name in names}
+    with running_service(tmp_path) as service, service.open_api() as api:
+        api.mint("+5.a")
+    (tmp_path / "log").unlink()
+    used = first_line(tmp_path, GUNICORN_CMD_ARGS=preload)
+
+    assert new == dict(zip(names, ["ledger", path, 1, 0, None, True], strict=True))
+    assert [each["event"] for each in lines].count("ledger") == 1
+    made_at = datetime.fromisoformat(used["last_operation_at"])
+    assert 0 <= (datetime.now(UTC) - made_at).total_seconds() < START_SECONDS_MAX
+    assert [used[name] for name in names] == [
+        *("ledger", path, 1, 1, used["last_operation_at"], False),
+    ]
+
+
+def test_the_first_line_names_a_postgresql_without_the_password(tmp_path, postgres_url):
+    migrated = run_deeds("migrate", DATABASE_URL=postgres_url)
+    line = first_line(tmp_path, DATABASE_URL=postgres_url)
+
+    options = conninfo_to_dict(postgres_url)
+    assert migrated.returncode == 0
+    assert line["ledger"] == f"{options['host']}/{options['dbname']}"
+    assert (line["last_operation"], line["new"]) == (0, False)
+
+
+def test_a_variable_that_is_no_setting_is_a_warning_of_the_start(tmp_path):
+    with started(tmp_path, DEEDS_PEPER="mark-7c1f9e") as log:
+        _, warning, *_ = map(json.loads, log.splitlines())
+
+    assert (warning["level"], warning["event"]) == ("warning", "unknown_setting")
+    assert warning["message"] == (
+        "DEEDS_PEPER is not a setting; the nearest is DEEDS_PEPPER"
+    )
+    assert "mark-7c1f9e" not in log
+
+
 @pytest.mark.parametrize(
     ("host", "address"),
     [
         pytest.param("", "127.0.0.1", id="unless told otherwise"),
         pytest.param("127.0.0.2", "127.0.0.2", id="another", marks=pytest.mark.slow),
         pytest.param("::1", "[::1]", id="IPv6", marks=pytest.mark.slow),
+        pytest.param("localhost", "127.0.0.1", id="a name"),
     ],
 )
 def test_it_listens_where_host_says(tmp_path, host, address):
@@ -92,7 +143,7 @@ def test_an_address_of_another_machine_is_said_in_one_line(tmp_path):
 
     assert (refusal["event"], refusal["message"]) == (
         "cannot_start",
-        "deeds: HOST 192.0.2.1 is not an address of this machine",
+        "deeds: 192.0.2.1 is not an address of this machine: set DEEDS_HOST",
     )
 
 

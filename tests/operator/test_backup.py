@@ -223,6 +223,31 @@ def test_a_restored_backup_does_not_meet_the_log_of_a_lost_ledger(
     assert kept.read_bytes() == orphan
 
 
+def test_a_restore_names_its_target_and_begins_none_by_mistake(older, settings):
+    """DATABASE_URL may be another's, and a disk may not be mounted."""
+    there, new = PATH.absolute(), Path("new.sqlite3").absolute()
+    elsewhere = settings | {"DATABASE_URL": f"sqlite:///{new}"}
+
+    mistaken = error_of(elsewhere, "restore", COPY)
+    unneeded = error_of(settings, "restore", "--new", COPY)
+
+    assert mistaken == (
+        f"Error: {new}: there is no ledger: set DATABASE_URL, mount its disk, or"
+        " restore with --new\n"
+    )
+    assert unneeded == (f"Error: {there}: there is a ledger: restore without --new\n")
+    assert not new.exists()
+    assert state(PATH) == (3, 5)
+
+    for target, environ, options in (
+        (new, elsewhere, ["--new"]),
+        (there, settings, []),
+    ):
+        printed = output_of(environ, "restore", *options, COPY)
+        assert f"Restored {COPY} to {target}, up to operation 1.\n" in printed
+        assert state(target) == (1, 5)
+
+
 def test_a_copy_that_violates_an_invariant_is_not_restored(older, settings):
     with closing(sqlite3.connect(COPY)) as connection, connection:
         connection.execute(VIOLATE)

@@ -71,9 +71,31 @@ def test_audit_tells_a_broken_ledger_whatever_takes_its_output(item, settings, r
     assert audits[0].stderr.startswith("Error: the ledger violates these invariants:\n")
 
 
+INVALID_OF_OTHERS = {
+    "DEEDS_ARGON2": "much",
+    "DEEDS_LOG": "loud",
+    "DEEDS_PEPPER": "short",
+    "PORT": "http",
+    "WEB_CONCURRENCY": "many",
+}
+
+
+@pytest.mark.parametrize("command", ["audit", "migrate", "secret"])
+def test_a_command_looks_only_at_the_settings_that_it_uses(run_at, settings, command):
+    url = settings["DATABASE_URL"]
+    where = {} if command == "secret" else {"DATABASE_URL": url}
+
+    ran = run_deeds(command, **INVALID_OF_OTHERS, DYNO="run.1", **where)
+    forgotten = run_deeds("migrate", DYNO="run.1")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (forgotten.returncode, forgotten.stderr.count("\n")) == (1, 1)
+    assert forgotten.stderr.startswith("deeds: DATABASE_URL is not set")
+
+
 @on_sqlite
 def test_a_wrong_setting_has_its_exit_code_where_nobody_can_be_told(run_at):
-    ran = run_at("2>/dev/full", *DEEDS, "secret", DEEDS_LOG="loud")
+    ran = run_at("2>/dev/full", *DEEDS, "policies", DEEDS_ARGON2="much")
 
     assert (ran.returncode, ran.stdout) == (1, "")
 

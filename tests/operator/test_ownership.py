@@ -25,6 +25,7 @@ OWNER = (54_321, 54_322) if IS_ROOT else US
 
 # With the directory of the backup.
 RESTORE = "restore {}/backup"
+RESTORE_NEW = "restore --new {}/backup"
 ACCEPT = "accept-rollback --yes"
 MIGRATE = "migrate"
 
@@ -75,8 +76,13 @@ def test_the_tests_run_as_root_where_ci_does():
 
 
 @pytest.mark.parametrize("new", ["", "new/instance"], ids=["beside", "in new ones"])
-def test_what_root_migrates_and_its_new_directories_are_the_owners(directory, new):
-    output_of(environ_of(f"sqlite:///{directory / new / LEDGER}"), MIGRATE)
+def test_what_root_migrates_and_its_new_directories_are_the_owners(
+    directory, new, monkeypatch
+):
+    path = directory / new / LEDGER
+    monkeypatch.setattr("storage.sqlite.DEFAULT_LEDGER", path)
+
+    output_of(environ_of(f"sqlite:///{path}"), MIGRATE)
 
     assert_the_owner_can_serve(directory, "", "-lock")
     directories = [path for path in directory.rglob("*") if path.is_dir()]
@@ -84,7 +90,7 @@ def test_what_root_migrates_and_its_new_directories_are_the_owners(directory, ne
 
 
 def test_what_root_restores_is_the_owners_alone(directory, used):
-    output_of(SETTINGS, *RESTORE.format(used).split())
+    output_of(SETTINGS, *RESTORE_NEW.format(used).split())
 
     assert_the_owner_can_serve(directory, "", "-lock", "-checkpoint")
     assert (directory / LEDGER).stat().st_mode & 0o777 == 0o600

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 import app
 from storage.schema import CORE
@@ -22,7 +23,7 @@ from tests.support.migrating import (
 VERSIONS = "SELECT part, version, serves_from FROM schema_version ORDER BY part"
 
 BEHIND = (
-    f"deeds: the tables of core have version {CORE.newest} and the code {NEXT}; run:"
+    f": the tables of core have version {CORE.newest} and the code {NEXT}; run:"
     " flask --app app deeds migrate\n"
 )
 
@@ -158,7 +159,8 @@ def test_a_version_behind_stops_commands_and_says_what_to_run(ledger_url, tmp_pa
 
     audited = run_deeds("audit", cwd=newer, DATABASE_URL=ledger_url)
 
-    assert (audited.returncode, audited.stderr) == (1, BEHIND)
+    assert (audited.returncode, audited.stderr.count("\n")) == (1, 1)
+    assert audited.stderr.endswith(BEHIND)
     assert LedgerView(ledger_url).read(VERSIONS) == before
 
 
@@ -178,7 +180,10 @@ def test_a_ledger_from_before_the_first_release_stops_in_one_line(ledger_url, op
 
 
 def test_a_start_on_an_empty_postgresql_says_what_to_run(postgres_url, open_app):
-    assert stop_line(open_app, environ_of(postgres_url)) == (
-        f"the tables of core have version none and the code {CORE.newest}; run: flask"
-        " --app app deeds migrate"
+    line = stop_line(open_app, environ_of(postgres_url))
+
+    options = conninfo_to_dict(postgres_url)
+    assert line == (
+        f"{options['host']}/{options['dbname']}: the tables of core have version none"
+        f" and the code {CORE.newest}; run: flask --app app deeds migrate"
     )

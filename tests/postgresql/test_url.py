@@ -92,6 +92,21 @@ def test_a_url_is_taken_as_libpq_takes_it(text, options):
     assert parse_url(text).items() >= (FIXED | options).items()
 
 
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        ("/deeds?host=/run/postgresql", "/run/postgresql/deeds"),
+        ("h1:5432,h2:5433/deeds", "h1,h2:5432,5433/deeds"),
+        (f"db/deeds?password={PASSWORD}", "db/deeds"),
+        ("/deeds", "default host/deeds"),
+    ],
+)
+def test_it_is_named_without_the_password(where, name):
+    database = PostgresqlDatabase(f"postgresql://deeds:{PASSWORD}@{where}", now_ms)
+
+    assert database.name == name
+
+
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_used_is_refused_without_the_password(text):
     with pytest.raises(StartError) as refused:

@@ -7,7 +7,8 @@ from deeds.errors import StartError
 from deeds.part import Ledger
 from deeds.settings import Settings
 from parts.rollback.commands import accept_rollback
-from storage.schema import CORE
+from parts.rollback.watch import WatchedDatabase
+from storage.schema import CORE, migrate
 from tests.rollback.ledgers import lacks, lose, open_database, write_operation
 
 
@@ -28,7 +29,9 @@ def run(path, file):
 
     def run_on(*arguments, typed="", path=path, settings=settings):
         ledger = Ledger(settings, open_database(path), [CORE], [])
-        return CliRunner().invoke(accept_rollback, arguments, input=typed, obj=ledger)
+        return CliRunner().invoke(
+            accept_rollback, arguments, input=typed, obj=lambda: ledger
+        )
 
     return run_on
 
@@ -88,15 +91,28 @@ def test_without_a_file_there_is_nothing_to_lower(run):
     )
 
 
-def test_a_ledger_that_is_not_there_is_not_created(rolled_back, run, tmp_path, file):
-    before = file.path.read_bytes()
+def test_a_ledger_that_is_gone_for_good_can_be_accepted_and_begun_again(
+    rolled_back, run, start, tmp_path, file
+):
+    path = tmp_path / "nowhere"
 
+    ran = run("--yes", path=path)
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert f"there is no ledger at {path}: is its disk mounted?" in ran.stdout
+    assert ran.stdout.endswith("accepted: the ledger continues after operation 0\n")
+    assert not path.exists()
+    watched = WatchedDatabase(open_database(path), file)
+    migrate(watched, [CORE])
+    start(watched).close()
+
+
+def test_where_there_was_no_ledger_nothing_is_accepted_or_created(run, tmp_path):
     ran = run("--yes", path=tmp_path / "nowhere")
 
     assert isinstance(ran.exception, StartError)
     assert "have version none" in ran.exception.reason
     assert not (tmp_path / "nowhere").exists()
-    assert file.path.read_bytes() == before
 
 
 def test_a_file_that_cannot_be_written_is_one_line(rolled_back, run, file):

@@ -35,7 +35,7 @@ def test_the_command_lowers_the_file_of_the_ledger(open_ledger, settings, path):
     lose(path, lost)
 
     [command] = PART.commands
-    ran = CliRunner().invoke(command, ["--yes"], obj=open_ledger(settings))
+    ran = CliRunner().invoke(command, ["--yes"], obj=lambda: open_ledger(settings))
 
     assert command.name == "accept-rollback"
     assert lacks(1).match(ran.stdout)

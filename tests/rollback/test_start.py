@@ -84,6 +84,29 @@ def test_a_new_ledger_in_place_of_a_lost_one_is_not_served(older, start, path):
     assert lacks(3).fullmatch(refusal_of(start).reason)
 
 
+@pytest.mark.parametrize("is_there", [False, True], ids=["absent", "an empty file"])
+def test_in_the_place_of_a_ledger_that_is_gone_none_is_created(
+    older, path, file, is_there
+):
+    """Its disk is not mounted, and its mount point is an empty directory."""
+    for each in path.parent.glob(f"{path.name}*"):
+        each.unlink()
+    if is_there:
+        path.touch()
+    left = set(path.parent.iterdir())
+
+    with pytest.raises(RollbackError) as refused:
+        migrate(WatchedDatabase(open_database(path), file), [CORE])
+
+    assert re.fullmatch(
+        rf"operation 3 of \S+ was committed but there is no ledger at {path}: is its"
+        r" disk mounted\?; restore the right database, or run: flask --app app deeds"
+        " accept-rollback",
+        refused.value.reason,
+    )
+    assert set(path.parent.iterdir()) == left
+
+
 def test_a_start_raises_a_checkpoint_that_is_gone_or_fell_behind(
     older, start, file, caplog
 ):
