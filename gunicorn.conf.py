@@ -14,7 +14,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from deeds.errors import StartError
-from deeds.process import THREADS_COUNT, default_processes_count, keep_exit_code
+from deeds.process import (
+    LOG_STREAM,
+    THREADS_COUNT,
+    default_processes_count,
+    keep_exit_code,
+)
 from deeds.settings import read_setting
 
 keep_exit_code()
@@ -100,7 +105,7 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Let the worker count from now on, and set apart what the start has made.
+    """Let the worker count and log from now on, and set apart what the start has made.
 
     A full collection looks through all that was ever made, and nobody is served
     meanwhile: 60 to 90 ms, a few times a minute under load. What is there now stays, so
@@ -108,6 +113,7 @@ def post_worker_init(worker: Any) -> None:
     """
     if metrics := getattr(worker.wsgi, "extensions", {}).get("deeds_metrics"):
         metrics()
+    LOG_STREAM.start()
     gc.collect()
     gc.freeze()
 

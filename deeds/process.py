@@ -5,16 +5,36 @@ that before.
 """
 
 import atexit
+import logging
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from select import PIPE_BUF, POLLOUT, poll
+from threading import Lock, Thread
+from time import sleep
 
 import click
 
 OWN_CGROUPS = Path("/proc/self/cgroup")
 CGROUP_MOUNT = Path("/sys/fs/cgroup")
+
+STDERR = 2
+
+# Lines of the log that wait to be written, about 300 bytes each: 3 MB.
+LINES_MAX = 10_000
+_LINES_AT_ONCE_MAX = 100
+
+# After a write: lines that come close together are written together.
+_PAUSE_S = 0.01
+
+# How long a process that stops waits for those who read its log.
+_STOP_SECONDS_MAX = 1.0
+
+_log = logging.getLogger("deeds")
 
 # Of a process. Argon2id runs without holding the GIL, so threads that wait for it cost
 # little; how many hash at once is bounded by the hash pool.
@@ -45,6 +65,86 @@ def usable_cpus_count() -> int:
     return max(1, min([len(affinity), *_quotas_cpus()]))
 
 
+class LogStream:
+    """Standard error for the log: nothing waits for those who read it.
+
+    A process that serves has a thread that writes. One that forks must have none: it
+    writes a line if that is possible at once. Lines that cannot be written are dropped,
+    and how many is logged when one can be written again.
+    """
+
+    def __init__(self) -> None:
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._lock = Lock()
+        self._dropped_count = 0
+        # Called with a number of lines that were dropped.
+        self.on_drop: Callable[[int], None] | None = None
+
+    def start(self) -> None:
+        """Start the thread, which no fork may follow."""
+        self._thread = Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """End the thread once all is written, or after a second."""
+        if self._thread is not None:
+            self._lines.put(None)
+            self._thread.join(_STOP_SECONDS_MAX)
+            self._thread = None
+
+    def write(self, line: bytes) -> None:
+        """Write a line, with its end, or drop it. Any thread may call it."""
+        if self._thread is None:
+            self._write(line, wait_ms=0)
+        elif self._lines.qsize() < LINES_MAX:
+            self._lines.put(line)
+        else:
+            self._drop(1)
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            lines = [self._lines.get()]
+            with suppress(Empty):
+                while len(lines) < _LINES_AT_ONCE_MAX:
+                    lines.append(self._lines.get_nowait())
+            is_open = None not in lines
+            self._write(b"".join(filter(None, lines)), wait_ms=None)
+            sleep(_PAUSE_S)
+
+    def _write(self, lines: bytes, wait_ms: int | None) -> None:
+        """Write lines; drop those that are left after an error, or after the wait.
+
+        A pipe takes PIPE_BUF bytes whole: lines of several processes are not mixed up.
+        """
+        with suppress(OSError):
+            while lines and _is_writable(wait_ms):
+                length = lines.rfind(b"\n", 0, PIPE_BUF) + 1 or PIPE_BUF
+                lines = lines[os.write(STDERR, lines[:length]) :]
+        if lines:
+            self._drop(lines.count(b"\n"))
+        elif self._dropped_count:
+            with self._lock:
+                count, self._dropped_count = self._dropped_count, 0
+            _log.warning(
+                "lines of the log that could not be written: %d",
+                count,
+                extra={"event": "log_dropped"},
+            )
+
+    def _drop(self, count: int) -> None:
+        with self._lock:
+            self._dropped_count += count
+        if self.on_drop is not None:
+            self.on_drop(count)
+
+
+# That of this process.
+LOG_STREAM = LogStream()
+
+
 def keep_exit_code() -> None:
     """Let this process end with its exit code where a stream is full or closed.
 
@@ -63,6 +163,14 @@ def print_line(text: str) -> None:
         raise click.exceptions.Exit(1) from None
     except OSError as error:
         raise click.ClickException(f"standard output: {error.strerror}") from None
+
+
+def _is_writable(wait_ms: int | None) -> bool:
+    """Return whether standard error can be written now, or fails at once."""
+    # One for each call: a thread may still be waiting on another.
+    waiting = poll()
+    waiting.register(STDERR, POLLOUT)
+    return bool(waiting.poll(wait_ms))
 
 
 def _quotas_cpus() -> Iterator[int]:

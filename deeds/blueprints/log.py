@@ -12,7 +12,6 @@ import re
 import secrets
 import time
 import traceback
-from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 
 from deeds.model import Operation
+from deeds.process import LOG_STREAM, STDERR
 
 REQUEST_ID = "X-Request-ID"
 
@@ -34,8 +34,6 @@ _MONITORED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
 
 _LEVELS = {500: logging.ERROR, 503: logging.WARNING}
-
-_STDERR = 2
 
 # Created once: json.dumps would create one for every line.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
@@ -54,10 +52,7 @@ class RequestNotes:
 
 
 class StderrHandler(logging.Handler):
-    """Writes each line to stderr in one piece, so that processes do not mix them up.
-
-    A line that cannot be written, to a full disk say, is lost: no request fails for it.
-    """
+    """Writes each record to stderr as one line."""
 
     def __init__(self, *, is_console: bool) -> None:
         super().__init__()
@@ -66,8 +61,7 @@ class StderrHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write the line of the record."""
         line = self.format(record).encode("utf-8", "backslashreplace")
-        with suppress(OSError):
-            os.write(_STDERR, line + b"\n")
+        LOG_STREAM.write(line + b"\n")
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without its end."""
@@ -98,7 +92,7 @@ def configure_log(form: str, level_name: str) -> None:
 
 def is_console(form: str) -> bool:
     """Return whether lines are for a person at a terminal."""
-    return form == "console" or (form == "auto" and os.isatty(_STDERR))
+    return form == "console" or (form == "auto" and os.isatty(STDERR))
 
 
 def register_log(app: Flask) -> None:

@@ -88,6 +88,9 @@ class Metrics:
         self.retries = counter(
             "deeds_database_retries", "Transactions tried again.", ["reason"]
         )
+        self.log_lines_dropped = counter(
+            "deeds_log_lines_dropped", "Lines of the log that could not be written."
+        )
         self.requests_waiting = gauge(
             "deeds_hash_queue_requests", "Requests with slow hashes."
         )

@@ -16,6 +16,7 @@ from deeds.blueprints.log import (
 )
 from deeds.hashing import Hash, Hasher, HashJob
 from deeds.part import Core, Part
+from deeds.process import LOG_STREAM
 from parts.metrics.metrics import Metrics
 
 
@@ -28,7 +29,9 @@ def register(app: Flask, core: Core) -> None:
 
     @cache
     def metrics() -> Metrics:
-        return Metrics(codes, requests_max)
+        series = Metrics(codes, requests_max)
+        LOG_STREAM.on_drop = series.log_lines_dropped.inc
+        return series
 
     # gunicorn.conf.py calls it after the fork, before there are requests.
     app.extensions["deeds_metrics"] = metrics

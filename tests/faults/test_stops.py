@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 
 REQUESTS_COUNT = 6
 
-# One that waits for idle clients lasts 65 s, and one that must be forced 10.
+# One that waits for idle clients lasts 95 s, and one that must be forced 10.
 STOP_SECONDS_MAX = 8
 
 # `Expect` makes the service say when it waits for the body.

@@ -157,7 +157,7 @@ def test_what_is_below_the_level_is_left_out(
     assert [each["level"] for each in lines] == LEVELS[LEVELS.index(level) :]
 
 
-def test_no_request_fails_because_its_line_cannot_be_written(api):
+def test_no_request_fails_because_its_line_cannot_be_written(api, read_log):
     saved = os.dup(2)
     full = os.open("/dev/full", os.O_WRONLY)
     try:
@@ -167,8 +167,15 @@ def test_no_request_fails_because_its_line_cannot_be_written(api):
         os.dup2(saved, 2)
         os.close(saved)
         os.close(full)
+    api.get("/v1/info")
 
     assert answer.status_code == 200
+    _, dropped = read_log()
+    assert dropped == {
+        "level": "warning",
+        "event": "log_dropped",
+        "message": "lines of the log that could not be written: 1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -220,7 +227,7 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens(
     lines = [json.loads(line) for line in log.splitlines()]
     assert [each for each in lines if not {"event", "level", "time"} <= set(each)] == []
     others = [each["event"] for each in lines if each["event"] != "request"]
-    assert set(others) == {"server", "checkpoint_off", "client_refused"}
+    assert set(others) == {"ledger", "server", "checkpoint_off", "client_refused"}
     assert others.count("checkpoint_off") == others.count("client_refused") == 1
     # What is refused before the application sees it has the id of its answer.
     refused = next(each for each in lines if "problem" in each)
@@ -251,6 +258,6 @@ def test_a_defect_of_the_start_is_json_that_quotes_nothing(tmp_path, sqlite_url)
         assert process.wait(timeout=30) != 0
 
     lines = events(log.read_text())
-    assert {each["event"] for each in lines} == {"server"}
+    assert {each["event"] for each in lines} == {"ledger", "server"}
     assert "ValueError" in {each.get("error") for each in lines}
     assert MARK not in log.read_text()
