@@ -19,6 +19,7 @@ from deeds.process import (
     THREADS_COUNT,
     default_processes_count,
     keep_exit_code,
+    open_files_max,
 )
 from deeds.settings import read_setting
 
@@ -50,9 +51,17 @@ if _is_there("server", "waitress"):
     logger_class = "parts.server.log.ServerLog"
 threads = THREADS_COUNT
 
-# Open connections of a process, one file each: with the database's below the usual
-# limit of 1024.
-worker_connections = 512
+# Open connections of a process, one file each. Where the limit of open files is low
+# there are fewer: two files of SQLite for each thread, and some more, are left over.
+_CONNECTIONS_MAX, _CONNECTIONS_MIN = 512, 32
+_OTHER_FILES_MAX = 128
+_open_files = open_files_max()
+worker_connections = min(_CONNECTIONS_MAX, _open_files - _OTHER_FILES_MAX)
+if worker_connections < _CONNECTIONS_MIN:
+    raise SystemExit(
+        f"deeds: the limit of open files is {_open_files} (ulimit -n):"
+        f" at least {_CONNECTIONS_MIN + _OTHER_FILES_MAX} are needed"
+    )
 
 keepalive = _setting("keepalive_s")
 
@@ -100,6 +109,14 @@ def on_starting(server: Any) -> None:
         # One line, without the places in the code.
         server.log.error(str(stop), extra={"event": "cannot_start"})  # noqa: TRY400
         raise SystemExit(1) from None
+    if worker_connections < _CONNECTIONS_MAX:
+        server.log.warning(
+            "the limit of open files is %d (ulimit -n): each process takes %d"
+            " connections instead of %d",
+            _open_files,
+            worker_connections,
+            _CONNECTIONS_MAX,
+        )
     if _is_measured:
         make_directory(worker_tmp_dir)
 

@@ -8,6 +8,7 @@ import atexit
 import logging
 import math
 import os
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -143,6 +144,19 @@ class LogStream:
 
 # That of this process.
 LOG_STREAM = LogStream()
+
+
+def open_files_max() -> int:
+    """Return how many files this process may have open, after raising the limit.
+
+    The soft limit is for programs that use select(2); this one does not.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Where the hard one is only a word, as on macOS, the kernel takes less.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def keep_exit_code() -> None:

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from errno import EMFILE, ENFILE
 from functools import partial
 from operator import attrgetter
 from types import FrameType
@@ -61,6 +62,7 @@ class WaitressWorker(Worker):
     retry_seconds = 5.0
 
     _look_at = 0.0
+    _said_at = 0.0
 
     def init_process(self) -> None:
         """Load the application and serve.
@@ -152,6 +154,7 @@ class WaitressWorker(Worker):
         )
         server.adj.body_bytes_max = limit
         server.handle_accept = partial(self._accept, server.handle_accept)
+        server.accept = partial(self._accept_or_make_room, server.accept)
         server.accepting = True
         server.server_name = server.effective_host
         server.channel_class = Channel
@@ -194,6 +197,27 @@ class WaitressWorker(Worker):
             accept_one()
             if len(self._channels) == count:
                 break
+
+    def _accept_or_make_room(self, accept: Callable[[], Any]) -> Any:
+        """Accept a connection; where no file is left for it, close another one."""
+        try:
+            return accept()
+        except OSError as error:
+            if error.errno in {EMFILE, ENFILE}:
+                self._make_room()
+            raise
+
+    def _make_room(self) -> None:
+        if not self._close_oldest(1):
+            # The loop would spin until a thread has closed something.
+            time.sleep(LOOK_SECONDS_MIN)
+        now = time.monotonic()
+        if now > self._said_at + LOOK_SECONDS_MAX:
+            self._said_at = now
+            self.log.warning(
+                "no file is left for a connection (ulimit -n): connections that wait"
+                " for their clients are closed"
+            )
 
     def _close_oldest(self, count: int, held_bytes_min: int = 0) -> bool:
         """Close connections that wait for their clients, and hold at least so much.

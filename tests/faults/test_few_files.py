@@ -1,0 +1,144 @@
+"""A low limit of open files makes for fewer connections, not for a service that hangs.
+
+One client that holds more connections than there is room for locks nobody out.
+"""
+
+import json
+import re
+import resource
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+import psutil
+import pytest
+
+from tests.support.abusers import GET, connected
+from tests.support.api import environ_of, good
+from tests.support.commanding import output_of
+from tests.support.serving import (
+    REPOSITORY,
+    Service,
+    start_command,
+    wait_until_it_answers,
+)
+from tests.support.strong_secrets import make_strong_secret
+from tests.support.waiting import wait_until
+
+IDLE_COUNT = 700
+SWAPS_COUNT = 64
+
+
+@pytest.fixture(autouse=True)
+def _enough_files():
+    """Let this process open more files than the service may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextmanager
+def limited(tmp_path, settings, *limits):
+    """Start the service in a shell that has run `ulimit` with each of the limits."""
+    shell = " && ".join([*(f"ulimit {each}" for each in limits), 'exec "$@"'])
+    gunicorn = [sys.executable, "-m", "gunicorn", "app:create_app()"]
+    log = tmp_path / "log"
+    command = ["sh", "-c", shell, "sh", *gunicorn]
+    with start_command(command, log, settings, REPOSITORY) as process:
+        yield process, log
+
+
+@pytest.fixture
+def settings(sqlite_url):
+    return environ_of(sqlite_url) | {"WEB_CONCURRENCY": "1", "DEEDS_LOG": "json"}
+
+
+def swap_while_others_idle(service, idle_count):
+    """Hold connections that send nothing more, and swap in parallel meanwhile."""
+    with ExitStack() as stack:
+        for _ in range(idle_count):
+            stack.enter_context(connected(service, GET))
+        api = stack.enter_context(service.open_api())
+        secrets = [f"old-{number}" for number in range(SWAPS_COUNT)]
+        item_id = api.mint(*(f"+1.{each}" for each in secrets))
+
+        def swap(secret):
+            with service.open_api() as other:
+                new = make_strong_secret()
+                return other.swap(f"+1.{item_id}.{secret}", f"+1.{item_id}.{new}")
+
+        with ThreadPoolExecutor(16) as threads:
+            answers = list(threads.map(swap, secrets))
+        [worker] = service.workers
+        before_s = sum(worker.cpu_times()[:2])
+        time.sleep(1)
+        spent_s = sum(worker.cpu_times()[:2]) - before_s
+    return [good(each) for each in answers], spent_s
+
+
+def events(log, level="warning"):
+    lines = map(json.loads, log.read_text().splitlines())
+    return [each["message"] for each in lines if each["level"] == level]
+
+
+@pytest.mark.slow
+def test_connections_follow_the_limit_and_nobody_is_locked_out(tmp_path, settings):
+    with limited(tmp_path, settings, "-n 256") as (process, log):
+        service = Service(wait_until_it_answers(process, log), process, log)
+        answers, spent_s = swap_while_others_idle(service, IDLE_COUNT)
+
+    assert answers == [{"success": True}] * SWAPS_COUNT
+    # A loop that spins takes all of a second.
+    assert spent_s < 0.5
+    [warning] = events(log)
+    assert warning == (
+        "the limit of open files is 256 (ulimit -n): each process takes 128 connections"
+        " instead of 512"
+    )
+    assert "Every invariant holds." in output_of(settings, "audit")
+
+
+@pytest.mark.slow
+def test_where_no_file_is_left_an_idle_connection_makes_room(tmp_path, settings):
+    """Other processes may take the files of the machine; here the limit falls."""
+    with limited(tmp_path, settings) as (process, log):
+        service = Service(wait_until_it_answers(process, log), process, log)
+        [worker] = service.workers
+        with service.open_api() as api, ThreadPoolExecutor(32) as threads:
+            # Each thread of the service has its connection to the ledger.
+            item_id = api.mint("+1.a")
+            list(threads.map(lambda _: service.get(f"/v1/item/{item_id}"), range(200)))
+        lowered = worker.num_fds() + 24
+        worker.rlimit(psutil.RLIMIT_NOFILE, (lowered, lowered))
+        answers, spent_s = swap_while_others_idle(service, 100)
+
+    assert answers == [{"success": True}] * SWAPS_COUNT
+    assert spent_s < 0.5
+    assert (
+        "no file is left for a connection (ulimit -n): connections that wait for their"
+        " clients are closed"
+    ) in events(log)
+    assert "Every invariant holds." in output_of(settings, "audit")
+
+
+def test_the_soft_limit_is_raised_first(tmp_path, settings):
+    with limited(tmp_path, settings, "-Sn 256", "-Hn 2000") as (process, log):
+        service = Service(wait_until_it_answers(process, log), process, log)
+        [worker] = service.workers
+        assert worker.rlimit(psutil.RLIMIT_NOFILE) == (2000, 2000)
+
+    assert events(log) == []
+
+
+def test_a_limit_that_is_too_low_stops_the_start_in_one_line(tmp_path, settings):
+    with limited(tmp_path, settings, "-n 100") as (process, log):
+        wait_until(lambda: process.poll() is not None)
+
+    assert process.returncode == 1
+    assert re.fullmatch(
+        r"deeds: the limit of open files is 100 \(ulimit -n\): at least 160 are"
+        r" needed\n",
+        log.read_text(),
+    )
