@@ -22,6 +22,7 @@ from deeds.blueprints.answers import register_answers
 from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.log import configure_log, register_log
+from deeds.blueprints.requests import register_proxy_warning
 from deeds.errors import RetryLaterError, StartError
 from deeds.hashing import STRONG_COST, Hasher, HashPool, argon2id
 from deeds.model import AMOUNT_MAX, SECRET_LENGTH_MAX
@@ -233,6 +234,7 @@ class _Build:
     ) -> None:
         configure_log(settings.log_form, settings.log_level)
         register_log(app)
+        register_proxy_warning(app, settings.trusted_proxies)
         register_answers(app)
         ledger = self.ledger(settings, closing, thorough=thorough)
         repository = Repository(ledger.database)

@@ -10,7 +10,11 @@ that is invalid.
 import gc
 import os
 import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from deeds.errors import StartError
@@ -36,6 +40,18 @@ def _setting(name: str) -> Any:
 def _is_there(part: str, package: str) -> bool:
     """Return whether a part is there, and the package that it needs."""
     return all(find_spec(each) for each in ("parts", f"parts.{part}", package))
+
+
+def _directory_for_files(first: str) -> str:
+    """Return this directory if files can be written there, or else another one."""
+    for directory in (first, None):
+        with (
+            suppress(OSError),
+            tempfile.NamedTemporaryFile(dir=directory, buffering=0) as file,
+        ):
+            file.write(b"deeds")
+            return str(Path(file.name).parent)
+    raise SystemExit("deeds: TMPDIR and /tmp are no directories that can be written")
 
 
 # IPv6 needs the brackets, and gunicorn takes them around IPv4 too.
@@ -73,7 +89,7 @@ timeout = 30
 graceful_timeout = 9
 
 # A file that a worker touches to show it lives must not wait for a disk.
-worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+worker_tmp_dir = _directory_for_files("/dev/shm")  # noqa: S108
 
 # Each worker loads the application by itself, so that a new one sees new code. It may
 # be turned on: the application opens nothing and starts no thread before it is used.
@@ -95,6 +111,26 @@ if _is_measured:
     )
 
 
+# Of the settings above those that are not for an operator to choose.
+_TRIED_SETTINGS = (
+    "worker_class",
+    "logger_class",
+    "threads",
+    "timeout",
+    "graceful_timeout",
+)
+
+
+def _changes(settings: Mapping[str, Any]) -> str:
+    """Return which of these settings gunicorn was told otherwise."""
+    ours = globals()
+    return ", ".join(
+        f"{name} {settings[name].get()}"
+        for name in _TRIED_SETTINGS
+        if name in ours and settings[name].get() != ours[name]
+    )
+
+
 def on_starting(server: Any) -> None:
     """Check the settings and prepare the database once, before any worker starts.
 
@@ -109,6 +145,12 @@ def on_starting(server: Any) -> None:
         # One line, without the places in the code.
         server.log.error(str(stop), extra={"event": "cannot_start"})  # noqa: TRY400
         raise SystemExit(1) from None
+    if changes := _changes(server.cfg.settings):
+        server.log.warning(
+            "GUNICORN_CMD_ARGS or the command line changes what keeps slow and hostile"
+            " clients from stopping the service: %s",
+            changes,
+        )
     if worker_connections < _CONNECTIONS_MAX:
         server.log.warning(
             "the limit of open files is %d (ulimit -n): each process takes %d"

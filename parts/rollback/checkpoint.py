@@ -120,7 +120,7 @@ class CheckpointFile:
     def unusable(self, error: OSError) -> StartError:
         """Return what to raise where the file cannot be read or written."""
         return StartError(
-            f"cannot use the checkpoint file {self.path}: {error.strerror}"
+            f"DEEDS_CHECKPOINT_FILE: cannot use {self.path}: {error.strerror}"
         )
 
     @contextmanager

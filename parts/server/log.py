@@ -2,9 +2,9 @@
 
 import logging
 import os
+import re
 import sys
 import threading
-from ast import literal_eval
 from typing import Any
 
 from gunicorn.config import Config
@@ -13,11 +13,9 @@ from gunicorn.glogging import Logger
 from deeds.blueprints.log import configure_log, is_console
 from deeds.settings import read_setting
 
-# What gunicorn says where it cannot listen, at each of its tries, and what we say once.
-_CANNOT_LISTEN = {
-    "Connection in use: %s": "port {1} is taken: make run PORT={2}",
-    "Invalid address: %s": "{0} is not an address of this machine: set DEEDS_HOST",
-}
+# How gunicorn begins where it cannot listen, at each of its tries.
+_CANNOT_LISTEN = ("Connection in use: ", "Invalid address: ", "connection to ")
+_ADDRESS = re.compile(r"\('(.+?)', ([0-9]+)")
 
 
 class ServerLog(Logger):
@@ -43,12 +41,25 @@ class ServerLog(Logger):
 
     def error(self, msg: Any, *args: Any, **kwargs: Any) -> None:
         """Log an error; end the start where gunicorn would only try again."""
-        if reason := _CANNOT_LISTEN.get(msg):
-            host, port = literal_eval(args[0])
-            line = f"deeds: {reason.format(host, port, port + 1)}"
+        said = str(msg) % args if args else str(msg)
+        if said.startswith(_CANNOT_LISTEN):
+            line = f"deeds: {_reason(said)}"
             super().error(line, extra={"event": "cannot_start"})
             raise SystemExit(1)
         super().error(msg, *args, **kwargs)
+
+
+def _reason(said: str) -> str:
+    """Return why gunicorn cannot listen, and what to do."""
+    address = _ADDRESS.search(said)
+    if address is None:
+        return f"cannot listen: {said}"
+    host, port = address[1], int(address[2])
+    if said.startswith("Connection in use"):
+        return f"port {port} is taken: make run PORT={port + 1}"
+    if said.startswith("Invalid address"):
+        return f"{host} is not an address of this machine: set DEEDS_HOST"
+    return f"cannot listen at DEEDS_HOST and PORT: {said}"
 
 
 def _log_uncaught(*raised: Any) -> None:

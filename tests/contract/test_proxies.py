@@ -71,6 +71,38 @@ def test_a_request_counts_for_its_client(counted, proxies_count, header, client)
     assert counted(proxies_count, header, PEER) == [client]
 
 
+# Proxies of ours, X-Forwarded-For, the address that opens the connection, and for whom
+# a request counts that a proxy has passed on of which the service is not told.
+UNTRUSTED = {
+    "this machine's": (0, CLIENT, "127.0.0.1", "127.0.0.1"),
+    "a private network's": (0, CLIENT, "10.1.2.3", "10.1.2.3"),
+    "a provider's": (0, CLIENT, "100.64.0.7", "100.64.0.7"),
+    "IPv6": (0, CLIENT, "fd00::1", "fd00::/64"),
+    "on a unix socket": (0, CLIENT, "", "-"),
+    "a second one": (1, f"{CLIENT}, 10.0.0.2", "127.0.0.1", "10.0.0.2"),
+    "the internet": (0, CLIENT, "8.8.8.8", None),
+    "no header": (0, "", "127.0.0.1", None),
+    "all are trusted": (1, "10.0.0.2", "127.0.0.1", None),
+}
+
+
+@pytest.mark.parametrize("case", UNTRUSTED.values(), ids=UNTRUSTED)
+def test_a_proxy_that_is_not_trusted_is_said_once(sqlite_url, open_app, caplog, case):
+    proxies_count, header, address, client = case
+    proxies = {"DEEDS_TRUSTED_PROXIES": str(proxies_count)}
+    api = Api.of_app(open_app(environ_of(sqlite_url, **proxies)), address)
+
+    for _ in range(3):
+        api.get("/v1/info", **{"X-Forwarded-For": header})
+
+    said = [
+        (each.levelname, re.findall(r"=(\d+) .* as one, (.+?);", each.getMessage()))
+        for each in caplog.records
+        if each.event == "proxy_not_trusted"
+    ]
+    assert said == ([("WARNING", [(str(proxies_count), client)])] if client else [])
+
+
 def test_requests_without_an_address_count_together(counted):
     """As those from a unix socket."""
     assert counted(0, "", address="") == ["-"]

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import socket
+import sys
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 
@@ -16,8 +17,18 @@ from psycopg.conninfo import conninfo_to_dict
 
 from deeds.process import default_processes_count, usable_cpus_count
 from tests.support.api import Api, good
-from tests.support.commanding import run_deeds, run_python, run_redirected
-from tests.support.serving import START_SECONDS_MAX, running_service, start_gunicorn
+from tests.support.commanding import (
+    run_deeds,
+    run_program,
+    run_python,
+    run_redirected,
+)
+from tests.support.serving import (
+    START_SECONDS_MAX,
+    clean_environment,
+    running_service,
+    start_gunicorn,
+)
 from tests.support.waiting import wait_until
 
 CONSOLE_LINE = re.compile(
@@ -37,6 +48,7 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
     service = gunicorn_service(DEEDS_LOG="console", **settings)
 
     service.get("/v1/item/deed_nobody")
+    wait_until(lambda: " route=/v1/item/<item_id> " in service.log_text())
     lines = service.log_text().splitlines()
     [line] = [each for each in lines if each.startswith("curl ")]
     curl, silent, url, header, media_type, data, body = shlex.split(line)
@@ -144,6 +156,71 @@ def test_an_address_of_another_machine_is_said_in_one_line(tmp_path):
     assert (refusal["event"], refusal["message"]) == (
         "cannot_start",
         "deeds: 192.0.2.1 is not an address of this machine: set DEEDS_HOST",
+    )
+
+
+def test_where_it_cannot_listen_is_one_line_for_any_other_reason(tmp_path):
+    path = tmp_path / "nowhere" / "socket"
+    with started(tmp_path, GUNICORN_CMD_ARGS=f"--bind unix:{path}") as log:
+        _, refusal = map(json.loads, log.splitlines())
+
+    assert refusal["message"] == (
+        f"deeds: cannot listen: connection to {path} failed: [Errno 2] No such file or"
+        " directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            "postgresql://u:mark-7c1f9e@localhost/deeds?pgbouncer=true",
+            "DATABASE_URL has options that libpq does not know, or",
+        ),
+        (
+            "postgresql://u:mark-7c1f9e@127.0.0.1/deeds?connect_timeout=soon",
+            "DATABASE_URL: the database cannot be opened: bad value",
+        ),
+    ],
+    ids=["of another driver", "of a wrong type"],
+)
+@pytest.mark.parametrize("preload", ["", "--preload"], ids=["", "preloaded"])
+def test_an_option_of_the_database_that_cannot_be_used_is_one_line(
+    tmp_path, url, said, preload
+):
+    with started(tmp_path, DATABASE_URL=url, GUNICORN_CMD_ARGS=preload) as log:
+        [line] = log.splitlines()
+
+    assert json.loads(line)["message"].startswith(f"deeds: {said} ")
+    assert "mark-7c1f9e" not in line
+
+
+def test_no_directory_for_temporary_files_is_said_in_one_line():
+    # No file takes a byte, wherever it is.
+    command = 'ulimit -f 0; exec "$@"'
+    gunicorn = [sys.executable, "-m", "gunicorn", "app:create_app()"]
+    ran = run_program("sh", "-c", command, "sh", *gunicorn, env=clean_environment({}))
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "deeds: TMPDIR and /tmp are no directories that can be written\n"
+    )
+
+
+@pytest.mark.parametrize("preload", ["", "--preload"], ids=["", "preloaded"])
+def test_settings_of_gunicorn_that_take_the_hardened_server_away_are_a_warning(
+    tmp_path, preload
+):
+    arguments = f"--worker-class gthread --threads 8 --bind 127.0.0.1:0 {preload}"
+
+    with started(tmp_path, GUNICORN_CMD_ARGS=arguments) as log:
+        lines = map(json.loads, log.splitlines())
+        warnings = [each for each in lines if each["level"] == "warning"]
+
+    [warning] = warnings
+    assert warning["message"] == (
+        "GUNICORN_CMD_ARGS or the command line changes what keeps slow and hostile"
+        " clients from stopping the service: worker_class gthread, threads 8"
     )
 
 

@@ -125,6 +125,10 @@ def test_an_absent_server_stops_the_start_in_one_line(open_database, start):
         ({"sslmode": "maybe"}, 'invalid sslmode value: "maybe"'),
         ({"connect_timeout": "soon"}, "bad value for connect_timeout: 'soon'"),
         ({"port": "1,2,3"}, "port numbers"),
+        ({"options": "-c statement_timeout=long"}, '"statement_timeout": "long"'),
+        ({"hostaddr": "here"}, 'could not parse network address "here"'),
+        ({"require_auth": "much"}, 'invalid require_auth value: "much"'),
+        ({"service": "none"}, 'definition of service "none" not found'),
     ],
     ids=lambda each: "" if isinstance(each, str) else next(iter(each)),
 )

@@ -53,6 +53,8 @@ REFUSED = {
     "port in words": f"postgresql://deeds:{PASSWORD}@localhost:port/deeds",
     "host forgotten": f"postgresql://deeds:{PASSWORD}/deeds",
     "unknown option": f"postgresql://deeds:{PASSWORD}@localhost/deeds?plugin=nosuch",
+    "option of Prisma": f"postgresql://u:{PASSWORD}@localhost/deeds?pgbouncer=true",
+    "option of SQLAlchemy": f"postgresql://u:{PASSWORD}@localhost/deeds?pool_size=4",
     "option without a value": f"postgresql://deeds:{PASSWORD}@localhost/deeds?sslmode",
     "an @ in the password": f"postgresql://deeds:half@{PASSWORD}@localhost/deeds",
     "an @ and a slash": f"postgresql://deeds:half@{PASSWORD}/x@localhost/deeds",

@@ -175,7 +175,7 @@ def test_a_file_that_cannot_be_used_stops_the_start(start, tmp_path, name, cause
 
     refused = refusal_of(start, file=CheckpointFile(path))
 
-    assert refused.reason == f"cannot use the checkpoint file {path}: {cause}"
+    assert refused.reason == f"DEEDS_CHECKPOINT_FILE: cannot use {path}: {cause}"
 
 
 def test_a_ledger_that_cannot_be_read_stops_the_start(database, file, monkeypatch):
