@@ -15,6 +15,7 @@ from storage import sqlite_writer
 from storage.database import NO_OPERATION, Reader, Rows, Transaction, Values, Work
 from storage.files import has_content, locked, make_directory, open_for_owner
 from storage.sqlite_writer import (
+    DISK_FULL,
     SqliteFailures,
     SqliteTransaction,
     SqliteWriter,
@@ -25,6 +26,12 @@ from storage.sqlite_writer import (
 # A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for
 # too long: that one is for `deeds audit`.
 CHECKED_BYTES_MAX = 256 * 2**20
+
+
+# A swap of 256 outputs writes about as much.
+ROOM_BYTES = 2**20
+
+TRY_INTERVAL_S = 1.0
 
 
 class SqliteDatabase:
@@ -47,6 +54,8 @@ class SqliteDatabase:
         self._clock = clock
         self._failures = SqliteFailures()
         self._writer = SqliteWriter(path, clock, self._failures)
+        # By `monotonic()`, when a write was tried for a monitor.
+        self._tried_at_s = -TRY_INTERVAL_S
         # Connections that no thread reads on. That used last has the warmest cache.
         self._idle: list[sqlite3.Connection] = []
 
@@ -121,8 +130,8 @@ class SqliteDatabase:
     def probe(self, sql: str) -> Rows:
         """Return the rows of a query; try to write where the last write failed."""
         rows = self.read(sql)
-        if self._writer.was_refused:
-            self.write(_write_nothing, None)
+        if self._writer.refusal is not None:
+            self._try_to_write(self._writer.refusal)
         return rows
 
     @contextmanager
@@ -189,6 +198,23 @@ class SqliteDatabase:
             except OSError as error:
                 raise self._not_opened(error) from None
             yield
+
+    def _try_to_write(self, refusal: str) -> None:
+        """Commit a small write where the disk has room for a large one.
+
+        At most once a second; meanwhile and where it fails, raises
+        LedgerUnavailableError.
+        """
+        now_s = monotonic()
+        if now_s - self._tried_at_s < TRY_INTERVAL_S:
+            raise LedgerUnavailableError(refusal)
+        self._tried_at_s = now_s
+        disk = os.statvfs(self.path.parent)
+        if disk.f_bavail * disk.f_frsize < ROOM_BYTES:
+            # A full disk may take a small write: into what the log has left over.
+            raise LedgerUnavailableError(DISK_FULL)
+        self.write(_write_nothing, None)
+        self._writer.refusal = None
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:

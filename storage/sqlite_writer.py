@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from errno import ENOSPC, errorcode
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -30,6 +31,17 @@ _POLL_S = 0.0005
 # brings it back. After a failed fsync it may be there: like any other failure, that one
 # leaves a commit in doubt.
 _REFUSED_WRITES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
+
+DISK_FULL = "the disk of the ledger is full"
+
+# What is said of errors, by how SQLite's names of them begin.
+_DETAILS = {
+    "SQLITE_FULL": DISK_FULL,
+    "SQLITE_IOERR": "the disk of the ledger fails",
+    "SQLITE_READONLY": "the ledger is read-only",
+    "SQLITE_CORRUPT": "the ledger is damaged",
+    "SQLITE_BUSY": "another process keeps the ledger locked",
+}
 
 
 class SqliteTransaction:
@@ -72,6 +84,9 @@ class SqliteFailures(CauseLog):
         is_misused = isinstance(error, sqlite3.ProgrammingError)
         if code == "SQLITE_ERROR" or is_misused or (is_violation and not is_row_gone):
             return error
+        for start, detail in _DETAILS.items():
+            if code.startswith(start):
+                return LedgerUnavailableError(detail)
         return LedgerUnavailableError()
 
 
@@ -94,8 +109,8 @@ class SqliteWriter:
         # Used by the thread that leads, alone. Its cache of pages is the warmest.
         self._connection: sqlite3.Connection | None = None
         self._turn_file: int | None = None
-        # Whether the last write failed because of the database: a full disk, say.
-        self.was_refused = False
+        # Why a write failed because of the database, until one that tries succeeds.
+        self.refusal: str | None = None
 
     def write(self, work: Work[Any], record: Any) -> Operation:
         """Run the work in a transaction, which it may share with other threads.
@@ -182,9 +197,15 @@ class SqliteWriter:
                     self._connection.execute("PRAGMA busy_timeout = 0")
                 while not _has_begun(self._connection):
                     if monotonic() > deadline_s:
-                        raise LedgerUnavailableError
+                        raise LedgerUnavailableError(_DETAILS["SQLITE_BUSY"])
                     sleep(_POLL_S)
-        except OSError:
+        except BlockingIOError:
+            raise LedgerUnavailableError(_DETAILS["SQLITE_BUSY"]) from None
+        except OSError as error:
+            code = errorcode.get(error.errno or 0)
+            self._failures.write(error, code, f"the lock file: {error.strerror}")
+            if error.errno == ENOSPC:
+                raise LedgerUnavailableError(DISK_FULL) from None
             raise LedgerUnavailableError from None
         return self._connection
 
@@ -205,9 +226,6 @@ class SqliteWriter:
             raise LedgerInDoubtError from None
         for ticket, operation in zip(group, operations, strict=True):
             ticket.operation = operation
-        if any(each and not each.replayed for each in operations):
-            # Others write nothing, whatever the disk is like.
-            self.was_refused = False
 
     def _write(
         self, connection: sqlite3.Connection, ticket: _Ticket, now_ms: int
@@ -238,16 +256,18 @@ class SqliteWriter:
             error = self._failures.translate(error)
         # A signal, which is no Exception, may have interrupted COMMIT.
         is_defect = isinstance(error, Exception) and not isinstance(error, DeedError)
-        is_undone = is_defect or isinstance(error, LedgerUnavailableError)
+        reason: DeedError = LedgerInDoubtError()
+        if isinstance(error, LedgerUnavailableError):
+            reason = error
+        elif is_defect:
+            reason = LedgerUnavailableError()
         for ticket in group:
             # One each: threads add to what they raise.
-            ticket.error = (
-                LedgerUnavailableError() if is_undone else LedgerInDoubtError()
-            )
+            ticket.error = type(reason)(str(reason))
         if is_defect:
             # A defect is shown once, in the thread that leads.
             group[0].error = error
-        self.was_refused = True
+        self.refusal = str(reason)
         if self._connection is not None:
             # Undoes what is still open. The next group has a new connection, whatever
             # became of this one.

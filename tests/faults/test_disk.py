@@ -1,10 +1,18 @@
 """A real gunicorn on a disk that takes no more: 503 for writers, and nothing lost."""
 
+import os
 import resource
+import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.faults.load import CLIENTS_COUNT, Load, line_of
+from tests.support.api import environ_of, good
+from tests.support.commanding import output_of
 from tests.support.databases import sqlite_path
+from tests.support.needs import ROOT, require
+from tests.support.waiting import wait_until
 
 # Fewer than SQLite writes to its log before it starts the log again.
 ANSWERS_COUNT = 50
@@ -36,3 +44,48 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
     assert (counts["found done"], read.status_code) == (0, 200)
     assert service.workers == workers
     report(line_of(counts))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A directory on a disk of its own with 3 MB."""
+    require(ROOT)
+    path = tmp_path / "disk"
+    path.mkdir()
+    disk = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", path]
+    subprocess.run(disk, check=True)
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_named_and_not_ready_until_it_has_room(
+    small_disk, gunicorn_service
+):
+    settings = environ_of(f"sqlite:///{small_disk / 'deeds.db'}")
+    service = gunicorn_service(**settings)
+    ballast = small_disk / "ballast"
+
+    with service.open_api() as api:
+        item = api.mint("+5.a")
+        ballast.write_bytes(bytes(2**20))
+        while True:
+            large = [f"+1.{os.urandom(8).hex()}" for _ in range(256)]
+            refused = api.send_mint(*large)
+            if refused.status_code != 200:
+                break
+        unready = [api.get("/readyz") for _ in range(3)]
+        alive, read = api.get("/healthz"), api.get(f"/v1/item/{item}")
+        # A small write succeeds, into what the log has left over.
+        api.swap(f"+5.{item}.a", f"+5.{item}.b")
+        unready += [api.get("/readyz") for _ in range(3)]
+        ballast.unlink()
+        wait_until(lambda: api.get("/readyz").status_code == 200)
+        good(api.send_mint(*large))
+
+    assert {
+        (each.status_code, each.json()["code"], each.json()["detail"])
+        for each in (refused, *unready)
+    } == {(503, "ledger_unavailable", "the disk of the ledger is full")}
+    assert (alive.status_code, read.status_code) == (200, 200)
+    assert "Every invariant holds." in output_of(settings, "audit")

@@ -19,6 +19,7 @@ import pytest
 
 _NEEDS = "needs "
 
+ROOT = "root, to mount a small disk"
 POSTGRES = "useradd for PostgreSQL, which never runs as root (package passwd or shadow)"
 # The tools that a client in TypeScript is made with, and their need.
 NODE_MODULES = Path(__file__).parents[1] / "page/js/node_modules"
@@ -76,6 +77,7 @@ _PACKAGES: dict[str, tuple[Callable[[], object], str]] = {
         "gcc libc6-dev python3-dev",
     ),
     POSTGRES: (_has_postgres_user, "passwd"),
+    ROOT: (lambda: os.geteuid() == 0, "mount"),
     "bash and curl": (_has_bash_and_curl, "bash curl"),
 }
 
