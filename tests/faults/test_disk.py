@@ -48,11 +48,11 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A directory on a disk of its own with 3 MB."""
+    """A directory on a disk of its own with 4 MB."""
     require(ROOT)
     path = tmp_path / "disk"
     path.mkdir()
-    disk = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", path]
+    disk = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", path]
     subprocess.run(disk, check=True)
     yield path
     subprocess.run(["umount", path], check=True)
@@ -68,7 +68,7 @@ def test_a_full_disk_is_named_and_not_ready_until_it_has_room(
 
     with service.open_api() as api:
         item = api.mint("+5.a")
-        ballast.write_bytes(bytes(2**20))
+        ballast.write_bytes(bytes(2 * 2**20))
         while True:
             large = [f"+1.{os.urandom(8).hex()}" for _ in range(256)]
             refused = api.send_mint(*large)
