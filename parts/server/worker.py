@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from errno import EMFILE, ENFILE
 from functools import partial
 from operator import attrgetter
@@ -108,6 +109,9 @@ class WaitressWorker(Worker):
         self._monitor_threads = dict.fromkeys(quick_paths, ThreadPoolExecutor(1))
         # It waits for a stopped database.
         self._monitor_threads["/readyz"] = ThreadPoolExecutor(1)
+        # Without one thread of each the worker could not serve.
+        for threads in {self._threads, *self._monitor_threads.values()}:
+            threads.submit(self.notify).result()
         servers = [self._listen(each) for each in self.sockets]
         # A signal ends the waiting for connections.
         wake_up = servers[0].trigger.trigger
@@ -164,7 +168,9 @@ class WaitressWorker(Worker):
     def add_task(self, channel: Channel) -> None:
         """Have a request served, as waitress asks for it."""
         threads = self._monitor_threads.get(channel.requests[0].path, self._threads)
-        threads.submit(channel.service)
+        # Where the system lets no more threads start, those that there are serve it.
+        with suppress(RuntimeError):
+            threads.submit(channel.service)
 
     def _turn(self) -> None:
         """Wait for connections, and close those that have had their time."""

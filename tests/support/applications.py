@@ -17,6 +17,8 @@ from tests.support.marker import MARK
 
 BREAKING = "tests.support.applications:create_breaking_app()"
 
+CROWDED = "tests.support.applications:create_crowded_app()"
+
 # Arguments of gunicorn.
 IMPATIENT = (
     "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
@@ -118,6 +120,23 @@ def create_rash_app():
     """Return the service, which calls operations of PostgreSQL lost after a second."""
     last_operations.DOUBT_SECONDS = 1.0
     return create_app()
+
+
+def create_crowded_app():
+    """Return the service, whose process may start one thread more than it needs.
+
+    It needs one for itself, one for the log and three that begin to serve.
+    """
+    start = threading.Thread.start
+
+    def start_if_permitted(thread):
+        if threading.active_count() >= 6:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    app = create_app()
+    threading.Thread.start = start_if_permitted
+    return app
 
 
 def create_held_app():

@@ -1,4 +1,4 @@
-"""A low limit of open files makes for fewer connections, not for a service that hangs.
+"""Low limits of open files and threads make for less at once, and end no service.
 
 One client that holds more connections than there is room for locks nobody out.
 """
@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.abusers import GET, connected
 from tests.support.api import environ_of, good
+from tests.support.applications import CROWDED
 from tests.support.commanding import output_of
 from tests.support.serving import (
     REPOSITORY,
@@ -142,3 +143,22 @@ def test_a_limit_that_is_too_low_stops_the_start_in_one_line(tmp_path, settings)
         r" needed\n",
         log.read_text(),
     )
+
+
+def test_where_no_thread_can_be_started_those_that_there_are_serve(
+    gunicorn_service, tmp_path
+):
+    service = gunicorn_service(application=CROWDED)
+    secrets = [make_strong_secret() for _ in range(40)]
+
+    def mint(secret):
+        with service.open_api() as api:
+            return api.send_mint(f"+1.{secret}")
+
+    with ThreadPoolExecutor(20) as threads:
+        answers = list(threads.map(mint, secrets))
+
+    assert {each.status_code for each in answers} == {200}
+    assert service.get("/readyz").status_code == 200
+    settings = environ_of(f"sqlite:///{tmp_path / 'deeds.db'}")
+    assert "Every invariant holds." in output_of(settings, "audit")
