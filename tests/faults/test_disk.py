@@ -3,15 +3,17 @@
 import os
 import resource
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.faults.load import CLIENTS_COUNT, Load, line_of
 from tests.support.api import environ_of, good
-from tests.support.commanding import output_of
+from tests.support.commanding import invoke, output_of
 from tests.support.databases import sqlite_path
 from tests.support.needs import ROOT, require
+from tests.support.serving import running_service, start_gunicorn
 from tests.support.waiting import wait_until
 
 # Fewer than SQLite writes to its log before it starts the log again.
@@ -46,16 +48,27 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
     report(line_of(counts))
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A directory on a disk of its own with 4 MB."""
-    require(ROOT)
-    path = tmp_path / "disk"
-    path.mkdir()
-    disk = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", path]
-    subprocess.run(disk, check=True)
-    yield path
+@contextmanager
+def mounted(path, *disk):
+    """Mount a disk at an empty directory within the block."""
+    subprocess.run(["mount", *disk, path], check=True)
+    yield
     subprocess.run(["umount", path], check=True)
+
+
+@pytest.fixture
+def mount_point(tmp_path):
+    require(ROOT)
+    path = tmp_path / "mount-point"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def small_disk(mount_point):
+    """A directory on a disk of its own with 4 MB."""
+    with mounted(mount_point, "-t", "tmpfs", "-o", "size=4m", "tmpfs"):
+        yield mount_point
 
 
 @pytest.mark.slow
@@ -89,3 +102,40 @@ def test_a_full_disk_is_named_and_not_ready_until_it_has_room(
     } == {(503, "ledger_unavailable", "the disk of the ledger is full")}
     assert (alive.status_code, read.status_code) == (200, 200)
     assert "Every invariant holds." in output_of(settings, "audit")
+
+
+@pytest.mark.slow
+def test_no_ledger_is_begun_where_the_disk_is_not_mounted(tmp_path, mount_point):
+    disk, settings = tmp_path / "disk", environ_of(f"sqlite:///{mount_point}/deeds.db")
+    # On another file system than the ledger.
+    settings["DEEDS_CHECKPOINT_FILE"] = str(tmp_path / "checkpoint")
+    disk.mkdir()
+    with (
+        mounted(mount_point, "--bind", disk),
+        running_service(tmp_path, **settings) as service,
+        service.open_api() as api,
+    ):
+        item = api.mint("+5.a")
+        service.process.terminate()
+        assert service.process.wait(timeout=30) == 0
+
+    with start_gunicorn(tmp_path / "log", settings) as process:
+        assert process.wait(timeout=30) == 1
+    [line] = (tmp_path / "log").read_text().splitlines()
+    migrated = invoke(settings, "migrate").output
+    left = list(mount_point.iterdir())
+    with (
+        mounted(mount_point, "--bind", disk),
+        running_service(tmp_path, **settings) as service,
+        service.open_api() as api,
+    ):
+        states = api.check(f"+5.{item}.a")
+        audited = output_of(settings, "audit")
+        service.process.terminate()
+        assert service.process.wait(timeout=30) == 0
+
+    for said in (line, migrated):
+        assert f"there is no ledger at {mount_point}/deeds.db: is its disk" in said
+    assert left == []
+    assert states == ["unspent"]
+    assert "Every invariant holds." in audited
