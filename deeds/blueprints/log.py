@@ -87,7 +87,7 @@ def configure_log(form: str, level_name: str) -> None:
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("deeds").setLevel(level)
     # No line tells of these, and each record would look them up.
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging.logThreads = logging.logMultiprocessing = False
 
 
 def is_console(form: str) -> bool:
