@@ -1,4 +1,4 @@
-"""What Dockerfile, compose.yaml and deeds.service say: `make operations`.
+"""What Dockerfile, compose.yaml, deeds.service and deeds.env say: `make operations`.
 
 Needs systemd-analyze.
 
@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from dotenv import dotenv_values
 
 from tests.support.api import good
 from tests.support.proxies import free_port, is_open
@@ -32,6 +33,11 @@ from tests.support.waiting import wait_until
 WORKDIR = "/srv/deeds"
 VOLUME = "/var/lib/deeds"
 CHECKPOINTS = f"{VOLUME}-checkpoint"
+
+# In Debian's package systemd.
+SYSTEMD_PARSER = (
+    "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
+)
 
 # root without this capability may write no more than the modes of files say.
 AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
@@ -252,9 +258,7 @@ def test_systemd_finds_nothing_wrong_with_the_units_which_expose_little(tmp_path
     for name in ("deeds.service", "deeds-backup.service", "deeds-backup.timer"):
         text = read_text(f"deploy/{name}")
         # `verify` looks for the program.
-        text = text.replace(
-            "/srv/deeds/app/.venv/bin", str(Path(sys.executable).parent)
-        )
+        text = text.replace("/srv/deeds/.venv/bin", str(Path(sys.executable).parent))
         unit = tmp_path / name
         unit.write_text(text)
         units.append(unit)
@@ -270,3 +274,27 @@ def test_systemd_finds_nothing_wrong_with_the_units_which_expose_little(tmp_path
     exposures = re.findall(r"exposure level for .*: ([0-9.]+)", "".join(judged))
     assert len(exposures) == 2
     assert max(float(exposure) for exposure in exposures) <= 1.2
+
+
+def test_systemd_takes_the_file_of_settings_as_the_commands_do(tmp_path):
+    """Ask a program of systemd that has its parser of such files and prints them.
+
+    Unlike `EnvironmentFile` it expands variables: nothing here names one.
+    """
+    file = tmp_path / "environment.d" / "deeds.conf"
+    file.parent.mkdir()
+    url = "postgresql://deeds:a%40b#c@db1,db2/deeds?x=y&sslmode=verify-full"
+    file.write_text(f"{read_text('deploy/deeds.env')}\nDATABASE_URL={url}\n")
+
+    printed = subprocess.run(
+        [SYSTEMD_PARSER],
+        env={"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+    taken = dict(shlex.split(line)[0].split("=", 1) for line in printed.splitlines())
+    expected = dotenv_values(file)
+    assert expected["DATABASE_URL"] == url
+    assert {name: taken.get(name) for name in expected} == expected
