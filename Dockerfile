@@ -11,7 +11,7 @@ WORKDIR /srv/deeds
 COPY requirements.txt ./
 RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements.txt
 RUN useradd --system --uid 10001 --no-create-home deeds \
-    && install --directory --owner deeds --group deeds --mode 700 /var/lib/deeds
+    && install --directory --owner deeds --group deeds --mode 700 /var/lib/deeds /var/lib/deeds-checkpoint
 COPY app.py gunicorn.conf.py ./
 COPY deeds deeds
 COPY schemas schemas
@@ -20,11 +20,13 @@ COPY parts parts
 # By its lock file, whatever a machine where `make run` was used has there.
 COPY --from=page /page/node_modules parts/pages/node_modules
 
-# The ledger, if it is SQLite, with its checkpoint file beside it; for PostgreSQL that file alone.
-ENV DATABASE_URL=sqlite:////var/lib/deeds/deeds.sqlite3 HOST=0.0.0.0 PORT=8000 PYTHONUNBUFFERED=1
-VOLUME /var/lib/deeds
+# Which ledger there is must be said: DATABASE_URL. A volume for an SQLite file is mounted at /var/lib/deeds,
+# one for the checkpoint file at /var/lib/deeds-checkpoint. A new volume of Docker's takes the owner that
+# these directories have here.
+ENV HOST=0.0.0.0 PORT=8000 PYTHONUNBUFFERED=1
 EXPOSE 8000
-USER deeds
+# By number, so that Kubernetes can tell that it is not root.
+USER 10001
 
 # Alive, not ready: a database that is away is not mended by another start of this.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", "import http.client, os; client = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']), timeout=4); client.request('GET', '/healthz'); raise SystemExit(client.getresponse().status != 200)"]

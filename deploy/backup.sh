@@ -1,5 +1,6 @@
 #!/bin/sh
 # Backs the SQLite ledger of DATABASE_URL up, from the repository: deploy/backup.sh DIRECTORY DAYS.
+# FLASK_ENV_FILE may name the file of settings.
 # Older backups in the directory are deleted, but only after a new one has passed the audit.
 set -eu
 directory=$1
@@ -7,5 +8,5 @@ days=$2
 
 .venv/bin/flask --app app deeds backup "$directory/deeds-$(date -u +%Y-%m-%dT%H%MZ).sqlite3"
 
-# What a backup that was killed left behind, a directory, too. With systemd $directory is a link.
+# What a backup that was killed left behind, a directory, too. $directory may be a link.
 find "$directory/" -maxdepth 1 -name 'deeds-*.sqlite3*' -mtime "+$days" -exec rm -r {} +

@@ -46,6 +46,29 @@ def make_directory(path: Path) -> None:
     os.close(open_for_owner(path, os.O_RDONLY | os.O_DIRECTORY))
 
 
+def refusal(directory: Path) -> str:
+    """Return why this user may create no file in a directory, or no text if it may.
+
+    A new volume often belongs to root, while the image runs as another user.
+    """
+    user = os.geteuid()
+    try:
+        owner = directory.stat().st_uid
+    except PermissionError:
+        return f"user {user} may not enter the directories above {directory}"
+    except OSError:
+        return ""
+    if os.access(directory, os.W_OK | os.X_OK):
+        return ""
+    remedy = f"run this as user {owner}"
+    if owner in (0, user):
+        remedy = f"run as root: chown {user} {directory}; chmod 700 {directory}"
+    return (
+        f"user {user} may not write in {directory}, which belongs to user {owner};"
+        f" {remedy}"
+    )
+
+
 def flush(path: Path) -> None:
     """Make sure that a file, or the names in a directory, are on disk."""
     file = os.open(path, os.O_RDONLY)

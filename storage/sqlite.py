@@ -1,5 +1,6 @@
 """The ledger's database in an SQLite file, by the standard library."""
 
+import errno
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,13 @@ from deeds.model import Operation
 from deeds.settings import DEFAULT_LEDGER
 from storage import sqlite_writer
 from storage.database import NO_OPERATION, Reader, Rows, Transaction, Values, Work
-from storage.files import has_content, locked, make_directory, open_for_owner
+from storage.files import (
+    has_content,
+    locked,
+    make_directory,
+    open_for_owner,
+    refusal,
+)
 from storage.sqlite_writer import (
     DISK_FULL,
     SqliteFailures,
@@ -231,7 +238,10 @@ class SqliteDatabase:
     def _not_opened(self, error: Exception) -> StartError:
         """Return what to raise where the file, or one beside it, cannot be opened."""
         directory = self.path.parent.absolute()
-        if not directory.is_dir():
+        is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS
+        if (refused := refusal(directory)) and not is_read_only:
+            cause = refused
+        elif not directory.is_dir():
             cause = f"there is no directory {directory}; is its disk mounted?"
             if not self.path.is_absolute():
                 cause += " An absolute path has four slashes: sqlite:////path"

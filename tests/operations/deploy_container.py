@@ -1,4 +1,4 @@
-"""What Dockerfile, compose.yaml and deeds.service say: `make operations`.
+"""What Dockerfile, compose.yaml, deeds.service and deeds.env say: `make operations`.
 
 Needs systemd-analyze.
 
@@ -16,20 +16,28 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from dotenv import dotenv_values
 
 from tests.support.api import good
 from tests.support.proxies import free_port, is_open
 from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
-from tests.support.sources import read_text, read_variables
+from tests.support.sources import found_in, read_text, read_variables
 from tests.support.waiting import wait_until
 
 WORKDIR = "/srv/deeds"
 VOLUME = "/var/lib/deeds"
+CHECKPOINTS = f"{VOLUME}-checkpoint"
+
+# In Debian's package systemd.
+SYSTEMD_PARSER = (
+    "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
+)
 
 # root without this capability may write no more than the modes of files say.
 AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
@@ -52,7 +60,7 @@ class Image:
         self._root = root
         self._log = root / "log"
         self.volume = self.place(VOLUME)
-        self.volume.mkdir(mode=0o700, parents=True)
+        self.volume.parent.mkdir(parents=True)
         path = f"{root / 'venv' / 'bin'}:{os.environ['PATH']}"
         self.environment = {"PATH": path, "GUNICORN_CMD_ARGS": ""}
         subprocess.run([sys.executable, "-m", "venv", root / "venv"], check=True)
@@ -75,7 +83,7 @@ class Image:
         return self._root / path.removeprefix("/")
 
     def settle(self, value):
-        """Return the value of a setting with the volume where it is here."""
+        """Return the value of a setting with the volumes where they are here."""
         return value.replace(VOLUME, str(self.volume))
 
     def _copy(self, *names):
@@ -123,8 +131,17 @@ class Image:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory):
+def built_image(tmp_path_factory):
     return Image(tmp_path_factory.mktemp("image"))
+
+
+@pytest.fixture
+def image(built_image):
+    """The image, with new volumes."""
+    for path in (VOLUME, CHECKPOINTS):
+        shutil.rmtree(built_image.place(path), ignore_errors=True)
+        built_image.place(path).mkdir(mode=0o700)
+    return built_image
 
 
 def test_base_and_packages_are_pinned_and_the_user_is_not_root():
@@ -134,23 +151,31 @@ def test_base_and_packages_are_pinned_and_the_user_is_not_root():
     assert re.fullmatch(r"python:3\.\d+-slim-\w+", LAST["FROM"])
     assert words.count("USER") == words.count("CMD") == 1
     assert "--require-hashes --requirement requirements.txt" in runs
-    assert "useradd --system --uid 10001 --no-create-home deeds " in runs
-    assert LAST["USER"] == "deeds"
+    assert f"useradd --system --uid {LAST['USER']} --no-create-home deeds " in runs
+    assert f"--owner deeds --group deeds --mode 700 {VOLUME} {CHECKPOINTS}" in runs
     assert words.index("USER") < words.index("CMD")
-    assert (LAST["WORKDIR"], LAST["VOLUME"]) == (WORKDIR, VOLUME)
+    assert LAST["WORKDIR"] == WORKDIR
 
 
-def test_the_command_serves_and_keeps_its_ledger_in_the_volume(image):
-    with image.running() as service, service.open_api() as api:
+def test_the_line_of_the_document_serves_and_keeps_its_ledger_in_the_volumes(image):
+    [line] = found_in("docs/deployment.md", r"^docker run ((?:.*\\\n)*.*)$")
+    words = shlex.split(line.replace("\\\n", " "))
+    options = list(pairwise(words))
+    mounted = [value.split(":")[1] for name, value in options if name == "--volume"]
+    set_there = [value for name, value in options if name == "--env" and "=" in value]
+    settings = dict(image.settle(value).split("=", 1) for value in set_there)
+    settings["DEEDS_PEPPER"] = "p" * 64
+
+    with image.running(**settings) as service, service.open_api() as api:
         item = api.mint("+5.first")
-    with image.running() as service, service.open_api() as api:
+        wait_until(lambda: any(image.place(CHECKPOINTS).iterdir()))
+    with image.running(**settings) as service, service.open_api() as api:
         answer = api.swap(f"+5.{item}.first", f"+5.{item}.second")
 
+    assert mounted == [VOLUME, CHECKPOINTS]
     assert good(answer) == {"success": True}
-    assert {path.name for path in image.volume.iterdir()} >= {
-        "deeds.sqlite3",
-        "deeds.sqlite3-checkpoint",
-    }
+    assert (image.volume / "deeds.sqlite3").exists()
+    assert not (image.volume / "deeds.sqlite3-checkpoint").exists()
 
 
 @pytest.fixture
@@ -178,7 +203,7 @@ def test_compose_sets_nothing_that_the_service_does_not_read(compose):
     assert named == {
         name.removeprefix("POSTGRES_"): value for name, value in database.items()
     }
-    assert environment["DEEDS_CHECKPOINT_FILE"].startswith(f"{VOLUME}/")
+    assert environment["DEEDS_CHECKPOINT_FILE"].startswith(f"{CHECKPOINTS}/")
 
 
 def test_compose_names_only_what_it_has(compose):
@@ -196,7 +221,7 @@ def test_compose_names_only_what_it_has(compose):
     assert mounted - files == set(compose["volumes"])
     assert all((REPOSITORY / "deploy" / name).exists() for name in files)
     assert all(":" in each["image"] for each in services if each["image"] != "deeds")
-    assert compose["services"]["app"]["volumes"] == [f"checkpoint:{VOLUME}"]
+    assert compose["services"]["app"]["volumes"] == [f"checkpoint:{CHECKPOINTS}"]
     grace_s = int(compose["services"]["app"]["stop_grace_period"].removesuffix("s"))
     assert f"\ngraceful_timeout = {grace_s - 10}\n" in read_text("gunicorn.conf.py")
 
@@ -214,7 +239,7 @@ def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
 
     assert read.status_code == 200
     assert " data-code-reader" in page.text
-    assert (image.volume / Path(settings["DEEDS_CHECKPOINT_FILE"]).name).exists()
+    assert Path(settings["DEEDS_CHECKPOINT_FILE"]).exists()
     postgres.drop_database(settings["DATABASE_URL"])
 
 
@@ -233,9 +258,7 @@ def test_systemd_finds_nothing_wrong_with_the_units_which_expose_little(tmp_path
     for name in ("deeds.service", "deeds-backup.service", "deeds-backup.timer"):
         text = read_text(f"deploy/{name}")
         # `verify` looks for the program.
-        text = text.replace(
-            "/srv/deeds/app/.venv/bin", str(Path(sys.executable).parent)
-        )
+        text = text.replace("/srv/deeds/.venv/bin", str(Path(sys.executable).parent))
         unit = tmp_path / name
         unit.write_text(text)
         units.append(unit)
@@ -251,3 +274,27 @@ def test_systemd_finds_nothing_wrong_with_the_units_which_expose_little(tmp_path
     exposures = re.findall(r"exposure level for .*: ([0-9.]+)", "".join(judged))
     assert len(exposures) == 2
     assert max(float(exposure) for exposure in exposures) <= 1.2
+
+
+def test_systemd_takes_the_file_of_settings_as_the_commands_do(tmp_path):
+    """Ask a program of systemd that has its parser of such files and prints them.
+
+    Unlike `EnvironmentFile` it expands variables: nothing here names one.
+    """
+    file = tmp_path / "environment.d" / "deeds.conf"
+    file.parent.mkdir()
+    url = "postgresql://deeds:a%40b#c@db1,db2/deeds?x=y&sslmode=verify-full"
+    file.write_text(f"{read_text('deploy/deeds.env')}\nDATABASE_URL={url}\n")
+
+    printed = subprocess.run(
+        [SYSTEMD_PARSER],
+        env={"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+    taken = dict(shlex.split(line)[0].split("=", 1) for line in printed.splitlines())
+    expected = dotenv_values(file)
+    assert expected["DATABASE_URL"] == url
+    assert {name: taken.get(name) for name in expected} == expected

@@ -48,7 +48,7 @@ stat --format "%n of %U" /var/cache/nginx-deeds
 
 
 def test_nginx_starts_on_debian_as_the_document_says():
-    blocks = FENCE.findall(section("docs/deployment.md", "nginx on Debian 12"))
+    blocks = FENCE.findall(section("docs/deployment.md", "nginx on Debian 12 and 13"))
     first, second = (text for language, text in blocks if language == "sh")
 
     ran = subprocess.run(

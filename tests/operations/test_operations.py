@@ -1,16 +1,11 @@
 """The files for operators.
 
-The Procfile, the unit and nginx.conf agree with the service's settings;
+The unit and nginx.conf agree with the service's settings;
 the alert rules, the dashboard and their document name what the service really tells.
 """
 
 import json
-import os
 import re
-import shlex
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -19,12 +14,6 @@ from deeds.model import BODY_BYTES_MAX
 from deeds.settings import read_setting
 from tests.support.api import environ_of
 from tests.support.problems import PROBLEMS
-from tests.support.serving import (
-    REPOSITORY,
-    clean_environment,
-    start_command,
-    wait_until_it_answers,
-)
 from tests.support.sources import (
     found_in,
     module_paths,
@@ -35,7 +24,6 @@ from tests.support.sources import (
 )
 from tests.support.watched import read_metrics
 
-BIN = Path(sys.executable).parent
 DOCUMENT = "docs/operations/watching.md"
 
 # A metric, of ours or another exporter's, and what a label must be:
@@ -56,51 +44,19 @@ def nginx_values(name):
     return found_in("deploy/nginx.conf", rf"^ +{name} (.+);$")
 
 
-UNIT_ENVIRONMENT = dict(each.split("=", 1) for each in unit_values("Environment"))
-
-
-def test_the_procfile_releases_and_then_serves(postgres_url, tmp_path):
-    procfile = yaml.safe_load(read_text("Procfile"))
-    # A platform finds the programs by the PATH that it sets.
-    settings = {
-        "PATH": f"{BIN}:{os.environ['PATH']}",
-        "DATABASE_URL": postgres_url,
-        "GUNICORN_CMD_ARGS": "",
-        "PORT": "0",
-    }
-    release, serve = shlex.split(procfile["release"]), shlex.split(procfile["web"])
-    log = tmp_path / "web.log"
-
-    environment = clean_environment(settings)
-    subprocess.run(release, cwd=REPOSITORY, env=environment, check=True)
-    with start_command(serve, log, settings) as process:
-        wait_until_it_answers(process, log)
-
-    assert list(procfile) == ["release", "web"]
-    assert "Listening at: http://0.0.0.0:" in log.read_text()
-
-
-def test_the_unit_keeps_the_ledger_and_the_pepper_where_it_may():
-    [state] = unit_values("StateDirectory")
-    [credential] = unit_values("LoadCredential")
-
-    assert UNIT_ENVIRONMENT["DATABASE_URL"] == f"sqlite:///%S/{state}/deeds.sqlite3"
-    assert UNIT_ENVIRONMENT["DEEDS_PEPPER_FILE"] == "%d/pepper"
-    assert credential.startswith("pepper:/")
-
-
 def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
     """Anybody may send them, and what they write is never deleted."""
     [compose] = found_in("deploy/compose.yaml", r"DEEDS_RATE_LIMITS: (.*)")
+    [unit] = found_in("deploy/deeds.env", "^DEEDS_RATE_LIMITS=(.*)$")
     rates = found_in("deploy/nginx.conf", r"zone=deeds_(.*)s:10m rate=([0-9]+)r/m;")
     of_nginx = ";".join(f"{name}={rate}/minute" for name, rate in rates)
-    texts = [UNIT_ENVIRONMENT["DEEDS_RATE_LIMITS"], compose, of_nginx]
 
-    [unit, *others] = [
-        set(read_setting({"DEEDS_RATE_LIMITS": text}, "rate_limits")) for text in texts
+    first, *others = [
+        set(read_setting({"DEEDS_RATE_LIMITS": text}, "rate_limits"))
+        for text in (unit, compose, of_nginx)
     ]
 
-    assert others == [unit, unit]
+    assert others == [first, first]
 
 
 def test_nginx_passes_bodies_on_and_writes_none_to_a_file():
