@@ -206,22 +206,26 @@ class _Build:
         `thorough` names it in the log, and looks at what takes longer: once for all
         processes of a service.
         """
-        ledger = self._ledger(settings, closing)
+        pool = settings.pool_size, _processes_count(settings)
+        ledger = self._ledger(settings, closing, *pool)
         is_file = settings.database_url.startswith("sqlite")
         is_new = not ledger.database.table_names()
-        # A database with other users is changed when its operator says so.
-        (migrate if is_file else check_versions)(ledger.database, ledger.schemas)
-        if thorough and ledger.database.name not in _named_ledgers:
-            _name_ledger(ledger.database, is_new=is_new)
-        ledger.database.check_start(thorough=thorough)
+        try:
+            # A database with other users is changed when its operator says so.
+            (migrate if is_file else check_versions)(ledger.database, ledger.schemas)
+            if thorough and ledger.database.name not in _named_ledgers:
+                _name_ledger(ledger.database, is_new=is_new)
+            ledger.database.check_start(thorough=thorough)
+        except RetryLaterError as error:
+            raise StartError(f"DATABASE_URL: {error}") from None
         for part in self.parts if thorough else ():
             if part.check_start is not None:
                 part.check_start(ledger)
         return ledger
 
-    def _ledger(self, settings: Settings, closing: ExitStack) -> Ledger:
+    def _ledger(self, settings: Settings, closing: ExitStack, *pool: int) -> Ledger:
         retries = self.retries
-        database = open_database(settings.database_url, self.clock, retries.note)
+        database = open_database(settings.database_url, self.clock, retries.note, *pool)
         for part in self.parts:
             if part.wrap_database is not None:
                 database = part.wrap_database(settings, database, retries)
@@ -275,9 +279,17 @@ class _Build:
 
 
 def open_database(
-    url: str, clock: Callable[[], int], on_retry: Callable[[str], None] | None = None
+    url: str,
+    clock: Callable[[], int],
+    on_retry: Callable[[str], None] | None = None,
+    pool_size: int = 0,
+    processes_count: int = 1,
 ) -> Database:
-    """Return the database of a URL; raise StartError. It opens nothing yet."""
+    """Return the database of a URL; raise StartError. It opens nothing yet.
+
+    `pool_size` is how many connections to PostgreSQL so many processes may have open at
+    once, 0 for the default.
+    """
     if url.startswith("postgres"):
         try:
             postgresql: Any = import_module("parts.postgresql.database")
@@ -286,7 +298,7 @@ def open_database(
                 f"DATABASE_URL names PostgreSQL, and {missing.name} is not installed"
             ) from None
         database: Database = postgresql.PostgresqlDatabase(
-            url, clock=clock, on_retry=on_retry
+            url, clock, on_retry, pool_size, processes_count
         )
         return database
     return SqliteDatabase(sqlite_path(url), clock)
@@ -328,6 +340,10 @@ def _name_ledger(database: Database, *, is_new: bool) -> None:
         _log.warning(line, extra={"event": "unknown_setting"})
 
 
+def _processes_count(settings: Settings) -> int:
+    return settings.processes_count or default_processes_count()
+
+
 def _make_hasher(settings: Settings, repository: Repository) -> Hasher:
     """Return the hasher; raise StartError where an item's pepper is missing."""
     try:
@@ -342,8 +358,7 @@ def _make_hasher(settings: Settings, repository: Repository) -> Hasher:
                 " (or DEEDS_PEPPER)"
             )
     key_pepper = settings.peppers[policies[0].pepper_fingerprint]
-    processes_count = settings.processes_count or default_processes_count()
-    threads_count = max(1, usable_cpus_count() // processes_count)
+    threads_count = max(1, usable_cpus_count() // _processes_count(settings))
     pool = HashPool(threads_count, HASH_REQUESTS_MAX)
     return Hasher(settings.hash_policy, settings.peppers, key_pepper, pool, argon2id)
 

@@ -19,6 +19,10 @@ class StartError(Exception):
         super().__init__(f"deeds: {reason}")
 
 
+class NoFreeConnectionError(StartError):
+    """The database has no free connection: a later try may get one."""
+
+
 class DeedError(Exception):
     """Base of all failures that are answered to a client (RFC 9457).
 

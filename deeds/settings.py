@@ -204,6 +204,8 @@ class Settings:
     keepalive_s: int = _setting("DEEDS_KEEPALIVE", _whole(1, 3_600), 95)
     # 0: as many as the CPUs ask for.
     processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
+    # 0: 8, or one for each process where there are more.
+    pool_size: int = _setting("DEEDS_POOL_SIZE", _whole(1, 1024), 0)
     checkpoint_file: str | None = _setting("DEEDS_CHECKPOINT_FILE", str, None)
     # A request that passed more proxies than 16 went in a circle.
     trusted_proxies: int = _setting("DEEDS_TRUSTED_PROXIES", _whole(0, 16), 0)

@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic, sleep
 
 import click
 
-from deeds.errors import StartError
+from deeds.errors import NoFreeConnectionError, StartError
 from deeds.part import Ledger, OpenLedger
 from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
@@ -21,6 +22,11 @@ from storage.sqlite import sqlite_path
 # Secrets printed by one call: more than anyone mints at once, and still a moment's
 # work.
 SECRETS_COUNT_MAX = 10_000
+
+# How long a migration waits for a free connection: the processes of before may hold all
+# of them until they stop, or close those that are idle.
+MIGRATE_WAIT_S = 60.0
+MIGRATE_RETRY_S = 1.0
 
 
 @click.command("audit")
@@ -112,10 +118,11 @@ def run_restore(open_ledger: OpenLedger, file: Path, is_new: bool) -> None:  # n
 @click.command("migrate")
 @click.pass_obj
 def run_migrate(open_ledger: OpenLedger) -> None:
-    """Create the database's tables, or upgrade them to this version."""
-    ledger = open_ledger()
-    changes = migrate(ledger.database, ledger.schemas)
-    for line in changes or ["the tables need no upgrade"]:
+    """Create the database's tables, or upgrade them to this version.
+
+    Waits up to 60 seconds where PostgreSQL has no free connection.
+    """
+    for line in _migrate(open_ledger()) or ["the tables need no upgrade"]:
         print_line(line)
 
 
@@ -128,6 +135,25 @@ COMMANDS = (
     run_restore,
     run_migrate,
 )
+
+
+def _migrate(ledger: Ledger) -> list[str]:
+    """Return a line for each change; wait while the database has no free connection."""
+    deadline_s = monotonic() + MIGRATE_WAIT_S
+    has_told = False
+    while True:
+        try:
+            return migrate(ledger.database, ledger.schemas)
+        except NoFreeConnectionError as error:
+            wait = f"{MIGRATE_WAIT_S:.0f} s for a free connection"
+            if monotonic() >= deadline_s:
+                raise StartError(f"{error.reason}; waited {wait}") from None
+            if not has_told:
+                has_told = True
+                # Standard error may be closed.
+                with suppress(OSError):
+                    click.echo(f"{error}; waiting up to {wait}", err=True)
+        sleep(MIGRATE_RETRY_S)
 
 
 def _check_ledger(ledger: Ledger) -> None:

@@ -19,14 +19,20 @@ USE_SECONDS_MIN = 1.0
 # not coming. A server that can still say so does before the connection is given up.
 STATEMENT_TIMEOUT = "9s"
 
+# The server ends a session that is idle for so long, also one of a process that nobody
+# asks for anything any more: PostgreSQL 14 and later.
+IDLE_TIMEOUT = "20s"
+
 # What `version()` names where PostgreSQL's protocol is spoken and another database
 # answers: one whose ids or unique keys the ledger cannot rely on (docs/performance.md).
 _NOT_POSTGRESQL = re.compile("CockroachDB|Greenplum|-YB-")
 
-# Bounds reads, unless the database or its role does.
-_BOUND_STATEMENTS = f"""
-    SELECT set_config('statement_timeout', '{STATEMENT_TIMEOUT}', false)
-    WHERE current_setting('statement_timeout') = '0'
+# Bounds reads and idle sessions, unless the database or its role does.
+_BOUND_SESSION = b"""
+    SELECT set_config(name, value, false)
+    FROM (VALUES ('statement_timeout', %s), ('idle_session_timeout', %s))
+        AS bounds (name, value)
+    WHERE current_setting(name, true) = '0'
 """
 
 
@@ -40,6 +46,9 @@ class BoundedConnection(psycopg.Connection[Any]):
     # How many doubts there had been when its server was seen to have the last
     # operations (parts.postgresql.last_operations); None before.
     doubts_count: int | None = None
+
+    # When it was given back to its pool, by `monotonic()`.
+    idle_since_s = 0.0
 
     def __init__(self, *args: Any) -> None:
         """Create what psycopg has connected; the first answers have a deadline too."""
@@ -91,6 +100,6 @@ def _prepare_session(connection: BoundedConnection, options: Mapping[str, Any]) 
     # A pooler makes up the process id that it tells at the start of a session. Behind
     # one nothing is kept in a session: the next transaction may get another one.
     if process_id == connection.info.backend_pid:
-        connection.execute(_BOUND_STATEMENTS.encode())
+        connection.execute(_BOUND_SESSION, [STATEMENT_TIMEOUT, IDLE_TIMEOUT])
     elif PREPARE_THRESHOLD not in options:
         connection.prepare_threshold = None

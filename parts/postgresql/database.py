@@ -13,12 +13,19 @@ from deeds.errors import (
     DeedError,
     LedgerInDoubtError,
     LedgerUnavailableError,
+    NoFreeConnectionError,
     StartError,
 )
 from deeds.model import Operation
 from parts.postgresql.connections import BoundedConnection, connect
 from parts.postgresql.definitions import READ_DEFINITIONS
-from parts.postgresql.failures import CONFLICTS, UNAVAILABLE, Failures, one_line
+from parts.postgresql.failures import (
+    CONFLICTS,
+    UNAVAILABLE,
+    Failures,
+    is_full,
+    one_line,
+)
 from parts.postgresql.last_operations import LastOperations
 from parts.postgresql.pool import Pool
 from parts.postgresql.transaction import (
@@ -39,19 +46,17 @@ from storage.database import (
     Work,
 )
 
-# Connections a process opens at the most, and keeps: opening one costs PostgreSQL more
-# than a swap. With more of them more swaps are under way at once, not more in a second:
-# they wait for the processor instead. With a database that is a millisecond away four
-# still keep a process busy.
-POOL_SIZE = 4
+# Connections of all processes of a service. Two processes are kept busy by four each,
+# also with a database that is a millisecond away: with more of them more swaps are
+# under way at once, not more in a second, because they wait for the processor instead.
+POOL_SIZE = 8
 
 # For all tries of a transaction, and half as long again until COMMIT is answered.
 # Patroni takes longer to promote another server, so no connection survives a failover.
 SECONDS_MAX = 10.0
 
-# A monitor waits for no request, nor for a server that hangs: probes have connections
-# and a deadline of their own.
-PROBE_POOL_SIZE = 2
+# A monitor does not wait for a server that hangs. A probe is the next to get a
+# connection: where none becomes free within POOL_TIMEOUT_S, requests get none either.
 PROBE_SECONDS_MAX = 2.0
 
 # It may read for hours.
@@ -102,11 +107,15 @@ class PostgresqlDatabase:
         url: str,
         clock: Callable[[], int],
         on_retry: Callable[[str], None] | None = None,
+        pool_size: int = 0,
+        processes_count: int = 1,
     ) -> None:
         """Take a URL as libpq does; raise StartError for an invalid one.
 
         `clock` returns milliseconds since 1970-01-01 UTC. `on_retry` is called with
-        "conflict" or "disconnect" before a write or a read is tried again.
+        "conflict" or "disconnect" before a write or a read is tried again. This process
+        is one of `processes_count`, which have `pool_size` connections open at once at
+        most, 0 for the default; a `snapshot` is one more.
         """
         options = parse_url(url)
         self.name = name_of(options)
@@ -114,11 +123,8 @@ class PostgresqlDatabase:
         self._clock = clock
         self._last = LastOperations()
         self._failures = Failures()
-        arguments = self._last, self._failures, on_retry
-        self._requests = Pool(self._connect, POOL_SIZE, SECONDS_MAX, *arguments)
-        self._probes = Pool(
-            self._connect, PROBE_POOL_SIZE, PROBE_SECONDS_MAX, *arguments
-        )
+        size = _share(pool_size, processes_count)
+        self._pool = Pool(self._connect, size, self._last, self._failures, on_retry)
         # Whether the last write failed because of the database: a full disk, say, or a
         # standby that is away.
         self._has_failed = False
@@ -171,7 +177,7 @@ class PostgresqlDatabase:
                 self._last.look(connection)
             return rows
 
-        return self._requests.run(use)
+        return self._pool.run(use, SECONDS_MAX)
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
         """Return one row, or None, for each key, in order, all of one state."""
@@ -187,12 +193,12 @@ class PostgresqlDatabase:
                 self._last.look(connection)
             return rows
 
-        return self._requests.run(use)
+        return self._pool.run(use, SECONDS_MAX)
 
     def write(self, work: Work[Record], record: Record) -> Operation:
         """Run the work in one transaction and commit it, or nothing of it."""
         try:
-            return self._write(self._requests, work, record)
+            return self._write(work, record)
         except (LedgerUnavailableError, LedgerInDoubtError):
             self._has_failed = True
             raise
@@ -212,9 +218,9 @@ class PostgresqlDatabase:
             self._last.look(connection)
             return read(connection, sql)
 
-        rows = self._probes.run(use)
+        rows = self._pool.run(use, PROBE_SECONDS_MAX, is_first=True)
         if self._has_failed:
-            self._write(self._probes, _write_nothing, None)
+            self._write(_write_nothing, None, is_probe=True)
         return rows
 
     @contextmanager
@@ -255,16 +261,18 @@ class PostgresqlDatabase:
 
     def close(self) -> None:
         """Close all connections. The next use opens others: a fork may lie between."""
-        self._requests.close()
-        self._probes.close()
+        self._pool.close()
 
-    def _write(self, pool: Pool, work: Work[Record], record: Record) -> Operation:
+    def _write(
+        self, work: Work[Record], record: Record, *, is_probe: bool = False
+    ) -> Operation:
         """Write the record and commit; return the operation.
 
         A refusal comes from a server that has the last operations. An operation that is
         answered again is as safe as a new one: a primary that crashed shows commits
         that no standby has received.
         """
+        seconds_max = PROBE_SECONDS_MAX if is_probe else SECONDS_MAX
 
         def use(connection: BoundedConnection) -> Operation:
             if self._has_failed:
@@ -279,11 +287,11 @@ class PostgresqlDatabase:
                 raise
             if operation.replayed:
                 connection.execute(_CONFIRM)
-            self._commit(connection, pool.seconds_max / 2)
+            self._commit(connection, seconds_max / 2)
             self._last.remember(operation)
             return operation
 
-        return pool.run(use)
+        return self._pool.run(use, seconds_max, is_first=is_probe)
 
     def _commit(self, connection: BoundedConnection, seconds_more: float) -> None:
         connection.deadline_s += seconds_more
@@ -301,6 +309,8 @@ class PostgresqlDatabase:
     def _starting(self) -> Iterator[BoundedConnection]:
         """Yield a connection of its own; raise StartError where the database fails."""
         connection = None
+        # Close the idle ones: the share of this process may be one connection.
+        self._pool.close()
         try:
             with closing(self._connect()) as connection:
                 yield connection
@@ -309,9 +319,21 @@ class PostgresqlDatabase:
             # with is an option of the URL.
             if connection is not None and not isinstance(error, UNAVAILABLE):
                 raise
-            raise StartError(
+            kind = NoFreeConnectionError if is_full(error) else StartError
+            raise kind(
                 f"DATABASE_URL: the database cannot be opened: {one_line(error)}"
             ) from None
+
+
+def _share(pool_size: int, processes_count: int) -> int:
+    """Return how many connections are for each process, at least 1."""
+    pool_size = pool_size or max(POOL_SIZE, processes_count)
+    if pool_size < processes_count:
+        raise StartError(
+            f"DEEDS_POOL_SIZE is {pool_size}, and each of {processes_count} processes"
+            " needs a connection; raise it, or lower WEB_CONCURRENCY"
+        )
+    return pool_size // processes_count
 
 
 def _check_not_stuck(connection: BoundedConnection) -> None:

@@ -1,6 +1,7 @@
 """What psycopg's errors mean to the ledger, and the log of their causes."""
 
 import logging
+import re
 
 import psycopg
 from psycopg import errors
@@ -25,6 +26,14 @@ UNAVAILABLE = (
 # psycopg warns of each connection that breaks in a round trip of several statements.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
+# Of PostgreSQL (its code is 53300) and of pgbouncer. Of a connection that was refused
+# libpq tells the words, and no code; a server that speaks another language is not
+# understood.
+_NO_FREE_CONNECTION = re.compile(
+    "too many clients|too many connections|remaining connection slots are reserved"
+    "|no more connections allowed"
+)
+
 # With the causes of several hosts.
 _MESSAGE_LENGTH_MAX = 2_000
 
@@ -35,6 +44,11 @@ def one_line(error: psycopg.Error) -> str:
     What PostgreSQL says beyond that, above all DETAIL, quotes values.
     """
     return " ".join((error.diag.message_primary or str(error)).split())
+
+
+def is_full(error: psycopg.Error) -> bool:
+    """Return whether a server refused a connection because it has no free one."""
+    return bool(_NO_FREE_CONNECTION.search(str(error)))
 
 
 class Failures(CauseLog):

@@ -25,6 +25,11 @@ Result = TypeVar("Result")
 
 POOL_TIMEOUT_S = 2.0
 
+# A connection that was idle for longer is closed at the next use of the pool. That is
+# well before the server would do it (IDLE_TIMEOUT), so that no request meets a
+# connection that is just being closed.
+IDLE_SECONDS_MAX = 15.0
+
 # Reasons to try again.
 CONFLICT, DISCONNECT = "conflict", "disconnect"
 
@@ -35,28 +40,25 @@ TRIES_MAX = {CONFLICT: 10, DISCONNECT: 2}
 
 
 class Pool:
-    """At most `size` connections, which are kept open. Any thread may use it.
+    """At most `size` connections, kept while they are used. Any thread may use it.
 
     Threads that wait get them in the order in which they came. The connection used last
-    is used first: it is the warmest, and those that a quiet time leaves over are left
-    alone.
+    is used first: it is the warmest, and those that a quiet time leaves over become
+    idle and are closed.
     """
 
     def __init__(
         self,
         connect: Callable[[], BoundedConnection],
         size: int,
-        seconds_max: float,
         last: LastOperations,
         failures: Failures,
         on_retry: Callable[[str], None] | None = None,
     ) -> None:
         """Create it; `connect` is called in the thread that needs a connection.
 
-        `seconds_max` is for all tries of one use. `on_retry` is called with a key of
-        `TRIES_MAX`.
+        `on_retry` is called with a key of `TRIES_MAX`.
         """
-        self.seconds_max = seconds_max
         self._connect = connect
         self._last = last
         self._failures = failures
@@ -64,23 +66,31 @@ class Pool:
         self._lock = threading.Lock()
         self._unused_count = size
         self._waiting: deque[threading.Event] = deque()
-        # A close begins another list: no connection comes back to the one before.
+        # The one that is idle for longest comes first. A close begins another list: no
+        # connection comes back to the one before.
         self._idle: list[BoundedConnection] = []
 
-    def run(self, use: Callable[[BoundedConnection], Result]) -> Result:
+    def run(
+        self,
+        use: Callable[[BoundedConnection], Result],
+        seconds_max: float,
+        *,
+        is_first: bool = False,
+    ) -> Result:
         """Return what `use` returns for a connection; it may be called again.
 
-        A transaction that it leaves open is rolled back. Raises what `use` raises,
-        OverloadedError where all connections are in use for too long, and
+        `seconds_max` is for all tries. With `is_first` it is the next to get a
+        connection. A transaction that `use` leaves open is rolled back. Raises what
+        `use` raises, OverloadedError where all connections are in use for too long, and
         LedgerUnavailableError where the database does not answer.
         """
-        deadline_s = monotonic() + self.seconds_max
+        deadline_s = monotonic() + seconds_max
         tries_count = 0
         while True:
             tries_count += 1
             connection = None
             try:
-                with self._connection() as connection:
+                with self._connection(is_first=is_first) as connection:
                     connection.set_deadline(deadline_s)
                     self._last.look_if_new(connection)
                     return use(connection)
@@ -94,7 +104,7 @@ class Pool:
                 elif isinstance(error, CONFLICTS):
                     reason = CONFLICT
                 # Another try would take as long again where the database hangs.
-                is_late = monotonic() >= deadline_s - self.seconds_max / 2
+                is_late = monotonic() >= deadline_s - seconds_max / 2
                 if reason is None or tries_count >= TRIES_MAX[reason] or is_late:
                     raise self._failures.translate(error) from None
             if self._on_retry is not None:
@@ -111,12 +121,15 @@ class Pool:
             connection.close()
 
     @contextmanager
-    def _connection(self) -> Iterator[BoundedConnection]:
-        self._wait_for_turn()
+    def _connection(self, *, is_first: bool) -> Iterator[BoundedConnection]:
+        self._wait_for_turn(is_first=is_first)
         try:
             with self._lock:
                 idle = self._idle
+                stale = self._remove_stale()
                 connection = idle.pop() if idle else None
+            for each in stale:
+                each.close()
             if connection is None:
                 connection = self._connect()
             try:
@@ -128,10 +141,13 @@ class Pool:
                 self._unused_count += 1
                 self._admit()
 
-    def _wait_for_turn(self) -> None:
+    def _wait_for_turn(self, *, is_first: bool) -> None:
         turn = threading.Event()
         with self._lock:
-            self._waiting.append(turn)
+            if is_first:
+                self._waiting.appendleft(turn)
+            else:
+                self._waiting.append(turn)
             self._admit()
         if turn.wait(POOL_TIMEOUT_S):
             return
@@ -146,6 +162,13 @@ class Pool:
             self._unused_count -= 1
             self._waiting.popleft().set()
 
+    def _remove_stale(self) -> list[BoundedConnection]:
+        """Remove and return those that are idle for too long."""
+        since_s = monotonic() - IDLE_SECONDS_MAX
+        stale = [each for each in self._idle if each.idle_since_s < since_s]
+        del self._idle[: len(stale)]
+        return stale
+
     def _give_back(
         self, connection: BoundedConnection, idle: list[BoundedConnection]
     ) -> None:
@@ -156,6 +179,7 @@ class Pool:
         is_clean = connection.info.transaction_status == TransactionStatus.IDLE
         with self._lock:
             if is_clean and idle is self._idle:
+                connection.idle_since_s = monotonic()
                 idle.append(connection)
                 return
         connection.close()

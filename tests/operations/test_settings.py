@@ -28,6 +28,7 @@ LIMITED = (RateLimit("mint", 10, 3600), RateLimit("swap", 1_000_000, 1))
 COUNTS = {
     "DEEDS_MAX_ARRAY": (1, 8_000),
     "DEEDS_MAX_BODY_BYTES": (1, 1_073_741_824),
+    "DEEDS_POOL_SIZE": (1, 1024),
     "DEEDS_TRUSTED_PROXIES": (0, 16),
     "DEEDS_KEEPALIVE": (1, 3_600),
     "PORT": (0, 65_535),
@@ -122,7 +123,7 @@ def test_nothing_has_to_be_set(value):
     policy = HashPolicy(7168, 5, 1)
     assert astuple(read_settings(environ)) == (
         *(f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3", policy, None, ()),
-        *(256, 1_048_576, "127.0.0.1", 8_000, 95, 0, None, 0),
+        *(256, 1_048_576, "127.0.0.1", 8_000, 95, 0, 0, None, 0),
         *((("failures", 100, 60),), None),
         *("auto", "info", "off"),
     )
@@ -141,6 +142,7 @@ EVERYTHING = [
     ("PORT", "0", "port", 0),
     ("DEEDS_KEEPALIVE", "3600", "keepalive_s", 3600),
     ("WEB_CONCURRENCY", "1024", "processes_count", 1024),
+    ("DEEDS_POOL_SIZE", "1", "pool_size", 1),
     ("DEEDS_CHECKPOINT_FILE", "/else/where", "checkpoint_file", "/else/where"),
     ("DEEDS_TRUSTED_PROXIES", "16", "trusted_proxies", 16),
     ("DEEDS_RATE_LIMITS", LIMITS, "rate_limits", LIMITED),

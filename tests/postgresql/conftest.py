@@ -34,8 +34,8 @@ def open_database(retries):
     """A function that opens the database at a URL."""
     with ExitStack() as stack:
 
-        def open_one(url, clock=now_ms):
-            database = PostgresqlDatabase(url, clock, retries.append)
+        def open_one(url, clock=now_ms, **pool):
+            database = PostgresqlDatabase(url, clock, retries.append, **pool)
             stack.callback(database.close)
             return database
 

@@ -22,6 +22,12 @@ STATEMENTS_COUNT = 3
 PROBE = "SELECT 1"
 READ_BACKEND = "SELECT pg_backend_pid()"
 
+# Those of others in the same database.
+SESSIONS = (
+    "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
+
 
 def new_output(amount, number=1):
     """Return an output of the item of a number, with a digest that no other has."""

@@ -15,6 +15,7 @@ from storage.repository import write_swap
 from tests.postgresql.records import (
     PROBE,
     READ_BACKEND,
+    SESSIONS,
     STATEMENTS_COUNT,
     ask,
     ask_backend,
@@ -37,10 +38,6 @@ BOUNDS = {
 }
 SETTINGS = [*BOUNDS, "synchronous_commit"]
 READ_SETTINGS = "SELECT " + ", ".join(f"current_setting('{name}')" for name in SETTINGS)
-SESSIONS = (
-    "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
-    " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
-)
 SLEEP = "SELECT pg_sleep(60)"
 
 
@@ -69,36 +66,46 @@ def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(
     assert nested(database, POOL_SIZE) == used
 
 
-def test_who_waits_for_a_connection_gets_one_in_turn(
-    database_url, open_database, monkeypatch
+def test_who_waits_for_a_connection_gets_one_in_turn_and_a_probe_the_next(
+    database_url, open_database, after_execute
 ):
-    monkeypatch.setattr("parts.postgresql.database.POOL_SIZE", 1)
-    database, served = open_database(database_url), []
+    database, served = open_database(database_url, pool_size=1), []
 
     def serve(number):
         database.write(lambda *_: served.append(number) or NO_OPERATION, None)
 
-    with ThreadPoolExecutor() as threads:
+    with (
+        after_execute("AS probed", lambda _: served.append("probe")),
+        ThreadPoolExecutor() as threads,
+    ):
 
-        def send_one(number):
-            threads.submit(serve, number)
-            wait_until(lambda: len(database._requests._waiting) > number)
+        def send(*arguments):
+            waiting_count = len(database._pool._waiting)
+            threads.submit(*arguments)
+            wait_until(lambda: len(database._pool._waiting) > waiting_count)
 
-        def send():
+        def send_all():
             for number in range(3):
-                send_one(number)
+                send(serve, number)
+            send(database.probe, "SELECT 1 AS probed")
 
-        nested(database, 1, send)
+        nested(database, 1, send_all)
 
-    assert served == [0, 1, 2]
+    assert served == ["probe", 0, 1, 2]
 
 
-def test_a_probe_waits_for_no_request(database):
-    rows = []
+def test_a_probe_fails_as_requests_do_where_no_connection_becomes_free(
+    database, monkeypatch
+):
+    monkeypatch.setattr("parts.postgresql.pool.POOL_TIMEOUT_S", 0.05)
 
-    nested(database, POOL_SIZE, lambda: rows.extend(database.probe(PROBE)))
+    def probe():
+        with pytest.raises(OverloadedError):
+            database.probe(PROBE)
 
-    assert rows == [(1,)]
+    nested(database, POOL_SIZE, probe)
+
+    assert database.probe(PROBE) == [(1,)]
 
 
 def test_nothing_is_opened_or_started_before_it_is_used(
@@ -145,7 +152,7 @@ def test_a_read_leaves_no_transaction_open(database, other):
     database.read_each("SELECT ?", [("a",), ("b",)])
     database.probe(PROBE)
 
-    assert other.execute(SESSIONS).fetchall() == [("idle",)] * 2
+    assert other.execute(SESSIONS).fetchall() == [("idle",)]
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,20 @@ unix_socket_dir = {directory}
 auth_type = any
 pool_mode = transaction
 default_pool_size = {sessions}
-max_client_conn = 500
+max_client_conn = {clients}
 """
 
 
 @contextmanager
-def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]:
+def running_pgbouncer(
+    admin_url: str, sessions_count: int = 20, clients_count: int = 500
+) -> Iterator[str]:
     """Run pgbouncer before the server of a PostgreSQL URL.
 
     Yield the directory of its socket.
 
-    It opens so many sessions for each database: 20 is its own default.
+    It opens so many sessions for each database, 20 is its own default, and takes so
+    many clients.
     """
     server = conninfo_to_dict(admin_url)
     password = server.get("password")
@@ -46,6 +49,7 @@ def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]
         password=f"password={password}" if password else "",
         directory=directory,
         sessions=sessions_count,
+        clients=clients_count,
     )
     file = Path(directory) / "pgbouncer.ini"
     file.write_text(configuration)

@@ -1,0 +1,239 @@
+"""DEEDS_POOL_SIZE is what one instance has open on PostgreSQL; and none may be free."""
+
+import secrets
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+
+import psycopg
+import pytest
+
+from tests.support.api import UNAVAILABLE, Api, environ_of, good, refusal, stop_line
+from tests.support.commanding import invoke, output_of
+from tests.support.databases import changed_url, connected
+from tests.support.hooks import hooked
+from tests.support.ledger_view import LedgerView
+from tests.support.serving import start_gunicorn
+from tests.support.strong_secrets import make_strong_secret
+from tests.support.waiting import wait_until
+from tests.support.watched import events
+
+# Of two processes, each of which gets the half, rounded down.
+POOL_SIZE = 5
+CONNECTIONS_COUNT = 4
+
+CLIENTS_COUNT = 24
+COUNT_SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s"
+CAUSE = "too many connections for role"
+
+
+@pytest.fixture
+def role(postgres):
+    """A role of the server without privileges."""
+    name = f"deeds_test_{secrets.token_hex(6)}"
+    with connected(postgres.admin_url) as admin:
+        admin.execute(f"CREATE ROLE {name} LOGIN")
+        yield name
+        admin.execute(f"DROP ROLE {name}")
+
+
+@pytest.fixture
+def admin_url(role, fresh_postgres_url):
+    """The URL of a ledger that the role may use, for its administrator."""
+    url = fresh_postgres_url()
+    with connected(url) as admin:
+        for objects in ("SCHEMA", "ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA"):
+            admin.execute(f"GRANT ALL ON {objects} public TO {role}")
+    return url
+
+
+@pytest.fixture
+def database_url(role, admin_url):
+    """The URL of the ledger for the role."""
+    return changed_url(admin_url, user=role)
+
+
+@pytest.fixture
+def full(role, admin_url):
+    """A context in which the role gets no connection, and has none."""
+
+    @contextmanager
+    def fill():
+        with connected(admin_url) as admin:
+            admin.execute(f"ALTER ROLE {role} CONNECTION LIMIT 0")
+            admin.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                " WHERE usename = %s",
+                [role],
+            )
+            try:
+                yield
+            finally:
+                admin.execute(f"ALTER ROLE {role} CONNECTION LIMIT -1")
+
+    return fill
+
+
+@contextmanager
+def counting_sessions(url, role):
+    """Yield a list to which the number of the role's sessions is added all the time."""
+    counts, stop = [], threading.Event()
+
+    def count():
+        with connected(url) as own:
+            while not stop.is_set():
+                counts.append(own.execute(COUNT_SESSIONS, [role]).fetchone()[0])
+
+    with ThreadPoolExecutor(1) as thread:
+        counting = thread.submit(count)
+        try:
+            yield counts
+        finally:
+            stop.set()
+    counting.result()
+
+
+def mint(url):
+    """Return the answer to a mint over a connection of its own.
+
+    Its secret is strong, or the pool of hashes would refuse some.
+    """
+    with closing(Api.of_url(url)) as api:
+        return api.send_mint(f"+5.{make_strong_secret()}")
+
+
+def test_an_instance_never_has_more_connections_than_its_pool_size(
+    database_url, admin_url, role, gunicorn_service
+):
+    """From before its start until more requests wait than there are connections."""
+    settings = {"WEB_CONCURRENCY": "2", "DEEDS_POOL_SIZE": str(POOL_SIZE)}
+    with (
+        connected(admin_url) as admin,
+        counting_sessions(admin_url, role) as counts,
+        ThreadPoolExecutor(CLIENTS_COUNT) as clients,
+    ):
+        service = gunicorn_service(**environ_of(database_url, **settings))
+        with admin.transaction():
+            admin.execute("LOCK TABLE outputs IN EXCLUSIVE MODE")
+            answers = [clients.submit(mint, service.url) for _ in range(CLIENTS_COUNT)]
+            answers.append(clients.submit(service.get, "/readyz"))
+
+            def are_full():
+                """Say whether both processes serve, and one has refused a request."""
+                answers.append(clients.submit(mint, service.url))
+                return counts[-1] >= CONNECTIONS_COUNT and answers[0].done()
+
+            wait_until(are_full)
+        codes = {each.result().status_code for each in answers}
+
+    assert codes == {200, 503}
+    assert max(counts) == CONNECTIONS_COUNT
+    LedgerView(admin_url).assert_sound()
+
+
+def test_a_service_that_gets_no_connection_says_why_and_serves_once_it_gets_one(
+    open_app, database_url, admin_url, full, caplog, capfd
+):
+    api = Api.of_app(open_app(environ_of(database_url)))
+    item = api.mint("+5.a")
+
+    with full():
+        refused = [api.swap(f"+5.{item}.a", f"+5.{item}.b"), api.get("/readyz")]
+    swapped = api.swap(f"+5.{item}.a", f"+5.{item}.b")
+
+    assert {refusal(each) for each in refused} == {UNAVAILABLE}
+    causes = [
+        record.getMessage()
+        for record in caplog.records
+        if getattr(record, "event", None) == "database"
+    ]
+    assert any(CAUSE in each for each in causes)
+    assert "defect" not in {each["event"] for each in events(capfd.readouterr().err)}
+    good(swapped)
+    LedgerView(admin_url).assert_sound()
+
+
+def test_a_start_without_a_free_connection_fails_at_once_in_one_line(
+    database_url, full, tmp_path
+):
+    log = tmp_path / "log"
+
+    with full(), start_gunicorn(log, environ_of(database_url)) as master:
+        code = master.wait(30)
+
+    said = log.read_text()
+    [line] = [each for each in said.splitlines() if "cannot_start" in each]
+    assert code == 1
+    assert CAUSE in line
+    assert "Traceback" not in said
+
+
+def test_a_start_whose_next_connection_is_refused_fails_in_one_line(
+    database_url, open_app
+):
+    connects = []
+
+    def refuse_the_second(*_):
+        connects.append("one more")
+        if len(connects) == 2:
+            raise psycopg.OperationalError("sorry, too many clients already")
+
+    with hooked("before connect", refuse_the_second):
+        line = stop_line(open_app, environ_of(database_url))
+
+    assert line.startswith("DATABASE_URL: ")
+
+
+def test_fewer_connections_than_processes_stop_the_start_and_no_command(
+    database_url, open_app
+):
+    settings = {"WEB_CONCURRENCY": "3", "DEEDS_POOL_SIZE": "2"}
+    environ = environ_of(database_url, **settings)
+
+    line = stop_line(open_app, environ)
+
+    assert line == (
+        "DEEDS_POOL_SIZE is 2, and each of 3 processes needs a connection; raise it, or"
+        " lower WEB_CONCURRENCY"
+    )
+    assert output_of(environ, "migrate") == "the tables need no upgrade\n"
+
+
+def test_migrate_waits_for_a_free_connection_and_says_so_once(
+    database_url, admin_url, full, monkeypatch
+):
+    waits_s = []
+
+    def wait_thrice(seconds):
+        waits_s.append(seconds)
+        if len(waits_s) == 3:
+            filling.close()
+
+    monkeypatch.setattr("parts.operator.commands.sleep", wait_thrice)
+
+    with ExitStack() as filling:
+        filling.enter_context(full())
+        ran = invoke(environ_of(database_url), "migrate")
+
+    [line] = ran.stderr.splitlines()
+    assert line.startswith("deeds: DATABASE_URL: the database cannot be opened: ")
+    assert CAUSE in line
+    assert line.endswith("; waiting up to 60 s for a free connection")
+    assert waits_s == [1.0] * 3
+    assert (ran.exit_code, ran.stdout) == (0, "the tables need no upgrade\n")
+    LedgerView(admin_url).assert_sound()
+
+
+def test_migrate_ends_in_one_line_where_no_connection_becomes_free(
+    database_url, full, monkeypatch
+):
+    monkeypatch.setattr("parts.operator.commands.MIGRATE_WAIT_S", 0.0)
+
+    with full():
+        ran = invoke(environ_of(database_url), "migrate")
+
+    # The runner prints there what would end the process.
+    [line] = ran.stdout.splitlines()
+    assert ran.exit_code == 1
+    assert CAUSE in line
+    assert line.endswith("; waited 0 s for a free connection")
