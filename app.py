@@ -20,13 +20,12 @@ from deeds import errors
 from deeds.blueprints import v1
 from deeds.blueprints.answers import register_answers
 from deeds.blueprints.health import health_blueprint
-from deeds.blueprints.limits import ClientLimits
+from deeds.blueprints.limits import ClientLimits, check_names
 from deeds.blueprints.log import configure_log, register_log
 from deeds.blueprints.requests import register_proxy_warning
 from deeds.errors import RetryLaterError, StartError
-from deeds.hashing import STRONG_COST, Hasher, HashPool, argon2id
-from deeds.model import AMOUNT_MAX, SECRET_LENGTH_MAX
-from deeds.part import Core, Ledger, Part, Retries
+from deeds.hashing import Hasher, HashPool, argon2id
+from deeds.part import Commands, Core, Ledger, Part, Retries
 from deeds.process import (
     THREADS_COUNT,
     default_processes_count,
@@ -77,19 +76,6 @@ class Service(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function: none is a coroutine, and Flask would look each time."""
         return func
-
-
-class Commands(click.Group):
-    """Commands that end with one line where the ledger cannot be used."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; exit with code 1 where the ledger cannot be used."""
-        try:
-            return super().invoke(ctx)
-        except StartError as stop:
-            raise SystemExit(str(stop)) from None
-        except RetryLaterError as error:
-            raise SystemExit(f"deeds: the ledger cannot be read: {error}") from None
 
 
 def create_app(
@@ -191,11 +177,7 @@ class _Build:
         names = [FAILURES, *v1.LIMIT_NAMES]
         for part in self.parts:
             names += part.limit_names
-        if not {limit.name for limit in settings.rate_limits} <= set(names):
-            raise StartError(
-                "DEEDS_RATE_LIMITS names a limit that there is not: there are"
-                f" {', '.join(names)}"
-            )
+        check_names(settings.rate_limits, names)
         return ClientLimits(settings.rate_limits)
 
     def ledger(
@@ -246,7 +228,7 @@ class _Build:
         closing.callback(hasher.pool.close)
         service = DeedService(repository, hasher, self.token_bytes)
         limits = self.limits(settings)
-        info = _service_info(settings)
+        info = v1.service_info(settings)
         app.register_blueprint(
             v1.v1_blueprint(service, limits, settings.array_length_max, info)
         )
@@ -361,30 +343,6 @@ def _make_hasher(settings: Settings, repository: Repository) -> Hasher:
     threads_count = max(1, usable_cpus_count() // _processes_count(settings))
     pool = HashPool(threads_count, HASH_REQUESTS_MAX)
     return Hasher(settings.hash_policy, settings.peppers, key_pepper, pool, argon2id)
-
-
-def _service_info(settings: Settings) -> dict[str, Any]:
-    costs = {"ordinary": settings.ordinary_cost, "strong": STRONG_COST}
-    return {
-        "version": v1.VERSION,
-        "interfaceVersion": v1.INTERFACE_VERSION,
-        "limits": {
-            "amountMax": AMOUNT_MAX,
-            "secretLengthMax": SECRET_LENGTH_MAX,
-            "arrayLengthMax": settings.array_length_max,
-            "bodyBytesMax": settings.body_bytes_max,
-        },
-        "hashPolicies": [
-            {
-                "name": name,
-                "algorithm": "argon2id",
-                "parameters": str(cost),
-                "peppered": settings.pepper is not None,
-            }
-            for name, cost in costs.items()
-        ],
-        "idempotency": True,
-    }
 
 
 def _is_loaded_for_commands() -> bool:

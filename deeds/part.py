@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
+import click
 from flask import Flask
 
 from deeds.blueprints.limits import ClientLimits
-from deeds.errors import DeedError
+from deeds.errors import DeedError, RetryLaterError, StartError
 from deeds.hashing import Hasher
 from deeds.service import DeedService
 from deeds.settings import Settings
@@ -58,6 +59,19 @@ class Ledger:
     database: Database
     schemas: Sequence[Schema]
     parts: Sequence["Part"]
+
+
+class Commands(click.Group):
+    """Commands that end with one line where the ledger cannot be used."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; exit with code 1 where the ledger cannot be used."""
+        try:
+            return super().invoke(ctx)
+        except StartError as stop:
+            raise SystemExit(str(stop)) from None
+        except RetryLaterError as error:
+            raise SystemExit(f"deeds: the ledger cannot be read: {error}") from None
 
 
 class OpenLedger(Protocol):

@@ -13,7 +13,12 @@ from contextlib import contextmanager
 from math import ceil
 from threading import Lock
 
-from deeds.errors import DeedError, TooManyFailuresError, TooManyRequestsError
+from deeds.errors import (
+    DeedError,
+    StartError,
+    TooManyFailuresError,
+    TooManyRequestsError,
+)
 from deeds.model import NewOutput, RawOutput
 from deeds.raw_output import is_random_key, is_strong_secret
 from deeds.settings import FAILURES, RateLimit
@@ -121,6 +126,15 @@ class ClientLimits:
         self._debts.move_to_end((limit.name, client))
         if len(self._debts) > DEBTS_MAX:
             self._debts.popitem(last=False)
+
+
+def check_names(limits: Iterable[RateLimit], names: Sequence[str]) -> None:
+    """Raise StartError for a limit that has none of the names."""
+    if not {limit.name for limit in limits} <= set(names):
+        raise StartError(
+            "DEEDS_RATE_LIMITS names a limit that there is not: there are"
+            f" {', '.join(names)}"
+        )
 
 
 def count_guesses(

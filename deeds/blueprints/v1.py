@@ -7,7 +7,10 @@ from flask import Blueprint, Response, request
 from deeds.blueprints.answers import FOREVER, json_answer, operation_answer
 from deeds.blueprints.limits import ClientLimits, count_guesses
 from deeds.blueprints.requests import client_of, read_idempotency_key, read_request
+from deeds.hashing import STRONG_COST
+from deeds.model import AMOUNT_MAX, SECRET_LENGTH_MAX
 from deeds.service import DeedService
+from deeds.settings import Settings
 from schemas.requests import (
     CheckRequestSchema,
     FindRequestSchema,
@@ -20,6 +23,31 @@ INTERFACE_VERSION = "0.0.1"
 
 # What DEEDS_RATE_LIMITS calls the limits of these endpoints.
 LIMIT_NAMES = ("mint", "swap", "check", "item")
+
+
+def service_info(settings: Settings) -> dict[str, Any]:
+    """Return what GET /v1/info answers for the core."""
+    costs = {"ordinary": settings.ordinary_cost, "strong": STRONG_COST}
+    return {
+        "version": VERSION,
+        "interfaceVersion": INTERFACE_VERSION,
+        "limits": {
+            "amountMax": AMOUNT_MAX,
+            "secretLengthMax": SECRET_LENGTH_MAX,
+            "arrayLengthMax": settings.array_length_max,
+            "bodyBytesMax": settings.body_bytes_max,
+        },
+        "hashPolicies": [
+            {
+                "name": name,
+                "algorithm": "argon2id",
+                "parameters": str(cost),
+                "peppered": settings.pepper is not None,
+            }
+            for name, cost in costs.items()
+        ],
+        "idempotency": True,
+    }
 
 
 def v1_blueprint(

@@ -96,7 +96,11 @@ def run_backup(open_ledger: OpenLedger, file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--new", "is_new", is_flag=True, help="There is no ledger there yet.")
 @click.pass_obj
-def run_restore(open_ledger: OpenLedger, file: Path, is_new: bool) -> None:  # noqa: FBT001
+def run_restore(
+    open_ledger: OpenLedger,
+    file: Path,
+    is_new: bool,  # noqa: FBT001  (of click)
+) -> None:
     """Put the backup FILE in the place of the ledger, which gets another name.
 
     The service must not be running. A backup that is older than the ledger has to be
