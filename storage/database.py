@@ -11,6 +11,11 @@ from deeds.model import Operation
 
 _LOG_INTERVAL_S = 1.0
 
+# Of the writes that a monitor tries.
+TRY_INTERVAL_S = 1.0
+
+DISK_FULL = "the disk of the ledger is full"
+
 _log = logging.getLogger("deeds")
 
 Values = Sequence[Any]
@@ -44,6 +49,21 @@ class CauseLog:
         self._logged_at_s[kind] = now_s
         fields = {"error": kind[0], "database_code": code}
         _log.warning(message, extra={"event": "database", "fields": fields})
+
+
+class Refusal:
+    """Why a write failed because of the database, until a monitor's try succeeds."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._tried_at_s = -TRY_INTERVAL_S
+
+    def begin_try(self) -> None:
+        """Raise LedgerUnavailableError if the last try began less than a second ago."""
+        now_s = monotonic()
+        if self.reason is not None and now_s - self._tried_at_s < TRY_INTERVAL_S:
+            raise LedgerUnavailableError(self.reason)
+        self._tried_at_s = now_s
 
 
 class Cursor(Protocol):

@@ -13,7 +13,15 @@ from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import Operation
 from deeds.settings import DEFAULT_LEDGER
 from storage import sqlite_writer
-from storage.database import NO_OPERATION, Reader, Rows, Transaction, Values, Work
+from storage.database import (
+    DISK_FULL,
+    NO_OPERATION,
+    Reader,
+    Rows,
+    Transaction,
+    Values,
+    Work,
+)
 from storage.files import (
     has_content,
     locked,
@@ -22,7 +30,6 @@ from storage.files import (
     refusal,
 )
 from storage.sqlite_writer import (
-    DISK_FULL,
     SqliteFailures,
     SqliteTransaction,
     SqliteWriter,
@@ -37,8 +44,6 @@ CHECKED_BYTES_MAX = 256 * 2**20
 
 # A swap of 256 outputs writes about as much.
 ROOM_BYTES = 2**20
-
-TRY_INTERVAL_S = 1.0
 
 
 class SqliteDatabase:
@@ -61,8 +66,6 @@ class SqliteDatabase:
         self._clock = clock
         self._failures = SqliteFailures()
         self._writer = SqliteWriter(path, clock, self._failures)
-        # By `monotonic()`, when a write was tried for a monitor.
-        self._tried_at_s = -TRY_INTERVAL_S
         # Connections that no thread reads on. That used last has the warmest cache.
         self._idle: list[sqlite3.Connection] = []
 
@@ -137,8 +140,12 @@ class SqliteDatabase:
     def probe(self, sql: str) -> Rows:
         """Return the rows of a query; try to write where the last write failed."""
         rows = self.read(sql)
-        if self._writer.refusal is not None:
-            self._try_to_write(self._writer.refusal)
+        refusal = self._writer.refusal
+        if refusal.reason is not None:
+            refusal.begin_try()
+            self._check_room()
+            self.write(_write_nothing, None)
+            refusal.reason = None
         return rows
 
     @contextmanager
@@ -206,22 +213,14 @@ class SqliteDatabase:
                 raise self._not_opened(error) from None
             yield
 
-    def _try_to_write(self, refusal: str) -> None:
-        """Commit a small write where the disk has room for a large one.
+    def _check_room(self) -> None:
+        """Raise LedgerUnavailableError unless the disk has room for a large request.
 
-        At most once a second; meanwhile and where it fails, raises
-        LedgerUnavailableError.
+        A full disk may take a small write: into what the log has left over.
         """
-        now_s = monotonic()
-        if now_s - self._tried_at_s < TRY_INTERVAL_S:
-            raise LedgerUnavailableError(refusal)
-        self._tried_at_s = now_s
         disk = os.statvfs(self.path.parent)
         if disk.f_bavail * disk.f_frsize < ROOM_BYTES:
-            # A full disk may take a small write: into what the log has left over.
             raise LedgerUnavailableError(DISK_FULL)
-        self.write(_write_nothing, None)
-        self._writer.refusal = None
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:

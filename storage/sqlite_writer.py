@@ -16,7 +16,7 @@ from typing import Any
 
 from deeds.errors import DeedError, LedgerInDoubtError, LedgerUnavailableError
 from deeds.model import Operation
-from storage.database import CauseLog, Cursor, Rows, Values, Work
+from storage.database import DISK_FULL, CauseLog, Cursor, Refusal, Rows, Values, Work
 from storage.files import locked, open_for_owner
 
 # How long another process may hold the file before we answer 503.
@@ -31,8 +31,6 @@ _POLL_S = 0.0005
 # brings it back. After a failed fsync it may be there: like any other failure, that one
 # leaves a commit in doubt.
 _REFUSED_WRITES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
-
-DISK_FULL = "the disk of the ledger is full"
 
 # What is said of errors, by how SQLite's names of them begin.
 _DETAILS = {
@@ -109,8 +107,7 @@ class SqliteWriter:
         # Used by the thread that leads, alone. Its cache of pages is the warmest.
         self._connection: sqlite3.Connection | None = None
         self._turn_file: int | None = None
-        # Why a write failed because of the database, until one that tries succeeds.
-        self.refusal: str | None = None
+        self.refusal = Refusal()
 
     def write(self, work: Work[Any], record: Any) -> Operation:
         """Run the work in a transaction, which it may share with other threads.
@@ -267,7 +264,7 @@ class SqliteWriter:
         if is_defect:
             # A defect is shown once, in the thread that leads.
             group[0].error = error
-        self.refusal = str(reason)
+        self.refusal.reason = str(reason)
         if self._connection is not None:
             # Undoes what is still open. The next group has a new connection, whatever
             # became of this one.

@@ -37,9 +37,11 @@ from parts.postgresql.transaction import (
 )
 from parts.postgresql.url import name_of, parse_url
 from storage.database import (
+    DISK_FULL,
     NO_OPERATION,
     Reader,
     Record,
+    Refusal,
     Rows,
     Transaction,
     Values,
@@ -81,6 +83,17 @@ _IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on'"
 # Makes COMMIT wait until a synchronous standby has it, and with it all that was written
 # before. Otherwise it changes nothing.
 _CONFIRM = "SELECT pg_logical_emit_message(TRUE, 'deeds', '')"
+
+# A full disk may take a small write, into pages that are there: this takes a megabyte
+# until its transaction ends, if the role may.
+_TAKE_ROOM = """
+    DO $$ BEGIN
+        IF has_database_privilege(current_database(), 'TEMPORARY') THEN
+            CREATE TEMPORARY TABLE deeds_room ON COMMIT DROP
+            AS SELECT n FROM generate_series(1, 30000) AS n;
+        END IF;
+    END $$
+"""
 
 # A COMMIT that was given up waits on in the server for its standby, and keeps its
 # connection. With more of them there would soon be none left, not even for reads.
@@ -125,9 +138,8 @@ class PostgresqlDatabase:
         self._failures = Failures()
         size = _share(pool_size, processes_count)
         self._pool = Pool(self._connect, size, self._last, self._failures, on_retry)
-        # Whether the last write failed because of the database: a full disk, say, or a
-        # standby that is away.
-        self._has_failed = False
+        # A full disk is one until a monitor's try: it may take small writes.
+        self._refusal = Refusal()
 
     @property
     def loss(self) -> Operation | None:
@@ -199,8 +211,8 @@ class PostgresqlDatabase:
         """Run the work in one transaction and commit it, or nothing of it."""
         try:
             return self._write(work, record)
-        except (LedgerUnavailableError, LedgerInDoubtError):
-            self._has_failed = True
+        except (LedgerUnavailableError, LedgerInDoubtError) as error:
+            self._refusal.reason = str(error)
             raise
 
     def probe(self, sql: str) -> Rows:
@@ -219,8 +231,10 @@ class PostgresqlDatabase:
             return read(connection, sql)
 
         rows = self._pool.run(use, PROBE_SECONDS_MAX, is_first=True)
-        if self._has_failed:
-            self._write(_write_nothing, None, is_probe=True)
+        if self._refusal.reason is not None:
+            self._refusal.begin_try()
+            self._write(_take_room, None, is_probe=True)
+            self._refusal.reason = None
         return rows
 
     @contextmanager
@@ -275,7 +289,7 @@ class PostgresqlDatabase:
         seconds_max = PROBE_SECONDS_MAX if is_probe else SECONDS_MAX
 
         def use(connection: BoundedConnection) -> Operation:
-            if self._has_failed:
+            if self._refusal.reason not in {None, DISK_FULL}:
                 _check_not_stuck(connection)
             connection.execute(BEGIN)
             try:
@@ -303,7 +317,8 @@ class PostgresqlDatabase:
             connection.close()
             self._failures.translate(error)
             raise LedgerInDoubtError from None
-        self._has_failed = False
+        if self._refusal.reason != DISK_FULL:
+            self._refusal.reason = None
 
     @contextmanager
     def _starting(self) -> Iterator[BoundedConnection]:
@@ -342,6 +357,7 @@ def _check_not_stuck(connection: BoundedConnection) -> None:
         raise LedgerUnavailableError("the synchronous standby is away")
 
 
-def _write_nothing(transaction: Transaction, _record: None) -> Operation:
+def _take_room(transaction: Transaction, _record: None) -> Operation:
     transaction.execute(_CONFIRM)
+    transaction.execute(_TAKE_ROOM)
     return NO_OPERATION

@@ -7,7 +7,7 @@ import psycopg
 from psycopg import errors
 
 from deeds.errors import LedgerUnavailableError
-from storage.database import CauseLog, ConflictError
+from storage.database import DISK_FULL, CauseLog, ConflictError
 
 CONFLICTS = (ConflictError, errors.SerializationFailure, errors.DeadlockDetected)
 
@@ -58,4 +58,6 @@ class Failures(CauseLog):
         """Log the error, and return what to raise in its place: a defect as it is."""
         if isinstance(error, psycopg.Error):
             self.write(error, error.sqlstate, one_line(error)[:_MESSAGE_LENGTH_MAX])
+        if isinstance(error, errors.DiskFull):
+            return LedgerUnavailableError(DISK_FULL)
         return LedgerUnavailableError() if isinstance(error, UNAVAILABLE) else error

@@ -337,7 +337,7 @@ def test_threads_that_have_ended_leave_no_file_open(database, path):
 @on_sqlite
 def test_a_service_is_ready_again_once_it_has_written(api, monkeypatch):
     """What is refused or repeated has not been written."""
-    monkeypatch.setattr("storage.sqlite.TRY_INTERVAL_S", 0)
+    monkeypatch.setattr("storage.database.TRY_INTERVAL_S", 0)
     item = api.mint("+5.a", "+1.b", key="key")
     spent, new = f"+1.{item}.b", fresh(1, item)
     good(api.swap(spent, new))
