@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -36,10 +37,10 @@ class SqliteDatabase:
 
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
         """Open nothing; raise StartError where SQLite is too old."""
-        # The oldest one with RETURNING.
-        if sqlite3.sqlite_version_info < (3, 35, 0):
+        # The oldest one with tables that are STRICT.
+        if sqlite3.sqlite_version_info < (3, 37, 0):
             raise StartError(
-                f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is needed"
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.37 is needed"
             )
         self.path = path
         self._clock = clock
@@ -132,6 +133,10 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             raise LedgerUnavailableError(one_line(error)) from None
         with closing(connection):
+            # Bytes that are no UTF-8 become lone surrogates, so that they can be found.
+            connection.text_factory = partial(
+                str, encoding="utf-8", errors="surrogateescape"
+            )
             # In WAL mode a transaction sees what was there at its first read.
             connection.execute("BEGIN")
 
