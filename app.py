@@ -34,6 +34,7 @@ from deeds.process import (
 from deeds.service import DeedService
 from deeds.settings import FAILURES, Settings, read_settings
 from storage.database import Database
+from storage.files import as_owner
 from storage.repository import Repository
 from storage.schema import (
     CORE,
@@ -192,11 +193,18 @@ class _Build:
 
     def _add_commands(self, app: Flask, settings: Settings, closing: ExitStack) -> None:
         ledger = self._ledger(settings, closing)
-        close = ledger.database.close
+
+        def begin() -> None:
+            context = click.get_current_context()
+            if settings.database_url.startswith("sqlite"):
+                path = sqlite_path(settings.database_url)
+                context.with_resource(as_owner(path.parent))
+            context.call_on_close(ledger.database.close)
+
         group = Commands(
             "deeds",
             help="Look after the ledger.",
-            callback=lambda: click.get_current_context().call_on_close(close),
+            callback=begin,
             context_settings={"obj": ledger},
         )
         for part in self.parts:

@@ -7,5 +7,5 @@ days=$2
 
 .venv/bin/flask --app app deeds backup "$directory/deeds-$(date -u +%Y-%m-%dT%H%MZ).sqlite3"
 
-# What a backup that was killed left behind, a directory, too. With systemd $directory is a link.
+# What a backup that was killed left behind, a directory, too. $directory may be a link.
 find "$directory/" -maxdepth 1 -name 'deeds-*.sqlite3*' -mtime "+$days" -exec rm -r {} +

@@ -13,7 +13,7 @@ from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import Operation
 from storage import sqlite_writer
 from storage.database import NO_OPERATION, Reader, Rows, Transaction, Values, Work
-from storage.files import has_content, locked, make_directory, open_for_owner
+from storage.files import has_content, locked, make_directory, open_file, refuse_root
 from storage.sqlite_writer import (
     SqliteFailures,
     SqliteTransaction,
@@ -66,6 +66,7 @@ class SqliteDatabase:
 
     def table_names(self) -> set[str]:
         """Return the tables that there are, none in a file that is not there."""
+        refuse_root(self.path.parent)
         if not has_content(self.path):
             return set()
         try:
@@ -219,7 +220,7 @@ class SqliteDatabase:
         # Never opens a file that is there: closing it would release SQLite's locks on
         # it.
         with suppress(FileExistsError):
-            os.close(open_for_owner(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+            os.close(open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 def sqlite_path(url: str) -> Path:

@@ -24,7 +24,7 @@ from deeds.errors import RetryLaterError, StartError
 from deeds.model import Operation
 from deeds.settings import Settings
 from storage.database import NO_OPERATION, Database
-from storage.files import flush, locked, open_for_owner
+from storage.files import as_owner, flush, locked, open_file
 from storage.sqlite import sqlite_path
 
 _RECORD = re.compile(rb"deeds-checkpoint-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\n")
@@ -66,7 +66,8 @@ class CheckpointFile:
     def read(self) -> Operation:
         """Return what it names, or `NO_OPERATION` without a file; raise OSError."""
         try:
-            content = self.path.read_bytes()
+            with as_owner(self.path.parent):
+                content = self.path.read_bytes()
         except FileNotFoundError:
             return NO_OPERATION
         operation = NO_OPERATION
@@ -113,21 +114,23 @@ class CheckpointFile:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         path = Path(f"{self.path}-lock")
-        lock = open_for_owner(path, os.O_RDONLY | os.O_CREAT)
+        with as_owner(self.path.parent):
+            lock = open_file(path, os.O_RDONLY | os.O_CREAT)
         with os.fdopen(lock), locked(lock, monotonic() + self.lock_timeout_s):
             yield
 
     def _replace(self, operation: Operation) -> None:
         new = Path(f"{self.path}-new")
-        # A process that was killed may have left one. It is not written to: it may be a
-        # link.
-        new.unlink(missing_ok=True)
-        descriptor = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_record(operation))
-        flush(new)
-        new.replace(self.path)
-        flush(self.path.parent)
+        with as_owner(self.path.parent):
+            # A process that was killed may have left one. It is not written to: it may
+            # be a link.
+            new.unlink(missing_ok=True)
+            descriptor = open_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_record(operation))
+            flush(new)
+            new.replace(self.path)
+            flush(self.path.parent)
 
 
 def _record(operation: Operation) -> bytes:
@@ -170,7 +173,7 @@ def open_checkpoint(database: Database, file: CheckpointFile) -> Operation:
     Logs if a ledger in use had no file. Raises RollbackError where the ledger is behind
     the file, and StartError where one cannot be read; both leave the file alone.
     """
-    is_new = not file.path.exists()
+    is_new = not os.path.lexists(file.path)
     try:
         operation = file.raise_to(database, [read_newest(database)])
     except RetryLaterError as error:

@@ -23,6 +23,7 @@ from parts.rollback.checkpoint import (
     open_checkpoint,
 )
 from storage.database import NO_OPERATION, Database, Record, Rows, Work
+from storage.files import refuse_root
 
 _log = logging.getLogger("deeds")
 
@@ -113,6 +114,7 @@ class WatchedDatabase:
                     extra={"event": "checkpoint_off"},
                 )
             return
+        refuse_root(self._file.path.parent)
         self._reached = open_checkpoint(self._database, self._file)
         self._last.append(self._reached)
         if self._replicated is not None:
