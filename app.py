@@ -35,6 +35,7 @@ from deeds.process import (
 from deeds.service import DeedService
 from deeds.settings import FAILURES, Settings, read_settings, unknown_variables
 from storage.database import Database
+from storage.files import as_owner
 from storage.repository import Repository, read_last_operation
 from storage.schema import (
     CORE,
@@ -156,9 +157,12 @@ class _Build:
 
         def open_ledger(*setting_names: str) -> Ledger:
             names = ("database_url", "checkpoint_file", *setting_names)
+            used = settings or read_settings(os.environ, names)
             closing = ExitStack()
             click.get_current_context().call_on_close(closing.close)
-            return self._ledger(settings or read_settings(os.environ, names), closing)
+            if used.database_url.startswith("sqlite"):
+                closing.enter_context(as_owner(sqlite_path(used.database_url).parent))
+            return self._ledger(used, closing)
 
         group = Commands(
             "deeds",

@@ -93,10 +93,10 @@ class Part:
     `register` adds its endpoints to the app. `wrap_database` returns a database in the
     place of the one that it is given. `checks` are queries by the sentence that they
     prove: each returns where it is violated. `counts` are queries that return one row
-    with a number. `limit_names` are its names in DEEDS_RATE_LIMITS. `commands` are
-    click's: the `obj` of their context is an OpenLedger. `check_start` raises
-    StartError where a service must not start; it is called once, before the processes
-    are started.
+    with a number. `kinds` are those of its operations. `limit_names` are its names in
+    DEEDS_RATE_LIMITS. `commands` are click's: the `obj` of their context is an
+    OpenLedger. `check_start` raises StartError where a service must not start; it is
+    called once, before the processes are started.
     """
 
     name: str
@@ -107,5 +107,6 @@ class Part:
     limit_names: Sequence[str] = ()
     checks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     counts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    kinds: Sequence[str] = ()
     commands: Sequence[Any] = ()
     check_start: Callable[[Ledger], None] | None = None

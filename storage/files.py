@@ -1,40 +1,75 @@
-"""Files beside a ledger: who owns them, locks on them, and their way to the disk.
+"""Files beside a ledger: whose rights root has there, locks, and their way to the disk.
 
-Files that root creates there are given to the owner of the directory, whose service
-opens them, as SQLite does with its own. This is done by descriptor and follows no link:
-the owner of the directory can put anything there, and must not get another file of
-root's that way.
+The owner of a directory can put anything into it at any moment, links to files of
+others too. So a command of root's takes on the owner's rights before it opens anything
+there. A service has threads, which all have the same rights: root does not run one with
+files in another user's directory.
 """
 
 import fcntl
 import os
-import stat
+import pwd
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
+
+from deeds.errors import StartError
+
+# User, group and further groups.
+_Rights = tuple[int, int, list[int]]
 
 # A commit takes a few times this long.
 _LOCK_POLL_S = 0.0005
 
 
-def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int:
-    """Open a file beside a ledger, or create it, and return its descriptor.
+@contextmanager
+def as_owner(directory: Path) -> Iterator[None]:
+    """Have the rights of the owner of a directory, and no others, within the block.
 
-    A file of root's is given to the owner of its directory, or of the one named. A link
-    is an OSError.
+    Root alone can: for others, and in a directory of root's, nothing changes. What is
+    created belongs to the owner. Of a directory that is not there yet it is the owner
+    of the one above it. Blocks may be nested. The process must have one thread. Raises
+    StartError where the owner cannot reach the directory.
     """
-    file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    owner, status = (directory or path.parent).stat(), os.fstat(file)
-    is_roots = os.geteuid() == 0 and status.st_uid == 0
-    # With a second name it may be any file of root's that was linked here. A directory
-    # has none.
-    is_alone = status.st_nlink == 1 or stat.S_ISDIR(status.st_mode)
-    if is_roots and is_alone and owner.st_uid != 0:
-        # Root in a container may not be allowed to.
-        with suppress(PermissionError):
-            os.fchown(file, owner.st_uid, owner.st_gid)
-    return file
+    if os.getuid() != 0:
+        yield
+        return
+    before = _rights()
+    try:
+        os.seteuid(0)
+        directory = _nearest(directory)
+        owner = _rights_of_owner(directory)
+        _take(before if owner[0] == before[0] else owner)
+        if not os.access(directory, os.X_OK, effective_ids=True):
+            raise StartError(
+                f"{directory} cannot be reached by its owner, user {owner[0]}, whose"
+                " rights root takes there"
+            )
+        yield
+    finally:
+        _take(before)
+
+
+def refuse_root(directory: Path) -> None:
+    """Raise StartError where this is root and the directory another user's."""
+    if os.geteuid() != 0:
+        return
+    directory = _nearest(directory)
+    owner = directory.stat().st_uid
+    if owner != 0:
+        raise StartError(
+            f"{directory} belongs to user {owner}, who could lead root to other files:"
+            " run the service as that user"
+        )
+
+
+def open_file(path: Path, flags: int) -> int:
+    """Open a file beside a ledger, or create it for its owner alone.
+
+    Returns its descriptor. A link is an OSError.
+    """
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def make_directory(path: Path) -> None:
@@ -43,7 +78,6 @@ def make_directory(path: Path) -> None:
         return
     make_directory(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
-    os.close(open_for_owner(path, os.O_RDONLY | os.O_DIRECTORY))
 
 
 def refusal(directory: Path) -> str:
@@ -58,7 +92,7 @@ def refusal(directory: Path) -> str:
         return f"user {user} may not enter the directories above {directory}"
     except OSError:
         return ""
-    if os.access(directory, os.W_OK | os.X_OK):
+    if os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
         return ""
     remedy = f"run this as user {owner}"
     if owner in (0, user):
@@ -108,3 +142,40 @@ def has_content(path: Path) -> bool:
     except OSError:
         # What opens it reports what is wrong.
         return True
+
+
+def _rights() -> _Rights:
+    return os.geteuid(), os.getegid(), os.getgroups()
+
+
+def _rights_of_owner(directory: Path) -> _Rights:
+    status = directory.stat()
+    try:
+        user = pwd.getpwuid(status.st_uid)
+    except KeyError:
+        # Of a container's host, say.
+        return status.st_uid, status.st_gid, []
+    groups = os.getgrouplist(user.pw_name, user.pw_gid)
+    return user.pw_uid, user.pw_gid, groups
+
+
+def _take(rights: _Rights) -> None:
+    """Have these rights and no others; raise StartError where root may not."""
+    if _rights() == rights:
+        return
+    uid, gid, groups = rights
+    try:
+        os.seteuid(0)
+        os.setgroups(groups)
+        os.setegid(gid)
+        os.seteuid(uid)
+    except PermissionError:
+        raise StartError(f"root may not take the rights of user {uid} here") from None
+
+
+def _nearest(directory: Path) -> Path:
+    """Return the directory, or the nearest one above it that is there."""
+    directory = directory.absolute()
+    while not directory.exists():
+        directory = directory.parent
+    return directory

@@ -18,7 +18,12 @@ from deeds.model import (
     Output,
     SwapRecord,
 )
-from deeds.raw_output import ITEM_ID_PREFIX, is_id
+from deeds.raw_output import (
+    BASE32_ALPHABET,
+    ITEM_ID_PREFIX,
+    RANDOM_LENGTH,
+    is_id,
+)
 from deeds.rules import check_balance
 from storage.database import NO_OPERATION, ConflictError, Database, Transaction
 
@@ -289,6 +294,17 @@ def refuse_outputs(
     for index, row in enumerate(rows):
         if row is not None and row[0] != operation.id:
             raise errors.UsedSecretError(index=index)
+
+
+def is_no_id(column: str, prefix: str) -> str:
+    """Return SQL for whether a text lacks the form of an id of this kind (`is_id`)."""
+    # SQLite's functions end at a NUL, comparisons do not.
+    start, length = len(prefix) + 1, len(prefix) + RANDOM_LENGTH
+    return (
+        f"({column} <> '{prefix}' || substr({column}, {start}, {RANDOM_LENGTH})"
+        f" OR length({column}) <> {length}"
+        f" OR ltrim(substr({column}, {start}), '{BASE32_ALPHABET}') <> '')"
+    )
 
 
 def _find_outputs(

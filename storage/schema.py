@@ -50,18 +50,20 @@ def create_tables(transaction: Transaction) -> None:
 
 
 # What is asked of a database is in these words of SQLite; another database has others
-# for the key that counts by itself, for bytes, and for a table that is one b-tree.
+# for the key that counts by itself, for integers of 64 bits, for bytes, and for a table
+# that is one b-tree. Only in a STRICT table does SQLite refuse values of other types,
+# and find them in a check of the file.
 _TABLES = (
     # What the settings asked for at some mint; that of the first start has the id 0.
     """
     CREATE TABLE hash_policies (
         id INTEGER PRIMARY KEY,
-        memory_cost_kib BIGINT NOT NULL,
-        time_cost BIGINT NOT NULL,
-        parallelism BIGINT NOT NULL,
+        memory_cost_kib INTEGER NOT NULL,
+        time_cost INTEGER NOT NULL,
+        parallelism INTEGER NOT NULL,
         pepper_fingerprint TEXT NOT NULL,
         UNIQUE (memory_cost_kib, time_cost, parallelism, pepper_fingerprint)
-    )
+    ) STRICT
     """,
     # The time is in milliseconds since 1970-01-01 UTC.
     """
@@ -70,11 +72,11 @@ _TABLES = (
         kind TEXT NOT NULL,
         idempotency_key_hash BLOB,
         fingerprint BLOB,
-        created_at_ms BIGINT NOT NULL,
+        created_at_ms INTEGER NOT NULL,
         CHECK (length(idempotency_key_hash) = 32),
         CHECK (length(fingerprint) = 32),
         CHECK ((idempotency_key_hash IS NULL) = (fingerprint IS NULL))
-    )
+    ) STRICT
     """,
     # Most operations have no key: they add nothing to this index, which spares each of
     # them a page of the log.
@@ -85,22 +87,22 @@ _TABLES = (
     f"""
     CREATE TABLE items (
         id TEXT NOT NULL PRIMARY KEY,
-        total BIGINT NOT NULL CHECK (total BETWEEN 1 AND {AMOUNT_MAX}),
+        total INTEGER NOT NULL CHECK (total BETWEEN 1 AND {AMOUNT_MAX}),
         metadata TEXT,
         salt BLOB NOT NULL CHECK (length(salt) = 16),
-        hash_policy_id BIGINT NOT NULL REFERENCES hash_policies (id),
-        created_by BIGINT NOT NULL UNIQUE REFERENCES operations (id)
-    )
+        hash_policy_id INTEGER NOT NULL REFERENCES hash_policies (id),
+        created_by INTEGER NOT NULL UNIQUE REFERENCES operations (id)
+    ) STRICT
     """,
     f"""
     CREATE TABLE outputs (
         item_id TEXT NOT NULL REFERENCES items (id),
         digest BLOB NOT NULL CHECK (length(digest) = 32),
-        amount BIGINT NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
-        created_by BIGINT NOT NULL REFERENCES operations (id),
-        spent_by BIGINT REFERENCES operations (id) CHECK (spent_by <> created_by),
+        amount INTEGER NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
+        created_by INTEGER NOT NULL REFERENCES operations (id),
+        spent_by INTEGER REFERENCES operations (id) CHECK (spent_by <> created_by),
         PRIMARY KEY (item_id, digest)
-    ) WITHOUT ROWID
+    ) WITHOUT ROWID, STRICT
     """,
 )
 
@@ -109,9 +111,9 @@ CORE = Schema("core", (Version(create_tables, serves_from=1),))
 CREATE_VERSIONS = """
     CREATE TABLE IF NOT EXISTS schema_version (
         part TEXT NOT NULL PRIMARY KEY,
-        version BIGINT NOT NULL,
-        serves_from BIGINT NOT NULL
-    )
+        version INTEGER NOT NULL,
+        serves_from INTEGER NOT NULL
+    ) STRICT
 """
 READ_VERSIONS = "SELECT part, version, serves_from FROM schema_version"
 _SET_VERSION = """

@@ -5,6 +5,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -26,8 +27,9 @@ from storage.files import (
     has_content,
     locked,
     make_directory,
-    open_for_owner,
+    open_file,
     refusal,
+    refuse_root,
 )
 from storage.sqlite_writer import (
     SqliteFailures,
@@ -56,10 +58,10 @@ class SqliteDatabase:
 
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
         """Open nothing; raise StartError where SQLite is too old."""
-        # The oldest one with RETURNING.
-        if sqlite3.sqlite_version_info < (3, 35, 0):
+        # The oldest one with tables that are STRICT.
+        if sqlite3.sqlite_version_info < (3, 37, 0):
             raise StartError(
-                f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is needed"
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.37 is needed"
             )
         self.path = path
         self.name = str(path.absolute())
@@ -84,6 +86,7 @@ class SqliteDatabase:
 
     def table_names(self) -> set[str]:
         """Return the tables that there are, none in a file that is not there."""
+        refuse_root(self.path.parent)
         if not has_content(self.path):
             self._refuse_orphan_log()
             return set()
@@ -156,6 +159,10 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             raise LedgerUnavailableError(one_line(error)) from None
         with closing(connection):
+            # Bytes that are no UTF-8 become lone surrogates, so that they can be found.
+            connection.text_factory = partial(
+                str, encoding="utf-8", errors="surrogateescape"
+            )
             # In WAL mode a transaction sees what was there at its first read.
             connection.execute("BEGIN")
 
@@ -267,7 +274,7 @@ class SqliteDatabase:
         # Never opens a file that is there: closing it would release SQLite's locks on
         # it.
         with suppress(FileExistsError):
-            os.close(open_for_owner(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+            os.close(open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 def make_default_directory(path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from deeds.errors import DeedError, LedgerInDoubtError, LedgerUnavailableError
 from deeds.model import Operation
 from storage.database import DISK_FULL, CauseLog, Cursor, Refusal, Rows, Values, Work
-from storage.files import locked, open_for_owner
+from storage.files import locked, open_file
 
 # How long another process may hold the file before we answer 503.
 BUSY_TIMEOUT_S = 5.0
@@ -145,7 +145,7 @@ class SqliteWriter:
         """Return the open lock file of this process."""
         if self._turn_file is None:
             path = Path(f"{self._path}-lock")
-            self._turn_file = open_for_owner(path, os.O_RDWR | os.O_CREAT)
+            self._turn_file = open_file(path, os.O_RDWR | os.O_CREAT)
         return self._turn_file
 
     def _lead(self) -> None:

@@ -5,8 +5,19 @@ from dataclasses import dataclass
 from deeds.model import AMOUNT_MAX, IdempotencyKey, Operation, Output
 from parts.offers.errors import OfferNotOpenError, UnknownOfferError
 from storage.database import ConflictError, Database, Transaction
-from storage.repository import add_operation, move_units, refuse_inputs, refuse_outputs
+from storage.repository import (
+    add_operation,
+    is_no_id,
+    move_units,
+    refuse_inputs,
+    refuse_outputs,
+)
 from storage.schema import Schema, Version
+
+OFFER_ID_PREFIX = "offer_"
+
+# Of the operation that makes one. What completes it is a swap.
+KIND = "offer"
 
 # Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or
 # a week.
@@ -55,30 +66,30 @@ _TABLES = (
     """
     CREATE TABLE offers (
         id TEXT NOT NULL PRIMARY KEY,
-        created_by BIGINT NOT NULL UNIQUE REFERENCES operations (id),
-        completed_by BIGINT UNIQUE REFERENCES operations (id)
+        created_by INTEGER NOT NULL UNIQUE REFERENCES operations (id),
+        completed_by INTEGER UNIQUE REFERENCES operations (id)
             CHECK (completed_by <> created_by),
-        expires_at_s BIGINT NOT NULL
-    )
+        expires_at_s INTEGER NOT NULL
+    ) STRICT
     """,
     f"""
     CREATE TABLE offer_inputs (
         offer_id TEXT NOT NULL REFERENCES offers (id),
         item_id TEXT NOT NULL,
         digest BLOB NOT NULL,
-        amount BIGINT NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
+        amount INTEGER NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
         PRIMARY KEY (offer_id, item_id, digest),
         FOREIGN KEY (item_id, digest) REFERENCES outputs (item_id, digest)
-    ) WITHOUT ROWID
+    ) WITHOUT ROWID, STRICT
     """,
     f"""
     CREATE TABLE offer_outputs (
         offer_id TEXT NOT NULL REFERENCES offers (id),
         item_id TEXT NOT NULL REFERENCES items (id),
         digest BLOB NOT NULL CHECK (length(digest) = 32),
-        amount BIGINT NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
+        amount INTEGER NOT NULL CHECK (amount BETWEEN 1 AND {AMOUNT_MAX}),
         PRIMARY KEY (offer_id, item_id, digest)
-    ) WITHOUT ROWID
+    ) WITHOUT ROWID, STRICT
     """,
 )
 
@@ -97,7 +108,8 @@ CHECKS = {
     " half": """
         SELECT id FROM offers WHERE completed_by IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM operations
-            WHERE operations.id = completed_by AND created_at_ms < expires_at_s * 1000
+            WHERE operations.id = completed_by AND operations.id > created_by
+                AND kind = 'swap' AND created_at_ms < expires_at_s * 1000
         )
         UNION SELECT offer_id
         FROM offer_inputs LEFT JOIN offers ON offers.id = offer_id
@@ -115,13 +127,32 @@ CHECKS = {
         WHERE offers.id IS NULL OR items.id IS NULL
             OR coalesce(outputs.created_by, 0) <> completed_by
     """,
-    "the making of an offer has an offer that wants something": """
+    "the making of an offer has an offer, and no other operation has one": f"""
         SELECT operations.id FROM operations
         LEFT JOIN offers ON offers.created_by = operations.id
-        WHERE (kind = 'offer') <> (offers.id IS NOT NULL)
-            OR kind = 'offer' AND NOT EXISTS (
-                SELECT 1 FROM offer_outputs WHERE offer_id = offers.id
-            )
+        WHERE (kind = '{KIND}') <> (offers.id IS NOT NULL)
+    """,  # noqa: S608
+    # A making that is missing has no time.
+    "an offer has the form of an id, and expires in time after its making": f"""
+        SELECT offers.id FROM offers
+        LEFT JOIN operations ON operations.id = created_by
+        WHERE {is_no_id("offers.id", OFFER_ID_PREFIX)} OR coalesce(
+            expires_at_s - (created_at_ms + 999) / 1000
+            NOT BETWEEN {EXPIRES_IN_S_MIN} AND {EXPIRES_IN_S_MAX}, TRUE
+        )
+    """,  # noqa: S608
+    "an offer wants something, and of no item more than there is": """
+        SELECT offer_id FROM (
+            SELECT offer_id, item_id, SUM(gets) AS gets, SUM(gets - gives) AS wants
+            FROM (
+                SELECT id AS offer_id, '' AS item_id, 0 AS gets, 0 AS gives FROM offers
+                UNION ALL SELECT offer_id, item_id, amount, 0 FROM offer_outputs
+                UNION ALL SELECT offer_id, item_id, 0, amount FROM offer_inputs
+            ) AS halves
+            GROUP BY offer_id, item_id
+        ) AS amounts
+        LEFT JOIN items ON items.id = item_id
+        GROUP BY offer_id HAVING MAX(wants) <= 0 OR MAX(gets - total) > 0
     """,
 }
 COUNTS = {
@@ -200,7 +231,7 @@ def expires_at_s(operation: Operation, expires_in_s: int) -> int:
 
 def write_offer(transaction: Transaction, record: OfferRecord) -> Operation:
     """Write an offer, which reserves nothing."""
-    operation = add_operation(transaction, "offer", record.idempotency_key)
+    operation = add_operation(transaction, KIND, record.idempotency_key)
     if operation.replayed:
         return operation
     refuse_inputs(transaction, operation, record.inputs)

@@ -11,6 +11,7 @@ from parts.offers.ledger import (
     COUNTS,
     EXPIRES_IN_S_MAX,
     EXPIRES_IN_S_MIN,
+    KIND,
     SCHEMA,
 )
 from parts.offers.service import OfferService
@@ -35,4 +36,5 @@ PART = Part(
     limit_names=("offer",),
     checks=CHECKS,
     counts=COUNTS,
+    kinds=(KIND,),
 )

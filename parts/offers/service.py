@@ -15,6 +15,7 @@ from deeds.service import DeedService, count_used_guess
 from parts.offers.errors import NotAnOfferError, OfferNotOpenError, UnknownOfferError
 from parts.offers.ledger import (
     EXPIRES_IN_S_DEFAULT,
+    OFFER_ID_PREFIX,
     CompletionRecord,
     Offer,
     OfferRecord,
@@ -25,8 +26,6 @@ from parts.offers.ledger import (
     write_offer,
     write_repetition,
 )
-
-OFFER_ID_PREFIX = "offer_"
 
 # Refusals of a completion that come after its Idempotency-Key was judged.
 _AFTER_KEY = (

@@ -1,22 +1,37 @@
 """Checks the invariants of a ledger and counts what is in it. Changes nothing.
 
 It reads one state of the ledger while the service goes on. The database sums and sorts,
-on disk where it must, and keeps what constraints say; a few places come back where
-something is violated.
+on disk where it must, and keeps what constraints say and the types of values; a few
+places come back where something is violated.
 """
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from deeds.errors import InvalidRequestError, StartError
 from deeds.model import HashPolicy
 from deeds.part import Ledger, Part
+from deeds.raw_output import ITEM_ID_PREFIX
+from deeds.settings import read_setting
 from parts.operator.tables import PLACES_COUNT_MAX, compare_tables, listed
+from schemas.requests import MetadataSchema, load
 from storage.database import Database, Reader
+from storage.repository import is_no_id
+from storage.schema import READ_VERSIONS
 
 # What must be true of every ledger at every moment. That the database itself is sound
 # is asked of the database.
 DATABASE_IS_SOUND = "the database is not damaged and its constraints hold"
 TABLES_ARE_OURS = "the tables are those of this code"
+
+# The kinds of the core's operations. A part adds its own.
+_KINDS = ("mint", "swap")
+
+# Items whose metadata is in memory at once, each as long as a body may be.
+_METADATA_COUNT_MAX = 50
 
 # Each of the others with a query that returns where it is violated. References to rows
 # that are missing show up as differences: not even constraints are relied on for them.
@@ -28,6 +43,9 @@ _CHECKS = {
             WHERE item_id = items.id AND spent_by IS NULL
         )
     """,
+    "an item has the form of an id": f"""
+        SELECT id FROM items WHERE {is_no_id("id", ITEM_ID_PREFIX)}
+    """,  # noqa: S608
     "an item names a hash policy that is known": """
         SELECT id FROM items WHERE NOT EXISTS (
             SELECT 1 FROM hash_policies WHERE hash_policies.id = hash_policy_id
@@ -68,6 +86,17 @@ _COUNTS = {
     "spent_outputs": "SELECT count(spent_by) FROM outputs",
 }
 
+_READ_METADATA = f"""
+    SELECT id, metadata FROM items WHERE id > ? AND metadata IS NOT NULL
+        AND NOT {is_no_id("id", ITEM_ID_PREFIX)}
+    ORDER BY id LIMIT {_METADATA_COUNT_MAX}
+"""  # noqa: S608
+_READ_POLICIES = """
+    SELECT id, memory_cost_kib, time_cost, parallelism, pepper_fingerprint
+    FROM hash_policies
+"""
+_FINGERPRINT = re.compile("([0-9a-f]{16})?")
+
 _COUNT_ITEMS = """
     SELECT count(items.id),
         memory_cost_kib, time_cost, parallelism, pepper_fingerprint
@@ -103,8 +132,62 @@ def audit(ledger: Ledger) -> AuditReport:
             for invariant, check in checks.items():
                 rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
                 places[invariant] = [str(row[0]) for row in rows]
+        for invariant, find in _LOOKS.items():
+            places[invariant] = list(islice(find(read, ledger), PLACES_COUNT_MAX + 1))
     findings = {name: listed(where) for name, where in places.items() if where}
     return AuditReport(counts, findings, remarks)
+
+
+def _find_unknown_kinds(read: Reader, ledger: Ledger) -> Iterator[str]:
+    """Yield operations whose kind nobody knows.
+
+    None where there are tables of a part that is not here, or of newer code: they may
+    be of those.
+    """
+    versions = {part: version for part, version, _ in read(READ_VERSIONS)}
+    if versions != {schema.part: schema.newest for schema in ledger.schemas}:
+        return
+    kinds = [*_KINDS, *(kind for part in ledger.parts for kind in part.kinds)]
+    marks = ", ".join("?" * len(kinds))
+    sql = f"SELECT id FROM operations WHERE kind NOT IN ({marks})"  # noqa: S608
+    for row in read(f"{sql} LIMIT {PLACES_COUNT_MAX + 1}", kinds):
+        yield str(row[0])
+
+
+def _find_policies(read: Reader, _ledger: Ledger) -> Iterator[str]:
+    """Yield hash policies that no setting asks for."""
+    for policy_id, *values in read(_READ_POLICIES):
+        policy = HashPolicy(*values)
+        try:
+            read_setting({"DEEDS_ARGON2": str(policy)}, "ordinary_cost")
+        except StartError:
+            yield str(policy_id)
+            continue
+        if not _FINGERPRINT.fullmatch(policy.pepper_fingerprint):
+            yield str(policy_id)
+
+
+def _find_metadata(read: Reader, _ledger: Ledger) -> Iterator[str]:
+    """Yield items whose metadata is not what a mint makes of it."""
+    schema = MetadataSchema()
+    last = ""
+    while rows := read(_READ_METADATA, (last,)):
+        for item_id, metadata in rows:
+            try:
+                is_ours = load(schema, json.loads(metadata)) == metadata
+            except (ValueError, RecursionError, InvalidRequestError):
+                is_ours = False
+            if not is_ours:
+                yield item_id
+        last = rows[-1][0]
+
+
+# What SQL has no words for: each yields where it is violated.
+_LOOKS: dict[str, Callable[[Reader, Ledger], Iterator[str]]] = {
+    "an operation has a kind that is known": _find_unknown_kinds,
+    "a hash policy is one that a setting can ask for": _find_policies,
+    "metadata is JSON as a mint writes it": _find_metadata,
+}
 
 
 def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:

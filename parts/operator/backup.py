@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from errno import EBUSY, EEXIST, ENOENT
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from deeds.errors import StartError
 from deeds.part import Ledger
-from storage.files import flush, has_content, open_for_owner
+from storage.files import as_owner, flush, has_content
 from storage.repository import read_last_operation
 from storage.schema import migrate
 from storage.sqlite import SqliteDatabase, make_default_directory, sqlite_path
@@ -34,10 +34,12 @@ def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
     """Copy the ledger to a file that is not there yet; return its newest operation.
 
     The copy is one state of the ledger. It appears under its name once it is whole,
-    inspected and on disk. Raises FileExistsError, another OSError or sqlite3.Error.
+    inspected and on disk. Raises FileExistsError, another OSError, sqlite3.Error, or
+    StartError where root may not act as the owner of one of the directories.
     """
     source = sqlite_path(ledger.settings.database_url)
-    _refuse_existing(path)
+    with as_owner(path.parent):
+        _refuse_existing(path)
     with _copied(ledger, source, path, inspect) as (copy, newest):
         _refuse_existing(path)
         copy.rename(path)
@@ -71,8 +73,6 @@ def restore(
             ledger.database.close()
             _refuse_open(target.path)
         old_ledger = _set_aside(target.path)
-        # Root restores, another user serves.
-        os.close(open_for_owner(copy, os.O_RDONLY, target.path.parent))
         copy.rename(target.path)
         flush(target.path.parent)
     return newest, old_ledger
@@ -85,16 +85,16 @@ def _copied(
     """Yield a copy that is inspected and on disk, and its newest operation.
 
     It lies beside the target, under a name of its own, and what is left of it is
-    deleted.
+    deleted. Within the block root has the rights of the owner of that directory.
     """
-    directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(as_owner(target.parent))
+        directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+        stack.callback(shutil.rmtree, directory)
         copy = directory / target.name
         # SQLite keeps the permissions of a file that is there.
         copy.touch(mode=0o600)
-        address = f"{source.absolute().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            connection.execute("VACUUM INTO ?", [str(copy)])
+        _copy(source, copy, target.parent)
         with closing(_open(copy)) as database:
             if "operations" not in database.table_names():
                 raise StartError("there is no ledger in it")
@@ -106,8 +106,21 @@ def _copied(
             connection.execute("PRAGMA journal_mode = DELETE")
         flush(copy)
         yield copy, newest
-    finally:
-        shutil.rmtree(directory)
+
+
+def _copy(source: Path, copy: Path, directory: Path) -> None:
+    """Copy one state of a ledger into an empty file below a directory.
+
+    Root reads with the rights of the one owner, and writes with those of the other: the
+    owner of that directory, wherever the path of the copy leads by now.
+    """
+    address = f"{source.absolute().as_uri()}?mode=rw"
+    with as_owner(source.parent), closing(sqlite3.connect(address, uri=True)) as old:
+        # From here on all files of the ledger are open, and stay so.
+        old.execute("BEGIN")
+        old.execute("SELECT count(*) FROM sqlite_master")
+        with as_owner(directory), closing(sqlite3.connect(copy)) as new:
+            old.backup(new)
 
 
 def _open(path: Path) -> SqliteDatabase:

@@ -1,26 +1,44 @@
 """What tables are, as PostgreSQL's catalogs tell it."""
 
 # The pretty forms leave out the names of schemas. Triggers of PostgreSQL itself enforce
-# foreign keys: they are of interest where they are turned off.
+# foreign keys: they are of interest where they are turned off. An index that is not
+# valid may refuse rows, but finds none. The rows of a table that inherits from another
+# one are read with those of that one, and its constraints are its own.
 READ_DEFINITIONS = """
     WITH tables AS (
-        SELECT pg_class.oid, relname, relpersistence
+        SELECT pg_class.oid, relname, relpersistence, relrowsecurity
         FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
         WHERE nspname = current_schema() AND relkind IN ('r', 'p')
     )
     SELECT relname, attname || ' ' || format_type(atttypid, atttypmod)
+        || coalesce(' COLLATE ' || collname, '')
         || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END
+        || CASE WHEN attidentity <> '' OR attgenerated <> ''
+            THEN ' GENERATED' ELSE '' END
         || coalesce(' DEFAULT ' || pg_get_expr(adbin, adrelid), '')
     FROM tables JOIN pg_attribute ON attrelid = tables.oid
     LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    LEFT JOIN pg_collation
+        ON pg_collation.oid = attcollation AND collname <> 'default'
     WHERE attnum > 0 AND NOT attisdropped
     UNION ALL SELECT relname, 'UNLOGGED' FROM tables WHERE relpersistence = 'u'
+    UNION ALL SELECT relname, 'ROW LEVEL SECURITY' FROM tables WHERE relrowsecurity
+    UNION ALL SELECT relname, CASE inhparent WHEN tables.oid
+        THEN 'the child ' || CAST(inhrelid AS regclass)
+        ELSE 'the parent ' || CAST(inhparent AS regclass) END
+    FROM tables JOIN pg_inherits ON tables.oid IN (inhparent, inhrelid)
+    UNION ALL SELECT relname, 'a sequence with INCREMENT ' || seqincrement
+        || CASE WHEN seqcycle THEN ' CYCLE' ELSE '' END
+    FROM tables JOIN pg_depend ON refobjid = tables.oid
+        AND refclassid = CAST('pg_class' AS regclass) AND deptype IN ('a', 'i')
+    JOIN pg_sequence ON seqrelid = objid
     UNION ALL SELECT relname,
         conname || ' ' || pg_get_constraintdef(pg_constraint.oid, TRUE)
     FROM tables JOIN pg_constraint ON conrelid = tables.oid
     WHERE contype NOT IN ('n', 't')
     UNION ALL SELECT relname, pg_get_indexdef(indexrelid, 0, TRUE)
-    FROM tables JOIN pg_index ON indrelid = tables.oid WHERE indisvalid
+        || CASE WHEN indisvalid AND indisready THEN '' ELSE ', not valid' END
+    FROM tables JOIN pg_index ON indrelid = tables.oid
     UNION ALL SELECT relname, pg_get_ruledef(pg_rewrite.oid, TRUE)
     FROM tables JOIN pg_rewrite ON ev_class = tables.oid
     UNION ALL SELECT relname, CASE tgenabled WHEN 'D' THEN 'disabled: ' ELSE '' END

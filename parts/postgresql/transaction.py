@@ -25,8 +25,10 @@ _WORDS = {
     "%": "%%",
     "?": "%s",
     "INTEGER PRIMARY KEY": "BIGSERIAL PRIMARY KEY",
+    "INTEGER": "BIGINT",
     "BLOB": "BYTEA",
-    "WITHOUT ROWID": "",
+    ") WITHOUT ROWID, STRICT": ")",
+    ") STRICT": ")",
 }
 
 

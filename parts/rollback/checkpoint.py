@@ -24,7 +24,7 @@ from deeds.errors import RetryLaterError, StartError
 from deeds.model import Operation
 from deeds.settings import Settings
 from storage.database import NO_OPERATION, Database
-from storage.files import flush, locked, open_for_owner
+from storage.files import as_owner, flush, locked, open_file, refusal
 from storage.repository import read_last_operation
 from storage.sqlite import sqlite_path
 
@@ -73,7 +73,8 @@ class CheckpointFile:
     def read(self) -> Operation:
         """Return what it names, or `NO_OPERATION` without a file; raise OSError."""
         try:
-            content = self.path.read_bytes()
+            with as_owner(self.path.parent):
+                content = self.path.read_bytes()
         except FileNotFoundError:
             return NO_OPERATION
         operation = NO_OPERATION
@@ -119,28 +120,29 @@ class CheckpointFile:
 
     def unusable(self, error: OSError) -> StartError:
         """Return what to raise where the file cannot be read or written."""
-        return StartError(
-            f"DEEDS_CHECKPOINT_FILE: cannot use {self.path}: {error.strerror}"
-        )
+        reason = refusal(self.path.parent) or error.strerror
+        return StartError(f"DEEDS_CHECKPOINT_FILE: cannot use {self.path}: {reason}")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         path = Path(f"{self.path}-lock")
-        lock = open_for_owner(path, os.O_RDONLY | os.O_CREAT)
+        with as_owner(self.path.parent):
+            lock = open_file(path, os.O_RDONLY | os.O_CREAT)
         with os.fdopen(lock), locked(lock, monotonic() + self.lock_timeout_s):
             yield
 
     def _replace(self, operation: Operation) -> None:
         new = Path(f"{self.path}-new")
-        # A process that was killed may have left one. It is not written to: it may be a
-        # link.
-        new.unlink(missing_ok=True)
-        descriptor = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_record(operation))
-        flush(new)
-        new.replace(self.path)
-        flush(self.path.parent)
+        with as_owner(self.path.parent):
+            # A process that was killed may have left one. It is not written to: it may
+            # be a link.
+            new.unlink(missing_ok=True)
+            descriptor = open_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_record(operation))
+            flush(new)
+            new.replace(self.path)
+            flush(self.path.parent)
 
 
 def _record(operation: Operation) -> bytes:
@@ -192,7 +194,7 @@ def open_checkpoint(database: Database, file: CheckpointFile) -> Operation:
     Logs if a ledger in use had no file. Raises RollbackError where the ledger is behind
     the file, and StartError where one cannot be read; both leave the file alone.
     """
-    is_new = not file.path.exists()
+    is_new = not os.path.lexists(file.path)
     try:
         operation = file.raise_to(database, [read_last_operation(database)])
     except RetryLaterError as error:

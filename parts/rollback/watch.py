@@ -31,6 +31,7 @@ from storage.database import (
     Transaction,
     Work,
 )
+from storage.files import refuse_root
 
 _log = logging.getLogger("deeds")
 
@@ -131,6 +132,7 @@ class WatchedDatabase:
                     extra={"event": "checkpoint_off"},
                 )
             return
+        refuse_root(self._file.path.parent)
         self._reached = open_checkpoint(self._database, self._file)
         self._last.append(self._reached)
         if self._replicated is not None:

@@ -1,12 +1,21 @@
 """An audit finds every way in which a ledger can be wrong, and nothing else."""
 
 import re
+import sqlite3
 import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.operator.tampered_rows import (
+    ADD_OPERATION,
+    BAD_BYTES,
+    METADATA,
+    NO_METADATA,
+    OTHER_TYPES,
+    TAMPERED,
+)
 from tests.support.api import environ_of, fresh, good, served
 from tests.support.commanding import invoke
 from tests.support.databases import (
@@ -33,135 +42,8 @@ spent outputs                  5
 offers made                    2
 offers completed               1
 """
-SOUND = f"{COUNTS}Every invariant holds.\n"
-
-ADD_OPERATION = (
-    "INSERT INTO operations (id, kind, created_at_ms) VALUES ({id}, '{kind}', 0)"
-)
-
 DATABASE_IS_SOUND = "the database is not damaged and its constraints hold"
-ITEM_TOTAL = "the live outputs of an item sum to its total"
-ITEM_POLICY = "an item names a hash policy that is known"
-OPERATION_BALANCE = "an operation gives as many units of an item as it takes, or mints"
-OPERATION_KIND = "an operation mints an item, swaps or moves nothing, as its kind says"
-OFFER = (
-    "an offer names what exists, and was completed in time by a swap that holds its"
-    " half"
-)
-OFFER_MAKING = "the making of an offer has an offer that wants something"
-
-# What is changed behind the service's back, and all that an audit then says. In the
-# ledger, operation 1 mints 5 and 3 units of {a}, 2 mints 7 of {b}, 3 splits the 5 into
-# 2 and 3, and 4 trades 3 of {a} and 7 of {b}. 7 offers one item for another and 8
-# completes that, {done}; 9 offers what was got by it, {open}.
-TAMPERED = {
-    "the total of an item": (
-        "UPDATE items SET total = 9 WHERE id = '{a}'",
-        {ITEM_TOTAL: "{a}", OPERATION_BALANCE: "1 ({a})"},
-    ),
-    "inputs are live again": (
-        "UPDATE outputs SET spent_by = NULL WHERE spent_by = 3",
-        {
-            ITEM_TOTAL: "{a}",
-            OPERATION_BALANCE: "3 ({a})",
-            OPERATION_KIND: "3",
-        },
-    ),
-    "outputs are gone": (
-        "DELETE FROM outputs WHERE created_by = 4",
-        {
-            ITEM_TOTAL: "{a}, {b}",
-            OPERATION_BALANCE: "4 ({a}), 4 ({b})",
-            OPERATION_KIND: "4",
-        },
-    ),
-    "inputs move from one swap to another": (
-        "UPDATE outputs SET amount = 8 - amount WHERE created_by = 1",
-        {OPERATION_BALANCE: "3 ({a}), 4 ({a})"},
-    ),
-    "units turn into those of another item": (
-        "UPDATE outputs SET item_id = '{b}' WHERE created_by = 3 AND amount = 3",
-        {
-            ITEM_TOTAL: "{a}, {b}",
-            OPERATION_BALANCE: "3 ({a}), 3 ({b})",
-        },
-    ),
-    "a swap that did nothing": (
-        ADD_OPERATION.format(id=99, kind="swap"),
-        {OPERATION_KIND: "99"},
-    ),
-    "a mint that did nothing": (
-        ADD_OPERATION.format(id=99, kind="mint"),
-        {OPERATION_KIND: "99"},
-    ),
-    "a mint without an item": (
-        "UPDATE operations SET kind = 'mint' WHERE id = 3",
-        {OPERATION_KIND: "3"},
-    ),
-    "a swap that mints": (
-        "UPDATE operations SET kind = 'swap' WHERE id = 2",
-        {OPERATION_KIND: "2"},
-    ),
-    "an operation is gone": (
-        "DELETE FROM operations WHERE id = 3",
-        {OPERATION_KIND: "3"},
-    ),
-    "an item is gone": (
-        "DELETE FROM items WHERE id = '{b}'",
-        {OPERATION_BALANCE: "2 ({b})", OPERATION_KIND: "2"},
-    ),
-    "a hash policy that is not there": (
-        "UPDATE items SET hash_policy_id = 99 WHERE id = '{b}'",
-        {ITEM_POLICY: "{b}"},
-    ),
-    "a making without its offer": (
-        "UPDATE operations SET kind = 'offer' WHERE id = 3",
-        {OPERATION_KIND: "3", OFFER_MAKING: "3"},
-    ),
-    "an offer is gone": (
-        "DELETE FROM offers WHERE id = '{open}'",
-        {OFFER_MAKING: "9", OFFER: "{open}"},
-    ),
-    "a making that moves units": (
-        "UPDATE outputs SET spent_by = 9 WHERE spent_by = 3",
-        {
-            OPERATION_BALANCE: "3 ({a}), 9 ({a})",
-            OPERATION_KIND: "3, 9",
-        },
-    ),
-    "an offer without its outputs": (
-        "DELETE FROM offer_outputs WHERE offer_id = '{open}'",
-        {OFFER_MAKING: "9"},
-    ),
-    "an offer of an input that is not there": (
-        "UPDATE offer_inputs SET item_id = '{a}' WHERE offer_id = '{open}'",
-        {OFFER: "{open}"},
-    ),
-    "an offer that wants an item that is not there": (
-        "UPDATE offer_outputs SET item_id = 'deed_z' WHERE offer_id = '{open}'",
-        {OFFER: "{open}"},
-    ),
-    "a completion that came too late": (
-        "UPDATE offers SET expires_at_s = 1 WHERE id = '{done}'",
-        {OFFER: "{done}"},
-    ),
-    "a completion that spent another input": (
-        (
-            "UPDATE offer_inputs SET digest ="
-            " (SELECT digest FROM offer_inputs WHERE offer_id = '{open}')"
-            " WHERE offer_id = '{done}'"
-        ),
-        {OFFER: "{done}"},
-    ),
-    "a completion that created another output": (
-        "UPDATE offer_outputs SET item_id = '{a}' WHERE offer_id = '{done}'",
-        {OFFER: "{done}"},
-    ),
-    "a completion that created another amount": (
-        "UPDATE offer_outputs SET amount = amount - 1 WHERE offer_id = '{done}'",
-        {OFFER: "{done}"},
-    ),
-}
+SOUND = f"{COUNTS}Every invariant holds.\n"
 
 # PostgreSQL has no way to make either.
 FORBIDDEN = {
@@ -205,11 +87,23 @@ def ids(shared_url):
         a, b = api.mint("+5.a", "+3.b"), api.mint("+7.c", key="one")
         api.swap(f"+5.{a}.a", [f"+2.{a}.d", f"+3.{a}.e"], "two")
         api.swap([f"+3.{a}.b", f"+7.{b}.c"], [f"+3.{a}.f", f"+7.{b}.g"])
-        c, d = api.mint("+4.h"), api.mint("+6.k")
+        c = api.mint("+4.h", metadata={})
+        d = api.mint("+6.k", metadata={"image": "ipfs://d", "name": '"\u00e9\\\u2028'})
         done = api.offer_id(f"+4.{c}.h", fresh(6, d))
         api.complete(done, f"+6.{d}.k", f"+4.{c}.l")
         still_open = api.offer_id(f"+4.{c}.l", fresh(1, d))
-    return {"a": a, "b": b, "done": done, "open": still_open}
+    [[made_at_ms]] = LedgerView(shared_url).read(
+        "SELECT created_at_ms FROM operations WHERE id = 9"
+    )
+    return {
+        "a": a,
+        "b": b,
+        "done": done,
+        "open": still_open,
+        "made_at_s": -(-made_at_ms // 1000),
+        # A letter that is not the last one of {a}.
+        "other": "01"[a.endswith("0")],
+    }
 
 
 @pytest.fixture
@@ -230,10 +124,47 @@ def test_a_sound_ledger_is_counted_and_nothing_is_found(url):
 @pytest.mark.parametrize(("change", "found"), TAMPERED.values(), ids=TAMPERED)
 def test_what_was_tampered_with_is_found_where_it_is(url, ids, change, found):
     with past_constraints(url) as connection:
-        connection.execute(change.format(**ids))
+        for statement in change.format(**ids).split(";"):
+            connection.execute(statement)
 
     assert findings(url) == {
         each: sorted(said.format(**ids).split(", ")) for each, said in found.items()
+    }
+
+
+@pytest.mark.parametrize("metadata", NO_METADATA.values(), ids=NO_METADATA)
+def test_metadata_that_no_mint_writes_is_found(url, ids, metadata):
+    view = LedgerView(url)
+    view.execute("UPDATE items SET metadata = ? WHERE id = ?", metadata, ids["b"])
+
+    assert findings(url) == {METADATA: [ids["b"]]}
+
+
+@pytest.mark.parametrize("seconds", [60, 2_592_000])
+def test_an_offer_of_the_shortest_or_longest_time_is_sound(url, ids, seconds):
+    expires_at_s = ids["made_at_s"] + seconds
+    LedgerView(url).execute("UPDATE offers SET expires_at_s = ?", expires_at_s)
+
+    assert invoke(environ_of(url), "audit").output == SOUND
+
+
+def test_kinds_are_unknown_only_where_every_part_is_there(url, monkeypatch):
+    monkeypatch.setattr("app.PARTS", ["operator"])
+
+    ran = invoke(environ_of(url), "audit")
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+@on_shared_sqlite
+@pytest.mark.parametrize(("change", "found"), BAD_BYTES.values(), ids=BAD_BYTES)
+def test_text_that_is_not_utf_8_is_found(url, ids, change, found):
+    with past_constraints(url) as connection:
+        for statement in change.format(**ids).split(";"):
+            connection.execute(statement)
+
+    assert findings(url) == {
+        each: [place.format(**ids)] for each, place in found.items()
     }
 
 
@@ -252,6 +183,30 @@ def test_what_sqlite_finds_wrong_with_the_database_is_found(copy, change):
             connection.execute(statement)
 
     assert DATABASE_IS_SOUND in findings(copy)
+
+
+@on_shared_sqlite
+@pytest.mark.parametrize(("table", "change"), OTHER_TYPES.values(), ids=OTHER_TYPES)
+def test_a_value_of_another_type_is_refused_and_found(copy, table, change):
+    update = f"UPDATE {table} SET {change}"  # noqa: S608
+    read_sql = "SELECT sql FROM sqlite_master WHERE name = ?"
+    write_sql = "UPDATE sqlite_master SET sql = ? WHERE name = ?"
+    [[sql]] = LedgerView(copy).read(read_sql, table)
+    loose_sql = re.sub(r"[\s,]*STRICT\s*$", "", sql)
+
+    with past_constraints(copy) as connection:
+        with pytest.raises(sqlite3.IntegrityError, match="cannot store"):
+            connection.execute(update)
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(write_sql, (loose_sql, table))
+    with past_constraints(copy) as connection:
+        connection.execute(update)
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(write_sql, (sql, table))
+
+    found = findings(copy)[DATABASE_IS_SOUND]
+
+    assert f" value in {table}.{change.partition(' ')[0]}" in "".join(found)
 
 
 @on_shared_sqlite

@@ -1,6 +1,6 @@
-"""What root makes beside a ledger is the directory owner's, who serves it.
+"""Root works beside a ledger with the rights of the directory's owner, who serves it.
 
-And no link is followed.
+What root makes there is the owner's, and no link is followed.
 
 Where another user runs the tests, that user takes the part of both.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import environ_of, served
+from tests.support.api import environ_of, served, stop_line
 from tests.support.commanding import error_of, invoke, output_of
 
 LEDGER = "deeds.sqlite3"
@@ -22,11 +22,13 @@ IS_ROOT = os.geteuid() == 0
 US = os.geteuid(), os.getegid()
 # Nobody of this machine: the owner of a directory needs no name.
 OWNER = (54_321, 54_322) if IS_ROOT else US
+OTHER = (54_331, 54_332) if IS_ROOT else US
 
 # With the directory of the backup.
 RESTORE = "restore {}/backup"
 RESTORE_NEW = "restore --new {}/backup"
-ACCEPT = "accept-rollback --yes"
+ACCEPT_WORD = "accept-rollback"
+ACCEPT = f"{ACCEPT_WORD} --yes"
 MIGRATE = "migrate"
 
 
@@ -39,6 +41,14 @@ def directory(monkeypatch):
     monkeypatch.chdir(path)
     yield path
     shutil.rmtree(path)
+
+
+@pytest.fixture
+def other_directory():
+    """The directory of a third user."""
+    with tempfile.TemporaryDirectory(prefix="deeds-other-") as path:
+        os.chown(path, *OTHER)
+        yield Path(path)
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +111,6 @@ def test_what_root_restores_is_the_owners_alone(directory, used):
 )
 def test_a_ledger_that_root_replaces_stays_the_owners(old, used, commands):
     (old / f"{LEDGER}-checkpoint").unlink()
-    # As an earlier command left it.
-    os.chown(old / f"{LEDGER}-lock", *US)
 
     for command in commands:
         output_of(SETTINGS, *command.format(used).split())
@@ -150,6 +158,82 @@ def test_a_file_of_roots_that_was_linked_there_stays_roots(old, used, command):
         (old / f"{LEDGER}-lock").unlink()
         (old / f"{LEDGER}-lock").hardlink_to(linked.name)
 
-        output_of(SETTINGS, *command.format(used).split())
+        invoke(SETTINGS, *command.format(used).split())
 
-        assert os.fstat(linked.fileno()).st_uid == os.geteuid()
+        status = os.fstat(linked.fileno())
+        assert (status.st_uid, status.st_size) == (os.geteuid(), 0)
+
+
+@pytest.mark.parametrize("command", [MIGRATE, "audit", ACCEPT])
+def test_a_ledger_that_is_a_link_leads_to_none_of_roots(directory, used, command):
+    before = (used / LEDGER).read_bytes(), sorted(used.iterdir())
+    (directory / LEDGER).symlink_to(used / LEDGER)
+
+    ran = invoke(SETTINGS, *command.split())
+
+    assert ran.exit_code == IS_ROOT
+    assert ((used / LEDGER).read_bytes(), sorted(used.iterdir())) == before
+
+
+def test_a_ledger_is_backed_up_into_a_directory_of_a_third_user(
+    old, other_directory, used
+):
+    output_of(SETTINGS, "backup", other_directory / "copy")
+    (old / LEDGER).unlink()
+    output_of(SETTINGS, "restore", "--new", other_directory / "copy")
+
+    status = (other_directory / "copy").stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (*OTHER, 0o600)
+    assert_the_owner_can_serve(old, "", "-lock", "-checkpoint")
+
+
+@pytest.mark.parametrize("command", [MIGRATE, "backup /no/such/file", RESTORE])
+def test_root_has_its_rights_again_after_a_command(old, used, command):
+    before = os.getresuid(), os.getresgid(), os.getgroups()
+
+    invoke(SETTINGS, *command.format(used).split())
+
+    assert (os.getresuid(), os.getresgid(), os.getgroups()) == before
+
+
+def test_a_directory_that_its_owner_cannot_reach_is_refused(used, tmp_path):
+    # Below one that only root can enter.
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    os.chown(closed, *OWNER)
+
+    ran = invoke(environ_of(f"sqlite:///{closed / LEDGER}"), MIGRATE)
+
+    refusal = f"deeds: {closed} cannot be reached by its owner, user {OWNER[0]}"
+    assert ran.output.startswith(refusal if IS_ROOT else "upgraded")
+
+
+@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
+def test_a_checkpoint_beside_no_ledger_is_the_owners_too(directory, ledger_url):
+    path = directory / "checkpoint"
+    with served(environ_of(ledger_url)) as api:
+        api.mint("+5.a")
+
+    output_of(environ_of(ledger_url, DEEDS_CHECKPOINT_FILE=str(path)), ACCEPT_WORD)
+
+    files = sorted(each.name for each in directory.iterdir())
+    assert files == ["checkpoint", "checkpoint-lock"]
+    assert_the_owner_can_serve(directory)
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite", "postgresql"], indirect=True)
+def test_root_serves_with_no_file_in_a_directory_of_another(
+    directory, ledger_url, open_app
+):
+    """A ledger there, or with another ledger the checkpoint file."""
+    checkpoint = {"DEEDS_CHECKPOINT_FILE": str(directory / "checkpoint")}
+
+    for settings in (SETTINGS, environ_of(ledger_url) | checkpoint):
+        if not IS_ROOT:
+            open_app(settings)
+            continue
+        assert stop_line(open_app, settings) == (
+            f"{directory} belongs to user {OWNER[0]}, who could lead root to other"
+            " files: run the service as that user"
+        )
+        assert list(directory.iterdir()) == []

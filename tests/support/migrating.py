@@ -16,7 +16,7 @@ _NEXT_VERSION = """
 def upgrade_to_next(transaction: Transaction) -> None:
     for statement in (
         "ALTER TABLE operations ADD COLUMN note TEXT",
-        "ALTER TABLE outputs ADD COLUMN rank BIGINT NOT NULL DEFAULT 0",
+        "ALTER TABLE outputs ADD COLUMN rank INTEGER NOT NULL DEFAULT 0",
         "CREATE INDEX outputs_rank ON outputs (rank)",
         "CREATE TABLE notes (id INTEGER PRIMARY KEY)",
     ):
