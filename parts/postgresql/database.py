@@ -27,7 +27,7 @@ from parts.postgresql.failures import (
     one_line,
 )
 from parts.postgresql.last_operations import LastOperations
-from parts.postgresql.pool import Pool
+from parts.postgresql.pool import Pool, share_of
 from parts.postgresql.transaction import (
     BEGIN,
     BEGIN_SNAPSHOT,
@@ -47,11 +47,6 @@ from storage.database import (
     Values,
     Work,
 )
-
-# Connections of all processes of a service. Two processes are kept busy by four each,
-# also with a database that is a millisecond away: with more of them more swaps are
-# under way at once, not more in a second, because they wait for the processor instead.
-POOL_SIZE = 8
 
 # For all tries of a transaction, and half as long again until COMMIT is answered.
 # Patroni takes longer to promote another server, so no connection survives a failover.
@@ -136,7 +131,7 @@ class PostgresqlDatabase:
         self._clock = clock
         self._last = LastOperations()
         self._failures = Failures()
-        size = _share(pool_size, processes_count)
+        size = share_of(pool_size, processes_count)
         self._pool = Pool(self._connect, size, self._last, self._failures, on_retry)
         # A full disk is one until a monitor's try: it may take small writes.
         self._refusal = Refusal()
@@ -338,17 +333,6 @@ class PostgresqlDatabase:
             raise kind(
                 f"DATABASE_URL: the database cannot be opened: {one_line(error)}"
             ) from None
-
-
-def _share(pool_size: int, processes_count: int) -> int:
-    """Return how many connections are for each process, at least 1."""
-    pool_size = pool_size or max(POOL_SIZE, processes_count)
-    if pool_size < processes_count:
-        raise StartError(
-            f"DEEDS_POOL_SIZE is {pool_size}, and each of {processes_count} processes"
-            " needs a connection; raise it, or lower WEB_CONCURRENCY"
-        )
-    return pool_size // processes_count
 
 
 def _check_not_stuck(connection: BoundedConnection) -> None:

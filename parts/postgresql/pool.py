@@ -15,13 +15,18 @@ from typing import TypeVar
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from deeds.errors import OverloadedError
+from deeds.errors import OverloadedError, StartError
 from parts.postgresql.connections import BoundedConnection
 from parts.postgresql.failures import CONFLICTS, Failures
 from parts.postgresql.last_operations import LastOperations
 from storage.database import ConflictError
 
 Result = TypeVar("Result")
+
+# Connections of all processes of a service. Two processes are kept busy by four each,
+# also with a database that is a millisecond away: with more of them more swaps are
+# under way at once, not more in a second, because they wait for the processor instead.
+POOL_SIZE = 8
 
 POOL_TIMEOUT_S = 2.0
 
@@ -183,3 +188,14 @@ class Pool:
                 idle.append(connection)
                 return
         connection.close()
+
+
+def share_of(pool_size: int, processes_count: int) -> int:
+    """Return how many connections are for each process, at least 1."""
+    pool_size = pool_size or max(POOL_SIZE, processes_count)
+    if pool_size < processes_count:
+        raise StartError(
+            f"DEEDS_POOL_SIZE is {pool_size}, and each of {processes_count} processes"
+            " needs a connection; raise it, or lower WEB_CONCURRENCY"
+        )
+    return pool_size // processes_count

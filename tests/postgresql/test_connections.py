@@ -9,7 +9,7 @@ import pytest
 
 from deeds.errors import LedgerUnavailableError, OverloadedError
 from parts.postgresql.connections import STATEMENT_TIMEOUT
-from parts.postgresql.database import POOL_SIZE
+from parts.postgresql.pool import POOL_SIZE
 from storage.database import NO_OPERATION
 from storage.repository import write_swap
 from tests.postgresql.records import (
