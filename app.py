@@ -313,14 +313,11 @@ def _name_ledger(database: Database, *, is_new: bool) -> None:
     _named_ledgers.add(database.name)
     [version] = [row[1] for row in database.read(READ_VERSIONS) if row[0] == CORE.part]
     last = read_last_operation(database)
-    time = datetime.fromtimestamp(last.created_at_ms / 1000, UTC)
-    fields = {
-        "ledger": database.name,
-        "version": version,
-        "last_operation": last.id,
-        "last_operation_at": f"{time:%Y-%m-%dT%H:%M:%SZ}" if last.id else None,
-        "new": is_new,
-    }
+    fields = {"ledger": database.name, "version": version, "last_operation": last.id}
+    if last.id:
+        time = datetime.fromtimestamp(last.created_at_ms / 1000, UTC)
+        fields["last_operation_at"] = f"{time:%Y-%m-%dT%H:%M:%SZ}"
+    fields["new"] = is_new
     _log.info("", extra={"event": "ledger", "fields": fields})
     for line in unknown_variables(os.environ):
         _log.warning(line, extra={"event": "unknown_setting"})
