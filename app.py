@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +21,6 @@ from deeds.blueprints.answers import register_answers
 from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.limits import ClientLimits, check_names
 from deeds.blueprints.log import configure_log, register_log
-from deeds.blueprints.requests import register_proxy_warning
 from deeds.errors import RetryLaterError, StartError
 from deeds.hashing import Hasher, HashPool, argon2id
 from deeds.part import Commands, Core, Ledger, Part, Retries
@@ -33,15 +31,16 @@ from deeds.process import (
     usable_cpus_count,
 )
 from deeds.service import DeedService
-from deeds.settings import FAILURES, Settings, read_settings, unknown_variables
+from deeds.settings import FAILURES, Settings, read_settings
 from storage.database import Database
 from storage.files import as_owner
-from storage.repository import Repository, read_last_operation
+from storage.repository import Repository
 from storage.schema import (
     CORE,
     READ_VERSIONS,
     check_still_served,
     check_versions,
+    log_ledger,
     migrate,
 )
 from storage.sqlite import SqliteDatabase, sqlite_path
@@ -195,12 +194,19 @@ class _Build:
         pool = settings.pool_size, _processes_count(settings)
         ledger = self._ledger(settings, closing, *pool)
         is_file = settings.database_url.startswith("sqlite")
-        is_new = not ledger.database.table_names()
+        name, is_new = ledger.database.name, not ledger.database.table_names()
+        if is_new and name in _named_ledgers:
+            # A process that follows another one must not begin an empty ledger.
+            raise StartError(f"DATABASE_URL: {name} is gone: is its disk mounted?")
         try:
             # A database with other users is changed when its operator says so.
-            (migrate if is_file else check_versions)(ledger.database, ledger.schemas)
-            if thorough and ledger.database.name not in _named_ledgers:
-                _name_ledger(ledger.database, is_new=is_new)
+            if is_file:
+                migrate(ledger.database, ledger.schemas)
+            else:
+                check_versions(ledger.database, ledger.schemas)
+            if thorough and name not in _named_ledgers:
+                _named_ledgers.add(name)
+                log_ledger(ledger.database, is_new=is_new)
             ledger.database.check_start(thorough=thorough)
         except RetryLaterError as error:
             raise StartError(f"DATABASE_URL: {error}") from None
@@ -224,7 +230,6 @@ class _Build:
     ) -> None:
         configure_log(settings.log_form, settings.log_level)
         register_log(app)
-        register_proxy_warning(app, settings.trusted_proxies)
         register_answers(app)
         ledger = self.ledger(settings, closing, thorough=thorough)
         repository = Repository(ledger.database)
@@ -306,21 +311,6 @@ def _load(names: Collection[str]) -> list[Part]:
             continue
         parts.append(part)
     return parts
-
-
-def _name_ledger(database: Database, *, is_new: bool) -> None:
-    """Log which ledger is served, and what looks like a setting and is not one."""
-    _named_ledgers.add(database.name)
-    [version] = [row[1] for row in database.read(READ_VERSIONS) if row[0] == CORE.part]
-    last = read_last_operation(database)
-    fields = {"ledger": database.name, "version": version, "last_operation": last.id}
-    if last.id:
-        time = datetime.fromtimestamp(last.created_at_ms / 1000, UTC)
-        fields["last_operation_at"] = f"{time:%Y-%m-%dT%H:%M:%SZ}"
-    fields["new"] = is_new
-    _log.info("", extra={"event": "ledger", "fields": fields})
-    for line in unknown_variables(os.environ):
-        _log.warning(line, extra={"event": "unknown_setting"})
 
 
 def _processes_count(settings: Settings) -> int:

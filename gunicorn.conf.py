@@ -42,8 +42,8 @@ def _is_there(part: str, package: str) -> bool:
     return all(find_spec(each) for each in ("parts", f"parts.{part}", package))
 
 
-def _directory_for_files(first: str) -> str:
-    """Return this directory if files can be written there, or else another one."""
+def _directory_for_files(first: str) -> str | None:
+    """Return this directory if files can be written there, another one, or None."""
     for directory in (first, None):
         with (
             suppress(OSError),
@@ -51,7 +51,7 @@ def _directory_for_files(first: str) -> str:
         ):
             file.write(b"deeds")
             return str(Path(file.name).parent)
-    raise SystemExit("deeds: TMPDIR and /tmp are no directories that can be written")
+    return None
 
 
 # IPv6 needs the brackets, and gunicorn takes them around IPv4 too.
@@ -91,8 +91,8 @@ graceful_timeout = 9
 # A file that a worker touches to show it lives must not wait for a disk.
 worker_tmp_dir = _directory_for_files("/dev/shm")  # noqa: S108
 
-# Each worker loads the application by itself, so that a new one sees new code. It may
-# be turned on: the application opens nothing and starts no thread before it is used.
+# It may be turned on: the application opens nothing and starts no thread before it is
+# used. New code needs a restart in any case: the master imports it, too.
 preload_app = False
 control_socket_disable = True
 
@@ -131,6 +131,21 @@ def _changes(settings: Mapping[str, Any]) -> str:
     )
 
 
+def _check_server(cfg: Any) -> None:
+    """Raise StartError where the workers could not start or serve.
+
+    The application is told how many they are: it divides CPUs and connections.
+    """
+    if worker_tmp_dir is None:
+        raise StartError("TMPDIR and /tmp are no directories that can be written")
+    if cfg.preload_app and cfg.workers != workers:
+        raise StartError(
+            f"--preload and {cfg.workers} workers: set WEB_CONCURRENCY instead of"
+            " --workers"
+        )
+    os.environ["WEB_CONCURRENCY"] = str(cfg.workers)
+
+
 def on_starting(server: Any) -> None:
     """Check the settings and prepare the database once, before any worker starts.
 
@@ -140,6 +155,7 @@ def on_starting(server: Any) -> None:
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
     try:
+        _check_server(server.cfg)
         prepare()
     except StartError as stop:
         # One line, without the places in the code.

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -65,6 +65,8 @@ class HashJob:
 # Returns the 32-byte digest of a job.
 Hash = Callable[[HashJob], bytes]
 
+_NO_THREAD = "no thread can be started to hash in"
+
 
 class HashPool:
     """Runs slow hashes on a few threads, for a bounded number of requests.
@@ -80,7 +82,7 @@ class HashPool:
 
     def __init__(self, threads_count: int, requests_max: int) -> None:
         self._threads_count = threads_count
-        self._executor = ThreadPoolExecutor(threads_count, "hash", _yield_to_requests)
+        self._executor = self._new_executor()
         self.requests_max = requests_max
         self._client_max = max(1, requests_max * 3 // 4)
         self._requests: Counter[str] = Counter()
@@ -98,6 +100,8 @@ class HashPool:
                 futures = [self._submit(work, job) for job in turn]
                 digests += [future.result() for future in futures]
             return digests
+        except CancelledError:
+            raise OverloadedError(_NO_THREAD) from None
         finally:
             with self._lock:
                 self._requests[client] -= 1
@@ -115,10 +119,20 @@ class HashPool:
         self._executor.shutdown()
 
     def _submit(self, work: Hash, job: HashJob) -> Future[bytes]:
+        executor = self._executor
         try:
-            return self._executor.submit(work, job)
+            return executor.submit(work, job)
         except RuntimeError:
-            raise OverloadedError("no thread can be started to hash in") from None
+            # The executor keeps a job for which it could start no thread. Its threads
+            # end after what they are at, so that the next one may start some.
+            with self._lock:
+                if self._executor is executor:
+                    self._executor = self._new_executor()
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise OverloadedError(_NO_THREAD) from None
+
+    def _new_executor(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._threads_count, "hash", _yield_to_requests)
 
 
 class Hasher:

@@ -4,6 +4,7 @@ What holds a secret hides it from its repr. An `Output` holds a digest, never a 
 """
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 # 2**53 - 1: the largest integer that every reader of JSON sees exactly (contract 2.2).
@@ -177,3 +178,12 @@ class Operation:
     id: int
     created_at_ms: int
     replayed: bool = False
+
+    @property
+    def created_at(self) -> str:
+        """Return when it was made, in UTC (RFC 3339), or "?" for what is no time."""
+        try:
+            time = datetime.fromtimestamp(self.created_at_ms / 1000, UTC)
+        except (OSError, OverflowError, ValueError):
+            return "?"
+        return f"{time:%Y-%m-%dT%H:%M:%SZ}"

@@ -33,7 +33,7 @@ _LINES_AT_ONCE_MAX = 100
 _PAUSE_S = 0.01
 
 # How long a process that stops waits for those who read its log.
-_STOP_SECONDS_MAX = 1.0
+_STOP_S_MAX = 1.0
 
 _log = logging.getLogger("deeds")
 
@@ -67,11 +67,12 @@ def usable_cpus_count() -> int:
 
 
 class LogStream:
-    """Standard error for the log: nothing waits for those who read it.
+    """Writes the log to standard error without waiting for its reader.
 
     A process that serves has a thread that writes. One that forks must have none: it
     writes a line if that is possible at once. Lines that cannot be written are dropped,
-    and how many is logged when one can be written again.
+    and their number is logged when one can be written again. Python's QueueListener is
+    not used: it drops nothing, and stops only when all is written.
     """
 
     def __init__(self) -> None:
@@ -84,15 +85,16 @@ class LogStream:
 
     def start(self) -> None:
         """Start the thread, which no fork may follow."""
-        self._thread = Thread(target=self._run, name="log", daemon=True)
-        self._thread.start()
+        thread = Thread(target=self._run, name="log", daemon=True)
+        thread.start()
+        self._thread = thread
         atexit.register(self.stop)
 
     def stop(self) -> None:
         """End the thread once all is written, or after a second."""
         if self._thread is not None:
             self._lines.put(None)
-            self._thread.join(_STOP_SECONDS_MAX)
+            self._thread.join(_STOP_S_MAX)
             self._thread = None
 
     def write(self, line: bytes) -> None:
@@ -163,9 +165,15 @@ def keep_exit_code() -> None:
     """Let this process end with its exit code where a stream is full or closed.
 
     Python keeps what a standard stream did not take, tries to write it once more when
-    it ends, and exits with 120.
+    it ends, and exits with 120. A closed stream leaves its number to the next file that
+    is opened, which may be the ledger: it becomes one of /dev/null.
     """
     atexit.register(_drop_unwritten)
+    for stream in range(STDERR + 1):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def print_line(text: str) -> None:

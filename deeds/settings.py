@@ -4,7 +4,6 @@ import re
 import socket
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,10 +19,6 @@ DEFAULT_LEDGER = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
 
 # Variables by which platforms tell that they discard the disk at each start.
 _DISCARDING = re.compile("DYNO|K_SERVICE|RENDER|FLY_APP_NAME|RAILWAY_.+")
-
-# Variables beside the settings: those of the client, and those that Docker and
-# Kubernetes set for a service named "deeds".
-_OF_OTHERS = re.compile("DEEDS_(URL|WALLET|COMMAND|PORT.*|SERVICE_.*)")
 
 # RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any
 # login should cost.
@@ -276,22 +271,6 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
     if name == "database_url":
         _refuse_discarded(environ)
     return setting.default
-
-
-def unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    """Return a line for each variable that looks like a setting and is not one."""
-    known: list[str] = []
-    for each in fields(Settings):
-        variable, _, may_be_file, _ = each.metadata.values()
-        known += [variable, f"{variable}_FILE"] if may_be_file else [variable]
-    lines = []
-    for variable in sorted(environ):
-        if not variable.startswith("DEEDS_") or _OF_OTHERS.fullmatch(variable):
-            continue
-        if variable not in known:
-            nearest = get_close_matches(variable, known, n=1, cutoff=0)[0]
-            lines.append(f"{variable} is not a setting; the nearest is {nearest}")
-    return lines
 
 
 def _refuse_discarded(environ: Mapping[str, str]) -> None:

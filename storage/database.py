@@ -51,12 +51,17 @@ class CauseLog:
         _log.warning(message, extra={"event": "database", "fields": fields})
 
 
-class Refusal:
+class WriteRefusal:
     """Why a write failed because of the database, until a monitor's try succeeds."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
         self._tried_at_s = -TRY_INTERVAL_S
+
+    def note(self, error: Exception) -> None:
+        """Keep why a write failed."""
+        is_undone = isinstance(error, LedgerUnavailableError)
+        self.reason = str(error) if is_undone else "the last commit broke off"
 
     def begin_try(self) -> None:
         """Raise LedgerUnavailableError if the last try began less than a second ago."""

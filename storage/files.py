@@ -12,6 +12,7 @@ import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
 from time import monotonic, sleep
 
 from deeds.errors import StartError
@@ -29,10 +30,11 @@ def as_owner(directory: Path) -> Iterator[None]:
 
     Root alone can: for others, and in a directory of root's, nothing changes. What is
     created belongs to the owner. Of a directory that is not there yet it is the owner
-    of the one above it. Blocks may be nested. The process must have one thread. Raises
+    of the one above it. Blocks may be nested. All threads of a process have its rights:
+    commands have one, and in another than the main one nothing changes. Raises
     StartError where the owner cannot reach the directory.
     """
-    if os.getuid() != 0:
+    if os.getuid() != 0 or current_thread() is not main_thread():
         yield
         return
     before = _rights()
@@ -80,7 +82,7 @@ def make_directory(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
 
 
-def refusal(directory: Path) -> str:
+def reason_unwritable(directory: Path) -> str:
     """Return why this user may create no file in a directory, or no text if it may.
 
     A new volume often belongs to root, while the image runs as another user.

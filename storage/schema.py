@@ -4,12 +4,16 @@
 the oldest code that may go on serving them.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import AMOUNT_MAX
 from storage.database import Database, Rows, Transaction
+from storage.repository import read_last_operation
+
+_log = logging.getLogger("deeds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,21 @@ def check_versions(database: Database, schemas: Iterable[Schema]) -> None:
                 f" {before or 'none'} and the code {schema.newest}; run: flask --app"
                 " app deeds migrate"
             )
+
+
+def log_ledger(database: Database, *, is_new: bool) -> None:
+    """Log where a ledger is, and how far it has come. One that is damaged is "?"."""
+    versions = {part: version for part, version, _ in database.read(READ_VERSIONS)}
+    fields = {"ledger": database.name, "version": versions[CORE.part]}
+    try:
+        last = read_last_operation(database)
+        fields["last_operation"] = last.id
+        if last.id:
+            fields["last_operation_at"] = last.created_at
+    except LedgerUnavailableError:
+        fields["last_operation"] = "?"
+    fields["new"] = is_new
+    _log.info("", extra={"event": "ledger", "fields": fields})
 
 
 def check_still_served(rows: Rows, schemas: Iterable[Schema]) -> None:

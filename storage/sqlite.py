@@ -28,7 +28,7 @@ from storage.files import (
     locked,
     make_directory,
     open_file,
-    refusal,
+    reason_unwritable,
     refuse_root,
 )
 from storage.sqlite_writer import (
@@ -205,7 +205,7 @@ class SqliteDatabase:
         """Keep other processes from creating, upgrading or replacing the file.
 
         SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
-        Raises StartError.
+        Creates the directory of the default ledger. Raises StartError.
         """
         with ExitStack() as stack:
             make_default_directory(self.path)
@@ -225,7 +225,12 @@ class SqliteDatabase:
 
         A full disk may take a small write: into what the log has left over.
         """
-        disk = os.statvfs(self.path.parent)
+        try:
+            disk = os.statvfs(self.path.parent)
+        except OSError as error:
+            raise LedgerUnavailableError(
+                f"the directory of the ledger: {error.strerror}"
+            ) from None
         if disk.f_bavail * disk.f_frsize < ROOM_BYTES:
             raise LedgerUnavailableError(DISK_FULL)
 
@@ -245,8 +250,8 @@ class SqliteDatabase:
         """Return what to raise where the file, or one beside it, cannot be opened."""
         directory = self.path.parent.absolute()
         is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS
-        if (refused := refusal(directory)) and not is_read_only:
-            cause = refused
+        if (reason := reason_unwritable(directory)) and not is_read_only:
+            cause = reason
         elif not directory.is_dir():
             cause = f"there is no directory {directory}; is its disk mounted?"
             if not self.path.is_absolute():
@@ -311,8 +316,8 @@ def sqlite_path(url: str) -> Path:
 
 
 def _write_nothing(transaction: Transaction, _record: None) -> Operation:
-    """Write a page and change nothing."""
-    transaction.execute("UPDATE schema_version SET version = version")
+    """Write a page and change nothing: an UPDATE to the same value would write none."""
+    transaction.execute("PRAGMA user_version = 0")
     return NO_OPERATION
 
 

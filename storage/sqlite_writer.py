@@ -16,7 +16,15 @@ from typing import Any
 
 from deeds.errors import DeedError, LedgerInDoubtError, LedgerUnavailableError
 from deeds.model import Operation
-from storage.database import DISK_FULL, CauseLog, Cursor, Refusal, Rows, Values, Work
+from storage.database import (
+    DISK_FULL,
+    CauseLog,
+    Cursor,
+    Rows,
+    Values,
+    Work,
+    WriteRefusal,
+)
 from storage.files import locked, open_file
 
 # How long another process may hold the file before we answer 503.
@@ -107,7 +115,7 @@ class SqliteWriter:
         # Used by the thread that leads, alone. Its cache of pages is the warmest.
         self._connection: sqlite3.Connection | None = None
         self._turn_file: int | None = None
-        self.refusal = Refusal()
+        self.refusal = WriteRefusal()
 
     def write(self, work: Work[Any], record: Any) -> Operation:
         """Run the work in a transaction, which it may share with other threads.
@@ -215,11 +223,11 @@ class SqliteWriter:
             return
         try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, MemoryError) as error:
             # A transaction that is still open was refused before anything was written.
             if connection.in_transaction or code_of(error) in _REFUSED_WRITES:
                 raise
-            self._failures.translate(error)
+            self._failures.write(error, code_of(error), one_line(error))
             raise LedgerInDoubtError from None
         for ticket, operation in zip(group, operations, strict=True):
             ticket.operation = operation
@@ -264,7 +272,7 @@ class SqliteWriter:
         if is_defect:
             # A defect is shown once, in the thread that leads.
             group[0].error = error
-        self.refusal.reason = str(reason)
+        self.refusal.note(reason)
         if self._connection is not None:
             # Undoes what is still open. The next group has a new connection, whatever
             # became of this one.
@@ -302,8 +310,8 @@ def _has_begun(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def code_of(error: sqlite3.Error) -> str:
-    """Return SQLite's name of an error, "" for one of the driver itself."""
+def code_of(error: Exception) -> str:
+    """Return SQLite's name of an error, "" for any other one."""
     return getattr(error, "sqlite_errorname", "")
 
 

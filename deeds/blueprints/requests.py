@@ -2,14 +2,13 @@
 
 import codecs
 import json
-import logging
 import re
 from functools import lru_cache
-from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from itertools import islice
 from typing import Any, NoReturn
 
-from flask import Flask, Request, request
+from flask import Request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.http import unquote_header_value
 
@@ -24,9 +23,7 @@ from deeds.model import IDEMPOTENCY_KEY_LENGTH_MAX
 from schemas.requests import RequestSchema, load
 
 # For whom requests without an address count.
-_NO_CLIENT = "-"
-
-_log = logging.getLogger("deeds")
+NO_CLIENT = "-"
 
 
 def read_request(request: Request, schema: RequestSchema) -> Any:
@@ -77,33 +74,6 @@ def client_of(request: Request) -> str:
     return _client_at(request.remote_addr or "")
 
 
-def register_proxy_warning(app: Flask, trusted_proxies: int) -> None:
-    """Warn once where a proxy passes requests on that is not counted as trusted.
-
-    All of its clients count as one then, and one that guesses locks out the others.
-    """
-    is_said = False
-
-    @app.before_request
-    def look() -> None:
-        nonlocal is_said
-        header = request.environ.get("HTTP_X_FORWARDED_FOR")
-        if not header or is_said or header.count(",") < trusted_proxies:
-            return
-        client = client_of(request)
-        # Anybody may send the header: one from the internet is no proxy of ours.
-        if client == _NO_CLIENT or not ip_network(client).is_global:
-            is_said = True
-            _log.warning(
-                "a proxy passes requests on, with X-Forwarded-For, that"
-                " DEEDS_TRUSTED_PROXIES=%d does not count: all its clients count as"
-                " one, %s; set it to the number of proxies that a request passes",
-                trusted_proxies,
-                client,
-                extra={"event": "proxy_not_trusted"},
-            )
-
-
 @lru_cache(maxsize=1024)
 def _client_at(text: str) -> str:
     match = _WITH_PORT.fullmatch(text)
@@ -111,7 +81,7 @@ def _client_at(text: str) -> str:
         address = ip_address((match[1] or match[2]) if match else text)
     except ValueError:
         # Requests over a unix socket, or that a proxy says nothing of, count together.
-        return _NO_CLIENT
+        return NO_CLIENT
     if isinstance(address, IPv6Address):
         mapped = address.ipv4_mapped
         return str(mapped or IPv6Network((int(address), 64), strict=False))

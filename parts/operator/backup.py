@@ -53,8 +53,8 @@ def restore(
     """Put a copy in the place of the ledger, which is kept under another name.
 
     Returns the copy's newest operation, and where the replaced ledger is now, if there
-    was one. Raises OSError, also where it is in use, StartError where the copy holds no
-    ledger or `is_new` is not true of the place, or sqlite3.Error.
+    was one. Raises OSError, also where it is in use or `is_new` is not true of the
+    place, StartError where the copy holds no ledger, or sqlite3.Error.
     """
     target = _open(sqlite_path(ledger.settings.database_url))
     make_default_directory(target.path)
@@ -67,8 +67,8 @@ def restore(
     ):
         if has_content(target.path):
             # The last look at it, so that a part can note how far it went. Where it is
-            # damaged, there is nothing to note.
-            with suppress(StartError):
+            # damaged or has no tables, there is nothing to note.
+            with suppress(StartError, sqlite3.Error):
                 ledger.database.check_start()
             ledger.database.close()
             _refuse_open(target.path)

@@ -1,7 +1,21 @@
 """What the operator's part has for others."""
 
-from deeds.part import Part
-from parts.operator.commands import COMMANDS
-from parts.operator.tables import check_start
+import logging
+import os
 
-PART = Part("operator", commands=COMMANDS, check_start=check_start)
+from deeds.part import Ledger, Part
+from parts.operator.commands import COMMANDS
+from parts.operator.hints import register, unknown_variables
+from parts.operator.tables import check_tables
+
+_log = logging.getLogger("deeds")
+
+
+def check_start(ledger: Ledger) -> None:
+    """Warn of variables that are not settings; raise StartError as `check_tables`."""
+    for line in unknown_variables(os.environ):  # noqa: TID251  (their names alone)
+        _log.warning(line, extra={"event": "unknown_setting"})
+    check_tables(ledger)
+
+
+PART = Part("operator", register, commands=COMMANDS, check_start=check_start)

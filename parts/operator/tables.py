@@ -21,7 +21,7 @@ _SEPARATOR = re.compile(r", (?![^(]*\))")
 _log = logging.getLogger("deeds")
 
 
-def check_start(ledger: Ledger) -> None:
+def check_tables(ledger: Ledger) -> None:
     """Raise StartError where the tables differ; warn where they have other indexes."""
     differences, remarks = compare_tables(ledger)
     if remarks:

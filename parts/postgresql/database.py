@@ -23,7 +23,7 @@ from parts.postgresql.failures import (
     CONFLICTS,
     UNAVAILABLE,
     Failures,
-    is_full,
+    has_no_free_connection,
     one_line,
 )
 from parts.postgresql.last_operations import LastOperations
@@ -41,11 +41,11 @@ from storage.database import (
     NO_OPERATION,
     Reader,
     Record,
-    Refusal,
     Rows,
     Transaction,
     Values,
     Work,
+    WriteRefusal,
 )
 
 # For all tries of a transaction, and half as long again until COMMIT is answered.
@@ -134,7 +134,7 @@ class PostgresqlDatabase:
         size = share_of(pool_size, processes_count)
         self._pool = Pool(self._connect, size, self._last, self._failures, on_retry)
         # A full disk is one until a monitor's try: it may take small writes.
-        self._refusal = Refusal()
+        self._refusal = WriteRefusal()
 
     @property
     def loss(self) -> Operation | None:
@@ -207,7 +207,7 @@ class PostgresqlDatabase:
         try:
             return self._write(work, record)
         except (LedgerUnavailableError, LedgerInDoubtError) as error:
-            self._refusal.reason = str(error)
+            self._refusal.note(error)
             raise
 
     def probe(self, sql: str) -> Rows:
@@ -329,7 +329,9 @@ class PostgresqlDatabase:
             # with is an option of the URL.
             if connection is not None and not isinstance(error, UNAVAILABLE):
                 raise
-            kind = NoFreeConnectionError if is_full(error) else StartError
+            kind = (
+                NoFreeConnectionError if has_no_free_connection(error) else StartError
+            )
             raise kind(
                 f"DATABASE_URL: the database cannot be opened: {one_line(error)}"
             ) from None

@@ -46,7 +46,7 @@ def one_line(error: psycopg.Error) -> str:
     return " ".join((error.diag.message_primary or str(error)).split())
 
 
-def is_full(error: psycopg.Error) -> bool:
+def has_no_free_connection(error: psycopg.Error) -> bool:
     """Return whether a server refused a connection because it has no free one."""
     return bool(_NO_FREE_CONNECTION.search(str(error)))
 

@@ -9,7 +9,6 @@ is used, and before a request is refused.
 import logging
 import threading
 from collections import deque
-from datetime import UTC, datetime
 from time import monotonic
 
 from deeds.errors import LedgerRolledBackError, LedgerUnavailableError, RetryLaterError
@@ -159,8 +158,7 @@ def _log_rollback(loss: Operation) -> None:
 
 
 def _say(operation: Operation) -> str:
-    time = datetime.fromtimestamp(operation.created_at_ms / 1000, UTC)
     return (
-        f"operation {operation.id} of {time:%Y-%m-%dT%H:%M:%SZ} was committed but is"
-        " not in the ledger"
+        f"operation {operation.id} of {operation.created_at} was committed but is not"
+        " in the ledger"
     )

@@ -14,7 +14,6 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from errno import EINVAL
 from operator import attrgetter
 from pathlib import Path
@@ -24,7 +23,13 @@ from deeds.errors import RetryLaterError, StartError
 from deeds.model import Operation
 from deeds.settings import Settings
 from storage.database import NO_OPERATION, Database
-from storage.files import as_owner, flush, locked, open_file, refusal
+from storage.files import (
+    as_owner,
+    flush,
+    locked,
+    open_file,
+    reason_unwritable,
+)
 from storage.repository import read_last_operation
 from storage.sqlite import sqlite_path
 
@@ -49,9 +54,8 @@ class RollbackError(StartError):
         cause: str = "is not in the ledger: this is an older copy or another ledger,"
         " and secrets spent since are live again",
     ) -> None:
-        time = datetime.fromtimestamp(operation.created_at_ms / 1000, UTC)
         super().__init__(
-            f"operation {operation.id} of {time:%Y-%m-%dT%H:%M:%SZ} was committed but"
+            f"operation {operation.id} of {operation.created_at} was committed but"
             f" {cause}; restore the right database, or run:"
             " flask --app app deeds accept-rollback"
         )
@@ -120,7 +124,7 @@ class CheckpointFile:
 
     def unusable(self, error: OSError) -> StartError:
         """Return what to raise where the file cannot be read or written."""
-        reason = refusal(self.path.parent) or error.strerror
+        reason = reason_unwritable(self.path.parent) or error.strerror
         return StartError(f"DEEDS_CHECKPOINT_FILE: cannot use {self.path}: {reason}")
 
     @contextmanager

@@ -63,7 +63,7 @@ class WaitressWorker(Worker):
     retry_seconds = 5.0
 
     _look_at = 0.0
-    _said_at = 0.0
+    _said_at_s = 0.0
 
     def init_process(self) -> None:
         """Load the application and serve.
@@ -218,8 +218,8 @@ class WaitressWorker(Worker):
             # The loop would spin until a thread has closed something.
             time.sleep(LOOK_SECONDS_MIN)
         now = time.monotonic()
-        if now > self._said_at + LOOK_SECONDS_MAX:
-            self._said_at = now
+        if now > self._said_at_s + LOOK_SECONDS_MAX:
+            self._said_at_s = now
             self.log.warning(
                 "no file is left for a connection (ulimit -n): connections that wait"
                 " for their clients are closed"

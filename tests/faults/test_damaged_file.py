@@ -29,15 +29,20 @@ def item_id(settings, path):
     """An item in a file with garbage in a page that nothing reads at a start."""
     with served(settings) as api:
         item_id = api.mint("+5.a")
+    damage(path, "outputs")
+    return item_id
+
+
+def damage(path, table):
+    """Put garbage into a page of a table."""
     with closing(sqlite3.connect(path)) as connection:
         found = connection.execute(
-            "SELECT rootpage FROM sqlite_master WHERE name = 'outputs'"
+            "SELECT rootpage FROM sqlite_master WHERE name = ?", [table]
         )
         [page] = found.fetchone()
     with path.open("r+b") as file:
         file.seek((page - 1) * PAGE_BYTES)
         file.write(b"\xff" * PAGE_BYTES)
-    return item_id
 
 
 def is_damaged(path):
@@ -110,9 +115,11 @@ def test_a_file_cut_short_is_found_at_the_start(path):
 
 
 @pytest.mark.usefixtures("item_id")
+@pytest.mark.parametrize("table", ["outputs", "operations"])
 def test_a_damaged_file_stops_the_start_and_is_left_alone(
-    path, database_url, monkeypatch
+    path, database_url, monkeypatch, table
 ):
+    damage(path, table)
     before = path.read_bytes()
     monkeypatch.setenv("DATABASE_URL", database_url)
 

@@ -6,13 +6,17 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
+from storage.database import TRY_INTERVAL_S
 from tests.faults.load import CLIENTS_COUNT, Load, line_of
 from tests.support.api import environ_of, good
+from tests.support.applications import HASTY
 from tests.support.commanding import invoke, output_of
 from tests.support.databases import changed_url, connected, sqlite_path
 from tests.support.needs import POSTGRES_USER, ROOT, require
@@ -56,7 +60,8 @@ def mounted(path, *disk):
     """Mount a disk at an empty directory within the block."""
     subprocess.run(["mount", *disk, path], check=True)
     yield
-    subprocess.run(["umount", path], check=True)
+    # Processes that were killed may still have files of it open.
+    subprocess.run(["umount", "--lazy", path], check=True)
 
 
 @pytest.fixture
@@ -138,6 +143,79 @@ def test_a_full_disk_is_named_and_not_ready_until_it_has_room(
     } == {(503, "ledger_unavailable", "the disk of the ledger is full")}
     assert (alive.status_code, read.status_code) == (200, 200)
     assert "Every invariant holds." in output_of(settings, "audit")
+
+
+@pytest.mark.slow
+def test_a_disk_that_refuses_each_write_is_not_ready(gunicorn_service, sqlite_url):
+    """Not full, but a quota or a limit is reached."""
+    settings = environ_of(sqlite_url)
+    service = gunicorn_service(**settings)
+    [worker] = service.workers
+    _, hard = worker.rlimit(resource.RLIMIT_FSIZE)
+
+    with service.open_api() as api:
+        item = api.mint("+5.a")
+        # A connection that reads keeps the log from being deleted.
+        api.check(f"+5.{item}.a")
+        log = Path(f"{sqlite_path(sqlite_url)}-wal")
+        worker.rlimit(resource.RLIMIT_FSIZE, (log.stat().st_size, hard))
+        refused = api.send_mint("+5.a")
+        unready = api.get("/readyz")
+        time.sleep(TRY_INTERVAL_S)
+        # This one tries to write.
+        still_unready = api.get("/readyz")
+        states = api.send_check(f"+5.{item}.a")
+        worker.rlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        wait_until(lambda: api.get("/readyz").status_code == 200)
+        good(api.send_mint("+5.a"))
+
+    found = {(each.status_code, each.json()["detail"]) for each in (refused, unready)}
+    assert found == {(503, "the disk of the ledger fails")}
+    assert (still_unready.status_code, states.status_code) == (503, 200)
+    assert "Every invariant holds." in output_of(settings, "audit")
+
+
+@pytest.mark.slow
+def test_a_worker_begins_no_ledger_where_the_disk_has_gone(tmp_path, mount_point):
+    """The checkpoint file, beside the ledger, has gone with it."""
+    disk, settings = tmp_path / "disk", environ_of(f"sqlite:///{mount_point}/deeds.db")
+    settings["GUNICORN_CMD_ARGS"] = HASTY
+    disk.mkdir()
+    with (
+        mounted(mount_point, "--bind", disk),
+        running_service(tmp_path, **settings, DEEDS_LOG="json") as service,
+    ):
+        with service.open_api() as api:
+            item = api.mint("+5.a")
+        with gone(mount_point, disk):
+            service.workers[0].kill()
+            wait_until(lambda: "is gone: is its disk mounted?" in service.log_text())
+            left = list(mount_point.iterdir())
+        wait_until(lambda: is_ready(service))
+        with service.open_api() as api:
+            states = api.check(f"+5.{item}.a")
+        audited = output_of(settings, "audit")
+        service.process.terminate()
+        assert service.process.wait(timeout=30) == 0
+
+    assert left == []
+    assert states == ["unspent"]
+    assert "Every invariant holds." in audited
+
+
+@contextmanager
+def gone(mount_point, disk):
+    """Take a disk away from processes that have files of it open."""
+    subprocess.run(["umount", "--lazy", mount_point], check=True)
+    yield
+    subprocess.run(["mount", "--bind", disk, mount_point], check=True)
+
+
+def is_ready(service):
+    try:
+        return service.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 @pytest.mark.slow

@@ -6,16 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from deeds.blueprints.log import configure_log
 from deeds.process import LINES_MAX, LogStream
 from tests.support.api import Api, environ_of, good
-from tests.support.commanding import output_of
+from tests.support.commanding import output_of, run_redirected
+from tests.support.databases import sqlite_path
 from tests.support.serving import (
     READY_URL,
     REPOSITORY,
@@ -34,7 +38,7 @@ STOP_SECONDS_MAX = 5
 
 @contextmanager
 def service_into_pipe(**settings):
-    """Run gunicorn with its log in a pipe; yield its process and its API.
+    """Run gunicorn with its log in a pipe; yield its process and its URL.
 
     Nobody reads the pipe once the service listens.
     """
@@ -49,13 +53,17 @@ def service_into_pipe(**settings):
         log = ""
         while not READY_URL.search(log):
             log += process.stderr.readline().decode()
-        with closing(Api.of_url(f"http://127.0.0.1:{READY_URL.search(log)[1]}")) as api:
-            yield process, api
+        yield process, f"http://127.0.0.1:{READY_URL.search(log)[1]}"
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.stderr.close()
         process.wait(START_SECONDS_MAX)
+
+
+def is_replaced(process, pid):
+    pids = {child.pid for child in children(process.pid)}
+    return len(pids) == 2 and pid not in pids
 
 
 def test_a_full_pipe_holds_up_no_request_no_worker_and_no_stop(sqlite_url):
@@ -64,17 +72,20 @@ def test_a_full_pipe_holds_up_no_request_no_worker_and_no_stop(sqlite_url):
         "DEEDS_LOG": "json",
         "DEEDS_METRICS": "on",
     }
-    with service_into_pipe(**settings) as (process, api):
-        # A line has more than 200 bytes: three times what a pipe holds.
-        answers = [
-            api.get("/v1/item/deed_nobody").status_code
-            for _ in range(3 * PIPE_BYTES // 200)
-        ]
-        item_id = api.mint("+5.a")
-        os.kill(children(process.pid)[0].pid, signal.SIGKILL)
-        wait_until(lambda: len(children(process.pid)) == 2)
-        statuses = [api.get(path).status_code for path in ("/healthz", "/readyz")]
-        swapped = api.swap([f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
+    with service_into_pipe(**settings) as (process, url):
+        with closing(Api.of_url(url)) as api:
+            # A line has more than 200 bytes: three times what a pipe holds.
+            answers = [
+                api.get("/v1/item/deed_nobody").status_code
+                for _ in range(3 * PIPE_BYTES // 200)
+            ]
+            item_id = api.mint("+5.a")
+        killed = children(process.pid)[0].pid
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: is_replaced(process, killed))
+        with closing(Api.of_url(url)) as api:
+            statuses = [api.get(path).status_code for path in ("/healthz", "/readyz")]
+            swapped = api.swap([f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
 
         begun = time.monotonic()
         process.terminate()
@@ -97,7 +108,11 @@ def pipe(monkeypatch):
     os.set_blocking(writer, True)
     with os.fdopen(reader, "rb") as file:
         yield lambda: file.read(filled), file
-        os.close(writer)
+    # One that a stop has left waiting ends now, and writes to no other test's.
+    for thread in threading.enumerate():
+        if thread.name == "log":
+            thread.join(STOP_SECONDS_MAX)
+    os.close(writer)
 
 
 @pytest.fixture
@@ -151,6 +166,35 @@ def test_without_a_thread_a_line_is_written_at_once_or_dropped(pipe, stream):
     assert json.loads(log.readline())["message"] == (
         "lines of the log that could not be written: 1"
     )
+
+
+def test_a_thread_that_cannot_start_leaves_the_lines_to_be_written_at_once(
+    pipe, stream, monkeypatch
+):
+    empty_pipe, log = pipe
+    empty_pipe()
+    no_thread = Mock(side_effect=RuntimeError("can't start new thread"))
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+
+    with pytest.raises(RuntimeError):
+        stream.start()
+    stream.write(b"why\n")
+
+    assert log.readline() == b"why\n"
+
+
+def test_a_closed_standard_error_writes_into_no_file(sqlite_url):
+    """Its number would be the next file's that is opened: the ledger's, say."""
+    script = (
+        "import app; client = app.create_app().test_client();"
+        ' print(client.post("/v1/mint", json={"outputs": ["+5.a"]}).status_code)'
+    )
+    ran = run_redirected("2>&-", "-c", script, **environ_of(sqlite_url))
+
+    path = Path(sqlite_path(sqlite_url))
+    beside = [each for each in path.parent.iterdir() if each.name.startswith(path.name)]
+    assert (ran.returncode, ran.stdout) == (0, "200\n")
+    assert [each for each in beside if b"event" in each.read_bytes()] == []
 
 
 def test_a_stop_waits_a_second_at_most_and_writes_what_can_be(pipe, stream):

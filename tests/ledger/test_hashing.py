@@ -204,16 +204,18 @@ def test_a_failing_hash_raises_in_its_own_request_alone(start, gate, held, failu
     assert pool.run(call, [bytes] * 5, "b") == [b""] * 5
 
 
-def test_a_thread_that_cannot_start_takes_no_place_for_good(monkeypatch):
+def test_a_thread_that_cannot_start_takes_no_place_and_leaves_no_work(monkeypatch):
     pool = HashPool(1, 2)
+    done = []
     refuse = Mock(side_effect=RuntimeError("can't start new thread"))
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         for _ in range(5):
             with pytest.raises(OverloadedError, match="no thread"):
-                pool.run(call, [bytes] * 3, "a")
+                pool.run(call, [partial(done.append, "refused")] * 3, "a")
 
     assert pool.run(call, [bytes] * 3, "a") == [b""] * 3
+    assert done == []
 
 
 # Who may raise a priority gives that right up.

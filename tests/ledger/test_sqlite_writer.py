@@ -268,6 +268,14 @@ def test_a_commit_that_breaks_off_leaves_the_whole_group_in_doubt(gather, databa
     assert notes(database) == ["a"]
 
 
+def test_a_commit_that_ends_without_memory_leaves_the_group_in_doubt(gather, database):
+    with hooked("after commit", Mock(side_effect=MemoryError)):
+        failed = gather(adding("a"), adding("b"))
+
+    assert [type(each) for each in failed] == [LedgerInDoubtError] * 2
+    assert len(notes(database)) == 2
+
+
 @pytest.mark.parametrize(
     "moment", ["before begin", "before statement", "before commit", "after commit"]
 )

@@ -1,5 +1,6 @@
 """DEEDS_POOL_SIZE is what one instance has open on PostgreSQL; and none may be free."""
 
+import json
 import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -197,6 +198,35 @@ def test_fewer_connections_than_processes_stop_the_start_and_no_command(
         " lower WEB_CONCURRENCY"
     )
     assert output_of(environ, "migrate") == "the tables need no upgrade\n"
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [
+        (
+            "--workers 3",
+            "deeds: DEEDS_POOL_SIZE is 2, and each of 3 processes needs a connection",
+        ),
+        (
+            "--workers 2 --preload",
+            "deeds: --preload and 2 workers: set WEB_CONCURRENCY instead of --workers",
+        ),
+    ],
+    ids=["more than there are for", "preloaded"],
+)
+def test_workers_that_gunicorn_is_told_of_count_too(
+    database_url, tmp_path, workers, said
+):
+    settings = {
+        "WEB_CONCURRENCY": "1",
+        "DEEDS_POOL_SIZE": "2",
+        "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:0 {workers}",
+    }
+    with start_gunicorn(tmp_path / "log", environ_of(database_url, **settings)) as run:
+        assert run.wait(timeout=30) == 1
+
+    *_, line = map(json.loads, (tmp_path / "log").read_text().splitlines())
+    assert line["message"].startswith(said)
 
 
 def test_migrate_waits_for_a_free_connection_and_says_so_once(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from deeds.errors import StartError
 from deeds.model import HashPolicy
-from deeds.settings import RateLimit, Settings, read_settings, unknown_variables
+from deeds.settings import RateLimit, Settings, read_settings
+from parts.operator.hints import unknown_variables
 from tests.support.api import stop_line
 from tests.support.serving import REPOSITORY
 from tests.support.sources import read_variables, run_gunicorn_conf

@@ -199,9 +199,10 @@ def test_no_directory_for_temporary_files_is_said_in_one_line():
     gunicorn = [sys.executable, "-m", "gunicorn", "app:create_app()"]
     ran = run_program("sh", "-c", command, "sh", *gunicorn, env=clean_environment({}))
 
+    [line] = ran.stderr.splitlines()
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == (
-        "deeds: TMPDIR and /tmp are no directories that can be written\n"
+    assert json.loads(line)["message"] == (
+        "deeds: TMPDIR and /tmp are no directories that can be written"
     )
 
 

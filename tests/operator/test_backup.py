@@ -248,6 +248,18 @@ def test_a_restore_names_its_target_and_begins_none_by_mistake(older, settings):
         assert state(target) == (1, 5)
 
 
+def test_a_backup_is_restored_in_the_place_of_a_file_without_tables(older, settings):
+    """A start that was killed before its tables were there leaves one."""
+    for each in Path().glob(f"{PATH.name}*"):
+        each.unlink()
+    with closing(sqlite3.connect(PATH)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+    output_of(settings, "restore", COPY)
+
+    assert state(PATH) == (1, 5)
+
+
 def test_a_copy_that_violates_an_invariant_is_not_restored(older, settings):
     with closing(sqlite3.connect(COPY)) as connection, connection:
         connection.execute(VIOLATE)

@@ -23,6 +23,7 @@ CROWDED = "tests.support.applications:create_crowded_app()"
 IMPATIENT = (
     "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
 )
+HASTY = "--bind 127.0.0.1:0 --worker-class tests.support.applications.HastyWorker"
 STOPPED = "--bind 127.0.0.1:0 --worker-class tests.support.applications.StoppedWorker"
 
 # Moments of a commit. One is written into a file just before the request that is to

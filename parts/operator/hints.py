@@ -1,0 +1,64 @@
+"""Warnings of settings that are misspelt or missing."""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from ipaddress import ip_network
+
+from flask import Flask, request
+
+from deeds.blueprints.requests import NO_CLIENT, client_of
+from deeds.part import Core
+from deeds.settings import Settings
+
+# Variables beside the settings: those of the client, and those that Docker and
+# Kubernetes set for a service named "deeds".
+_OF_OTHERS = re.compile("DEEDS_(URL|WALLET|COMMAND|PORT.*|SERVICE_.*)")
+
+_log = logging.getLogger("deeds")
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Return a line for each variable that looks like a setting and is not one."""
+    known: list[str] = []
+    for each in fields(Settings):
+        variable, _, may_be_file, _ = each.metadata.values()
+        known += [variable, f"{variable}_FILE"] if may_be_file else [variable]
+    lines = []
+    for variable in sorted(environ):
+        if not variable.startswith("DEEDS_") or _OF_OTHERS.fullmatch(variable):
+            continue
+        if variable not in known:
+            nearest = get_close_matches(variable, known, n=1, cutoff=0)[0]
+            lines.append(f"{variable} is not a setting; the nearest is {nearest}")
+    return lines
+
+
+def register(app: Flask, core: Core) -> None:
+    """Warn once where a proxy passes requests on that is not counted as trusted.
+
+    All of its clients count as one then, and one that guesses locks out the others.
+    """
+    trusted_proxies = core.settings.trusted_proxies
+    is_said = False
+
+    @app.before_request
+    def look() -> None:
+        nonlocal is_said
+        header = request.environ.get("HTTP_X_FORWARDED_FOR")
+        if not header or is_said or header.count(",") < trusted_proxies:
+            return
+        client = client_of(request)
+        # Anybody may send the header: one from the internet is no proxy of ours.
+        if client == NO_CLIENT or not ip_network(client).is_global:
+            is_said = True
+            _log.warning(
+                "a proxy passes requests on, with X-Forwarded-For, that"
+                " DEEDS_TRUSTED_PROXIES=%d does not count: all its clients count as"
+                " one, %s; set it to the number of proxies that a request passes",
+                trusted_proxies,
+                client,
+                extra={"event": "proxy_not_trusted"},
+            )
