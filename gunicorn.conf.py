@@ -96,6 +96,9 @@ worker_tmp_dir = _directory_for_files("/dev/shm")  # noqa: S108
 preload_app = False
 control_socket_disable = True
 
+# ServerLog reads it before there is a log to say that it is invalid.
+_setting("log_form")
+
 # At "debug" gunicorn logs its whole configuration.
 _level = _setting("log_level")
 loglevel = "info" if _level == "debug" else _level

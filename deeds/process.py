@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from select import PIPE_BUF, POLLOUT, poll
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread
 from time import sleep
 
 import click
@@ -101,6 +101,9 @@ class LogStream:
         """Write a line, with its end, or drop it. Any thread may call it."""
         if self._thread is None:
             self._write(line, wait_ms=0)
+        elif self._thread is current_thread():
+            # What it says of lines that were dropped, whose place others have taken.
+            self._write(line, wait_ms=None)
         elif self._lines.qsize() < LINES_MAX:
             self._lines.put(line)
         else:

@@ -18,7 +18,9 @@ _Value = TypeVar("_Value")
 DEFAULT_LEDGER = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
 
 # Variables by which platforms tell that they discard the disk at each start.
-_DISCARDING = re.compile("DYNO|K_SERVICE|RENDER|FLY_APP_NAME|RAILWAY_.+")
+_DISCARDING = re.compile(
+    "DYNO|K_SERVICE|CLOUD_RUN_JOB|RENDER|FLY_APP_NAME|RAILWAY_(?!(API_)?TOKEN$).+"
+)
 
 # RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any
 # login should cost.

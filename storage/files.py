@@ -9,8 +9,9 @@ files in another user's directory.
 import fcntl
 import os
 import pwd
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 from time import monotonic, sleep
@@ -29,10 +30,10 @@ def as_owner(directory: Path) -> Iterator[None]:
     """Have the rights of the owner of a directory, and no others, within the block.
 
     Root alone can: for others, and in a directory of root's, nothing changes. What is
-    created belongs to the owner. Of a directory that is not there yet it is the owner
-    of the one above it. Blocks may be nested. All threads of a process have its rights:
-    commands have one, and in another than the main one nothing changes. Raises
-    StartError where the owner cannot reach the directory.
+    created belongs to the owner. Where a directory or a link above it is not root's,
+    its owner counts, who could lead root anywhere. Blocks may be nested. All threads of
+    a process have its rights: commands have one, and in another than the main one
+    nothing changes. Raises StartError where the owner cannot reach the directory.
     """
     if os.getuid() != 0 or current_thread() is not main_thread():
         yield
@@ -40,8 +41,8 @@ def as_owner(directory: Path) -> Iterator[None]:
     before = _rights()
     try:
         os.seteuid(0)
-        directory = _nearest(directory)
         owner = _rights_of_owner(directory)
+        directory = _nearest(directory)
         _take(before if owner[0] == before[0] else owner)
         if not os.access(directory, os.X_OK, effective_ids=True):
             raise StartError(
@@ -57,12 +58,11 @@ def refuse_root(directory: Path) -> None:
     """Raise StartError where this is root and the directory another user's."""
     if os.geteuid() != 0:
         return
-    directory = _nearest(directory)
-    owner = directory.stat().st_uid
-    if owner != 0:
+    place, status = _owned(directory)
+    if status.st_uid != 0:
         raise StartError(
-            f"{directory} belongs to user {owner}, who could lead root to other files:"
-            " run the service as that user"
+            f"{place} belongs to user {status.st_uid}, who could lead root to other"
+            " files: run the service as that user"
         )
 
 
@@ -82,27 +82,31 @@ def make_directory(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
 
 
-def reason_unwritable(directory: Path) -> str:
-    """Return why this user may create no file in a directory, or no text if it may.
+def reason_unwritable(path: Path) -> str:
+    """Return why this user may not write a file, or files in a directory, or no text.
 
-    A new volume often belongs to root, while the image runs as another user.
+    A new volume often belongs to root, while the image runs as another user. Of a file
+    system that is read-only the error says enough.
     """
     user = os.geteuid()
     try:
-        owner = directory.stat().st_uid
+        status = path.stat()
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            return ""
     except PermissionError:
-        return f"user {user} may not enter the directories above {directory}"
+        return f"user {user} may not enter the directories above {path}"
     except OSError:
         return ""
-    if os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+    is_directory = stat.S_ISDIR(status.st_mode)
+    needed = os.W_OK | os.X_OK if is_directory else os.W_OK
+    if os.access(path, needed, effective_ids=True):
         return ""
+    owner = status.st_uid
     remedy = f"run this as user {owner}"
     if owner in (0, user):
-        remedy = f"run as root: chown {user} {directory}; chmod 700 {directory}"
-    return (
-        f"user {user} may not write in {directory}, which belongs to user {owner};"
-        f" {remedy}"
-    )
+        mode = 700 if is_directory else 600
+        remedy = f"run as root: chown {user} {path}; chmod {mode} {path}"
+    return f"user {user} may not write {path}, which belongs to user {owner}; {remedy}"
 
 
 def flush(path: Path) -> None:
@@ -151,7 +155,7 @@ def _rights() -> _Rights:
 
 
 def _rights_of_owner(directory: Path) -> _Rights:
-    status = directory.stat()
+    _, status = _owned(directory)
     try:
         user = pwd.getpwuid(status.st_uid)
     except KeyError:
@@ -173,6 +177,19 @@ def _take(rights: _Rights) -> None:
         os.seteuid(uid)
     except PermissionError:
         raise StartError(f"root may not take the rights of user {uid} here") from None
+
+
+def _owned(directory: Path) -> tuple[Path, os.stat_result]:
+    """Return the first that is not root's on the way to a directory, or the last."""
+    places = []
+    for path in (directory.absolute(), directory.resolve()):
+        places += [*reversed(path.parents), path]
+    for place in places:
+        with suppress(FileNotFoundError):
+            last = place, place.lstat()
+            if last[1].st_uid != 0:
+                break
+    return last
 
 
 def _nearest(directory: Path) -> Path:

@@ -1,6 +1,5 @@
 """The ledger's database in an SQLite file, by the standard library."""
 
-import errno
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -76,6 +75,9 @@ class SqliteDatabase:
         try:
             with self.alone():
                 self._create_file()
+                if reason := reason_unwritable(self.path):
+                    # SQLite would open it all the same, for readers.
+                    raise StartError(f"DATABASE_URL: {reason}")
                 with closing(connect(self.path)) as connection:
                     _use_wal(connection)
                     connection.execute("BEGIN IMMEDIATE")
@@ -249,8 +251,7 @@ class SqliteDatabase:
     def _not_opened(self, error: Exception) -> StartError:
         """Return what to raise where the file, or one beside it, cannot be opened."""
         directory = self.path.parent.absolute()
-        is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS
-        if (reason := reason_unwritable(directory)) and not is_read_only:
+        if reason := reason_unwritable(directory):
             cause = reason
         elif not directory.is_dir():
             cause = f"there is no directory {directory}; is its disk mounted?"

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from errno import ENOSPC, errorcode
+from os.path import samestat
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -40,12 +41,15 @@ _POLL_S = 0.0005
 # leaves a commit in doubt.
 _REFUSED_WRITES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
 
+_MOVED = "the file of the ledger was moved or deleted"
+
 # What is said of errors, by how SQLite's names of them begin.
 _DETAILS = {
     "SQLITE_FULL": DISK_FULL,
     "SQLITE_IOERR": "the disk of the ledger fails",
     "SQLITE_READONLY": "the ledger is read-only",
     "SQLITE_CORRUPT": "the ledger is damaged",
+    "SQLITE_CANTOPEN": "the file of the ledger cannot be opened",
     "SQLITE_BUSY": "another process keeps the ledger locked",
 }
 
@@ -114,6 +118,7 @@ class SqliteWriter:
         self._is_led = False
         # Used by the thread that leads, alone. Its cache of pages is the warmest.
         self._connection: sqlite3.Connection | None = None
+        self._file: os.stat_result | None = None
         self._turn_file: int | None = None
         self.refusal = WriteRefusal()
 
@@ -193,6 +198,7 @@ class SqliteWriter:
         A process that waits holds the lock file until it has SQLite's lock, so the one
         that has just written cannot overtake it. One that dies holds nothing.
         """
+        self._check_file()
         deadline_s = monotonic() + BUSY_TIMEOUT_S
         try:
             with locked(self.open_turn_file(), deadline_s):
@@ -213,6 +219,19 @@ class SqliteWriter:
                 raise LedgerUnavailableError(DISK_FULL) from None
             raise LedgerUnavailableError from None
         return self._connection
+
+    def _check_file(self) -> None:
+        """Raise LedgerUnavailableError unless the path leads to the first write's file.
+
+        What is written to a file without a name, or with another one, is lost with it.
+        """
+        try:
+            file = self._path.stat()
+        except OSError:
+            raise LedgerUnavailableError(_MOVED) from None
+        self._file = self._file or file
+        if not samestat(self._file, file):
+            raise LedgerUnavailableError(_MOVED)
 
     def _commit(self, connection: sqlite3.Connection, group: list[_Ticket]) -> None:
         """Write the tickets that are not refused, and commit once."""
@@ -248,6 +267,8 @@ class SqliteWriter:
             connection.execute("ROLLBACK TO ticket")
             if isinstance(error, sqlite3.Error):
                 error = self._failures.translate(error)
+                if isinstance(error, LedgerUnavailableError):
+                    self.refusal.note(error)
             ticket.error = error
         connection.execute("RELEASE ticket")
         return operation

@@ -43,6 +43,9 @@ _CHECKS = {
             WHERE item_id = items.id AND spent_by IS NULL
         )
     """,
+    "an operation was made between 1970 and the year 9999": """
+        SELECT id FROM operations WHERE created_at_ms NOT BETWEEN 0 AND 253402300799999
+    """,
     "an item has the form of an id": f"""
         SELECT id FROM items WHERE {is_no_id("id", ITEM_ID_PREFIX)}
     """,  # noqa: S608

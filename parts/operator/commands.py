@@ -126,7 +126,10 @@ def run_migrate(open_ledger: OpenLedger) -> None:
 
     Waits up to 60 seconds where PostgreSQL has no free connection.
     """
-    for line in _migrate(open_ledger()) or ["the tables need no upgrade"]:
+    ledger = open_ledger()
+    changes = _migrate(ledger)
+    print_line(f"The ledger is {ledger.database.name}.")
+    for line in changes or ["the tables need no upgrade"]:
         print_line(line)
 
 

@@ -18,9 +18,10 @@ from deeds.errors import (
 )
 from deeds.model import Operation
 from parts.postgresql.connections import BoundedConnection, connect
-from parts.postgresql.definitions import READ_DEFINITIONS
+from parts.postgresql.definitions import READ_DEFINITIONS, check_ids
 from parts.postgresql.failures import (
     CONFLICTS,
+    READ_ONLY,
     UNAVAILABLE,
     Failures,
     has_no_free_connection,
@@ -64,11 +65,6 @@ _LOCK_TABLES = f"""SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock({0x6465656473})"""
 
 _READ_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
-
-_READ_ID_CACHE = """
-    SELECT seqcache FROM pg_sequence
-    WHERE seqrelid = CAST(pg_get_serial_sequence('operations', 'id') AS regclass)
-"""
 
 _READ_SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables"
 
@@ -149,8 +145,8 @@ class PostgresqlDatabase:
         """Run the work that creates or changes tables, alone, in one transaction."""
         with self._starting() as connection:
             connection.deadline_s = inf
-            connection.execute(BEGIN)
-            connection.execute(_LOCK_TABLES)
+            connection.execute(BEGIN, prepare=False)
+            connection.execute(_LOCK_TABLES, prepare=False)
             work(PostgresqlTransaction(connection, self._clock()))
             connection.execute("COMMIT")
 
@@ -160,17 +156,9 @@ class PostgresqlDatabase:
             return {name for (name,) in connection.execute(_READ_TABLES)}
 
     def check_start(self, *, thorough: bool = False) -> None:
-        """Raise StartError unless operations get ascending ids.
-
-        A session that caches some hands them out late.
-        """
+        """Raise StartError unless operations get ascending ids."""
         with self._starting() as connection:
-            [(count,)] = connection.execute(_READ_ID_CACHE)
-        if count != 1:
-            raise StartError(
-                f"DATABASE_URL: each session caches {count} ids of operations, which"
-                " must ascend; run: ALTER SEQUENCE operations_id_seq CACHE 1"
-            )
+            check_ids(connection)
 
     def read(self, sql: str, values: Values = ()) -> Rows:
         """Return the rows of a query.
@@ -190,11 +178,11 @@ class PostgresqlDatabase:
         """Return one row, or None, for each key, in order, all of one state."""
 
         def use(connection: BoundedConnection) -> Rows:
-            # One round trip.
+            # The pool rolls it back, in a round trip of its own: after what psycopg
+            # sends at the end of a pipeline the server notices no idle session.
             with connection.pipeline():
                 connection.execute(BEGIN_SNAPSHOT)
                 cursors = [connection.execute(for_psycopg(sql), key) for key in keys]
-                connection.execute("COMMIT")
             rows = [each.fetchone() for each in cursors]
             if None in rows:
                 self._last.look(connection)
@@ -221,7 +209,7 @@ class PostgresqlDatabase:
         def use(connection: BoundedConnection) -> Rows:
             [(is_read_only,)] = connection.execute(_IS_READ_ONLY)
             if is_read_only:
-                raise LedgerUnavailableError("the database is read-only")
+                raise LedgerUnavailableError(READ_ONLY)
             self._last.look(connection)
             return read(connection, sql)
 
@@ -238,7 +226,7 @@ class PostgresqlDatabase:
         try:
             with closing(self._connect()) as connection:
                 self._last.look_if_new(connection)
-                connection.execute(_BEGIN_LONG_SNAPSHOT)
+                connection.execute(_BEGIN_LONG_SNAPSHOT, prepare=False)
                 connection.deadline_s = inf
                 yield partial(read, connection)
         except psycopg.Error as error:
@@ -252,7 +240,8 @@ class PostgresqlDatabase:
         """
         with self._starting() as connection:
             connection.set_deadline(monotonic() + SECONDS_MAX)
-            connection.execute(f"{BEGIN}; SET LOCAL search_path = pg_temp")
+            connection.execute(BEGIN, prepare=False)
+            connection.execute("SET LOCAL search_path = pg_temp")
             try:
                 rows = work(PostgresqlTransaction(connection, 0))
             except (ReadOnlySqlTransaction, InsufficientPrivilege) as error:
@@ -286,7 +275,7 @@ class PostgresqlDatabase:
         def use(connection: BoundedConnection) -> Operation:
             if self._refusal.reason not in {None, DISK_FULL}:
                 _check_not_stuck(connection)
-            connection.execute(BEGIN)
+            connection.execute(BEGIN, prepare=False)
             try:
                 operation = work(
                     PostgresqlTransaction(connection, self._clock()), record

@@ -1,5 +1,8 @@
 """What tables are, as PostgreSQL's catalogs tell it."""
 
+from deeds.errors import StartError
+from parts.postgresql.connections import BoundedConnection
+
 # The pretty forms leave out the names of schemas. Triggers of PostgreSQL itself enforce
 # foreign keys: they are of interest where they are turned off. An index that is not
 # valid may refuse rows, but finds none. The rows of a table that inherits from another
@@ -46,3 +49,29 @@ READ_DEFINITIONS = """
     FROM tables JOIN pg_trigger ON tgrelid = tables.oid
     WHERE NOT tgisinternal OR tgenabled <> 'O'
 """
+
+_READ_IDS = """
+    SELECT seqcache, coalesce(pg_sequence_last_value(seqrelid), 0) + 1,
+        (SELECT coalesce(max(id), 0) FROM operations)
+    FROM pg_sequence
+    WHERE seqrelid = CAST(pg_get_serial_sequence('operations', 'id') AS regclass)
+"""
+
+
+def check_ids(connection: BoundedConnection) -> None:
+    """Raise StartError unless operations get ascending ids.
+
+    A session that caches some hands them out late, and after a restore of the rows
+    alone the sequence is behind them.
+    """
+    [(cached_count, next_id, last_id)] = connection.execute(_READ_IDS)
+    if cached_count != 1:
+        raise StartError(
+            f"DATABASE_URL: each session caches {cached_count} ids of operations, which"
+            " must ascend; run: ALTER SEQUENCE operations_id_seq CACHE 1"
+        )
+    if next_id <= last_id:
+        raise StartError(
+            f"DATABASE_URL: the next id of an operation is {next_id}, and there is"
+            f" {last_id} already; run: SELECT setval('operations_id_seq', {last_id})"
+        )

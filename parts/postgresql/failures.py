@@ -34,6 +34,8 @@ _NO_FREE_CONNECTION = re.compile(
     "|no more connections allowed"
 )
 
+READ_ONLY = "the database is read-only"
+
 # With the causes of several hosts.
 _MESSAGE_LENGTH_MAX = 2_000
 
@@ -56,8 +58,12 @@ class Failures(CauseLog):
 
     def translate(self, error: psycopg.Error | ConflictError) -> Exception:
         """Log the error, and return what to raise in its place: a defect as it is."""
+        code, message = None, "the transaction met others each time it was tried"
         if isinstance(error, psycopg.Error):
-            self.write(error, error.sqlstate, one_line(error)[:_MESSAGE_LENGTH_MAX])
+            code, message = error.sqlstate, one_line(error)
+        self.write(error, code, message[:_MESSAGE_LENGTH_MAX])
         if isinstance(error, errors.DiskFull):
             return LedgerUnavailableError(DISK_FULL)
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            return LedgerUnavailableError(READ_ONLY)
         return LedgerUnavailableError() if isinstance(error, UNAVAILABLE) else error

@@ -167,7 +167,7 @@ def check_ledger_exists(database: Database, file: CheckpointFile) -> None:
     except OSError as error:
         raise file.unusable(error) from None
     if operation != NO_OPERATION:
-        cause = f"there is no ledger at {database.name}: is its disk mounted?"
+        cause = f"there is no ledger at {database.name} (is its disk mounted?)"
         raise RollbackError(operation, cause)
 
 

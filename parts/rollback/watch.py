@@ -245,9 +245,12 @@ class WatchedDatabase:
         if self._is_failing:
             return
         self._is_failing = True
+        reason = getattr(error, "strerror", None) or type(error).__name__
         _log.warning(
-            "cannot write the checkpoint file: until this succeeds, a restart may not"
-            " detect that the ledger was replaced by an older copy",
+            "cannot write the checkpoint file %s (%s): until this succeeds, a restart"
+            " may not detect that the ledger was replaced by an older copy",
+            self._file.path if self._file else None,
+            reason,
             exc_info=error,
             extra={"event": "checkpoint_unwritten"},
         )

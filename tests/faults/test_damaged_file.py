@@ -1,8 +1,11 @@
 """An SQLite file that is damaged or locked: no start, or 503 for what needs it."""
 
 import os
+import shutil
 import sqlite3
-from contextlib import closing
+import tempfile
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,16 @@ import pytest
 from app import prepare
 from deeds.errors import StartError
 from storage import sqlite
-from tests.support.api import UNAVAILABLE, good, refusal, served
+from tests.support.api import (
+    UNAVAILABLE,
+    environ_of,
+    good,
+    refusal,
+    served,
+    stop_line,
+)
 from tests.support.databases import on_sqlite, sqlite_path
+from tests.support.hooks import hooked
 
 # SQLite's default.
 PAGE_BYTES = 4096
@@ -77,6 +88,75 @@ def test_a_lock_of_another_program_is_a_503_for_writers_alone(
     assert refusal(minted) == refusal(swapped) == UNAVAILABLE
     assert (states, read.status_code) == (["unspent"], 200)
     assert good(api.swap(f"+5.{item_id}.a", f"+5.{item_id}.b"))
+
+
+def test_a_file_that_was_moved_or_replaced_is_not_written_any_more(
+    path, open_api, tmp_path
+):
+    """What would be answered as done would be in a file that nobody finds."""
+    api = open_api()
+    item_id = api.mint("+5.a")
+    swap = partial(api.swap, f"+5.{item_id}.a", f"+5.{item_id}.b")
+    api.check(f"+5.{item_id}.a")
+
+    path.rename(tmp_path / "elsewhere")
+    moved = swap()
+    shutil.copy(tmp_path / "elsewhere", path)
+    replaced, unready = swap(), api.get("/readyz")
+    (tmp_path / "elsewhere").rename(path)
+    back = swap()
+
+    for refused in (moved, replaced, unready):
+        assert refusal(refused) == UNAVAILABLE
+        assert refused.json()["detail"] == (
+            "the file of the ledger was moved or deleted"
+        )
+    assert good(back) == {"success": True}
+
+
+def test_a_file_that_may_not_be_written_is_not_ready(path, open_api):
+    api = open_api()
+    item_id = api.mint("+5.a")
+    read_only = "PRAGMA query_only = ON"
+
+    with hooked("after begin", lambda connection, *_: connection.execute(read_only)):
+        swapped = api.swap(f"+5.{item_id}.a", f"+5.{item_id}.b")
+        unready = api.get("/readyz")
+
+    assert refusal(swapped) == refusal(unready) == UNAVAILABLE
+    assert unready.json()["detail"] == "the ledger is read-only"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_a_file_of_another_user_stops_the_start_in_one_line(path, database_url):
+    """As a backup that root has copied to the place of the ledger."""
+    with served(environ_of(database_url)) as api:
+        api.mint("+5.a")
+    directory = Path(tempfile.mkdtemp(prefix="deeds-owner-"))
+    copy = Path(shutil.copy(path, directory / "deeds.db"))
+    copy.chmod(0o644)
+    os.chown(directory, 54_321, 54_322)
+
+    with as_user(54_321):
+        line = stop_line(served_at, environ_of(f"sqlite:///{copy}"))
+
+    shutil.rmtree(directory)
+    assert line == (
+        f"DATABASE_URL: user 54321 may not write {copy}, which belongs to user 0; run"
+        f" as root: chown 54321 {copy}; chmod 600 {copy}"
+    )
+
+
+def served_at(environ):
+    with served(environ):
+        pass
+
+
+@contextmanager
+def as_user(user):
+    os.seteuid(user)
+    yield
+    os.seteuid(0)
 
 
 def test_a_damaged_page_is_a_503_for_what_needs_it(open_api, item_id):

@@ -249,7 +249,7 @@ def test_no_ledger_is_begun_where_the_disk_is_not_mounted(tmp_path, mount_point)
         assert service.process.wait(timeout=30) == 0
 
     for said in (line, migrated):
-        assert f"there is no ledger at {mount_point}/deeds.db: is its disk" in said
+        assert f"there is no ledger at {mount_point}/deeds.db (is its disk" in said
     assert left == []
     assert states == ["unspent"]
     assert "Every invariant holds." in audited

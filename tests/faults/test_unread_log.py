@@ -154,6 +154,22 @@ def test_the_queue_is_bounded_and_what_is_dropped_is_counted_and_said(pipe, stre
     )
 
 
+def test_their_number_is_said_where_the_queue_is_full_still(pipe, stream, monkeypatch):
+    empty_pipe, log = pipe
+    stream.start()
+    stream.write(b"first\n")
+    monkeypatch.setattr("deeds.process.LINES_MAX", 0)
+
+    for _ in range(7):
+        stream.write(b"dropped\n")
+    empty_pipe()
+
+    assert log.readline() == b"first\n"
+    assert json.loads(log.readline())["message"] == (
+        "lines of the log that could not be written: 7"
+    )
+
+
 def test_without_a_thread_a_line_is_written_at_once_or_dropped(pipe, stream):
     """The master of gunicorn forks, so that it must have no thread."""
     empty_pipe, log = pipe

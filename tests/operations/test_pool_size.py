@@ -197,7 +197,7 @@ def test_fewer_connections_than_processes_stop_the_start_and_no_command(
         "DEEDS_POOL_SIZE is 2, and each of 3 processes needs a connection; raise it, or"
         " lower WEB_CONCURRENCY"
     )
-    assert output_of(environ, "migrate") == "the tables need no upgrade\n"
+    assert "the tables need no upgrade\n" in output_of(environ, "migrate")
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,10 @@ def test_migrate_waits_for_a_free_connection_and_says_so_once(
     assert CAUSE in line
     assert line.endswith("; waiting up to 60 s for a free connection")
     assert waits_s == [1.0] * 3
-    assert (ran.exit_code, ran.stdout) == (0, "the tables need no upgrade\n")
+    assert (ran.exit_code, ran.stdout.splitlines()[-1]) == (
+        0,
+        "the tables need no upgrade",
+    )
     LedgerView(admin_url).assert_sound()
 
 

@@ -193,6 +193,11 @@ def test_an_option_of_the_database_that_cannot_be_used_is_one_line(
     assert "mark-7c1f9e" not in line
 
 
+def test_an_invalid_form_of_the_log_is_one_line(tmp_path):
+    with started(tmp_path, DEEDS_LOG="xml") as log:
+        assert log == "deeds: DEEDS_LOG must be one of auto, json, console\n"
+
+
 def test_no_directory_for_temporary_files_is_said_in_one_line():
     # No file takes a byte, wherever it is.
     command = 'ulimit -f 0; exec "$@"'

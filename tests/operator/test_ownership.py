@@ -187,6 +187,22 @@ def test_a_ledger_is_backed_up_into_a_directory_of_a_third_user(
     assert_the_owner_can_serve(old, "", "-lock", "-checkpoint")
 
 
+def test_a_directory_that_another_user_leads_to_has_the_rights_of_that_user(
+    old, used, tmp_path
+):
+    """The directory is root's, and the link to it is another user's."""
+    tmp_path.chmod(0o700)
+    link = old / "backups"
+    link.symlink_to(tmp_path)
+    os.lchown(link, *OWNER)
+
+    ran = invoke(SETTINGS, "backup", link / "copy")
+
+    if IS_ROOT:
+        assert ran.exit_code == 1
+        assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", [MIGRATE, "backup /no/such/file", RESTORE])
 def test_root_has_its_rights_again_after_a_command(old, used, command):
     before = os.getresuid(), os.getresgid(), os.getgroups()

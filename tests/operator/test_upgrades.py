@@ -17,6 +17,7 @@ from tests.support.migrating import (
     migrate_by,
     set_version,
     upgrade_line,
+    without_place,
     write_newer_code,
 )
 
@@ -63,8 +64,8 @@ def test_a_new_database_gets_all_tables_once(empty_url):
         upgrade_line("none", each.newest, each.versions[-1].serves_from, each.part)
         for each in schemas()
     ]
-    assert first == "".join(made)
-    assert second == "the tables need no upgrade\n"
+    assert without_place(first) == "".join(made)
+    assert without_place(second) == "the tables need no upgrade\n"
 
 
 def test_an_upgrade_keeps_every_row_and_code_it_permits_serves_on(ledger_url, tmp_path):
@@ -148,7 +149,7 @@ def test_a_later_version_that_permits_this_code_is_served_and_left_as_it_is(
     with served(settings) as api:
         api.mint("+5.a")
 
-    assert said == "the tables need no upgrade\n"
+    assert without_place(said) == "the tables need no upgrade\n"
     assert view.read(VERSIONS) == before
 
 

@@ -79,8 +79,8 @@ def after_execute(monkeypatch):
 
     @contextmanager
     def hooked(text, function):
-        def execute_and_call(connection, query, *arguments):
-            cursor = execute(connection, query, *arguments)
+        def execute_and_call(connection, query, *arguments, **options):
+            cursor = execute(connection, query, *arguments, **options)
             if text in str(query):
                 function(connection)
             return cursor

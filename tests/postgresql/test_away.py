@@ -11,6 +11,7 @@ from deeds.errors import (
 )
 from parts.postgresql import database as subject
 from parts.postgresql.connections import BoundedConnection
+from parts.postgresql.pool import POOL_SIZE
 from storage.database import NO_OPERATION
 from storage.repository import Repository
 from tests.postgresql.records import (
@@ -64,7 +65,7 @@ def connects(monkeypatch):
 def test_everything_is_unavailable_just_while_the_database_is_away(
     stoppable_postgres, database, connects, end
 ):
-    nested(database, subject.POOL_SIZE)
+    nested(database, POOL_SIZE)
     database.probe(PROBE)
     connects.clear()
     getattr(stoppable_postgres, end)()

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from deeds.errors import OverloadedError
-from parts.postgresql.failures import is_full
+from parts.postgresql.failures import has_no_free_connection
 from tests.postgresql.records import SESSIONS, ask_backend, nested
 from tests.support.waiting import wait_until
 
@@ -65,6 +65,7 @@ def test_a_process_that_is_asked_nothing_more_has_no_connection_after_a_while(
     threads_count = threading.active_count()
     monkeypatch.setattr("parts.postgresql.connections.IDLE_TIMEOUT", "300ms")
     nested(database, 3)
+    database.read_each("SELECT CAST(? AS INTEGER)", [(1,), (2,)])
 
     wait_until(lambda: sessions_count() == 0)
 
@@ -109,10 +110,12 @@ def test_an_idle_session_ends_after_20_seconds_unless_the_operator_says_otherwis
     ],
 )
 def test_a_server_without_a_free_connection_is_known_by_its_words(words):
-    assert is_full(psycopg.OperationalError(f"connection failed: FATAL:  {words}"))
+    assert has_no_free_connection(
+        psycopg.OperationalError(f"connection failed: FATAL:  {words}")
+    )
 
 
 def test_a_server_that_refuses_for_another_reason_is_not_full():
     refused = "connection failed: FATAL:  the database system is starting up"
 
-    assert not is_full(psycopg.OperationalError(refused))
+    assert not has_no_free_connection(psycopg.OperationalError(refused))

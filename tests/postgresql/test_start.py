@@ -12,7 +12,7 @@ from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import Output
 from parts.postgresql import transaction
 from storage import schema
-from storage.repository import Repository
+from storage.repository import Repository, add_operation
 from tests.postgresql.records import POLICY, mint_of, states
 from tests.support.databases import changed_url, connected
 
@@ -169,6 +169,42 @@ def test_a_missing_right_to_create_tables_stops_the_start(own_url, open_database
         "DATABASE_URL: the database cannot be opened: permission denied for schema"
         " public"
     )
+
+
+def write_operation(opened, _record):
+    return add_operation(opened, "mint", None)
+
+
+def test_a_sequence_that_is_behind_stops_the_start_and_the_advice_helps(
+    own_url, open_database
+):
+    """As after a restore of the rows alone: each id would be taken."""
+    database = open_database(own_url)
+    written = database.write(
+        lambda opened, _: add_operation(opened, "mint", None), None
+    )
+    with connected(own_url) as other:
+        other.execute("ALTER SEQUENCE operations_id_seq RESTART")
+        line = refusal_of(lambda subject: subject.check_start(), database)
+        advice = line.partition("; run: ")[2]
+        other.execute(advice)
+
+    assert line.startswith(
+        f"DATABASE_URL: the next id of an operation is 1, and there is {written.id}"
+    )
+    database.check_start()
+
+
+def test_where_all_statements_are_prepared_the_ledger_is_compared_and_read(
+    own_url, open_database
+):
+    database = open_database(f"{own_url}&prepare_threshold=0")
+    tables = "CREATE TABLE one (id INTEGER)"
+
+    assert database.run_in_scratch(lambda opened: [opened.execute(tables)])
+    with database.snapshot() as read:
+        assert read("SELECT count(*) FROM items") == [(0,)]
+    assert database.write(write_operation, None)
 
 
 def test_sessions_that_cache_ids_stop_the_start_and_the_advice_helps(

@@ -99,7 +99,7 @@ def test_a_ledger_that_is_gone_for_good_can_be_accepted_and_begun_again(
     ran = run("--yes", path=path)
 
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert f"there is no ledger at {path}: is its disk mounted?" in ran.stdout
+    assert f"there is no ledger at {path} (is its disk mounted?)" in ran.stdout
     assert ran.stdout.endswith("accepted: the ledger continues after operation 0\n")
     assert not path.exists()
     watched = WatchedDatabase(open_database(path), file)

@@ -223,7 +223,9 @@ def test_a_file_that_cannot_be_written_is_logged_once_and_tried_again(
     for line in caplog.records:
         assert (line.event, line.levelname) == ("checkpoint_unwritten", "WARNING")
         assert line.exc_info[0] == error
-        assert line.getMessage().startswith("cannot write the checkpoint file: ")
+        assert line.getMessage().startswith(
+            f"cannot write the checkpoint file {file.path} ({error.__name__}): "
+        )
     assert set(retries) == {"checkpoint"}
 
 

@@ -64,4 +64,11 @@ def migrate_by(sources, url):
     """Run `flask --app app deeds migrate` of the sources, and return what it said."""
     ran = run_deeds("migrate", cwd=sources, DATABASE_URL=url)
     assert (ran.returncode, ran.stderr) == (0, "")
-    return ran.stdout
+    return without_place(ran.stdout)
+
+
+def without_place(said):
+    """Return what a migration said after the line that names the ledger."""
+    place, _, rest = said.partition("\n")
+    assert place.startswith("The ledger is ")
+    return rest
