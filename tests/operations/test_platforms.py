@@ -340,6 +340,6 @@ def test_a_volume_of_another_user_is_said_in_one_line_with_the_remedy(tmp_path):
     *_, said = log.read_text().splitlines()
     assert json.loads(said)["message"] == (
         "deeds: DATABASE_URL: the database cannot be opened:"
-        f" user {user} may not write in {volume}, which belongs to user {user};"
+        f" user {user} may not write {volume}, which belongs to user {user};"
         f" run as root: chown {user} {volume}; chmod 700 {volume}"
     )
