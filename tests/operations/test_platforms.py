@@ -291,6 +291,8 @@ def running(line, directory, settings, send=os.kill):
         assert process.wait(timeout=10) == 0
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 # Heroku sends SIGTERM to every process of a dyno, most others to the first.
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the first", "all"])
 @pytest.mark.parametrize("host", ["", "127.0.0.1"], ids=["no HOST", "HOST"])

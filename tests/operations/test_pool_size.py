@@ -103,6 +103,7 @@ def mint(url):
         return api.send_mint(f"+5.{make_strong_secret()}")
 
 
+@pytest.mark.slow
 def test_an_instance_never_has_more_connections_than_its_pool_size(
     database_url, admin_url, role, gunicorn_service
 ):
