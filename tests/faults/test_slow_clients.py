@@ -130,6 +130,7 @@ def test_what_would_end_a_process_ends_only_its_connection_and_is_logged(lasting
 
     assert answer == b""
     assert lasting.get("/v1/info").status_code == 200
+    wait_until(lambda: "SystemExit" in lasting.log_text())
     [line] = [each for each in lasting.log_text().splitlines() if "SystemExit" in each]
     assert json.loads(line)["event"] == "defect"
     assert MARK not in lasting.log_text()

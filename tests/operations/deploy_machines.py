@@ -136,4 +136,4 @@ def test_a_machine_without_its_database_fails_no_keyed_request_and_no_read(
     assert len(refused) == SENT_COUNT / 2
     assert {refusal(answer) for answer in refused} == {UNAVAILABLE}
     # It was asked for the others too.
-    assert away.log.read_text().count('"status":503') > SENT_COUNT
+    wait_until(lambda: away.log.read_text().count('"status":503') > SENT_COUNT)
