@@ -12,7 +12,7 @@ COPY requirements.txt ./
 RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements.txt
 RUN useradd --system --uid 10001 --no-create-home deeds \
     && install --directory --owner deeds --group deeds --mode 700 /var/lib/deeds /var/lib/deeds-checkpoint
-COPY app.py gunicorn.conf.py ./
+COPY app.py gunicorn.conf.py gunicorn_conf.py setup.cfg ./
 COPY deeds deeds
 COPY schemas schemas
 COPY storage storage
@@ -32,4 +32,4 @@ USER 10001
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", "import http.client, os; client = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']), timeout=4); client.request('GET', '/healthz'); raise SystemExit(client.getresponse().status != 200)"]
 
 # SIGTERM, which `docker stop` sends, lets it finish what it began, for up to 9 s: give it --time 19.
-CMD ["gunicorn", "app:create_app()"]
+CMD ["python", "-m", "app", "serve"]

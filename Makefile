@@ -38,9 +38,8 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUN_READY) $(NATIVE_TRIED) $(READER_READY) ## start the service: make run PORT=8001, or any setting of .env.example
-	@$(BIN)/python gunicorn.conf.py
-	@case "$$DATABASE_URL" in postgres*) $(BIN)/flask --app app deeds migrate;; esac
-	@test -n "$$WEB_CONCURRENCY" || unset WEB_CONCURRENCY; exec $(BIN)/gunicorn "app:create_app()"
+	@case "$$DATABASE_URL" in postgres*) $(BIN)/python -m app migrate;; esac
+	@exec $(BIN)/python -m app serve
 
 native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once where there is a compiler
 	@$(PIP_INSTALL) --target $(VENV)/native --upgrade --requirement requirements/native.txt

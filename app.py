@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 from flask import Flask
-from flask.cli import FlaskGroup
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from deeds import errors
@@ -23,7 +22,7 @@ from deeds.blueprints.limits import ClientLimits, check_names
 from deeds.blueprints.log import configure_log, register_log
 from deeds.errors import RetryLaterError, StartError
 from deeds.hashing import Hasher, HashPool, argon2id
-from deeds.part import Commands, Core, Ledger, Part, Retries
+from deeds.part import CommandContext, Commands, Core, Ledger, Part, Retries
 from deeds.process import (
     THREADS_COUNT,
     default_processes_count,
@@ -31,7 +30,7 @@ from deeds.process import (
     usable_cpus_count,
 )
 from deeds.service import DeedService
-from deeds.settings import FAILURES, Settings, read_settings
+from deeds.settings import COMMAND, FAILURES, Settings, read_settings
 from storage.database import Database
 from storage.files import as_owner
 from storage.repository import Repository
@@ -54,6 +53,8 @@ PARTS = (
     "rollback",
     "operator",
 )
+# These have commands and nothing else: no service loads them.
+COMMAND_PARTS = ("dev",)
 
 # Requests of a process that may wait for slow hashes at once: a quarter of its threads
 # is always there for strong secrets and reads.
@@ -98,12 +99,9 @@ def create_app(
     `app.extensions["deeds"].close()`.
     """
     build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
-    is_commands = _is_loaded_for_commands()
-    if settings is not None and not is_commands:
+    if settings is not None:
         return build.app(settings)
     keep_exit_code()
-    if is_commands:
-        return build.commands(settings)
     try:
         # gunicorn has prepared the ledger, other servers have not.
         return build.app(read_settings(os.environ), thorough=not _named_ledgers)
@@ -111,6 +109,18 @@ def create_app(
         # A plain line on stderr, unless gunicorn or the app has set the log up.
         _log.error(stop, extra={"event": "cannot_start"})
         raise SystemExit(1) from None
+
+
+def make_command(settings: Settings | None = None) -> click.Group:
+    """Return the command `deeds`, by default with the settings of the environment."""
+    parts = _load((*PARTS, *COMMAND_PARTS))
+    return _Build(parts, now_ms, secrets.token_bytes).command(settings)
+
+
+def main() -> None:
+    """Run the command `deeds`, which without installation is `python -m app`."""
+    keep_exit_code()
+    make_command()(prog_name=COMMAND)
 
 
 def prepare() -> None:
@@ -148,8 +158,8 @@ class _Build:
             app.extensions["deeds"] = closing.pop_all()
         return app
 
-    def commands(self, settings: Settings | None) -> Flask:
-        """Return an app that has commands alone; each opens the ledger if it needs it.
+    def command(self, settings: Settings | None) -> click.Group:
+        """Return `deeds` with the commands of all parts; each opens what it needs.
 
         Without settings they are those of the environment.
         """
@@ -163,17 +173,8 @@ class _Build:
                 closing.enter_context(as_owner(sqlite_path(used.database_url).parent))
             return self._ledger(used, closing)
 
-        group = Commands(
-            "deeds",
-            help="Look after the ledger.",
-            context_settings={"obj": open_ledger},
-        )
-        for part in self.parts:
-            for command in part.commands:
-                group.add_command(command)
-        app = Service("deeds", static_folder=None)
-        app.cli.add_command(group)
-        return app
+        commands = [command for part in self.parts for command in part.commands]
+        return Commands(CommandContext(open_ledger, create_app), commands)
 
     def limits(self, settings: Settings) -> ClientLimits:
         """Return the limits of clients; raise StartError for one of no such name."""
@@ -336,11 +337,8 @@ def _make_hasher(settings: Settings, repository: Repository) -> Hasher:
     return Hasher(settings.hash_policy, settings.peppers, key_pepper, pool, argon2id)
 
 
-def _is_loaded_for_commands() -> bool:
-    """Return whether the `flask` command loads the app only to find its commands.
+if __name__ == "__main__":
+    # gunicorn and its workers know the module by its name.
+    from app import main as main_of_app
 
-    Then the database must be left as it is: `migrate` runs where it is behind. `flask
-    run` and every server load the app to serve it.
-    """
-    context = click.get_current_context(silent=True)
-    return context is not None and isinstance(context.command, FlaskGroup)
+    main_of_app()

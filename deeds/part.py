@@ -5,6 +5,7 @@ The core knows no part. A part knows the core and no other part.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ import click
 from flask import Flask
 
 from deeds.blueprints.limits import ClientLimits
+from deeds.blueprints.v1 import VERSION
 from deeds.errors import DeedError, RetryLaterError, StartError
 from deeds.hashing import Hasher
 from deeds.service import DeedService
@@ -61,21 +63,8 @@ class Ledger:
     parts: Sequence["Part"]
 
 
-class Commands(click.Group):
-    """Commands that end with one line where the ledger cannot be used."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; exit with code 1 where the ledger cannot be used."""
-        try:
-            return super().invoke(ctx)
-        except StartError as stop:
-            raise SystemExit(str(stop)) from None
-        except RetryLaterError as error:
-            raise SystemExit(f"deeds: the ledger cannot be read: {error}") from None
-
-
 class OpenLedger(Protocol):
-    """What commands are given: a command that needs no ledger opens none."""
+    """Opens the ledger for a command: one that needs none opens none."""
 
     def __call__(self, *setting_names: str) -> Ledger:
         """Return the ledger, closed when the command ends; raise StartError.
@@ -87,6 +76,53 @@ class OpenLedger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CommandContext:
+    """What app.py gives to commands, as the `obj` of click's context.
+
+    `create_app` is that of app.py.
+    """
+
+    open_ledger: OpenLedger
+    create_app: Callable[..., Flask]
+
+
+class Commands(click.Group):
+    """The command `deeds`: those of all parts.
+
+    They end with one line where the ledger cannot be used.
+    """
+
+    def __init__(
+        self, context: CommandContext, commands: Sequence[click.Command]
+    ) -> None:
+        super().__init__(
+            "deeds",
+            commands=commands,
+            help="Serve deeds, and look after their ledger.",
+            context_settings={"obj": context},
+        )
+        click.version_option(VERSION, message="deeds %(version)s")(self)
+        click.option(
+            "--env-file",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False, readable=True),
+            callback=_read_env_file,
+            expose_value=False,
+            is_eager=True,
+            help="Read settings that the environment does not have from a file.",
+        )(self)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; exit with code 1 where the ledger cannot be used."""
+        try:
+            return super().invoke(ctx)
+        except StartError as stop:
+            raise SystemExit(str(stop)) from None
+        except RetryLaterError as error:
+            raise SystemExit(f"deeds: the ledger cannot be read: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A part. All but its name may be left out.
 
@@ -94,9 +130,9 @@ class Part:
     place of the one that it is given. `checks` are queries by the sentence that they
     prove: each returns where it is violated. `counts` are queries that return one row
     with a number. `kinds` are those of its operations. `limit_names` are its names in
-    DEEDS_RATE_LIMITS. `commands` are click's: the `obj` of their context is an
-    OpenLedger. `check_start` raises StartError where a service must not start; it is
-    called once, before the processes are started.
+    DEEDS_RATE_LIMITS. `commands` are click's: the `obj` of their context is a
+    CommandContext. `check_start` raises StartError where a service must not start; it
+    is called once, before the processes are started.
     """
 
     name: str
@@ -110,3 +146,14 @@ class Part:
     kinds: Sequence[str] = ()
     commands: Sequence[Any] = ()
     check_start: Callable[[Ledger], None] | None = None
+
+
+def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> None:
+    """Put the settings of a file into the environment, where it has none."""
+    if path is None:
+        return
+    try:
+        dotenv: Any = import_module("dotenv")
+    except ModuleNotFoundError:
+        raise click.UsageError("--env-file needs python-dotenv") from None
+    dotenv.load_dotenv(path, override=False, interpolate=False)

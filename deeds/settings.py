@@ -1,8 +1,10 @@
 """The settings: one table, read from the environment, checked, and passed on."""
 
+import os
 import re
 import socket
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,8 +16,29 @@ from deeds.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, HashPolicy
 
 _Value = TypeVar("_Value")
 
+# A checkout, or sources that were copied from one, rather than an installed package.
+_SOURCES = Path(__file__).parents[1]
+IS_CHECKOUT = (_SOURCES / "setup.cfg").is_file()
+
+# How the command of this service is run.
+COMMAND = "python -m app" if IS_CHECKOUT else "deeds"
+
+
+def _find_default_ledger() -> Path:
+    """Return the default ledger, a relative path if this user has no home directory."""
+    if IS_CHECKOUT:
+        directory = _SOURCES / "instance"
+    elif os.geteuid() == 0:
+        directory = Path("/var/lib/deeds")
+    else:
+        with suppress(RuntimeError):
+            return Path.home() / ".local/share/deeds/deeds.sqlite3"
+        directory = Path()
+    return directory / "deeds.sqlite3"
+
+
 # The ledger unless DATABASE_URL names one. Only its directory is created.
-DEFAULT_LEDGER = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
+DEFAULT_LEDGER = _find_default_ledger()
 
 # Variables by which platforms tell that they discard the disk at each start.
 _DISCARDING = re.compile(
@@ -271,12 +294,14 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
     except ValueError as error:
         raise StartError(f"{variable} {error}") from None
     if name == "database_url":
-        _refuse_discarded(environ)
+        _check_default_ledger(environ)
     return setting.default
 
 
-def _refuse_discarded(environ: Mapping[str, str]) -> None:
-    """Raise StartError where the default ledger would be gone with the next start."""
+def _check_default_ledger(environ: Mapping[str, str]) -> None:
+    """Raise StartError where it has no place, or is gone with the next start."""
+    if not DEFAULT_LEDGER.is_absolute():
+        raise StartError("DATABASE_URL is not set, and this user has no home directory")
     for variable in sorted(environ):
         if environ[variable] and _DISCARDING.fullmatch(variable):
             raise StartError(

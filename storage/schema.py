@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import AMOUNT_MAX
+from deeds.settings import COMMAND
 from storage.database import Database, Rows, Transaction
 from storage.repository import read_last_operation
 
@@ -168,8 +169,8 @@ def check_versions(database: Database, schemas: Iterable[Schema]) -> None:
         if before < schema.newest:
             raise StartError(
                 f"{database.name}: the tables of {schema.part} have version"
-                f" {before or 'none'} and the code {schema.newest}; run: flask --app"
-                " app deeds migrate"
+                f" {before or 'none'} and the code {schema.newest}; run:"
+                f" {COMMAND} migrate"
             )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from deeds.errors import LedgerUnavailableError, StartError
 from deeds.model import Operation
-from deeds.settings import DEFAULT_LEDGER
+from deeds.settings import COMMAND, DEFAULT_LEDGER
 from storage import sqlite_writer
 from storage.database import (
     DISK_FULL,
@@ -269,8 +269,8 @@ class SqliteDatabase:
         if has_content(log):
             raise StartError(
                 f"DATABASE_URL: {self.path} is missing or empty, but {log} holds the"
-                " end of a ledger; put them back together, or run: flask --app app"
-                " deeds restore FILE"
+                f" end of a ledger; put them back together, or run: {COMMAND}"
+                " restore FILE"
             )
 
     def _create_file(self) -> None:

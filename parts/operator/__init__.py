@@ -1,1 +1,1 @@
-"""What an operator runs beside the service: `flask --app app deeds …`."""
+"""What an operator runs: the commands of `deeds`."""

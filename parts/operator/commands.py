@@ -1,4 +1,4 @@
-"""The commands of `flask --app app deeds`."""
+"""The commands of `deeds` that look after a ledger."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from time import monotonic, sleep
 import click
 
 from deeds.errors import NoFreeConnectionError, StartError
-from deeds.part import Ledger, OpenLedger
+from deeds.part import CommandContext, Ledger
 from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
 from parts.operator.audit import audit, count_ledger, count_policies
@@ -31,21 +31,21 @@ MIGRATE_RETRY_S = 1.0
 
 @click.command("audit")
 @click.pass_obj
-def run_audit(open_ledger: OpenLedger) -> None:
+def run_audit(context: CommandContext) -> None:
     """Check every invariant of the ledger. The service may run meanwhile.
 
     Exits with code 1 if one is violated.
     """
-    ledger = open_ledger()
+    ledger = context.open_ledger()
     _check_ledger(ledger)
     _inspect(ledger)
 
 
 @click.command("stats")
 @click.pass_obj
-def show_stats(open_ledger: OpenLedger) -> None:
+def show_stats(context: CommandContext) -> None:
     """Count items, operations, offers and outputs, and show the size on disk."""
-    ledger = open_ledger()
+    ledger = context.open_ledger()
     _check_ledger(ledger)
     with ledger.database.snapshot() as read:
         counts = count_ledger(read, ledger.parts)
@@ -54,9 +54,9 @@ def show_stats(open_ledger: OpenLedger) -> None:
 
 @click.command("policies")
 @click.pass_obj
-def show_policies(open_ledger: OpenLedger) -> None:
+def show_policies(context: CommandContext) -> None:
     """Show how the secrets of items are hashed: costs, and peppers to be kept."""
-    ledger = open_ledger("ordinary_cost", "pepper")
+    ledger = context.open_ledger("ordinary_cost", "pepper")
     _check_ledger(ledger)
     print_line(f"{'cost':20} {'pepper':16} {'items':>13}")
     for policy, items_count in count_policies(ledger.database):
@@ -78,13 +78,13 @@ def print_secrets(count: int) -> None:
 @click.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.pass_obj
-def run_backup(open_ledger: OpenLedger, file: Path) -> None:
+def run_backup(context: CommandContext, file: Path) -> None:
     """Copy the ledger into FILE, which must not exist.
 
     The service may run meanwhile. The copy is audited before it appears. It holds no
     pepper: keep those elsewhere.
     """
-    ledger = open_ledger()
+    ledger = context.open_ledger()
     _require_sqlite(ledger)
     _check_ledger(ledger)
     with _one_line_errors(file):
@@ -97,7 +97,7 @@ def run_backup(open_ledger: OpenLedger, file: Path) -> None:
 @click.option("--new", "is_new", is_flag=True, help="There is no ledger there yet.")
 @click.pass_obj
 def run_restore(
-    open_ledger: OpenLedger,
+    context: CommandContext,
     file: Path,
     is_new: bool,  # noqa: FBT001  (of click)
 ) -> None:
@@ -106,7 +106,7 @@ def run_restore(
     The service must not be running. A backup that is older than the ledger has to be
     accepted before it is served: secrets spent since are live again in it.
     """
-    ledger = open_ledger()
+    ledger = context.open_ledger()
     _require_sqlite(ledger)
     with _one_line_errors(file):
         newest, old_ledger = restore(ledger, file, _inspect_copy, is_new=is_new)
@@ -121,12 +121,12 @@ def run_restore(
 
 @click.command("migrate")
 @click.pass_obj
-def run_migrate(open_ledger: OpenLedger) -> None:
+def run_migrate(context: CommandContext) -> None:
     """Create the database's tables, or upgrade them to this version.
 
     Waits up to 60 seconds where PostgreSQL has no free connection.
     """
-    ledger = open_ledger()
+    ledger = context.open_ledger()
     changes = _migrate(ledger)
     print_line(f"The ledger is {ledger.database.name}.")
     for line in changes or ["the tables need no upgrade"]:

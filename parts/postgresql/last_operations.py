@@ -13,6 +13,7 @@ from time import monotonic
 
 from deeds.errors import LedgerRolledBackError, LedgerUnavailableError, RetryLaterError
 from deeds.model import Operation
+from deeds.settings import COMMAND
 from parts.postgresql.connections import BoundedConnection
 from storage.database import NO_OPERATION
 
@@ -149,10 +150,11 @@ def _log_rollback(loss: Operation) -> None:
         " secrets spent since are live again. This process writes nothing while it is"
         " missing. If another server is the primary now, this is a false alarm: once"
         " the process reaches that one, it goes on by itself. Otherwise see that the"
-        " present primary is sound (flask --app app deeds audit); then restore the"
-        " right database, or run: flask --app app deeds accept-rollback; then restart"
-        " all processes",
+        " present primary is sound (%s audit); then restore the right database, or run:"
+        " %s accept-rollback; then restart all processes",
         _say(loss),
+        COMMAND,
+        COMMAND,
         extra={"event": "ledger_rolled_back"},
     )
 

@@ -21,7 +21,7 @@ from time import monotonic
 
 from deeds.errors import RetryLaterError, StartError
 from deeds.model import Operation
-from deeds.settings import Settings
+from deeds.settings import COMMAND, Settings
 from storage.database import NO_OPERATION, Database
 from storage.files import (
     as_owner,
@@ -57,7 +57,7 @@ class RollbackError(StartError):
         super().__init__(
             f"operation {operation.id} of {operation.created_at} was committed but"
             f" {cause}; restore the right database, or run:"
-            " flask --app app deeds accept-rollback"
+            f" {COMMAND} accept-rollback"
         )
         self.operation = operation
 

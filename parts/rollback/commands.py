@@ -2,7 +2,7 @@
 
 import click
 
-from deeds.part import OpenLedger
+from deeds.part import CommandContext
 from deeds.process import print_line
 from parts.rollback.checkpoint import (
     RollbackError,
@@ -24,9 +24,9 @@ is lost for good."""
 @click.command("accept-rollback")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def accept_rollback(open_ledger: OpenLedger, yes: bool) -> None:  # noqa: FBT001
+def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
     """Accept a ledger that is older than the newest, or none, and start on it."""
-    ledger = open_ledger()
+    ledger = context.open_ledger()
     file = checkpoint_file(ledger.settings)
     if file is None:
         raise click.ClickException(

@@ -223,7 +223,7 @@ def test_compose_names_only_what_it_has(compose):
     assert all(":" in each["image"] for each in services if each["image"] != "deeds")
     assert compose["services"]["app"]["volumes"] == [f"checkpoint:{CHECKPOINTS}"]
     grace_s = int(compose["services"]["app"]["stop_grace_period"].removesuffix("s"))
-    assert f"\ngraceful_timeout = {grace_s - 10}\n" in read_text("gunicorn.conf.py")
+    assert f"\ngraceful_timeout = {grace_s - 10}\n" in read_text("gunicorn_conf.py")
 
 
 def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):

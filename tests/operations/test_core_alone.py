@@ -15,7 +15,15 @@ from tests.support.serving import REPOSITORY, clean_environment
 
 # What the project was asked to be built on; pytest runs the tests.
 PACKAGES = ("flask", "marshmallow", "argon2-cffi", "gunicorn", "pytest")
-CORE = ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage", "tests/core")
+CORE = (
+    "app.py",
+    "gunicorn.conf.py",
+    "gunicorn_conf.py",
+    "deeds",
+    "schemas",
+    "storage",
+    "tests/core",
+)
 
 
 def copied(directory, *names):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app import make_command
 from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
 from tests.support.commanding import invoke
 from tests.support.problems import PROBLEMS
@@ -53,7 +54,7 @@ def test_the_example_of_settings_lists_every_one_and_no_other():
 
 def test_no_document_names_a_setting_that_nobody_reads():
     ours = [path for path in documents() if not path.startswith("client/")]
-    places = [*ours, "Makefile", "gunicorn.conf.py", ".env.example"]
+    places = [*ours, "Makefile", "gunicorn_conf.py", ".env.example"]
 
     named = named_in(places, r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b")
 
@@ -150,7 +151,7 @@ def test_the_blocks_of_the_readme_and_of_clients_answer_as_shown(gunicorn_servic
 
 
 def test_the_line_for_backups_makes_one_that_passes_the_audit(sqlite_url, tmp_path):
-    [line] = named_in(["docs/backups.md"], "^.*deeds backup.*$")
+    [line] = named_in(["docs/backups.md"], "^.*app backup.*$")
     shown, backup = "/elsewhere/deeds-monday.sqlite3", tmp_path / "backup.sqlite3"
     assert shown in line
 
@@ -169,3 +170,16 @@ def test_the_python_line_makes_strong_secrets():
 
     assert len(made) == 3
     assert all(is_strong_secret(secret) for secret in made)
+
+
+def test_what_runs_the_service_and_its_commands_is_one_command_that_has_them():
+    deployed = (REPOSITORY / "deploy").rglob("*.*")
+    places = [str(path.relative_to(REPOSITORY)) for path in deployed]
+    places += [*documents(), "Makefile", "Procfile", "Dockerfile"]
+    word = r"-m[ \",]+app[ \",]+(?:--env-file \S+[ \\\n]+)?([a-z][-a-z]+)"
+
+    named = named_in(places, word)
+    others = named_in(places, r"flask --app app deeds|FLASK_ENV_FILE|bin/gunicorn")
+
+    assert named >= {"serve", "migrate", "backup", "restore", "audit", "secret"}
+    assert (named - set(make_command().commands), others) == (set(), set())

@@ -1,7 +1,7 @@
 """One machine: the units, their one file of settings, and what installs them.
 
 Both readers of the file must take it alike: systemd (`EnvironmentFile`) and the
-commands (`flask --env-file`, which is python-dotenv).
+commands (`--env-file`, which is python-dotenv).
 """
 
 import re
@@ -109,7 +109,7 @@ def test_commands_read_the_file_and_the_environment_goes_before_it(
 ):
     file = tmp_path / "deeds.env"
     file.write_text(f"DATABASE_URL={sqlite_url}\n")
-    line = ["-m", "flask", "--app", "app", "--env-file", str(file), "deeds", "audit"]
+    line = ["-m", "app", "--env-file", str(file), "audit"]
 
     audited = run_python(*line)
     other = run_python(*line, DATABASE_URL=f"sqlite:///{tmp_path}/nothing")
@@ -120,13 +120,15 @@ def test_commands_read_the_file_and_the_environment_goes_before_it(
     assert "there is no ledger" in other.stderr
 
 
-def test_the_script_for_backups_takes_the_file_from_a_variable(sqlite_url, tmp_path):
+def test_the_script_for_backups_takes_the_file_from_its_third_argument(
+    sqlite_url, tmp_path
+):
     file = tmp_path / "deeds.env"
     file.write_text(f"DATABASE_URL={sqlite_url}\n")
-    script = f"set -- {tmp_path}/backups 14\n" + read_text("deploy/backup.sh")
+    script = f"set -- {tmp_path}/backups 14 {file}\n" + read_text("deploy/backup.sh")
     (tmp_path / "backups").mkdir()
 
-    run_bash(script, FLASK_ENV_FILE=str(file))
+    run_bash(script)
 
     [backup] = (tmp_path / "backups").iterdir()
     assert backup.name.startswith("deeds-")

@@ -258,15 +258,15 @@ def test_the_image_names_no_ledger_and_no_volume_and_its_user_by_number():
 def test_the_procfile_listens_everywhere_unless_an_address_is_set(
     tmp_path, shell, settings, expected
 ):
-    stub = tmp_path / "gunicorn"
-    stub.write_text('#!/bin/sh\necho "$DEEDS_HOST $*"\n')
+    stub = tmp_path / "python"
+    stub.write_text('#!/bin/sh\necho "$*"\n')
     stub.chmod(0o755)
     environment = clean_environment(settings)
     environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
 
     printed = printed_by(shell, "-c", PROCFILE["web"], env=environment)
 
-    assert printed == f"{expected} app:create_app()\n"
+    assert printed == f"-m app serve --host {expected}\n"
 
 
 def of_platform(settings):
@@ -331,7 +331,7 @@ def test_a_volume_of_another_user_is_said_in_one_line_with_the_remedy(tmp_path):
     volume.mkdir(mode=0o555)
     # root without this capability may write no more than the modes of files say.
     as_user = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
-    line = [*as_user, sys.executable, "-m", *json.loads(LAST["CMD"])]
+    line = [*as_user, sys.executable, *json.loads(LAST["CMD"])[1:]]
     settings = {"DATABASE_URL": f"sqlite:///{volume}/deeds.sqlite3", "PORT": "0"}
     log = tmp_path / "log"
 

@@ -228,10 +228,10 @@ def test_settings_of_gunicorn_that_take_the_hardened_server_away_are_a_warning(
     )
 
 
-def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
+def test_serve_names_what_gunicorn_would_not():
     """gunicorn reads WEB_CONCURRENCY first, and ends with a traceback."""
-    checked = run_python("gunicorn.conf.py", WEB_CONCURRENCY="many")
-    full = run_redirected("2>/dev/full", "gunicorn.conf.py", WEB_CONCURRENCY="many")
+    checked = run_python("-m", "app", "serve", WEB_CONCURRENCY="many")
+    full = run_redirected("2>/dev/full", "-m", "app", "serve", WEB_CONCURRENCY="many")
 
     assert (checked.returncode, full.returncode) == (1, 1)
     assert checked.stderr == (

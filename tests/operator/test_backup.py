@@ -209,7 +209,7 @@ def test_a_restored_backup_does_not_meet_the_log_of_a_lost_ledger(
     path = PATH.resolve()
     assert line == (
         f"DATABASE_URL: {path} is missing or empty, but {path}-wal holds the end of a"
-        " ledger; put them back together, or run: flask --app app deeds restore FILE"
+        " ledger; put them back together, or run: python -m app restore FILE"
     )
     assert migrated.output == f"deeds: {line}\n"
     assert audited.output == f"deeds: DATABASE_URL: there is no ledger at {path}\n"

@@ -8,9 +8,8 @@ import os
 import psutil
 import pytest
 from click.testing import CliRunner
-from flask.cli import FlaskGroup
 
-from app import prepare
+from app import make_command, prepare
 from tests.support.api import StartError, create_app, read_settings, served
 from tests.support.commanding import output_of
 from tests.support.databases import on_sqlite
@@ -77,14 +76,8 @@ def test_a_command_that_has_ended_leaves_no_file_open(
 ):
     monkeypatch.chdir(tmp_path)
     output_of(settings, "backup", "copy")
-    # With its app a command keeps what it does not close.
-    apps = []
-
-    def make_app():
-        apps.append(create_app(read_settings(settings)))
-        return apps[0]
-
-    flask = FlaskGroup(create_app=make_app)
-    ran = CliRunner().invoke(flask, ["deeds", *words.split()])
+    # With its group a command keeps what it does not close.
+    command = make_command(read_settings(settings))
+    ran = CliRunner().invoke(command, words.split())
 
     assert (ran.exit_code, open_files(tmp_path)) == (exit_code, [])

@@ -25,7 +25,7 @@ VERSIONS = "SELECT part, version, serves_from FROM schema_version ORDER BY part"
 
 BEHIND = (
     f": the tables of core have version {CORE.newest} and the code {NEXT}; run:"
-    " flask --app app deeds migrate\n"
+    " python -m app migrate\n"
 )
 
 
@@ -186,5 +186,5 @@ def test_a_start_on_an_empty_postgresql_says_what_to_run(postgres_url, open_app)
     options = conninfo_to_dict(postgres_url)
     assert line == (
         f"{options['host']}/{options['dbname']}: the tables of core have version none"
-        f" and the code {CORE.newest}; run: flask --app app deeds migrate"
+        f" and the code {CORE.newest}; run: python -m app migrate"
     )

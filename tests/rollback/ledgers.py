@@ -103,9 +103,7 @@ def at_once(calls):
 
 def lacks(operation_id):
     """Match what a start says of a ledger that lacks an operation."""
-    advice = (
-        "; restore the right database, or run: flask --app app deeds accept-rollback"
-    )
+    advice = "; restore the right database, or run: python -m app accept-rollback"
     return re.compile(
         f"operation {operation_id} of [-0-9]{{10}}T[:0-9]{{8}}Z"
         " was committed but is not in the ledger: this is an older copy or another"

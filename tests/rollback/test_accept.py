@@ -3,8 +3,9 @@
 import pytest
 from click.testing import CliRunner
 
+from app import create_app
 from deeds.errors import StartError
-from deeds.part import Ledger
+from deeds.part import CommandContext, Ledger
 from deeds.settings import Settings
 from parts.rollback.commands import accept_rollback
 from parts.rollback.watch import WatchedDatabase
@@ -30,7 +31,10 @@ def run(path, file):
     def run_on(*arguments, typed="", path=path, settings=settings):
         ledger = Ledger(settings, open_database(path), [CORE], [])
         return CliRunner().invoke(
-            accept_rollback, arguments, input=typed, obj=lambda: ledger
+            accept_rollback,
+            arguments,
+            input=typed,
+            obj=CommandContext(lambda: ledger, create_app),
         )
 
     return run_on

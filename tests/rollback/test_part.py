@@ -3,7 +3,8 @@
 import pytest
 from click.testing import CliRunner
 
-from deeds.part import Ledger, Retries
+from app import create_app
+from deeds.part import CommandContext, Ledger, Retries
 from deeds.settings import Settings
 from parts.rollback.part import PART
 from storage.schema import CORE
@@ -35,7 +36,11 @@ def test_the_command_lowers_the_file_of_the_ledger(open_ledger, settings, path):
     lose(path, lost)
 
     [command] = PART.commands
-    ran = CliRunner().invoke(command, ["--yes"], obj=lambda: open_ledger(settings))
+    ran = CliRunner().invoke(
+        command,
+        ["--yes"],
+        obj=CommandContext(lambda: open_ledger(settings), create_app),
+    )
 
     assert command.name == "accept-rollback"
     assert lacks(1).match(ran.stdout)

@@ -100,7 +100,7 @@ def test_in_the_place_of_a_ledger_that_is_gone_none_is_created(
 
     assert re.fullmatch(
         rf"operation 3 of \S+ was committed but there is no ledger at {path} \(is its"
-        r" disk mounted\?\); restore the right database, or run: flask --app app deeds"
+        r" disk mounted\?\); restore the right database, or run: python -m app"
         " accept-rollback",
         refused.value.reason,
     )

@@ -65,7 +65,7 @@ def test_a_ledger_replaced_by_an_older_copy_is_written_no_more(
     [line] = errors_of(caplog)
     assert line.event == "ledger_rolled_back"
     assert line.getMessage().startswith("operation 2 of ")
-    assert "flask --app app deeds accept-rollback" in line.getMessage()
+    assert "python -m app accept-rollback" in line.getMessage()
 
 
 @pytest.mark.parametrize("has_file", [True, False], ids=["file", "no file"])

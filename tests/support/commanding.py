@@ -7,23 +7,22 @@ import subprocess
 import sys
 
 from click.testing import CliRunner
-from flask.cli import FlaskGroup
 
-from tests.support.api import create_app, read_settings
+from app import make_command
+from tests.support.api import read_settings
 from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
-DEEDS = ("-m", "flask", "--app", "app", "deeds")
+DEEDS = ("-m", "app")
 
 
 def invoke(environ, *arguments, said=""):
-    """Run `flask --app app deeds …` with these variables in this process.
+    """Run `python -m app …` with these variables in this process.
 
     The operator then types what is `said`.
     """
-    flask = FlaskGroup(create_app=lambda: create_app(read_settings(environ)))
-    words = ["deeds", *(str(argument) for argument in arguments)]
-    return CliRunner().invoke(flask, words, input=said)
+    words = [str(argument) for argument in arguments]
+    return CliRunner().invoke(make_command(read_settings(environ)), words, input=said)
 
 
 def output_of(environ, *arguments):
@@ -42,7 +41,7 @@ def error_of(environ, *arguments):
 
 
 def run_deeds(*arguments, cwd=REPOSITORY, **settings):
-    """Run `flask --app app deeds …` in a process of its own."""
+    """Run `python -m app …` in a process of its own."""
     return run_python(*DEEDS, *arguments, cwd=cwd, **settings)
 
 

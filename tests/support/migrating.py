@@ -44,7 +44,7 @@ def write_newer_code(directory, *, permits_old, more="pass"):
     ignored = shutil.ignore_patterns("node_modules", "__pycache__")
     for name in ("deeds", "parts", "schemas", "storage"):
         shutil.copytree(REPOSITORY / name, directory / name, ignore=ignored)
-    for name in ("app.py", "gunicorn.conf.py"):
+    for name in ("app.py", "gunicorn.conf.py", "gunicorn_conf.py", "setup.cfg"):
         shutil.copy(REPOSITORY / name, directory / name)
     serves_from = CORE.newest if permits_old else NEXT
     with (directory / "storage" / "schema.py").open("a") as schema:
@@ -61,7 +61,7 @@ def upgrade_line(before, after, serves_from, part="core"):
 
 
 def migrate_by(sources, url):
-    """Run `flask --app app deeds migrate` of the sources, and return what it said."""
+    """Run `python -m app migrate` of the sources, and return what it said."""
     ran = run_deeds("migrate", cwd=sources, DATABASE_URL=url)
     assert (ran.returncode, ran.stderr) == (0, "")
     return without_place(ran.stdout)

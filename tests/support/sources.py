@@ -27,11 +27,11 @@ def read_variables():
 
 
 def run_gunicorn_conf(environment):
-    """Return what gunicorn.conf.py sets under an environment."""
+    """Return what gunicorn_conf.py sets under an environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", environment)
         return runpy.run_path(
-            str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf"
+            str(REPOSITORY / "gunicorn_conf.py"), run_name="gunicorn_conf"
         )
 
 
