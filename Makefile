@@ -31,7 +31,7 @@ $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY)
 # Targets share one environment.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run native wallet test soak check all-checks format lint types texts imports operations mutants bench \
+.PHONY: help run native wallet wheel test soak check all-checks format lint types texts imports operations mutants bench \
 	bench-long lock audit-deps clean
 
 help: ## list these targets
@@ -51,6 +51,13 @@ native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once whe
 
 wallet: $(WALLET_READY) ## the wallet for the terminal, client/README.md: make wallet ARGS="balance"
 	@PYTHONPATH=client $(BIN)/python -m deeds_client $(ARGS)
+
+# What an earlier build left behind would be packed too.
+wheel: $(DEV_READY) $(READER_READY) ## build dist/deeds-….whl, with all that the pages need
+	@test -e $(READER_READY) || { echo "make wheel: npm could not fetch the reader of QR codes" >&2; exit 1; }
+	@rm -rf build deeds.egg-info
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf build deeds.egg-info && ls dist/*.whl
 
 test: $(DEV_READY) $(READER_READY) ## run what a change is likely to break; ARGS go to pytest: make test ARGS="-k swap"
 	@$(PYTEST) -m "not slow" $(ARGS)

@@ -1,7 +1,7 @@
 """What this process has: CPUs and threads to serve with, and its standard streams.
 
-Must not import gunicorn, whose import reads WEB_CONCURRENCY: `gunicorn.conf.py` checks
-that before.
+Must not import gunicorn, whose import reads WEB_CONCURRENCY: `deeds serve` checks that
+before.
 """
 
 import atexit

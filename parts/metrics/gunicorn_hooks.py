@@ -1,6 +1,6 @@
 """gunicorn's hooks for the files in which its workers count.
 
-Under the names of gunicorn's settings; gunicorn.conf.py takes them over.
+Under the names of gunicorn's settings; gunicorn_conf.py takes them over.
 """
 
 import os

@@ -33,7 +33,7 @@ def register(app: Flask, core: Core) -> None:
         LOG_STREAM.on_drop = series.log_lines_dropped.inc
         return series
 
-    # gunicorn.conf.py calls it after the fork, before there are requests.
+    # gunicorn_conf.py calls it after the fork, before there are requests.
     app.extensions["deeds_metrics"] = metrics
     measure_hashes(core.hasher, metrics)
     core.retries.count = lambda reason: metrics().retries.labels(reason).inc()

@@ -4,6 +4,7 @@ What is accepted, and that invalid values stop the start with one line.
 """
 
 from dataclasses import astuple, fields
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -311,4 +312,12 @@ def test_a_pepper_that_cannot_be_read_stops_the_start(name, tmp_path):
         )
     assert MARK not in stop_line(
         read_settings, {f"{name}_FILE": str(tmp_path / "short")}
+    )
+
+
+def test_without_a_home_directory_the_url_has_to_be_set(monkeypatch):
+    monkeypatch.setattr("deeds.settings.DEFAULT_LEDGER", Path("deeds.sqlite3"))
+
+    assert stop_line(read_settings, {}) == (
+        "DATABASE_URL is not set, and this user has no home directory"
     )

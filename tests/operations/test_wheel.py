@@ -1,0 +1,134 @@
+"""The wheel in an environment of its own, used far from the sources."""
+
+import re
+import shutil
+import sys
+from importlib import metadata
+
+import pytest
+
+from deeds.blueprints.v1 import VERSION
+from tests.support.commanding import printed_by
+from tests.support.installing import copied, make_environment, name_in
+from tests.support.needs import READER, require
+from tests.support.serving import (
+    REPOSITORY,
+    Service,
+    clean_environment,
+    running_service,
+    start_command,
+    wait_until_it_answers,
+)
+
+pytestmark = pytest.mark.slow
+
+SERVICE = ("gunicorn.conf.py", "gunicorn_conf.py", "app.py")
+SERVICE += ("deeds", "schemas", "storage", "parts")
+SOURCES = ("pyproject.toml", "setup.cfg", "requirements.in", "LICENSE")
+SOURCES += SERVICE
+PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+# Another project's, in the directory in which the command is used.
+FOREIGN = ("app.py", "gunicorn.conf.py", "deeds.py", "parts.py", "secrets.py")
+DEFAULT = """
+import os
+os.geteuid = lambda: {user}
+from deeds.settings import COMMAND, DEFAULT_LEDGER
+print(COMMAND, DEFAULT_LEDGER)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    require("npm: make test fetches what reads codes")
+    directory = copied(tmp_path_factory.mktemp("sources"), *SOURCES)
+    shutil.copytree(READER, directory / "parts/pages/node_modules/qr")
+    build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."]
+    printed_by(*PIP, *build, cwd=directory)
+    [wheel] = (directory / "dist").iterdir()
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def programs(wheel, tmp_path_factory):
+    """The `bin` of an environment with the wheel and what its metadata asks for."""
+    [found] = metadata.distributions(path=[str(wheel)])
+    needed = [name_in(each) for each in found.requires]
+    directory = tmp_path_factory.mktemp("installed")
+    programs = make_environment(directory, needed)
+    install = ["install", "--no-index", "--no-deps", wheel]
+    printed_by(*PIP, "--python", programs / "python", *install)
+    return programs
+
+
+@pytest.fixture
+def deeds(programs, tmp_path):
+    """A function that runs the command in another project's directory."""
+    for name in FOREIGN:
+        (tmp_path / name).write_text("raise SystemExit('another project')\n")
+    ledger = f"sqlite:///{tmp_path}/ledger.sqlite3"
+    environment = clean_environment({"DATABASE_URL": ledger})
+
+    def run(*words):
+        command = [programs / "deeds", *words]
+        return printed_by(*command, cwd=tmp_path, env=environment)
+
+    return run
+
+
+@pytest.fixture
+def service(deeds, programs, tmp_path):
+    command = [str(programs / "deeds"), "serve"]
+    settings = {"DATABASE_URL": f"sqlite:///{tmp_path}/ledger.sqlite3"}
+    log = tmp_path / "log"
+    with start_command(command, log, settings, tmp_path) as process:
+        port = wait_until_it_answers(process, log)
+        yield Service(port, process, log)
+
+
+def test_it_has_what_serves_people_and_is_looked_after(deeds, service, tmp_path):
+    with service.open_api() as api:
+        item_id = api.mint("+5.a")
+        api.swap([f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
+        paths = ["/openapi.json", "/docs", "/problems", "/till", "/wallet"]
+        found = {path: api.get(path).status_code for path in paths}
+        page = api.http.get("/mint", headers={"Accept-Language": "de"}).text
+        files = re.findall(r'"(/web/[^"]+)"', page)
+        base = files[0].rsplit("/", 2)[0]
+        files += [f"{base}/vendor/qr/decode.js", f"{base}/languages/de.js"]
+        found |= {path: api.get(path).status_code for path in files}
+    backed_up = deeds("backup", tmp_path / "copy.sqlite3")
+
+    assert set(found.values()) == {200}, found
+    assert '<html lang="de"' in page
+    assert "no_qr_reader" not in service.log_text()
+    assert "Every invariant holds." in backed_up
+    assert "holds the ledger up to operation 2." in backed_up
+    assert deeds("--version") == f"deeds {VERSION}\n"
+
+
+def test_where_its_ledger_is_and_what_it_says_to_run(programs, tmp_path):
+    python, environment = programs / "python", clean_environment({"HOME": "/home/ann"})
+
+    said = [
+        printed_by(python, "-c", DEFAULT.format(user=user), cwd="/", env=environment)
+        for user in (1000, 0)
+    ]
+    checkout = printed_by(
+        sys.executable, "-c", DEFAULT.format(user=0), cwd=REPOSITORY, env=environment
+    )
+
+    assert said == [
+        "deeds /home/ann/.local/share/deeds/deeds.sqlite3\n",
+        "deeds /var/lib/deeds/deeds.sqlite3\n",
+    ]
+    assert checkout == f"python -m app {REPOSITORY}/instance/deeds.sqlite3\n"
+
+
+def test_where_the_reader_of_qr_codes_was_not_fetched_a_start_says_so(tmp_path):
+    (tmp_path / "sources").mkdir()
+    sources = copied(tmp_path / "sources", *SERVICE)
+
+    with running_service(tmp_path, sources=sources) as service:
+        [line] = re.findall('.*"no_qr_reader".*', service.log_text())
+
+    assert "npm ci --ignore-scripts --prefix parts/pages" in line
