@@ -123,10 +123,13 @@ def test_every_link_leads_to_a_file_and_a_heading_in_it(document):
     assert broken == []
 
 
-def test_the_architecture_links_every_decision():
-    decisions = [path for path in documents() if path.startswith("docs/decisions/")]
+def test_the_list_of_decisions_links_each_in_order():
+    [page, *decisions] = sorted(
+        (path for path in documents() if path.startswith("docs/decisions/")),
+        key=lambda path: (not path.endswith("README.md"), path),
+    )
 
-    linked = [path for path, _ in LINK.findall(section("ARCHITECTURE.md", "Decisions"))]
+    linked = [f"docs/decisions/{path}" for path, _ in LINK.findall(read_text(page))]
 
     assert linked == decisions
 

@@ -77,8 +77,9 @@ def deeds(programs, tmp_path):
 
 @pytest.fixture
 def service(deeds, programs, tmp_path):
-    command = [str(programs / "deeds"), "serve"]
-    settings = {"DATABASE_URL": f"sqlite:///{tmp_path}/ledger.sqlite3"}
+    command = [str(programs / "deeds"), "serve", "--port", "0"]
+    ledger = f"sqlite:///{tmp_path}/ledger.sqlite3"
+    settings = {"DATABASE_URL": ledger, "GUNICORN_CMD_ARGS": ""}
     log = tmp_path / "log"
     with start_command(command, log, settings, tmp_path) as process:
         port = wait_until_it_answers(process, log)
