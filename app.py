@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -164,9 +164,11 @@ class _Build:
         Without settings they are those of the environment.
         """
 
-        def open_ledger(*setting_names: str) -> Ledger:
+        def open_ledger(*setting_names: str, database_url: str | None = None) -> Ledger:
             names = ("database_url", "checkpoint_file", *setting_names)
             used = settings or read_settings(os.environ, names)
+            if database_url is not None:
+                used = replace(used, database_url=database_url, checkpoint_file=None)
             closing = ExitStack()
             click.get_current_context().call_on_close(closing.close)
             if used.database_url.startswith("sqlite"):

@@ -66,12 +66,13 @@ class Ledger:
 class OpenLedger(Protocol):
     """Opens the ledger for a command: one that needs none opens none."""
 
-    def __call__(self, *setting_names: str) -> Ledger:
+    def __call__(self, *setting_names: str, database_url: str | None = None) -> Ledger:
         """Return the ledger, closed when the command ends; raise StartError.
 
         Of the settings it has those that say where the ledger and its checkpoint file
         are, and those of these names: an invalid one of another command's, or of the
-        service's, does not matter.
+        service's, does not matter. A `database_url` opens that database in its place,
+        without a checkpoint file.
         """
 
 

@@ -106,6 +106,12 @@ class Transaction(Protocol):
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
         """Return one row, or None, for each key, in order."""
 
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
+        """Insert rows of another ledger; a column that counts goes on after them.
+
+        There may be millions: no more than a few are in memory at once.
+        """
+
 
 class Reader(Protocol):
     """Reads one state of the ledger."""

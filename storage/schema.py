@@ -16,6 +16,17 @@ from storage.repository import read_last_operation
 
 _log = logging.getLogger("deeds")
 
+# How the names of marks begin: rows of `schema_version` that say of the whole ledger
+# that it must not be served. It is a copy that is not finished, from somewhere, or was
+# moved somewhere. Their `version` is the number of the copy, the same in both.
+INCOMING, MOVED = "incoming from ", "moved to "
+
+Mark = tuple[str, int]
+
+
+class MovedError(StartError):
+    """The ledger was moved, or is a copy that is not finished."""
+
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -126,6 +137,7 @@ _SET_VERSION = """
     ON CONFLICT (part) DO UPDATE SET
         version = excluded.version, serves_from = excluded.serves_from
 """
+_REMOVE_MARK = "DELETE FROM schema_version WHERE part = ? AND version = ?"
 
 
 def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
@@ -139,32 +151,43 @@ def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
     changes: list[str] = []
 
     def upgrade(transaction: Transaction) -> None:
-        changes.clear()
-        transaction.execute(CREATE_VERSIONS)
-        rows = transaction.execute(READ_VERSIONS).fetchall()
-        for schema, before in _versions(schemas, rows):
-            for number in range(before + 1, schema.newest + 1):
-                version = schema.versions[number - 1]
-                version.upgrade(transaction)
-                values = (schema.part, number, version.serves_from)
-                transaction.execute(_SET_VERSION, values)
-            if before < schema.newest:
-                serves_from = schema.versions[-1].serves_from
-                changes.append(
-                    f"upgraded the tables of {schema.part} from version"
-                    f" {before or 'none'} to {schema.newest}, for code of version"
-                    f" {serves_from} and later"
-                )
+        changes[:] = upgrade_tables(transaction, schemas)
 
     database.create(upgrade)
     return changes
 
 
-def check_versions(database: Database, schemas: Iterable[Schema]) -> None:
+def upgrade_tables(transaction: Transaction, schemas: Iterable[Schema]) -> list[str]:
+    """Do what `migrate` does within a transaction that may change tables."""
+    changes = []
+    transaction.execute(CREATE_VERSIONS)
+    rows = transaction.execute(READ_VERSIONS).fetchall()
+    check_not_moved(rows)
+    for schema, before in _versions(schemas, rows):
+        for number in range(before + 1, schema.newest + 1):
+            version = schema.versions[number - 1]
+            version.upgrade(transaction)
+            values = (schema.part, number, version.serves_from)
+            transaction.execute(_SET_VERSION, values)
+        if before < schema.newest:
+            serves_from = schema.versions[-1].serves_from
+            changes.append(
+                f"upgraded the tables of {schema.part} from version"
+                f" {before or 'none'} to {schema.newest}, for code of version"
+                f" {serves_from} and later"
+            )
+    return changes
+
+
+def check_versions(
+    database: Database, schemas: Iterable[Schema], *, may_be_moved: bool = False
+) -> None:
     """Raise StartError unless this code may serve the tables. Changes nothing."""
     names = database.table_names()
     _refuse_unreleased(names)
     rows = database.read(READ_VERSIONS) if "schema_version" in names else []
+    if not may_be_moved:
+        check_not_moved(rows)
     for schema, before in _versions(schemas, rows):
         if before < schema.newest:
             raise StartError(
@@ -172,6 +195,51 @@ def check_versions(database: Database, schemas: Iterable[Schema]) -> None:
                 f" {before or 'none'} and the code {schema.newest}; run:"
                 f" {COMMAND} migrate"
             )
+
+
+def read_mark(database: Database) -> Mark | None:
+    """Return the mark of a ledger, or None; raise StartError as `table_names`."""
+    if "schema_version" not in database.table_names():
+        return None
+    return find_mark(database.read(READ_VERSIONS))
+
+
+def find_mark(rows: Rows) -> Mark | None:
+    """Return the mark in rows of `READ_VERSIONS`, or None."""
+    for name, number, _ in rows:
+        if name.startswith((INCOMING, MOVED)):
+            return name, number
+    return None
+
+
+def set_mark(transaction: Transaction, mark: Mark) -> None:
+    """Mark the ledger, which has no mark."""
+    transaction.execute(_SET_VERSION, (*mark, 0))
+
+
+def remove_mark(transaction: Transaction, mark: Mark) -> None:
+    """Let the ledger be served."""
+    transaction.execute(_REMOVE_MARK, mark)
+
+
+def check_not_moved(rows: Rows) -> None:
+    """Raise MovedError where the ledger must not be served, by its mark.
+
+    `rows` are those of `READ_VERSIONS`.
+    """
+    mark = find_mark(rows)
+    if mark is None:
+        return
+    name, _ = mark
+    if name.startswith(MOVED):
+        raise MovedError(
+            f"DATABASE_URL: this ledger was {name}, which DATABASE_URL must name; if"
+            " the copy broke off, run copy-to again"
+        )
+    raise MovedError(
+        f"DATABASE_URL: this ledger is an unfinished copy, {name}: run copy-to there"
+        " again"
+    )
 
 
 def log_ledger(database: Database, *, is_new: bool) -> None:
@@ -190,12 +258,16 @@ def log_ledger(database: Database, *, is_new: bool) -> None:
 
 
 def check_still_served(rows: Rows, schemas: Iterable[Schema]) -> None:
-    """Raise LedgerUnavailableError where a migration has shut this code out.
+    """Raise LedgerUnavailableError where a migration has shut this code out, or a move.
 
     `rows` are those of `READ_VERSIONS`.
     """
     try:
+        check_not_moved(rows)
         list(_versions(schemas, rows))
+    except MovedError:
+        # Clients are not told where to.
+        raise LedgerUnavailableError("the ledger was moved") from None
     except StartError as error:
         raise LedgerUnavailableError(error.reason) from None
 

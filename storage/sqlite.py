@@ -30,6 +30,7 @@ from storage.files import (
     reason_unwritable,
     refuse_root,
 )
+from storage.schema import READ_VERSIONS, check_still_served
 from storage.sqlite_writer import (
     SqliteFailures,
     SqliteTransaction,
@@ -103,8 +104,10 @@ class SqliteDatabase:
     def check_start(self, *, thorough: bool = False) -> None:
         """Raise StartError if pages, indexes or constraints of the file are damaged.
 
-        Looks only if thorough, and not at more than CHECKED_BYTES_MAX bytes.
+        Looks only if thorough, and not at more than CHECKED_BYTES_MAX bytes. From then
+        on it is not used where it has moved: only commands may look at such a ledger.
         """
+        self._writer.connect = connect_to_serve
         if not thorough or self.path.stat().st_size > CHECKED_BYTES_MAX:
             return
         try:
@@ -242,7 +245,7 @@ class SqliteDatabase:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = connect(self.path)
+            connection = self._writer.connect(self.path)
         try:
             yield connection
         finally:
@@ -281,6 +284,21 @@ class SqliteDatabase:
         # it.
         with suppress(FileExistsError):
             os.close(open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+
+
+def connect_to_serve(path: Path) -> sqlite3.Connection:
+    """Return a connection; raise LedgerUnavailableError where the ledger has moved.
+
+    A ledger is marked as moved while no process has its file open: what is open stays
+    right, and a process that outlives the mark sees it before it reads or writes.
+    """
+    connection = connect(path)
+    try:
+        check_still_served(connection.execute(READ_VERSIONS).fetchall(), ())
+    except (LedgerUnavailableError, sqlite3.Error):
+        connection.close()
+        raise
+    return connection
 
 
 def make_default_directory(path: Path) -> None:

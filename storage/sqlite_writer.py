@@ -7,7 +7,7 @@ to write therefore share one transaction (docs/decisions/0007).
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from errno import ENOSPC, errorcode
 from os.path import samestat
@@ -66,6 +66,12 @@ class SqliteTransaction:
         """Return one row, or None, for each key, in order."""
         return [self.execute(sql, key).fetchone() for key in keys]
 
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
+        """Insert rows of another ledger; a column that counts goes on after them."""
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608
+        self.executemany(sql, rows)
+
 
 @dataclass(slots=True, eq=False)
 class _Ticket:
@@ -121,6 +127,7 @@ class SqliteWriter:
         self._file: os.stat_result | None = None
         self._turn_file: int | None = None
         self.refusal = WriteRefusal()
+        self.connect = connect
 
     def write(self, work: Work[Any], record: Any) -> Operation:
         """Run the work in a transaction, which it may share with other threads.
@@ -203,7 +210,7 @@ class SqliteWriter:
         try:
             with locked(self.open_turn_file(), deadline_s):
                 if self._connection is None:
-                    self._connection = connect(self._path)
+                    self._connection = self.connect(self._path)
                     # From here on `_has_begun` waits, in shorter steps.
                     self._connection.execute("PRAGMA busy_timeout = 0")
                 while not _has_begun(self._connection):

@@ -20,7 +20,7 @@ from parts.operator.tables import PLACES_COUNT_MAX, compare_tables, listed
 from schemas.requests import MetadataSchema, load
 from storage.database import Database, Reader
 from storage.repository import is_no_id
-from storage.schema import READ_VERSIONS
+from storage.schema import READ_VERSIONS, find_mark
 
 # What must be true of every ledger at every moment. That the database itself is sound
 # is asked of the database.
@@ -147,7 +147,9 @@ def _find_unknown_kinds(read: Reader, ledger: Ledger) -> Iterator[str]:
     None where there are tables of a part that is not here, or of newer code: they may
     be of those.
     """
-    versions = {part: version for part, version, _ in read(READ_VERSIONS)}
+    rows = read(READ_VERSIONS)
+    mark = find_mark(rows)
+    versions = {part: number for part, number, _ in rows if (part, number) != mark}
     if versions != {schema.part: schema.newest for schema in ledger.schemas}:
         return
     kinds = [*_KINDS, *(kind for part in ledger.parts for kind in part.kinds)]

@@ -15,16 +15,19 @@ from datetime import UTC, datetime
 from errno import EBUSY, EEXIST, ENOENT
 from pathlib import Path
 
-from deeds.errors import StartError
+from deeds.errors import RetryLaterError, StartError
 from deeds.part import Ledger
+from deeds.settings import COMMAND
 from storage.files import as_owner, flush, has_content
 from storage.repository import read_last_operation
-from storage.schema import migrate
+from storage.schema import MovedError, migrate, read_mark
 from storage.sqlite import SqliteDatabase, make_default_directory, sqlite_path
 
 # Where each connection in WAL mode holds a read lock: www.sqlite.org/lockingv3.html.
 _SHARED_LOCK_AT = 0x40000002
 _SHARED_LOCK_BYTES = 510
+
+IN_USE = "it is in use: stop the service first"
 
 # Called with a copy before it is used; raises to refuse it.
 Inspect = Callable[[Ledger], None]
@@ -66,12 +69,13 @@ def restore(
         target.alone(),
     ):
         if has_content(target.path):
+            _refuse_moved(ledger)
             # The last look at it, so that a part can note how far it went. Where it is
             # damaged or has no tables, there is nothing to note.
             with suppress(StartError, sqlite3.Error):
                 ledger.database.check_start()
             ledger.database.close()
-            _refuse_open(target.path)
+            refuse_open(target.path)
         old_ledger = _set_aside(target.path)
         copy.rename(target.path)
         flush(target.path.parent)
@@ -128,6 +132,21 @@ def _open(path: Path) -> SqliteDatabase:
     return SqliteDatabase(path, clock=lambda: 0)
 
 
+def _refuse_moved(ledger: Ledger) -> None:
+    """Raise MovedError where the ledger was moved: both could be served then.
+
+    One that is damaged cannot say so.
+    """
+    mark = None
+    with suppress(RetryLaterError, StartError, sqlite3.Error):
+        mark = read_mark(ledger.database)
+    if mark is not None:
+        raise MovedError(
+            f"the ledger there was {mark[0]}; if that one is lost for good, run first:"
+            f" {COMMAND} accept-rollback"
+        )
+
+
 def _check_place(path: Path, *, is_new: bool) -> None:
     """Raise OSError unless there is a ledger, or what is left of one, or none if new.
 
@@ -150,7 +169,7 @@ def _refuse_existing(path: Path) -> None:
         raise FileExistsError(EEXIST, "already exists", str(path))
 
 
-def _refuse_open(path: Path) -> None:
+def refuse_open(path: Path) -> None:
     """Raise an OSError if a connection holds a lock on the file."""
     with path.open("r+b") as file:
         try:
@@ -158,9 +177,7 @@ def _refuse_open(path: Path) -> None:
                 file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK_BYTES, _SHARED_LOCK_AT
             )
         except OSError:
-            raise OSError(
-                EBUSY, "it is in use: stop the service first", str(path)
-            ) from None
+            raise OSError(EBUSY, IN_USE, str(path)) from None
 
 
 def _set_aside(ledger: Path) -> Path | None:

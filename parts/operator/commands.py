@@ -1,6 +1,7 @@
 """The commands of `deeds` that look after a ledger."""
 
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -15,6 +16,7 @@ from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
 from parts.operator.audit import audit, count_ledger, count_policies
 from parts.operator.backup import back_up, restore
+from parts.operator.copy_to import copy_to
 from storage.files import has_content
 from storage.schema import check_versions, migrate
 from storage.sqlite import sqlite_path
@@ -133,6 +135,32 @@ def run_migrate(context: CommandContext) -> None:
         print_line(line)
 
 
+@click.command("copy-to")
+@click.argument("url")
+@click.pass_obj
+def run_copy_to(context: CommandContext, url: str) -> None:
+    """Move the SQLite ledger into the empty PostgreSQL database at URL.
+
+    The service must not be running. From then on no service starts on the old file.
+    Where it breaks off, run it again. A password does not belong in the URL, which
+    others can see: libpq takes it from PGPASSFILE.
+    """
+    ledger = context.open_ledger()
+    _require_sqlite(ledger)
+    _check_ledger(ledger)
+    if not url.startswith("postgres"):
+        raise click.ClickException("URL must name a PostgreSQL database")
+    with _one_line_errors(sqlite_path(ledger.settings.database_url)):
+        try:
+            target = context.open_ledger(database_url=url)
+            copy_to(ledger, target, _inspect_by_name, _Progress())
+        except StartError as error:
+            reason = error.reason.removeprefix("DATABASE_URL: ")
+            raise click.ClickException(reason.replace("DATABASE_URL", "URL")) from None
+    print_line(f"The ledger is now {target.database.name}: let DATABASE_URL name it.")
+    print_line(f"No service starts on {ledger.database.name} any more.")
+
+
 COMMANDS = (
     run_audit,
     show_stats,
@@ -140,8 +168,33 @@ COMMANDS = (
     print_secrets,
     run_backup,
     run_restore,
+    run_copy_to,
     run_migrate,
 )
+
+
+class _Progress:
+    """Shows how many rows were copied on standard error, where it can.
+
+    A terminal has one line, which changes; a log gets ten.
+    """
+
+    def __init__(self) -> None:
+        self._is_console = sys.stderr.isatty()
+        self._shown = 0
+
+    def __call__(self, count: int, count_max: int) -> None:
+        percent = 100 * count // count_max
+        step = 1 if self._is_console else 10
+        if percent - self._shown < step and count < count_max:
+            return
+        self._shown = percent
+        begin = "\r" if self._is_console else ""
+        is_whole = count == count_max or not self._is_console
+        # Standard error may be closed.
+        with suppress(OSError):
+            text = f"{begin}copied {percent} % of {count_max:,} rows"
+            click.echo(text, nl=is_whole, err=True)
 
 
 def _migrate(ledger: Ledger) -> list[str]:
@@ -169,7 +222,7 @@ def _check_ledger(ledger: Ledger) -> None:
         path = sqlite_path(ledger.settings.database_url)
         if not has_content(path):
             raise StartError(f"DATABASE_URL: there is no ledger at {path.absolute()}")
-    check_versions(ledger.database, ledger.schemas)
+    check_versions(ledger.database, ledger.schemas, may_be_moved=True)
 
 
 def _is_sqlite(ledger: Ledger) -> bool:
@@ -212,6 +265,11 @@ def _inspect(ledger: Ledger, otherwise: str = "") -> None:
     for remark in report.remarks:
         print_line(f"Note: {remark}")
     print_line("Every invariant holds.")
+
+
+def _inspect_by_name(ledger: Ledger) -> None:
+    print_line(f"{ledger.database.name}:")
+    _inspect(ledger)
 
 
 _inspect_copy = partial(_inspect, otherwise="the copy is not used: ")

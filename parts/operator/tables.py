@@ -42,7 +42,7 @@ def compare_tables(ledger: Ledger) -> tuple[list[str], list[str]]:
     database = ledger.database
     try:
         actual = _pieces(database.read(database.definitions_sql))
-        expected = _pieces_of_code(ledger)
+        expected = pieces_of_code(ledger)
     except LedgerUnavailableError as error:
         return [], [f"the tables were not compared: {error}"]
     tables = {table for table, _ in expected}
@@ -67,7 +67,7 @@ def listed(places: Sequence[str]) -> str:
     return ", ".join(places[:PLACES_COUNT_MAX]) + more
 
 
-def _pieces_of_code(ledger: Ledger) -> set[Piece]:
+def pieces_of_code(ledger: Ledger) -> set[Piece]:
     """Return what this code creates, of those whose version is its newest."""
     versions = {part: number for part, number, _ in ledger.database.read(READ_VERSIONS)}
 

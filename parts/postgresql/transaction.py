@@ -21,6 +21,13 @@ WHERE current_setting('synchronous_commit') = 'off'"""
 # All statements that follow see what the first one sees.
 BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
+_READ_SEQUENCE = "SELECT pg_get_serial_sequence(%s, %s)"
+
+# A sequence begins with 1: that of hash policies is behind one whose id is 0.
+_COUNT_ON = """
+    SELECT setval(%s, max({column})) FROM {table} HAVING max({column}) > 0
+"""
+
 _WORDS = {
     "%": "%%",
     "?": "%s",
@@ -54,6 +61,20 @@ class PostgresqlTransaction:
         cursor = self._connection.cursor()
         cursor.executemany(for_psycopg(sql), keys, returning=True)
         return [each.fetchone() for each in cursor.results()]
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
+        """Insert rows of another ledger; a column that counts goes on after them."""
+        names = ", ".join(columns)
+        # A third of the time of INSERTs in a pipeline.
+        statement = f"COPY {table} ({names}) FROM STDIN".encode()
+        with self._connection.cursor().copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+        for column in columns:
+            [(sequence,)] = self._connection.execute(_READ_SEQUENCE, [table, column])
+            if sequence is not None:
+                count_on = _COUNT_ON.format(table=table, column=column)
+                self._connection.execute(count_on.encode(), [sequence])
 
 
 def read(connection: BoundedConnection, sql: str, values: Values = ()) -> Rows:

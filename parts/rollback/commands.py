@@ -2,7 +2,7 @@
 
 import click
 
-from deeds.part import CommandContext
+from deeds.part import CommandContext, Ledger
 from deeds.process import print_line
 from parts.rollback.checkpoint import (
     RollbackError,
@@ -12,7 +12,7 @@ from parts.rollback.checkpoint import (
 )
 from storage.database import NO_OPERATION
 from storage.repository import read_last_operation
-from storage.schema import check_versions
+from storage.schema import Mark, check_versions, read_mark, remove_mark
 
 _ACCEPT_WORD = "accept"
 _ACCEPT_MEANING = """\
@@ -27,6 +27,10 @@ is lost for good."""
 def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
     """Accept a ledger that is older than the newest, or none, and start on it."""
     ledger = context.open_ledger()
+    mark = read_mark(ledger.database)
+    if mark is not None:
+        _accept_mark(ledger, mark, yes=yes)
+        return
     file = checkpoint_file(ledger.settings)
     if file is None:
         raise click.ClickException(
@@ -46,8 +50,7 @@ def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
             newest = read_last_operation(ledger.database)
         print_line(f"{rollback.reason}\nThe ledger ends at operation {newest.id}.")
         print_line(_ACCEPT_MEANING)
-    if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
-        raise click.ClickException("nothing was accepted")
+    _ask(yes=yes)
     try:
         file.set(newest)
     except OSError as error:
@@ -55,3 +58,18 @@ def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
             f"{error.filename or file.path}: {error.strerror}"
         ) from None
     print_line(f"accepted: the ledger continues after operation {newest.id}")
+
+
+def _accept_mark(ledger: Ledger, mark: Mark, *, yes: bool) -> None:
+    """Let a ledger be served that copy-to has marked, once the operator agrees."""
+    print_line(f"The ledger {ledger.database.name} was {mark[0]}.")
+    print_line(_ACCEPT_MEANING)
+    _ask(yes=yes)
+    ledger.database.create(lambda transaction: remove_mark(transaction, mark))
+    print_line("accepted: the ledger may be served")
+
+
+def _ask(*, yes: bool) -> None:
+    """Raise ClickException unless the operator agrees."""
+    if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
+        raise click.ClickException("nothing was accepted")

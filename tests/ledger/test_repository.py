@@ -4,10 +4,12 @@ It keeps the rules for whatever record.
 """
 
 import secrets
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
+from app import now_ms, open_database
 from deeds.errors import (
     IdempotencyKeyReusedError,
     LedgerUnavailableError,
@@ -27,6 +29,7 @@ from deeds.model import (
 )
 from storage.repository import OUTPUTS_UNSEEN_MAX
 from tests.support.hooks import logged_statements
+from tests.support.ledger_view import LedgerView
 
 ITEM_ID = "deed_00000000000000000000000000"
 OTHER_ID = "deed_11111111111111111111111111"
@@ -186,3 +189,17 @@ def test_items_beyond_those_that_are_remembered_are_read_again(repository, monke
 
     # That one was read last.
     assert log.names == []
+
+
+def test_rows_of_another_ledger_keep_their_ids_and_later_ones_follow(
+    database_url, repository
+):
+    columns, rows = ("id", "kind", "created_at_ms"), [(7, "offer", 1), (9, "offer", 2)]
+    with closing(open_database(database_url, now_ms)) as database:
+        database.create(lambda opened: opened.load("operations", columns, iter(rows)))
+
+    minted = repository.mint(mint_record(FIVE))
+
+    ids = LedgerView(database_url).read("SELECT id FROM operations ORDER BY id")
+    assert ids == [(7,), (9,), (10,)]
+    assert minted.id == 10

@@ -82,15 +82,18 @@ class StatementLog:
     def names(self):
         return [statement.name for statement in self.sent]
 
-    def note(self, _connection, sql, values):
+    def note(self, connection, sql, values):
         """Note a question to a table or a change of one.
 
-        A look for the last operations, whenever a second has passed, is part of no
-        request.
+        What a connection to SQLite is asked first, and a look for the last operations
+        whenever a second has passed, are part of no request.
         """
         if match := _STATEMENT.match(sql):
             name = " ".join(filter(None, match.groups()))
-            if name != "SELECT operations" or "idempotency_key_hash" in sql:
+            is_look = name == "SELECT operations" and "idempotency_key_hash" not in sql
+            is_first = not getattr(connection, "was_used", True)
+            is_look |= is_first and name == "SELECT schema_version"
+            if not is_look:
                 self.sent.append(Statement(name, sql, values))
 
     def note_commit(self, *_):
@@ -133,6 +136,8 @@ def _watched(connection, sql, values=()):
         yield
         return
     _call(f"before {kind}", connection, sql, values)
+    if kind == "statement":
+        connection.was_used = True
     yield
     _call(f"after {kind}", connection, sql, values)
 
@@ -149,6 +154,8 @@ class _SqliteCursor(sqlite3.Cursor):
 
 
 class _SqliteConnection(sqlite3.Connection):
+    was_used = False
+
     def cursor(self, factory=_SqliteCursor):
         return super().cursor(factory)
 

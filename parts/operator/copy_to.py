@@ -1,0 +1,236 @@
+"""Moves a ledger from an SQLite file into an empty database of another kind.
+
+The copy is committed with the mark of one that is not finished; then the old file is
+marked as moved; then the copy loses its mark. So both can never be served, and a run
+that breaks off is finished by the next one (docs/decisions/0017).
+"""
+
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import closing
+from dataclasses import dataclass
+from errno import EBUSY
+from functools import partial
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+from deeds.errors import StartError
+from deeds.part import Ledger
+from deeds.settings import COMMAND
+from parts.operator.backup import IN_USE, Inspect, refuse_open
+from parts.operator.tables import pieces_of_code
+from storage.database import NO_OPERATION, Database, Transaction, Values
+from storage.repository import read_last_operation
+from storage.schema import (
+    INCOMING,
+    MOVED,
+    READ_VERSIONS,
+    Mark,
+    read_mark,
+    remove_mark,
+    set_mark,
+    upgrade_tables,
+)
+from storage.sqlite import SqliteDatabase, sqlite_path
+from storage.sqlite_writer import SqliteTransaction, code_of, connect
+
+_VERSIONS = "schema_version"
+
+_READ_OPERATION = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
+_READ_LAST_ID = "SELECT max(id) FROM operations"
+_READ_COLUMNS = "SELECT name, type FROM pragma_table_info(?)"
+_READ_REFERENCES = 'SELECT "table" FROM pragma_foreign_key_list(?)'
+
+# The sum of integers may need more than 64 bits, those of their halves do not.
+_SUMS = {"INTEGER": "sum({0} / 4294967296), sum({0} % 4294967296)"}
+_OTHER_SUMS = "sum(length({0}))"
+
+# Rows between two reports: a few hundredths of a second.
+_REPORTED_COUNT = 5_000
+
+# Called with how many rows were copied, and of how many.
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table to copy: its columns, and a query for its number of rows and sums."""
+
+    name: str
+    columns: Sequence[str]
+    sums_sql: str
+
+
+def copy_to(ledger: Ledger, target: Ledger, inspect: Inspect, report: Report) -> None:
+    """Move a ledger into the target's database, or finish that.
+
+    `inspect` raises where a ledger violates an invariant. Raises StartError, OSError
+    where the file is in use, or sqlite3.Error; run again, it goes on from there.
+    """
+    path = sqlite_path(ledger.settings.database_url)
+    # What refuse_open closes would release the locks of what is open.
+    ledger.database.close()
+    # A service that is being started waits, and is refused once the file is marked.
+    with closing(SqliteDatabase(path, clock=lambda: 0)) as place, place.alone():
+        refuse_open(path)
+        names = {table for table, _ in pieces_of_code(ledger)}
+        mark = read_mark(ledger.database)
+        if mark is None:
+            mark = _copy(ledger, target, names, inspect, report)
+        _finish(ledger, target, names, mark)
+
+
+def _copy(
+    ledger: Ledger, target: Ledger, names: Set[str], inspect: Inspect, report: Report
+) -> Mark:
+    """Copy and inspect all there is, then mark the old file; return its mark."""
+    # An older copy of the ledger is not moved either.
+    ledger.database.check_start()
+    _check_versions_equal(ledger)
+    _is_begun(ledger, target, names)
+    inspect(ledger)
+    number = secrets.randbits(62)
+    path = sqlite_path(ledger.settings.database_url)
+    with closing(connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        tables = _read_tables(connection, names - {_VERSIONS})
+        sums = [connection.execute(table.sums_sql).fetchone() for table in tables]
+        last_id = connection.execute(_READ_LAST_ID).fetchone()
+        rows = _Rows(connection, sum(count for count, *_ in sums), report)
+
+        def load(transaction: Transaction) -> None:
+            # Looked at once more: from here on nobody else creates or finishes one.
+            if _is_begun(ledger, target, names):
+                for name in (_VERSIONS, *(table.name for table in reversed(tables))):
+                    transaction.execute(f"DROP TABLE {name}")
+            upgrade_tables(transaction, target.schemas)
+            for table in tables:
+                transaction.load(table.name, table.columns, rows.read(table))
+            set_mark(transaction, (f"{INCOMING}{ledger.database.name}", number))
+
+        target.database.create(load)
+    target.database.check_start()
+    inspect(target)
+    with target.database.snapshot() as read:
+        if [tuple(read(table.sums_sql)[0]) for table in tables] != sums:
+            raise StartError(f"the copy in {target.database.name} has other rows")
+    ledger.database.close()
+    mark = f"{MOVED}{target.database.name}", number
+    _mark_moved(path, mark, last_id)
+    return mark
+
+
+def _finish(ledger: Ledger, target: Ledger, names: Set[str], mark: Mark) -> None:
+    """Let the copy be served, unless it is; raise StartError where it is not there."""
+    is_there = False
+    if names <= target.database.table_names():
+        copy_mark = read_mark(target.database)
+        if copy_mark is None:
+            is_there = _has_last_of(target.database, ledger.database)
+        elif copy_mark[1] == mark[1]:
+            is_there = True
+            remove = partial(remove_mark, mark=copy_mark)
+            target.database.create(remove)
+    if not is_there:
+        raise StartError(
+            f"this ledger was {mark[0]}, and that copy is not in"
+            f" {target.database.name}; if it is lost for good, run: {COMMAND}"
+            " accept-rollback"
+        )
+
+
+def _check_versions_equal(ledger: Ledger) -> None:
+    """Raise StartError where there are tables that would not be copied whole."""
+    rows = ledger.database.read(READ_VERSIONS)
+    versions = {part: version for part, version, _ in rows}
+    for part in {schema.part: schema.newest for schema in ledger.schemas}.items() ^ (
+        versions.items()
+    ):
+        raise StartError(
+            f"the tables of {part[0]} have another version than this code, or are"
+            " unknown to it: copy by the code that has made them"
+        )
+
+
+def _is_begun(ledger: Ledger, target: Ledger, names: Set[str]) -> bool:
+    """Return whether the target has an unfinished copy of this ledger.
+
+    Raises StartError where it has another one, or tables of these names.
+    """
+    there = names & target.database.table_names()
+    if not there:
+        return False
+    mark = read_mark(target.database) if there == names else None
+    if mark is None or not _has_last_of(ledger.database, target.database):
+        raise StartError(
+            f"{target.database.name} has tables already, such as {min(there)}; name an"
+            " empty database"
+        )
+    return True
+
+
+def _has_last_of(database: Database, other: Database) -> bool:
+    """Return whether a database has the last operation of another one, if any."""
+    last = read_last_operation(other)
+    rows = database.read(_READ_OPERATION, (last.id, last.created_at_ms))
+    return last == NO_OPERATION or bool(rows)
+
+
+def _read_tables(connection: sqlite3.Connection, names: Set[str]) -> list[_Table]:
+    """Return the tables of these names, each after those that it refers to."""
+    references = {}
+    for name in sorted(names):
+        found = connection.execute(_READ_REFERENCES, (name,)).fetchall()
+        references[name] = {table for (table,) in found}
+    tables = []
+    for name in TopologicalSorter(references).static_order():
+        columns = dict(connection.execute(_READ_COLUMNS, (name,)).fetchall())
+        sums = [
+            _SUMS.get(kind, _OTHER_SUMS).format(column)
+            for column, kind in columns.items()
+        ]
+        sums_sql = f"SELECT count(*), {', '.join(sums)} FROM {name}"  # noqa: S608
+        tables.append(_Table(name, list(columns), sums_sql))
+    return tables
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Reads the rows of tables, and reports how many of all were read."""
+
+    connection: sqlite3.Connection
+    count_max: int
+    report: Report
+    count: int = 0
+
+    def read(self, table: _Table) -> Iterator[Values]:
+        """Yield the rows of a table; few are in memory at once."""
+        columns = ", ".join(table.columns)
+        sql = f"SELECT {columns} FROM {table.name}"  # noqa: S608
+        for row in self.connection.execute(sql):
+            self.count += 1
+            if self.count % _REPORTED_COUNT == 0 or self.count == self.count_max:
+                self.report(self.count, self.count_max)
+            yield row
+
+
+def _mark_moved(path: Path, mark: Mark, last_id: Values) -> None:
+    """Mark the file; raise OSError where another process has it open.
+
+    A process that opens it later sees the mark. Raises StartError where there are
+    other operations than were copied.
+    """
+    with closing(connect(path)) as connection:
+        # Refused while another process has a connection, if only to read.
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if code_of(error) != "SQLITE_BUSY":
+                raise
+            raise OSError(EBUSY, IN_USE, str(path)) from None
+        if connection.execute(_READ_LAST_ID).fetchone() != last_id:
+            raise StartError(f"{path} was written meanwhile: run copy-to again")
+        set_mark(SqliteTransaction(connection, 0), mark)
+        connection.execute("COMMIT")

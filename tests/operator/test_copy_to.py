@@ -1,0 +1,475 @@
+"""`deeds copy-to`: a ledger moves from SQLite to PostgreSQL, and one of them serves."""
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from storage import sqlite_writer
+from tests.operator.dying_copy import MOMENTS
+from tests.support.api import (
+    UNAVAILABLE,
+    Api,
+    StartError,
+    environ_of,
+    good,
+    refusal,
+    replayed,
+    served,
+    stop_line,
+)
+from tests.support.commanding import (
+    error_of,
+    invoke,
+    output_of,
+    run_deeds,
+    run_python,
+)
+from tests.support.databases import changed_url, connected, sqlite_path
+from tests.support.hooks import break_off, hooked
+from tests.support.ledger_view import LedgerView
+from tests.support.marker import MARK
+from tests.support.serving import start_gunicorn
+from tests.support.sources import found_in
+from tests.support.strong_secrets import make_strong_secret
+from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
+
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+VERSIONS = "SELECT part, version FROM schema_version ORDER BY part"
+DROP_ALL = "DROP TABLE {} CASCADE"
+
+LOCK_TABLES = f"SELECT pg_advisory_lock({0x6465656473})"
+UNLOCK_TABLES = "SELECT pg_advisory_unlock_all()"
+WAITS = """
+    SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+    WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted
+"""
+
+IN_USE = "it is in use: stop the service first\n"
+
+# Reads once and keeps the file open.
+READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM items").fetchone()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def old(sqlite_url):
+    """A look into an old ledger of two operations."""
+    view = LedgerView(sqlite_url)
+    with served(environ_of(sqlite_url)) as api:
+        view.item = api.mint("+5.a", "+3.b", key="mint", metadata={"name": "Ünït \0"})
+        good(api.swap(f"+5.{view.item}.a", f"+5.{view.item}.c", key="swap"))
+    return view
+
+
+def copy(old, url):
+    """Run `copy-to`, which has to succeed, and return what it prints."""
+    ran = invoke(environ_of(old.url), "copy-to", url)
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout
+
+
+def die(old, url, moment):
+    """Run `copy-to` until it is killed at a moment."""
+    dying = ("-m", "tests.operator.dying_copy", moment, url)
+    ran = run_python(*dying, DATABASE_URL=old.url)
+    assert ran.returncode == -9, ran.stdout + ran.stderr
+
+
+def name_of(url):
+    """Return how a command names a database of PostgreSQL."""
+    options = conninfo_to_dict(url)
+    return f"{options['host']}/{options['dbname']}"
+
+
+def are_served(*urls):
+    """Return of each database whether a service starts on it."""
+    are = []
+    for url in urls:
+        try:
+            with served(environ_of(url)) as api:
+                assert api.get("/readyz").status_code == 200
+            are.append(True)
+        except StartError:
+            are.append(False)
+    return are
+
+
+def begin(service):
+    """Mint, swap and offer; return a function that goes on with it in another one."""
+    secrets = [make_strong_secret() for _ in range(2)]
+    with service.open_api() as api:
+        item, other = api.mint("+5.a", "+3.b", key="mint"), api.mint("+9.a")
+        swap = f"+5.{item}.a", f"+5.{item}.c", "swap"
+        good(api.swap(*swap))
+        offer = f"+5.{item}.c", f"+9.{other}.{secrets[0]}", "offer"
+        offer_id = good(api.offer(*offer))["offerId"]
+
+    def go_on(service):
+        with service.open_api() as api:
+            assert replayed(api.send_mint("+5.a", "+3.b", key="mint"))["itemId"] == item
+            replayed(api.swap(*swap))
+            assert replayed(api.offer(*offer))["offerId"] == offer_id
+            good(api.complete(offer_id, f"+9.{other}.a", f"+5.{item}.{secrets[1]}"))
+            api.mint("+7.a")
+            assert api.check(f"+5.{item}.c", f"+3.{item}.b") == ["spent", "unspent"]
+
+    return go_on
+
+
+@pytest.mark.slow
+def test_a_service_goes_on_in_postgresql(sqlite_url, postgres_url, gunicorn_service):
+    old, new = LedgerView(sqlite_url), LedgerView(postgres_url)
+    settings = {"DEEDS_CHECKPOINT_FILE": f"{sqlite_path(sqlite_url)}-elsewhere"}
+    first, second, third = (f"m={cost},t=1,p=1" for cost in (8, 16, 24))
+    with served(environ_of(sqlite_url, DEEDS_ARGON2=first) | settings) as api:
+        api.mint("+1.a")
+    settings["DATABASE_URL"] = sqlite_url
+    before = gunicorn_service(**settings, DEEDS_ARGON2=second)
+    go_on = begin(before)
+    before.process.terminate()
+    before.process.wait(WAIT_SECONDS_MAX)
+
+    with_password = changed_url(postgres_url, user=f"postgres:{MARK}")
+    [command] = found_in(
+        "docs/postgresql.md", r"^\.venv.* -m app (.*) postgresql://.*$"
+    )
+    ran = run_deeds(command, with_password, **settings)
+
+    assert (ran.returncode, ran.stderr) == (0, "copied 100 % of 18 rows\n")
+    assert ran.stdout.endswith(
+        f"The ledger is now {name_of(postgres_url)}: let DATABASE_URL name it.\n"
+        f"No service starts on {sqlite_path(sqlite_url)} any more.\n"
+    )
+    assert MARK not in ran.stdout + str(old.read(VERSIONS))
+    assert new.rows() == old.rows()
+    settings["DATABASE_URL"] = postgres_url
+    after = gunicorn_service(**settings, DEEDS_ARGON2=third)
+    go_on(after)
+    # A replay uses up an id.
+    ids = [each for [each] in new.read("SELECT id FROM operations ORDER BY id")]
+    assert (ids[:5], len(ids)) == ([1, 2, 3, 4, 5], 7)
+    policies = new.read("SELECT id, memory_cost_kib FROM hash_policies ORDER BY id")
+    assert [cost for _, cost in policies] == [8, 16, 24]
+    output_of(settings, "audit")
+    new.assert_sound()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_copy_that_is_killed_is_finished_by_the_next_and_both_are_never_served(
+    old, postgres_url, moment
+):
+    die(old, postgres_url, moment)
+
+    is_marked = MOMENTS.index(moment) >= MOMENTS.index("after commit 2")
+    is_whole = moment == MOMENTS[-1]
+    assert are_served(old.url, postgres_url) == [not is_marked, is_whole]
+    if not is_marked:
+        # The ledger goes on in the meantime.
+        with served(environ_of(old.url)) as api:
+            api.mint("+2.a")
+
+    copy(old, postgres_url)
+    assert are_served(old.url, postgres_url) == [False, True]
+    assert LedgerView(postgres_url).rows() == old.rows()
+    # Once more it only says so.
+    assert copy(old, postgres_url).startswith("The ledger is now ")
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_commit_whose_answer_is_lost_is_decided_by_the_next_run(
+    old, postgres_url, number
+):
+    commits = []
+
+    def lose_answer(connection, *values):
+        if isinstance(connection, psycopg.Connection):
+            commits.append(connection)
+            if len(commits) == number:
+                break_off(connection, *values)
+
+    with hooked("after commit", lose_answer):
+        error = error_of(environ_of(old.url), "copy-to", postgres_url)
+
+    assert error.endswith(
+        "\nError: the database cannot be opened: server closed the connection\n"
+    )
+    copy(old, postgres_url)
+    assert LedgerView(postgres_url).rows() == old.rows()
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("sqlite:///new", "URL must name a PostgreSQL database"),
+        (f"postgresql://u:{MARK}@/a@b", "URL is not the URL of a PostgreSQL database"),
+        (f"postgresql://u:{MARK}@127.0.0.1:1/a", "the database cannot be opened: "),
+        (f"postgresql://u:{MARK}@h/a?ab=c", "URL has options that libpq does not know"),
+    ],
+)
+def test_a_target_that_is_none_is_refused(old, url, says):
+    with old.unchanged():
+        error = error_of(environ_of(old.url), "copy-to", url)
+
+    assert error.startswith(f"Error: {says}")
+    assert (error.count("\n"), MARK in error) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("UPDATE items SET total = 9", "the live outputs of an item sum to its total"),
+        (
+            "UPDATE items SET metadata = '{\"name\":\"' || char(0) || '\"}'",
+            "metadata is JSON as a mint writes it",
+        ),
+        (
+            "INSERT INTO schema_version VALUES ('other', 1, 1)",
+            "the tables of other have another version than this code",
+        ),
+        (
+            "UPDATE schema_version SET version = 2 WHERE part = 'offers'",
+            "the tables of offers have another version than this code",
+        ),
+        (
+            "UPDATE operations SET created_at_ms = created_at_ms + 1",
+            "was committed but is not in the ledger",
+        ),
+    ],
+    ids=["a violation", "a NUL", "another part", "a later version", "an older copy"],
+)
+def test_a_ledger_that_would_not_be_whole_is_not_copied(
+    old, postgres_url, change, says
+):
+    old.execute(change)
+    versions = old.read(VERSIONS)
+
+    with old.unchanged():
+        error = error_of(environ_of(old.url), "copy-to", postgres_url)
+
+    assert says in error
+    assert old.read(VERSIONS) == versions
+    assert LedgerView(postgres_url).read(TABLES) == []
+
+
+UNITS_MOVE = """
+    UPDATE outputs SET amount = amount + CASE WHEN spent_by IS NULL THEN -1 ELSE 1 END
+    WHERE amount = 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("is_old", "change", "says"),
+    [
+        (False, UNITS_MOVE, "the live outputs of an item sum to its total"),
+        (False, "UPDATE operations SET created_at_ms = 1", "has other rows"),
+        (
+            True,
+            "INSERT INTO operations (kind, created_at_ms) VALUES ('offer', 1)",
+            "was written meanwhile: run copy-to again",
+        ),
+    ],
+    ids=["a violation", "other rows", "an operation more"],
+)
+def test_a_copy_that_is_not_the_ledger_is_not_served(
+    old, postgres_url, is_old, change, says
+):
+    view = old if is_old else LedgerView(postgres_url)
+
+    def change_once(_connection, sql, _values):
+        # Asked once the copy is committed.
+        if "pg_sequence_last_value" in sql:
+            view.execute(change)
+
+    with hooked("before statement", change_once):
+        error = error_of(environ_of(old.url), "copy-to", postgres_url)
+
+    assert says in error
+    assert are_served(old.url, postgres_url) == [True, False]
+
+
+def test_a_database_with_tables_is_left_alone(old, fresh_postgres_url):
+    new = LedgerView(fresh_postgres_url())
+
+    with new.unchanged():
+        error = error_of(environ_of(old.url), "copy-to", new.url)
+
+    assert error == (
+        f"Error: {name_of(new.url)} has tables already, such as hash_policies; name an"
+        " empty database\n"
+    )
+    assert are_served(old.url) == [True]
+    # The other way is not offered.
+    assert "use pg_dump" in error_of(environ_of(new.url), "copy-to", new.url)
+
+
+def test_a_file_that_is_open_is_not_copied(old, postgres_url):
+    reader = [sys.executable, "-c", READ, sqlite_path(old.url)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(reader, **pipes) as process:
+        process.stdout.readline()
+        error = error_of(environ_of(old.url), "copy-to", postgres_url)
+        process.stdin.close()
+
+    assert error == f"Error: {sqlite_path(old.url)}: {IN_USE}"
+    assert LedgerView(postgres_url).read(TABLES) == []
+
+
+@pytest.mark.slow
+def test_what_opens_the_file_during_the_copy_keeps_it_from_being_marked(
+    old, postgres_url, open_app, thread, monkeypatch
+):
+    monkeypatch.setattr(sqlite_writer, "BUSY_TIMEOUT_S", 0.1)
+    settings = environ_of(old.url)
+    # It has no connection until it is asked.
+    app = open_app(settings)
+    api = Api.of_app(app)
+    swap = f"+5.{old.item}.c", f"+5.{old.item}.d"
+    with connected(postgres_url) as other:
+        other.execute(LOCK_TABLES)
+        copying = thread.submit(
+            run_deeds, "copy-to", postgres_url, DATABASE_URL=old.url
+        )
+        wait_until(lambda: other.execute(WAITS).fetchone() == (1,))
+        started = stop_line(open_app, settings)
+        swapped = api.swap(*swap)
+        read = api.get(f"/v1/item/{old.item}")
+        other.execute(UNLOCK_TABLES)
+    ran = copying.result()
+
+    assert started == "DATABASE_URL: another process keeps the database locked"
+    assert refusal(swapped) == UNAVAILABLE
+    assert good(read)["total"] == 8
+    assert (ran.returncode, ran.stderr.endswith(IN_USE)) == (1, True)
+    good(api.swap(*swap))
+    app.extensions["deeds"].close()
+    copy(old, postgres_url)
+    assert LedgerView(postgres_url).rows() == old.rows()
+
+
+def test_a_process_that_was_not_stopped_neither_reads_nor_writes_the_old_ledger(
+    old, postgres_url, open_app
+):
+    api = Api.of_app(open_app(environ_of(old.url)))
+
+    with old.unchanged():
+        copy(old, postgres_url)
+        answers = [
+            api.get("/readyz"),
+            api.send_check(f"+5.{old.item}.c"),
+            api.send_mint("+1.a"),
+        ]
+
+    assert [refusal(each) for each in answers] == [UNAVAILABLE] * 3
+    assert {each.json()["detail"] for each in answers} == {"the ledger was moved"}
+
+
+@pytest.mark.slow
+def test_gunicorn_ends_in_one_line_on_a_ledger_that_was_moved(
+    old, postgres_url, tmp_path
+):
+    copy(old, postgres_url)
+    log = tmp_path / "log"
+
+    with start_gunicorn(log, environ_of(old.url)) as process:
+        code = process.wait(WAIT_SECONDS_MAX)
+
+    said = log.read_text()
+    assert code != 0
+    assert f"this ledger was moved to {name_of(postgres_url)}" in said
+    assert "Traceback" not in said
+
+
+def test_commands_count_a_ledger_that_was_moved_and_change_nothing(
+    old, postgres_url, tmp_path
+):
+    settings, backup = environ_of(old.url), tmp_path / "backup"
+    output_of(settings, "backup", backup)
+    copy(old, postgres_url)
+    versions = old.read(VERSIONS)
+
+    with old.unchanged():
+        output_of(settings, "audit")
+        output_of(settings, "stats")
+        errors = [
+            invoke(settings, *command).output
+            for command in (
+                ("backup", tmp_path / "other"),
+                ("restore", backup),
+                ("migrate",),
+            )
+        ]
+
+    for error in errors:
+        assert f"moved to {name_of(postgres_url)}" in error
+        assert "Traceback" not in error
+    assert old.read(VERSIONS) == versions
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+def test_an_unfinished_copy_is_of_one_ledger_and_goes_to_one_place(
+    old, postgres, postgres_url, tmp_path
+):
+    other = LedgerView(f"sqlite:///{tmp_path}/other.sqlite3")
+    with served(environ_of(other.url)) as api:
+        api.mint("+5.a")
+    elsewhere = postgres.create_database()
+    die(old, postgres_url, "after commit 2")
+
+    of_other = error_of(environ_of(other.url), "copy-to", postgres_url)
+    to_other = error_of(environ_of(old.url), "copy-to", elsewhere)
+
+    assert "has tables already" in of_other
+    assert to_other == (
+        f"Error: this ledger was moved to {name_of(postgres_url)}, and that copy is not"
+        f" in {name_of(elsewhere)}; if it is lost for good, run: python -m app"
+        " accept-rollback\n"
+    )
+    # Nor is the place of one copy that of another.
+    die(other, elsewhere, "after commit 1")
+    assert error_of(environ_of(old.url), "copy-to", elsewhere) == to_other
+    assert are_served(elsewhere) == [False]
+    copy(old, postgres_url)
+    postgres.drop_database(elsewhere)
+
+
+@pytest.mark.slow
+def test_an_operator_who_accepts_that_a_copy_is_lost_serves_the_old_ledger(
+    old, postgres, postgres_url
+):
+    settings = environ_of(old.url)
+    copy(old, postgres_url)
+    new = LedgerView(postgres_url)
+    for [table] in new.read(TABLES):
+        new.execute(DROP_ALL.format(table))
+    assert "accept-rollback" in error_of(settings, "copy-to", postgres_url)
+
+    refused = invoke(settings, "accept-rollback", said="yes\n")
+    assert (refused.exit_code, are_served(old.url)) == (1, [False])
+    accepted = invoke(settings, "accept-rollback", said="accept\n")
+
+    assert f"was moved to {name_of(postgres_url)}" in accepted.stdout
+    assert are_served(old.url) == [True]
+    copy(old, postgres_url)
+    assert are_served(old.url, postgres_url) == [False, True]
+
+
+@pytest.mark.slow
+def test_an_operator_who_accepts_that_the_old_file_is_lost_serves_its_copy(
+    old, postgres_url
+):
+    die(old, postgres_url, "after commit 1")
+
+    accepted = output_of(environ_of(postgres_url), "accept-rollback", "--yes")
+
+    assert f"incoming from {sqlite_path(old.url)}" in accepted
+    assert are_served(postgres_url) == [True]
