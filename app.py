@@ -47,6 +47,7 @@ from storage.sqlite import SqliteDatabase, sqlite_path
 # The core knows none of these, and each line may go.
 PARTS = (
     "offers",
+    "minting",
     "metrics",
     "openapi",
     "pages",
@@ -128,6 +129,7 @@ def prepare() -> None:
     build = _Build(_load(PARTS), now_ms, secrets.token_bytes)
     settings = read_settings(os.environ)
     configure_log(settings.log_form, settings.log_level)
+    build.check_parts(settings)
     build.limits(settings)
     with ExitStack() as closing:
         build.ledger(settings, closing, thorough=True)
@@ -177,6 +179,13 @@ class _Build:
 
         commands = [command for part in self.parts for command in part.commands]
         return Commands(CommandContext(open_ledger, create_app), commands)
+
+    def check_parts(self, settings: Settings) -> None:
+        """Raise StartError where tokens are set and nothing would ask for them."""
+        if settings.mint_token_digests and "minting" not in [
+            part.name for part in self.parts
+        ]:
+            raise StartError("DEEDS_MINT_TOKEN is set, and parts/minting is missing")
 
     def limits(self, settings: Settings) -> ClientLimits:
         """Return the limits of clients; raise StartError for one of no such name."""
@@ -234,6 +243,7 @@ class _Build:
         configure_log(settings.log_form, settings.log_level)
         register_log(app)
         register_answers(app)
+        self.check_parts(settings)
         ledger = self.ledger(settings, closing, thorough=thorough)
         repository = Repository(ledger.database)
         hasher = _make_hasher(settings, repository)

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,6 +56,9 @@ _MEMORY_KIB_MAX = 4_194_304
 _PEPPER_LENGTH_MIN = 32
 # Separates peppers in a list, so that no pepper may hold it.
 _PEPPER_SEPARATOR = re.compile(r"[,\s]")
+
+# What a header can carry.
+_MINT_TOKEN = re.compile("[!-~]{16,255}")
 
 _RATE_LIMIT = re.compile(
     r"([a-z]+)=(?:(1000000|[1-9][0-9]{0,5})/(second|minute|hour|day)|off)"
@@ -152,6 +156,17 @@ def _parse_peppers(text: str) -> tuple[bytes, ...]:
     return tuple(_parse_pepper(each) for each in _PEPPER_SEPARATOR.split(text) if each)
 
 
+def _parse_mint_tokens(text: str) -> tuple[bytes, ...]:
+    tokens = [each.strip() for each in re.split(r"[,\r\n]", text)]
+    tokens = [each for each in tokens if each]
+    if not tokens or not all(map(_MINT_TOKEN.fullmatch, tokens)):
+        raise ValueError(
+            "must name tokens of 16 to 255 printable ASCII characters without spaces,"
+            " separated by commas or, in a file, by lines"
+        )
+    return tuple(sha256(each.encode("ascii")).digest() for each in tokens)
+
+
 def _parse_rate_limits(text: str) -> tuple[RateLimit, ...]:
     limits = {limit.name: limit for limit in _RATE_LIMITS}
     names = set()
@@ -208,6 +223,10 @@ class Settings:
     )
     peppers_old: tuple[bytes, ...] = _setting(
         "DEEDS_PEPPERS_OLD", _parse_peppers, (), may_be_file=True
+    )
+    # Without one anybody may mint. Nothing needs the tokens themselves.
+    mint_token_digests: tuple[bytes, ...] = _setting(
+        "DEEDS_MINT_TOKEN", _parse_mint_tokens, (), may_be_file=True
     )
     array_length_max: int = _setting(
         "DEEDS_MAX_ARRAY", _whole(1, 8_000), ARRAY_LENGTH_MAX

@@ -12,6 +12,7 @@ import click
 from deeds_client import cli_offers, links
 from deeds_client.commands import (
     FILE,
+    MintCommand,
     OfflineCommand,
     Result,
     amount,
@@ -21,6 +22,7 @@ from deeds_client.commands import (
     note,
     outcome,
     reference,
+    token_file,
 )
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
 from deeds_client.records import IN_A_HOLDING, milliseconds, moment, now
@@ -49,12 +51,13 @@ Examples:
 """
 
 
-@main.command(epilog=_MINT_EXAMPLES)
+@main.command(cls=MintCommand, epilog=_MINT_EXAMPLES)
 @click.argument("name")
 @amounts
 @click.option("--count", type=click.IntRange(1, 100_000), help="Make so many links.")
 @click.option("--each", type=click.IntRange(1), default=1, help="Units of each link.")
 @click.option("--csv", "file", type=FILE, help="A new file. Broken off, run it again.")
+@token_file
 @reference
 @note
 def mint(

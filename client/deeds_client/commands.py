@@ -16,6 +16,7 @@ from deeds_client import rows, terminal
 from deeds_client.errors import CallError, DeedsError, FindingError, WalletError
 from deeds_client.service import Deeds
 from deeds_client.terminal import say
+from deeds_client.values import check_mint_token
 from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
 
@@ -29,6 +30,8 @@ _BUT_DONE = (
     " DEED for links."
 )
 _SPENT = "Spent already: claimed, or moved by another copy of this wallet."
+_NEEDS_TOKEN = "This service mints with a token only: see --token-file."
+_SAID = {"spent_input": _SPENT, "mint_token_required": _NEEDS_TOKEN}
 _LINK = re.compile(r"(#|%23)(\+|%2B)|^\+[0-9]", re.IGNORECASE)
 
 _INTERRUPTS = (KeyboardInterrupt, click.Abort)
@@ -112,6 +115,17 @@ class OfflineCommand(Command):
     service = _NoService
 
 
+class MintCommand(Command):
+    """A command that mints, maybe at a service that asks for a token."""
+
+    def _call(self, wallet: Wallet, deeds: _Service, arguments: dict[str, Any]) -> int:
+        file = arguments.pop("token_file")
+        is_person = terminal.is_terminal(sys.stdin)
+        if file or (is_person and deeds.info().needs_mint_token):
+            deeds.mint_token = check_mint_token(terminal.read_token(file))
+        return super()._call(wallet, deeds, arguments)
+
+
 class Commands(click.Group):
     """All commands, with what is common to their arguments."""
 
@@ -168,8 +182,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
             said += " The next command goes on with it."
         return said, _NO_ANSWER
     code = getattr(error, "code", "")  # Of what the service or the wallet refuses.
-    if code == "spent_input":
-        said = _SPENT
+    said = _SAID.get(code, said)
     return said, _REFUSED if code else _BAD_INPUT
 
 
@@ -184,6 +197,12 @@ deed = click.argument("item_id", metavar="DEED")
 
 reference = click.option(
     "--reference", help="Such as the number of an order: it is done once."
+)
+token_file = click.option(
+    "--token-file",
+    type=FILE,
+    envvar="DEEDS_MINT_TOKEN_FILE",
+    help="Holds the token of a service that mints with one.",
 )
 note = click.option("--note", help="A text that is kept with it.")
 

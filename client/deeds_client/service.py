@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
+import httpx
+
 from deeds_client.calls import Calls, Key, Parse
 from deeds_client.errors import CallError, InvalidInputError, ProblemError
 from deeds_client.records import milliseconds, moment
@@ -26,6 +28,7 @@ from deeds_client.values import (
     Units,
     check_amount,
     check_id,
+    check_mint_token,
     member,
     mint_body,
     parse_state,
@@ -36,6 +39,7 @@ Outputs = Sequence[Output]
 Metadata = Mapping[str, str] | None
 T = TypeVar("T")
 
+_MINT = "/v1/mint"
 WEEK_S = 7 * 24 * 60 * 60
 
 
@@ -48,9 +52,10 @@ class Deeds:
     seconds, and `deadline_s` the whole call; of `check` and `find`, which ask in
     batches, it bounds each batch. What is left is rounded up to whole seconds.
     `options` are those of httpx.Client. Lost answers, 429 and 5xx are retried after a
-    random wait, and never before Retry-After. Each call raises ProblemError if the
-    service refused, NoAnswerError if nothing of its own came, both with the `key` of a
-    change, and InvalidInputError before anything is sent.
+    random wait, and never before Retry-After. `mint_token`, of a service that asks for
+    one, is sent with mints alone. Each call raises ProblemError if the service refused,
+    NoAnswerError if nothing of its own came, both with the `key` of a change, and
+    InvalidInputError before anything is sent.
     """
 
     def __init__(
@@ -61,8 +66,11 @@ class Deeds:
         timeout: float = 30.0,
         deadline_s: float = 120.0,
         sleep: Callable[[float], object] = time.sleep,
+        mint_token: str | None = None,
         **options: Any,
     ):
+        options = {"auth": self._authorize, **options}
+        self.mint_token = check_mint_token(mint_token) if mint_token else None
         self._calls = Calls(base_url, tries, timeout, deadline_s, sleep, options)
         self.base_url = self._calls.base_url
         self._info: Info | None = None
@@ -88,7 +96,7 @@ class Deeds:
             Output.fresh(each) if isinstance(each, int) else each for each in outputs
         ]
         try:
-            item_id = self.send("/v1/mint", mint_body(new, metadata or None), key)
+            item_id = self.send(_MINT, mint_body(new, metadata or None), key)
         except CallError as error:
             error.outputs = tuple(new)
             raise
@@ -172,6 +180,13 @@ class Deeds:
         self._info = info
         return info
 
+    def _authorize(self, request: httpx.Request) -> httpx.Request:
+        # A redirect is not followed: it goes to this service.
+        if self.mint_token and request.url.path.endswith(_MINT):
+            token = self.mint_token.reveal()
+            request.headers["Authorization"] = f"Bearer {token}"
+        return request
+
     def _ask(self, path: str, parse: Parse[T], body: Any = None, key: Key = None) -> T:
         try:
             return self._calls.ask(path, parse, body, key)
@@ -189,7 +204,8 @@ class Deeds:
 def _parse_info(answer: Any) -> Info:
     limits = member(answer, "limits", dict)
     size = check_amount(member(limits, "arrayLengthMax", int))
-    return Info(member(answer, "version", str), size)
+    needs_token = answer.get("minting") == "token"
+    return Info(member(answer, "version", str), size, needs_token)
 
 
 def _parse_item(item_id: str, answer: Any) -> Item:
@@ -259,6 +275,6 @@ def _check_success(answer: Any) -> None:
 
 # What the right answer to a change is: others say `success`.
 _ANSWERS: dict[str, Parse[object]] = {
-    "/v1/mint": _parse_minted,
+    _MINT: _parse_minted,
     "/v1/offers": _parse_offer,
 }

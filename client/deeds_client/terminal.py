@@ -59,6 +59,13 @@ def read_passphrase(*, is_new: bool = False) -> str:
     return passphrase
 
 
+def read_token(file: Path | None) -> str:
+    """Return the first token of a file, or what is typed unseen."""
+    if not file:
+        return str(click.prompt("Mint token", hide_input=True, err=True))
+    return file.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0]
+
+
 def confirm(question: str) -> bool:
     """Return whether a person says yes. Raise InvalidInputError without a terminal."""
     if not is_terminal(sys.stdin):

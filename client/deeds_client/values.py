@@ -22,6 +22,7 @@ BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case.
 # remains.
 _IDS = {"deed": "deed_[^.\ud800-\udfff]{0,250}", "offer": f"offer_[{BASE32}]{{26}}"}
 _ID = {kind: pattern(text) for kind, text in _IDS.items()}
+_MINT_TOKEN = pattern("[!-~]+")  # What a header can carry.
 _SECRET = pattern("[^\ud800-\udfff]{1,32}")
 _RAW_OUTPUT = pattern(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.((?s:.+))")
 
@@ -254,6 +255,13 @@ class Output:
         return hash(self.raw)
 
 
+def check_mint_token(text: str) -> Secret[str]:
+    """Return the token of mints; raise InvalidInputError if it can be none."""
+    if not _MINT_TOKEN.fullmatch(text):
+        raise InvalidInputError("A mint token is printable ASCII without spaces.")
+    return Secret(text)
+
+
 def mint_body(
     outputs: Iterable[Output], metadata: Mapping[str, str] | None
 ) -> dict[str, Any]:
@@ -327,10 +335,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """A service's version, and how many outputs it takes at once."""
+    """A service's version, how many outputs it takes at once, and who may mint."""
 
     version: str
     array_length_max: int
+    needs_mint_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)

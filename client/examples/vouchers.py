@@ -4,7 +4,7 @@
 
 `guests.csv` has a column `name`. Run it again after whatever broke it off: it goes on
 with the same vouchers. The links are like cash, and the wallet can take back those that
-nobody has claimed.
+nobody has claimed. `DEEDS_MINT_TOKEN` is the token of a service that asks for one.
 """
 
 import argparse
@@ -31,8 +31,10 @@ def main() -> None:
     # can take the vouchers.
     part = arguments.links.with_name(f"{arguments.links.name}.part")
     part.touch(0o600)
+    url = os.environ.get("DEEDS_URL", "http://127.0.0.1:8000")
+    token = os.environ.get("DEEDS_MINT_TOKEN")
     with (
-        Deeds(os.environ.get("DEEDS_URL", "http://127.0.0.1:8000")) as deeds,
+        Deeds(url, mint_token=token) as deeds,
         Wallet(os.environ.get("DEEDS_WALLET", "vouchers.wallet"), deeds) as wallet,
     ):
         # What was claimed since the last run is not written again.

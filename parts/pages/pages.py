@@ -93,6 +93,7 @@ def register(app: Flask, core: Core) -> None:
         lambda: {
             "static": static,
             "array_length_max": array_length_max,
+            "needs_mint_token": core.info.get("minting") == "token",
             "language": get_locale(),
             "languages": languages,
         }

@@ -90,7 +90,9 @@ FOUND = {
     "/readyz": JSON,
     "/v1/info": JSON,
 }
-OF_STATUS = {405: {"allow": ANY}, 429: {"retry-after": ANY}, 503: {"retry-after": ANY}}
+LATER = {"retry-after": ANY}
+OF_STATUS = {401: {"www-authenticate": ANY}, 405: {"allow": ANY}}
+OF_STATUS |= {429: LATER, 503: LATER}
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 

@@ -25,6 +25,7 @@ HIDDEN = re.compile(
 
 SENDERS = [
     marker.send_good_requests,
+    marker.send_tokens,
     marker.send_refused_swaps,
     marker.send_offers,
     marker.send_malformed_requests,
@@ -44,8 +45,10 @@ def _log_everything(caplog):
 
 @pytest.mark.parametrize("send", SENDERS)
 def test_no_answer_log_or_database_holds_a_secret(
-    api, ledger, tmp_path, caplog, capfd, send
+    open_api, ledger, tmp_path, caplog, capfd, send
 ):
+    api = open_api(DEEDS_MINT_TOKEN=MARK)
+    api.http.headers["Authorization"] = f"Bearer {MARK}"
     minted = api.send_mint(f"+1.{MARK}")
 
     answers = send(api)

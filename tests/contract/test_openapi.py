@@ -236,6 +236,7 @@ def test_info_tells_the_versions_limits_and_hash_policies(open_api, pepper):
             {"name": "strong", "parameters": "m=8,t=1,p=1"} | policy,
         ],
         "idempotency": True,
+        "minting": "open",
     }
     # Outputs of mints, inputs and outputs of swaps and of both halves of offers,
     # check's outputs, find's secrets.

@@ -33,6 +33,7 @@ from tests.support.waiting import wait_until
 WORKDIR = "/srv/deeds"
 VOLUME = "/var/lib/deeds"
 CHECKPOINTS = f"{VOLUME}-checkpoint"
+TOKEN = "t" * 64
 
 # In Debian's package systemd.
 SYSTEMD_PARSER = (
@@ -164,9 +165,10 @@ def test_the_line_of_the_document_serves_and_keeps_its_ledger_in_the_volumes(ima
     mounted = [value.split(":")[1] for name, value in options if name == "--volume"]
     set_there = [value for name, value in options if name == "--env" and "=" in value]
     settings = dict(image.settle(value).split("=", 1) for value in set_there)
-    settings["DEEDS_PEPPER"] = "p" * 64
+    settings |= {"DEEDS_PEPPER": "p" * 64, "DEEDS_MINT_TOKEN": TOKEN}
 
     with image.running(**settings) as service, service.open_api() as api:
+        api.http.headers["Authorization"] = f"Bearer {TOKEN}"
         item = api.mint("+5.first")
         wait_until(lambda: any(image.place(CHECKPOINTS).iterdir()))
     with image.running(**settings) as service, service.open_api() as api:
@@ -185,6 +187,7 @@ def compose():
     settings = {
         "POSTGRES_PASSWORD": "f" * 64,
         "DEEDS_PEPPER": "p" * 64,
+        "DEEDS_MINT_TOKEN": TOKEN,
         "SITE": "example.org",
     }
     assert set(re.findall(r"\$\{(\w+):\?\}", text)) == set(settings)
@@ -234,6 +237,7 @@ def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
 
     image.run(*compose["services"]["migrate"]["command"], **settings)
     with image.running(**settings) as service, service.open_api() as api:
+        api.http.headers["Authorization"] = f"Bearer {TOKEN}"
         item = api.mint("+5.first")
         read, page = api.get(f"/v1/item/{item}"), api.get("/claim")
 

@@ -100,7 +100,10 @@ def test_the_document_installs_what_the_units_use():
     # No other user of the machine reads the pepper.
     assert "install -d -g deeds -m 750 /etc/deeds\n" in document
     assert "install -g deeds -m 640 deploy/deeds.env /etc/deeds/\n" in document
-    commands = re.findall(r"--env-file (\S+)", document + read_text("docs/backups.md"))
+    # Who installs is told the token.
+    assert "for name in DEEDS_PEPPER DEEDS_MINT_TOKEN; do\n" in document
+    assert f"sudo grep DEEDS_MINT_TOKEN= {FILE} " in document
+    commands = re.findall(r"app --env-file (\S+)", document + read_text("docs/backups.md"))
     assert set(commands) == {FILE}
 
 

@@ -11,6 +11,7 @@ import signal
 import sys
 import tomllib
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -218,18 +219,21 @@ def test_files_set_only_what_the_service_reads_and_accepts():
     for file, values in VALUES.items():
         assert names.get(file, set(values)) - read_variables() == set()
         assert int(values["DEEDS_TRUSTED_PROXIES"]) >= 1
-        # Anybody may mint and make offers: everywhere the same.
+        # What mints and offers write is never deleted: everywhere the same.
         assert [values["DEEDS_RATE_LIMITS"]] == limits
         assert all(isinstance(value, str) for value in values.values())
 
 
 @pytest.mark.parametrize("made", ["4f" * 32, "aZ+/" * 10 + "a7w="])
-def test_a_pepper_that_a_platform_makes_is_accepted(made):
+def test_what_a_platform_makes_is_accepted_as_pepper_and_token(made):
     """Heroku makes hexadecimal digits, Render the Base64 of 256 bits."""
-    assert HEROKU["env"]["DEEDS_PEPPER"]["generator"] == "secret"
-    assert RENDER_ENV["DEEDS_PEPPER"]["generateValue"] is True
+    for name in ("DEEDS_PEPPER", "DEEDS_MINT_TOKEN"):
+        assert HEROKU["env"][name]["generator"] == "secret"
+        assert RENDER_ENV[name]["generateValue"] is True
 
     assert read_setting({"DEEDS_PEPPER": made}, "pepper") == made.encode()
+    token = read_setting({"DEEDS_MINT_TOKEN": made}, "mint_token_digests")
+    assert token == (sha256(made.encode()).digest(),)
 
 
 def test_the_image_names_no_ledger_and_no_volume_and_its_user_by_number():

@@ -4,6 +4,7 @@ What is accepted, and that invalid values stop the start with one line.
 """
 
 from dataclasses import astuple, fields
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ from tests.support.sources import read_variables, run_gunicorn_conf
 MARK = "mark-7c1f9e"
 PEPPER = f"{MARK}-{'p' * 32}"
 OLD_PEPPER = f"{MARK}-{'o' * 32}"
+TOKEN = f"{MARK}-0123"
+TOKENS = [TOKEN, f"{MARK}-+/=~!-{'x' * 230}"]
+DIGESTS = tuple(sha256(token.encode()).digest() for token in TOKENS)
 
 POSTGRES = f"postgresql://deeds:{MARK}@localhost/deeds"
 LIMITS = " mint=10/hour ; failures=off;swap=1000000/second;item=off"
@@ -109,6 +113,17 @@ INVALID = {
         " " * 64,
         f"{PEPPER},{PEPPER}",
     ],
+    "DEEDS_MINT_TOKEN": [
+        MARK,
+        ",",
+        f"{MARK}-15-chars"[:15],
+        f"{MARK}-with-a-blank in-it",
+        f"{MARK}-and-a-control-\x7f",
+        f"{MARK}-{'é' * 16}",
+        f"{TOKEN}\udcff",
+        f"{TOKEN},{MARK}",
+        MARK * 24,
+    ],
     "DEEDS_PEPPERS_OLD": [
         MARK,
         (MARK * 4)[:31],
@@ -124,7 +139,7 @@ def test_nothing_has_to_be_set(value):
 
     policy = HashPolicy(7168, 5, 1)
     assert astuple(read_settings(environ)) == (
-        *(f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3", policy, None, ()),
+        *(f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3", policy, None, (), ()),
         *(256, 1_048_576, "127.0.0.1", 8_000, 95, 0, 0, None, 0),
         *((("failures", 100, 60),), None),
         *("auto", "info", "off"),
@@ -138,6 +153,7 @@ EVERYTHING = [
     ("DEEDS_ARGON2", "m=65536,t=3,p=4", "ordinary_cost", HashPolicy(65536, 3, 4)),
     ("DEEDS_PEPPER", PEPPER, "pepper", PEPPER.encode()),
     ("DEEDS_PEPPERS_OLD", OLD_PEPPER, "peppers_old", (OLD_PEPPER.encode(),)),
+    ("DEEDS_MINT_TOKEN", f" {TOKENS[0]},, {TOKENS[1]} ", "mint_token_digests", DIGESTS),
     ("DEEDS_MAX_ARRAY", "1", "array_length_max", 1),
     ("DEEDS_MAX_BODY_BYTES", "1073741824", "body_bytes_max", 1_073_741_824),
     ("DEEDS_HOST", "::", "host", "::"),
@@ -285,6 +301,18 @@ def test_peppers_in_a_file_are_the_same_peppers(tmp_path):
     assert peppers == tuple(
         each.encode() for each in (PEPPER, OLD_PEPPER, f"{OLD_PEPPER}2")
     )
+
+
+def test_mint_tokens_in_a_file_are_one_a_line_and_an_empty_file_is_not_open(tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text(f"{TOKENS[0]}\r\n\n{TOKENS[1]}\n")
+    settings = read_settings({"DEEDS_MINT_TOKEN_FILE": str(file)})
+    assert settings.mint_token_digests == DIGESTS
+
+    file.write_text("\n")
+
+    line = stop_line(read_settings, {"DEEDS_MINT_TOKEN_FILE": str(file)})
+    assert line.startswith("DEEDS_MINT_TOKEN must name tokens of 16 to 255")
 
 
 def test_the_url_of_the_database_may_be_in_a_file(tmp_path):

@@ -77,6 +77,21 @@ def send_good_requests(api):
     ]
 
 
+def send_tokens(api):
+    """Mint with tokens that are wrong, or none, to a service that wants one."""
+    headers = [
+        ("Authorization", f"Bearer {OTHER}"),
+        ("Authorization", f"Bearer {MARK} {MARK}"),
+        ("Authorization", f"Basic {MARK}"),
+        ("Authorization", MARK),
+        ("X-Authorization", MARK),
+    ]
+    del api.http.headers["Authorization"]
+    return [
+        api.http.post("/v1/mint", content=MARK, headers=[header]) for header in headers
+    ]
+
+
 def send_refused_swaps(api):
     """Send swaps that are refused, each for another reason."""
     item_id = api.mint(f"+5.{MARK}", "+1.a")

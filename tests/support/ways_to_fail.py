@@ -95,6 +95,13 @@ def lack_a_pepper(ground):
     return ground.api.send_check(f"+5.{item_id}.a")
 
 
+def mint_with(authorization, ground):
+    """Ask a service that wants a token for an item."""
+    api = ground.open_api(DEEDS_MINT_TOKEN="0123456789abcdef")
+    api.http.headers.update(authorization)
+    return api.send_mint("+1.<b>")
+
+
 def exceed(limits, ground):
     api = ground.open_api(DEEDS_RATE_LIMITS=limits)
     api.send_check(GUESS)
@@ -156,6 +163,8 @@ WAYS = {code: partial(post, *sent) for code, sent in SENT.items()} | {
     "invalid_idempotency_key": partial(
         post, "/v1/mint", MINT, headers={"Idempotency-Key": ""}
     ),
+    "mint_token_required": partial(mint_with, {}),
+    "mint_token_wrong": partial(mint_with, {"Authorization": "Bearer <b>"}),
     "offer_not_open": complete_too_late,
     "item_not_found": partial(ask, "GET", "/v1/item/<b>"),
     "not_found": partial(ask, "GET", "/<b>"),

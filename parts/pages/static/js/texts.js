@@ -43,6 +43,12 @@ export const PROBLEM_TEXTS = Object.freeze({
   ),
   spent_input: gettext("This link was used already. Ask the sender."),
   used_secret: gettext("This secret was used before. Choose another one."),
+  mint_token_required: gettext(
+    "Creating needs a token here. Enter it on the page Create.",
+  ),
+  mint_token_wrong: gettext(
+    "The token to create with is wrong, or was replaced. Ask the operator for one.",
+  ),
   item_not_found: gettext("This service does not know this deed."),
   unknown_offer: gettext("This service does not know this offer."),
   not_found: gettext("There is nothing at this address."),

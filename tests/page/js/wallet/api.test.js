@@ -65,6 +65,42 @@ test("a mint is sent with its key and answered", async () => {
   });
 });
 
+test("a token goes with mints alone, and is refused by a 401 of the service", async () => {
+  const problem = { code: "mint_token_wrong", isFinal: true };
+  const asked = [];
+  const refused = [];
+  const answers = [json({}, { status: 401 }), problemAnswer(problem, 401)];
+  const fetch = async (_url, { headers }) => {
+    asked.push(headers.Authorization);
+    return answers.shift() ?? json({ success: true });
+  };
+  const tokens = {
+    readToken: () => "kept",
+    refuseToken: (token) => refused.push(token),
+  };
+  const api = makeApi(fetch, 256, tokens);
+
+  await assert.rejects(api.mint(MINT, KEY), NoAnswerError);
+  assert.deepEqual(refused, []);
+  await assert.rejects(api.mint(MINT, KEY), problem);
+  await api.swap({}, KEY);
+
+  assert.deepEqual(asked, ["Bearer kept", "Bearer kept", undefined]);
+  assert.deepEqual(refused, ["kept"]);
+});
+
+for (const [code, status, takes] of [
+  ["invalid_request", 400, true],
+  ["mint_token_wrong", 401, false],
+]) {
+  test(`a token that is tried is taken, or not, by ${code}`, async () => {
+    const { api, asked } = apiAnswering(problemAnswer({ code }, status));
+
+    assert.equal(await api.takesToken("typed"), takes);
+    assert.equal(asked[0][1].body, '{"outputs":[]}');
+  });
+}
+
 test("a check of many outputs is asked in parts and answered in order", async () => {
   const rawOutputs = Array.from({ length: 600 }, (_, place) => `+1.deed_x.${place}`);
   const states = rawOutputs.map((_, place) => (place % 2 ? "spent" : "unspent"));

@@ -297,6 +297,7 @@ for (const [code, state] of [
   ["invalid_request", "begun"],
   ["body_too_large", "begun"],
   ["idempotency_key_reused", "begun"],
+  ["mint_token_wrong", "begun"],
   ["duplicate_secret", "refused"],
 ]) {
   test(`a mint that may have been carried out is ${state} after a refusal: ${code}`, async () => {

@@ -8,6 +8,7 @@ import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
 import { say, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
+import { readToken, refuseToken } from "../wallet/mint_token.js";
 import { WalletError } from "../wallet/records.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
@@ -85,7 +86,8 @@ export async function openWallet(onOutcomes) {
 const arrayMax = () => Number(document.body.dataset.arrayMax);
 
 /** Return the service's verbs, for a page without a wallet too. */
-export const makePageApi = () => makeApi((...request) => fetch(...request), arrayMax());
+export const makePageApi = () =>
+  makeApi((...request) => fetch(...request), arrayMax(), { readToken, refuseToken });
 
 /**
  * Finish what was begun, now and again after growing delays, until nothing is left to

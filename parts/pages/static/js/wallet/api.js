@@ -8,6 +8,10 @@ const TIMEOUT_MS = 30_000;
 /** As many inputs or outputs as a service takes at once unless it says otherwise. */
 export const AT_ONCE_MAX = 256;
 
+/** @type {{readToken: () => string | null, refuseToken: (token: string | null) => void}} */
+const NO_TOKEN = { readToken: () => null, refuseToken: () => {} };
+const TOKEN_CODES = new Set(["mint_token_required", "mint_token_wrong"]);
+
 const isState = (state) => ["unspent", "spent", "unknown"].includes(state);
 
 /** The service refused, with the code of a problem (docs/problems.md). */
@@ -55,15 +59,33 @@ export class NoAnswerError extends Error {
  * Return the service's verbs.
  * @param {typeof fetch} fetch
  * @param {number} [arrayMax] how many outputs the service takes at once
+ * @param {typeof NO_TOKEN} [tokens] what keeps the token of mints, as mint_token.js
  */
-export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
+export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const get = (path, isRight, options) => ask(fetch, path, options, isRight);
-  const post = (path, body, isRight, key) =>
-    ask(fetch, path, postOptions(body, key), isRight);
+  const post = (path, body, isRight, ...credentials) =>
+    ask(fetch, path, postOptions(body, ...credentials), isRight);
   return {
-    mint: (body, key) =>
-      post("/v1/mint", body, (answer) => isMintAnswer(answer, body.outputs), key),
+    async mint(body, key) {
+      const token = tokens.readToken();
+      const isRight = (answer) => isMintAnswer(answer, body.outputs);
+      const minted = post("/v1/mint", body, isRight, key, token);
+      return minted.catch((error) => {
+        if (TOKEN_CODES.has(error.code)) tokens.refuseToken(token);
+        throw error;
+      });
+    },
+    /** Return whether the service takes a token: it looks at it before it mints. */
+    async takesToken(token) {
+      try {
+        await post("/v1/mint", { outputs: [] }, () => false, undefined, token);
+      } catch (error) {
+        if (TOKEN_CODES.has(error.code)) return false;
+        if (error.code !== "invalid_request") throw error;
+      }
+      return true;
+    },
     swap: (body, key) => post("/v1/swap", body, isSuccess, key),
     makeOffer: (body, key) => post("/v1/offers", body, isOffer, key).then(offerFrom),
     offer(id) {
@@ -102,9 +124,10 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
   };
 }
 
-function postOptions(body, key) {
+function postOptions(body, key, token) {
   const headers = { "Content-Type": "application/json" };
   if (key !== undefined) headers["Idempotency-Key"] = key;
+  if (token) headers.Authorization = `Bearer ${token}`;
   return { method: "POST", headers, body: JSON.stringify(body), cache: "no-store" };
 }
 

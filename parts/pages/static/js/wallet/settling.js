@@ -18,12 +18,15 @@ export const AT_REST = ["held", "offered", "given"];
 const METADATA_NAMES = ["name", "description", "image"];
 
 /**
- * What a service may say of a mint that it has carried out, once its limits are others.
+ * What a service may say of a mint that it has carried out, once its limits or tokens
+ * are others.
  */
 export const DOUBTS = new Set([
   "invalid_request",
   "body_too_large",
   "idempotency_key_reused",
+  "mint_token_required",
+  "mint_token_wrong",
 ]);
 
 /** Refusals that are told after the key was looked up, for ever: nothing was done. */

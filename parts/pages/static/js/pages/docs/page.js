@@ -15,6 +15,8 @@ followColorScheme();
  */
 const inOurPage = ({ React: { createElement } }) => ({
   wrapComponents: {
+    // It would open a form for tokens, which is a part of the usual layout.
+    authorizeOperationBtn: () => () => null,
     // A choice without a name: its text is beside it.
     ExamplesSelect: (Original) => (given) =>
       createElement(

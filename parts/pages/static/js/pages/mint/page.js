@@ -9,6 +9,7 @@ import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
+import { tokenField } from "./token_field.js";
 
 const createButton = byId("create-button", HTMLButtonElement);
 const place = byId("create-error");
@@ -36,12 +37,16 @@ function setBusy(isBusy) {
   createButton.textContent = isBusy ? gettext("Creating…") : gettext("Create");
 }
 
-async function create(opened) {
+async function create(opened, token) {
   setBusy(true);
   tell("");
+  token.clearError();
   const wanted = await form.read();
-  if (wanted) await carryOut(opened, wanted);
+  // Before anything is written down.
+  const isReady = wanted && (await token.isReady().catch(refuse));
+  if (isReady) await carryOut(opened, wanted);
   setBusy(false);
+  if (isReady) token.askAgain();
 }
 
 async function carryOut(opened, wanted) {
@@ -77,9 +82,15 @@ const openedAt = Date.now();
 const teller = makeTeller();
 // What waits to be created has a place of its own.
 const isNews = ({ operation: { kind, state } }) => kind !== "mint" || state !== "begun";
-const opened = await openWallet((outcomes) => teller(outcomes.filter(isNews)));
+let token;
+const opened = await openWallet((outcomes) => {
+  teller(outcomes.filter(isNews));
+  // The service may have refused it, of a mint that was sent again.
+  token?.draw();
+});
 if (opened) {
-  createButton.addEventListener("click", () => create(opened));
+  token = tokenField(opened);
+  createButton.addEventListener("click", () => create(opened, token));
   byId("another-button").addEventListener("click", () => showStep("form"));
   createButton.disabled = false;
   opened.store.onChange(() => drawEarlier(opened.store));

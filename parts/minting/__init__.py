@@ -1,0 +1,1 @@
+"""Who may mint: the tokens of contract part 5."""

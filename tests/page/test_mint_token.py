@@ -1,0 +1,149 @@
+"""Create at a service that asks for a token, in a browser."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.steps import (
+    expect_notice,
+    expect_shown,
+    operations,
+    press,
+    records,
+)
+from tests.page.visitor import visiting
+from tests.support.applications import AFTER_COMMIT
+from tests.support.proxies import free_port
+from tests.support.serving import running_service
+from tests.support.waiting import wait_until
+
+OLD, NEW = "old-token-0123456", "new-token-+/=~0123456"
+KINDS = ["outputs", "operations", "items", "seeds", "numbers", "notes", "codes"]
+
+
+@pytest.fixture
+def port():
+    """By its address pages know a service, in each of its lives."""
+    return free_port()
+
+
+@pytest.fixture
+def life(tmp_path, database_url, port):
+    """Runs the service with a token until the end of a block, which kills it."""
+    return lambda token: running_service(
+        tmp_path,
+        application="tests.support.applications:create_held_app()",
+        DATABASE_URL=database_url,
+        DEEDS_ARGON2="m=8,t=1,p=1",
+        DEEDS_MINT_TOKEN=token,
+        GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
+        HOLD_FILE=str(tmp_path / "hold"),
+        WEB_CONCURRENCY="1",
+    )
+
+
+@pytest.fixture
+def visitor(browser, port):
+    with visiting(browser, f"http://127.0.0.1:{port}") as visitor:
+        yield visitor
+
+
+def open_form(visitor):
+    """Open the page, and say what is to be created."""
+    page = visitor.go("/mint")
+    expect(page.get_by_role("button", name="Create")).to_be_enabled()
+    page.get_by_label("Name").fill("A ticket")
+    return page
+
+
+def create(page):
+    press(page, "Create")
+    page.get_by_role("button", name="Create another").wait_for()
+
+
+def field_of(page):
+    return page.get_by_label("Token of the operator")
+
+
+def credentials(requests):
+    """Return what was sent in Authorization, where it was."""
+    sent = [each.headers.get("authorization") for each in requests]
+    return [each for each in sent if each is not None]
+
+
+def test_create_asks_once_for_the_token_and_keeps_it_beside_the_wallet(life, visitor):
+    with life(OLD):
+        page = open_form(visitor)
+        visitor.assert_good()
+        press(page, "Create")
+        expect(page.locator("#mint-token-error")).to_have_text("Enter the token.")
+        field_of(page).fill("wrong-token-0123456")
+        press(page, "Create")
+        expect(page.locator("#mint-token-error")).to_contain_text("is wrong")
+        expect(field_of(page)).to_be_focused()
+        # Nothing is written down before there is a token.
+        assert operations(page) == []
+
+        field_of(page).fill(f" {OLD} ")
+        create(page)
+        expect(field_of(page)).to_be_hidden()
+        page = open_form(visitor)
+        expect(field_of(page)).to_be_hidden()
+        create(page)
+
+        assert operations(page) == [("mint", "done")] * 2
+        assert OLD in page.evaluate("JSON.stringify(localStorage)")
+        # What a backup holds is among the records.
+        assert OLD not in json.dumps([records(page, each) for each in KINDS])
+    # The wrong one, the right one, and two mints; nothing else is sent one.
+    wrong = "Bearer wrong-token-0123456"
+    assert credentials(visitor.asked("/v1/mint")) == [wrong, *[f"Bearer {OLD}"] * 3]
+    assert credentials(visitor.requests)[4:] == []
+
+
+@pytest.mark.slow
+def test_a_token_that_was_replaced_is_asked_for_again_and_the_form_is_kept(
+    life, visitor
+):
+    with life(OLD):
+        page = open_form(visitor)
+        field_of(page).fill(OLD)
+        press(page, "Keep the token")
+        expect_notice(page, "The token is kept.")
+        expect(page.get_by_role("button", name="Create")).to_be_focused()
+    with life(NEW):
+        press(page, "Create")
+        expect_shown(page, "The token to create with is wrong, or was replaced.")
+        expect(field_of(page)).to_be_focused()
+        expect(page.get_by_label("Name")).to_have_value("A ticket")
+
+        field_of(page).fill(NEW)
+        create(page)
+
+        assert operations(page) == [("mint", "refused"), ("mint", "done")]
+
+
+@pytest.mark.slow
+def test_a_mint_whose_answer_was_lost_waits_for_the_token_that_came_after(
+    life, visitor, tmp_path, ledger
+):
+    hold_file = tmp_path / "hold"
+    with life(OLD):
+        page = open_form(visitor)
+        field_of(page).fill(OLD)
+        press(page, "Keep the token")
+        expect(field_of(page)).to_be_hidden()
+        hold_file.write_text(AFTER_COMMIT)
+        press(page, "Create")
+        wait_until(lambda: not hold_file.exists())
+    with life(NEW):
+        expect(field_of(page)).to_be_visible()
+        assert operations(page) == [("mint", "begun")]
+
+        field_of(page).fill(NEW)
+        press(page, "Keep the token")
+
+        expect_shown(page, "Your link is ready")
+        assert operations(page) == [("mint", "done")]
+        assert ledger.operations() == [("mint", 0, 1)]
