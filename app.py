@@ -163,10 +163,13 @@ class _Build:
 
         Without settings they are those of the environment.
         """
+        own_settings = settings
 
-        def open_ledger(*setting_names: str) -> Ledger:
+        def open_ledger(
+            *setting_names: str, settings: Settings | None = None
+        ) -> Ledger:
             names = ("database_url", "checkpoint_file", *setting_names)
-            used = settings or read_settings(os.environ, names)
+            used = settings or own_settings or read_settings(os.environ, names)
             closing = ExitStack()
             click.get_current_context().call_on_close(closing.close)
             if used.database_url.startswith("sqlite"):
