@@ -111,7 +111,6 @@ def _ledger_path(asked: Options, closing: ExitStack) -> Path:
     if path is None:
         directory = TemporaryDirectory(prefix="deeds-dev-", ignore_cleanup_errors=True)
         path = Path(closing.enter_context(directory)) / "ledger.sqlite3"
-    check_ledger(path)
     return path.absolute()
 
 
@@ -129,7 +128,9 @@ def _open_service(
         # The output of a command is not mixed with lines for each request.
         log_level="info" if asked.command is None else "warning",
     )
+    # It opens nothing yet, but has root take the rights of a directory's owner.
     audited = context.open_ledger(settings=settings)
+    check_ledger(ledger)
 
     def open_session() -> Session:
         clock = Clock()
