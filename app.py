@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -165,12 +165,13 @@ class _Build:
 
         Without settings they are those of the environment.
         """
+        own_settings = settings
 
-        def open_ledger(*setting_names: str, database_url: str | None = None) -> Ledger:
+        def open_ledger(
+            *setting_names: str, settings: Settings | None = None
+        ) -> Ledger:
             names = ("database_url", "checkpoint_file", *setting_names)
-            used = settings or read_settings(os.environ, names)
-            if database_url is not None:
-                used = replace(used, database_url=database_url, checkpoint_file=None)
+            used = settings or own_settings or read_settings(os.environ, names)
             closing = ExitStack()
             click.get_current_context().call_on_close(closing.close)
             if used.database_url.startswith("sqlite"):

@@ -66,13 +66,12 @@ class Ledger:
 class OpenLedger(Protocol):
     """Opens the ledger for a command: one that needs none opens none."""
 
-    def __call__(self, *setting_names: str, database_url: str | None = None) -> Ledger:
+    def __call__(self, *setting_names: str, settings: Settings | None = None) -> Ledger:
         """Return the ledger, closed when the command ends; raise StartError.
 
         Of the settings it has those that say where the ledger and its checkpoint file
         are, and those of these names: an invalid one of another command's, or of the
-        service's, does not matter. A `database_url` opens that database in its place,
-        without a checkpoint file.
+        service's, does not matter. With `settings` it has those instead.
         """
 
 
@@ -133,7 +132,8 @@ class Part:
     with a number. `kinds` are those of its operations. `limit_names` are its names in
     DEEDS_RATE_LIMITS. `commands` are click's: the `obj` of their context is a
     CommandContext. `check_start` raises StartError where a service must not start; it
-    is called once, before the processes are started.
+    is called once, before the processes are started. `audit` returns the places where
+    invariants of the whole ledger are violated, by the sentence of each.
     """
 
     name: str
@@ -147,6 +147,7 @@ class Part:
     kinds: Sequence[str] = ()
     commands: Sequence[Any] = ()
     check_start: Callable[[Ledger], None] | None = None
+    audit: Callable[[Ledger], Mapping[str, str]] | None = None
 
 
 def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> None:

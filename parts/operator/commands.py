@@ -4,6 +4,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
@@ -152,7 +153,8 @@ def run_copy_to(context: CommandContext, url: str) -> None:
         raise click.ClickException("URL must name a PostgreSQL database")
     with _one_line_errors(sqlite_path(ledger.settings.database_url)):
         try:
-            target = context.open_ledger(database_url=url)
+            settings = replace(ledger.settings, database_url=url, checkpoint_file=None)
+            target = context.open_ledger(settings=settings)
             copy_to(ledger, target, _inspect_by_name, _Progress())
         except StartError as error:
             reason = error.reason.removeprefix("DATABASE_URL: ")

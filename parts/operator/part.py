@@ -4,6 +4,7 @@ import logging
 import os
 
 from deeds.part import Ledger, Part
+from parts.operator.audit import audit
 from parts.operator.commands import COMMANDS
 from parts.operator.hints import register, unknown_variables
 from parts.operator.serve import serve
@@ -19,4 +20,15 @@ def check_start(ledger: Ledger) -> None:
     check_tables(ledger)
 
 
-PART = Part("operator", register, commands=(serve, *COMMANDS), check_start=check_start)
+def find_violations(ledger: Ledger) -> dict[str, str]:
+    """Return where each invariant is violated, by its sentence."""
+    return audit(ledger).findings
+
+
+PART = Part(
+    "operator",
+    register,
+    commands=(serve, *COMMANDS),
+    check_start=check_start,
+    audit=find_violations,
+)

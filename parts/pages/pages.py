@@ -82,9 +82,14 @@ _OWN_LANGUAGE = "en"
 _YEAR_S = 31_536_000
 
 
+# A process may open many services, as tests and `deeds dev` do: to read the files is
+# most of what that costs.
+read_static_files_once = functools.cache(read_static_files)
+
+
 def register(app: Flask, core: Core) -> None:
     """Add the pages, of offers too where there are offers."""
-    static = read_static_files()
+    static = read_static_files_once()
     languages = _add_languages(app, static.translations)
     blueprint = Blueprint("pages", __name__, template_folder="templates")
     blueprint.add_app_template_filter(clock_text, "clock")

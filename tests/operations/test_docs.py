@@ -28,6 +28,9 @@ from tests.support.sources import (
 )
 from tests.support.strong_secrets import is_strong_secret
 
+# Variables of programs that use the service.
+OF_CLIENTS = {"DEEDS_URL", "DEEDS_COMMAND"}
+
 # A link in Markdown, of an image too: its path and its fragment. Those with a scheme
 # lead elsewhere.
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
@@ -58,7 +61,7 @@ def test_no_document_names_a_setting_that_nobody_reads():
 
     named = named_in(places, r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b")
 
-    assert named <= read_variables()
+    assert named <= read_variables() | OF_CLIENTS
 
 
 def test_the_table_of_problems_is_that_of_the_code():

@@ -103,7 +103,9 @@ def test_the_document_installs_what_the_units_use():
     # Who installs is told the token.
     assert "for name in DEEDS_PEPPER DEEDS_MINT_TOKEN; do\n" in document
     assert f"sudo grep DEEDS_MINT_TOKEN= {FILE} " in document
-    commands = re.findall(r"app --env-file (\S+)", document + read_text("docs/backups.md"))
+    commands = re.findall(
+        r"app --env-file (\S+)", document + read_text("docs/backups.md")
+    )
     assert set(commands) == {FILE}
 
 

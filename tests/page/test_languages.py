@@ -210,9 +210,8 @@ def marked(monkeypatch, tmp_path):
         with own.open("wb") as file:
             write_po(file, catalogue)
     monkeypatch.setattr(static_files, "_TRANSLATIONS", tmp_path)
-    # Other tests read the files once for all.
     uncached = static_files.read_static_files
-    monkeypatch.setattr("parts.pages.pages.read_static_files", uncached)
+    monkeypatch.setattr("parts.pages.pages.read_static_files_once", uncached)
 
 
 @pytest.fixture(params=["marked", None], ids=["marked", "German"])

@@ -4,11 +4,9 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import cache
 
 import pytest
 
-from parts.pages.static_files import read_static_files
 from tests.support import hooks  # noqa: F401 - before any connection is opened
 from tests.support.api import Api, environ_of, opened
 from tests.support.argon2_calls import count_hashes
@@ -204,14 +202,6 @@ def shared_app(shared_url):
 @pytest.fixture(scope="module")
 def shared_api(shared_app):
     return Api.of_app(shared_app)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _pages_are_read_once():
-    """To read their files is a third of what it costs to open the service."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("parts.pages.pages.read_static_files", cache(read_static_files))
-        yield
 
 
 @pytest.fixture

@@ -1,0 +1,241 @@
+"""A plugin of pytest: the fixture `deeds`, a service for the tests of your own code.
+
+It starts the command that DEEDS_COMMAND names, else `deeds`, and never imports the
+service. docs/testing-against.md of the service shows it.
+"""
+
+import json
+import math
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from select import select
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from deeds_client.links import Sent, read_claims, read_offer
+from deeds_client.records import Operation
+from deeds_client.service import Deeds
+from deeds_client.values import Offer, Output
+from deeds_client.wallet import Wallet
+
+_START_S_MAX = 30.0
+_STOP_S_MAX = 5.0
+
+_MISSING = (
+    "there is no command {}: pipx install the checkout of the service, or name its"
+    " command in DEEDS_COMMAND"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Minted(Sent):
+    """A new item of one output."""
+
+    @property
+    def item_id(self) -> str:
+        """Its id."""
+        return self.output.item_id
+
+
+class Server:
+    """The process of `deeds dev`, and clients of it. `with` ends it."""
+
+    def __init__(self) -> None:
+        command = _find_command()
+        # Its log goes to the standard error of this process, so pytest shows it with
+        # the test that fails. It ends with its input, however this process ends.
+        self._process = subprocess.Popen(  # noqa: S603  (what the user named)
+            [*command, "dev", "--json", "--watch-stdin"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.url = self._read_url(shlex.join(command))
+        # No proxy is asked for this machine.
+        self._http = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+        self.client = Deeds(self.url, trust_env=False)
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.__exit__()
+        self._http.close()
+        self._stop()
+
+    def tell(self, what: str, body: Mapping[str, Any]) -> Any:
+        """Ask for a fault, a move of the clock or a reset; return the answer.
+
+        Raises ValueError where the service refuses.
+        """
+        answer = self._http.post(f"/_dev/{what}", json=body)
+        if answer.is_error:
+            raise ValueError(answer.json()["detail"])
+        return answer.json()
+
+    def audit(self) -> None:
+        """Fail the test where the ledger violates an invariant."""
+        report = self._http.get("/_dev/audit").json()
+        for sentence, places in report.get("violations", {}).items():
+            pytest.fail(f"the ledger violates: {sentence}: {places}", pytrace=False)
+
+    def _read_url(self, command: str) -> str:
+        """Return where it listens once it is ready; end it and fail where it is not."""
+        stdout: Any = self._process.stdout
+        is_ready, _, _ = select([stdout], [], [], _START_S_MAX)
+        line = stdout.readline() if is_ready else b""
+        with suppress(ValueError, LookupError, TypeError):
+            return str(json.loads(line)["url"])
+        self._stop()
+        pytest.fail(f"{command} dev did not start; its log says why", pytrace=False)
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._process.communicate()
+
+
+class Clock:
+    """The clock of the service. It only goes forward, until the test ends."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def now(self) -> datetime:
+        """Return its time, in UTC."""
+        return self.advance()
+
+    def advance(self, **units: float) -> datetime:
+        """Move it by units of `timedelta`, such as minutes=16; return its time.
+
+        Parts of a second are rounded up.
+        """
+        seconds = math.ceil(timedelta(**units).total_seconds())
+        return self._move(advance=seconds)
+
+    def at(self, time: datetime) -> datetime:
+        """Move it to a time with its zone; return its time."""
+        return self._move(at=time.isoformat())
+
+    def _move(self, **body: object) -> datetime:
+        now = self._server.tell("clock", body)["now"]
+        return datetime.fromisoformat(now)
+
+
+class Service:
+    """A service of deeds for one test: `url` is its address."""
+
+    def __init__(self, server: Server, directory: Path, closing: ExitStack) -> None:
+        self.url = server.url
+        self.clock = Clock(server)
+        self._server = server
+        self._directory = directory
+        self._closing = closing
+        self._wallets: dict[str, Wallet] = {}
+
+    def mint(self, amount: int, **metadata: str) -> Minted:
+        """Mint an item, with a `name`, a `description` and an `image` if given.
+
+        Return its `item_id`, its one `output`, and the `link` that hands it over.
+        """
+        [output] = self._server.client.mint([amount], metadata=metadata)
+        return Minted(output, self.url)
+
+    def wallet(self, name: str) -> Wallet:
+        """Return the wallet of a name, in a temporary file; each test has its own."""
+        if name not in self._wallets:
+            path = self._directory / f"{quote(name, safe='')}.wallet"
+            wallet = Wallet(path, self._server.client)
+            self._wallets[name] = self._closing.enter_context(wallet)
+        return self._wallets[name]
+
+    @contextmanager
+    def fail(
+        self,
+        kind: str,
+        *,
+        next: int = 1,  # noqa: A002  (as the service calls it)
+        path: str | None = None,
+        seconds: int | None = None,
+    ) -> Iterator[None]:
+        """Let the next requests of the block fail: "lost", "503", "429" or "slow".
+
+        `path` is the one that fails, such as /v1/swap or /v1/offers/{id}/complete,
+        `seconds` how late a slow answer comes. The test fails where no request met it.
+        """
+        fault = {"with": kind} | ({} if path is None else {"path": path})
+        delay = {} if seconds is None else {"seconds": seconds}
+        self._server.tell("fail", fault | delay | {"next": next})
+        try:
+            yield
+        finally:
+            left = self._server.tell("fail", fault | {"next": 0})["left"]
+        if left == next:
+            pytest.fail(f"no request met the fault {kind!r}")
+
+    def state(self, what: Offer | Operation | Output | Sent | str) -> str:
+        """Return what became of an offer or an output.
+
+        Of an offer "open", "completed", "void" or "expired", of an output "unspent",
+        "spent" or "unknown". A text is a link, the id of an offer, or a raw output.
+        """
+        client = self._server.client
+        if isinstance(what, Sent):
+            what = what.output
+        elif isinstance(what, Operation):
+            what = str(what.offer_id)
+        elif isinstance(what, Offer):
+            what = what.id
+        if isinstance(what, str):
+            if "offer_" in what and "deed_" not in what:
+                return client.offer(read_offer(what, self.url)).state
+            [what] = read_claims(what, self.url)
+        [state] = client.check([what])
+        return state
+
+    def audit(self) -> None:
+        """Fail the test where the ledger violates an invariant."""
+        self._server.audit()
+
+
+@pytest.fixture(scope="session")
+def _deeds_server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def deeds(_deeds_server: Server) -> Iterator[Service]:
+    """A service of deeds, empty for each test and audited after it."""
+    try:
+        with ExitStack() as closing:
+            directory = closing.enter_context(TemporaryDirectory())
+            yield Service(_deeds_server, Path(directory), closing)
+        _deeds_server.audit()
+    finally:
+        _deeds_server.tell("reset", {})
+
+
+def _find_command() -> list[str]:
+    """Return the words of the command; fail where there is none."""
+    words = shlex.split(os.environ.get("DEEDS_COMMAND") or "deeds")  # noqa: TID251
+    # What is installed beside this Python need not be on the PATH.
+    places = [str(Path(sys.executable).parent), *os.get_exec_path()]
+    program = shutil.which(words[0], path=os.pathsep.join(places))
+    if program is None:
+        pytest.fail(_MISSING.format(words[0]), pytrace=False)
+    return [program, *words[1:]]

@@ -1,0 +1,240 @@
+"""The command `deeds dev`: starts the service, says where it is, and ends it."""
+
+import json
+import logging
+import os
+import secrets
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+import waitress
+
+from deeds.errors import PathNotFoundError, StartError
+from deeds.hashing import STRONG_COST
+from deeds.part import CommandContext
+from deeds.process import THREADS_COUNT, print_line
+from deeds.settings import Settings
+from parts.dev.clock import Clock
+from parts.dev.ledger import check_ledger, checkpoint_of, clear_ledger
+from parts.dev.service import DevService, Session
+
+_HOST = "127.0.0.1"
+_CONNECTIONS_MAX = 1000
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_JSON = "-H 'Content-Type: application/json'"
+_LINES = f"""\
+url     {{url}}
+ledger  {{ledger}}
+export  DEEDS_URL={{url}}
+faults  curl {_JSON} -d '{{{{"next": 1, "with": "lost"}}}}' {{url}}/_dev/fail
+clock   curl {_JSON} -d '{{{{"advance": 960}}}}' {{url}}/_dev/clock"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command is asked for."""
+
+    port: int
+    ledger: Path | None
+    seed: int | None
+    command: str | None
+    is_json: bool
+    watches_stdin: bool
+
+
+@click.command("dev")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    help="The port of 127.0.0.1 to listen at; by default one that is free.",
+)
+@click.option(
+    "--ledger",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Keep the ledger in a file, new or made by this command.",
+)
+@click.option("--seed", type=int, help="Repeat ids and salts from run to run.")
+@click.option(
+    "--exec",
+    "command",
+    metavar="COMMAND",
+    help="Run a command with DEEDS_URL set, and exit as it does.",
+)
+@click.option(
+    "--json", "is_json", is_flag=True, help="Print one line of JSON when ready."
+)
+@click.option(
+    "--watch-stdin",
+    "watches_stdin",
+    is_flag=True,
+    help="End when standard input ends, as it does with the program that feeds it.",
+)
+@click.pass_obj
+def dev(context: CommandContext, /, **options: Any) -> None:
+    """Serve for tests of other programs, on this machine alone.
+
+    The ledger is temporary, Argon2 costs its minimum, nothing is limited. Requests to
+    /_dev/ make the service fail, move its clock and empty its ledger.
+    """
+    asked = Options(**options)
+    if asked.command is not None and (asked.is_json or asked.watches_stdin):
+        raise StartError("--exec goes with neither --json nor --watch-stdin")
+    _handle_signals(_exit)
+    with ExitStack() as closing:
+        ledger = _ledger_path(asked, closing)
+        service = _open_service(context, asked, ledger, closing)
+        url = _serve(service, asked.port)
+        # No signal breaks off what removes the ledger.
+        closing.callback(_handle_signals, signal.SIG_IGN)
+        if asked.command is not None:
+            raise SystemExit(_run(asked.command, url))
+        _announce(asked, url, ledger)
+        _wait(asked)
+
+
+def _ledger_path(asked: Options, closing: ExitStack) -> Path:
+    """Return where the ledger is, in a temporary directory unless a file is named."""
+    path = asked.ledger
+    if path is None:
+        directory = TemporaryDirectory(prefix="deeds-dev-", ignore_cleanup_errors=True)
+        path = Path(closing.enter_context(directory)) / "ledger.sqlite3"
+    return path.absolute()
+
+
+def _open_service(
+    context: CommandContext, asked: Options, ledger: Path, closing: ExitStack
+) -> DevService:
+    # The variables of a developer's shell are for other services.
+    settings = Settings(
+        database_url=f"sqlite:///{ledger}",
+        ordinary_cost=STRONG_COST,
+        checkpoint_file=checkpoint_of(ledger),
+        processes_count=1,
+        rate_limits=(),
+        log_form="console",
+        # The output of a command is not mixed with lines for each request.
+        log_level="info" if asked.command is None else "warning",
+    )
+    # It opens nothing yet, but has root take the rights of a directory's owner.
+    audited = context.open_ledger(settings=settings)
+    check_ledger(ledger)
+
+    def open_session() -> Session:
+        clock = Clock()
+        app = context.create_app(
+            settings, clock=clock.now_ms, token_bytes=_random_bytes(asked.seed)
+        )
+        return Session(app, clock)
+
+    def begin_again() -> Session:
+        audited.database.close()
+        clear_ledger(ledger)
+        return open_session()
+
+    def audit() -> dict[str, str]:
+        audits = [part.audit for part in audited.parts if part.audit is not None]
+        if not audits:
+            raise PathNotFoundError("no part that is installed audits a ledger")
+        violations: dict[str, str] = {}
+        for each in audits:
+            violations |= each(audited)
+        return violations
+
+    service = DevService(open_session(), begin_again, audit)
+    closing.callback(service.close)
+    return service
+
+
+def _random_bytes(seed: int | None) -> Callable[[int], bytes]:
+    """Return what makes random bytes; any thread may call it."""
+    if seed is None:
+        return secrets.token_bytes
+    return Random(seed).randbytes  # noqa: S311  (the same ones are asked for)
+
+
+def _serve(service: DevService, port: int) -> str:
+    """Serve in threads of this process; return the URL. Raises StartError."""
+    # Its lines name paths, and tell of what is meant to happen.
+    logging.getLogger("waitress").setLevel(logging.ERROR)
+    try:
+        server = waitress.create_server(
+            service,
+            host=_HOST,
+            port=port,
+            threads=THREADS_COUNT,
+            connection_limit=_CONNECTIONS_MAX,
+            asyncore_use_poll=True,
+            ident=None,
+        )
+    except OSError as error:
+        raise StartError(f"port {port} of {_HOST}: {error.strerror}") from None
+    threading.Thread(target=server.run, name="server", daemon=True).start()
+    return f"http://{_HOST}:{server.effective_port}"
+
+
+def _announce(asked: Options, url: str, ledger: Path) -> None:
+    if asked.is_json:
+        ready = {"url": url, "ledger": str(ledger), "pid": os.getpid()}
+        print_line(json.dumps(ready))
+        return
+    print_line(_LINES.format(url=url, ledger=ledger))
+
+
+def _wait(asked: Options) -> None:
+    """Wait until a signal ends the process, or its input does."""
+    if asked.watches_stdin:
+        while os.read(0, 4096):
+            pass
+        return
+    while True:
+        signal.pause()
+
+
+def _run(command: str, url: str) -> int:
+    """Run a command of the shell; return its exit code, 128 more than a signal."""
+    environ = os.environ | {"DEEDS_URL": url}  # noqa: TID251  (the command's)
+    # At a terminal Ctrl-C reaches the command too, which may read the terminal only in
+    # the group of this process. Elsewhere a group of its own gets the signals.
+    is_terminal = os.isatty(0)
+    group = None if is_terminal else 0
+    with subprocess.Popen(  # noqa: S602  (what the user typed)
+        command, shell=True, env=environ, process_group=group
+    ) as child:
+
+        def pass_on(number: int, _frame: FrameType | None) -> None:
+            with suppress(ProcessLookupError):
+                if not is_terminal:
+                    os.killpg(child.pid, number)
+                elif number != signal.SIGINT:
+                    child.send_signal(number)
+
+        _handle_signals(pass_on)
+        code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _exit(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _handle_signals(handler: Any) -> None:
+    """Handle the signals that end a process, but for those that it was told to ignore.
+
+    `nohup` does so, and a shell for what it runs in the background.
+    """
+    for number in _SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)

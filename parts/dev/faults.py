@@ -1,0 +1,72 @@
+"""Faults that requests meet because a test asked for them."""
+
+from dataclasses import dataclass
+from threading import Lock
+
+from deeds.errors import DeedError, LedgerUnavailableError, TooManyRequestsError
+
+LOST = "lost"
+SLOW = "slow"
+# What is answered instead of carrying the request out.
+REFUSALS: dict[str, type[DeedError]] = {
+    "503": LedgerUnavailableError,
+    "429": TooManyRequestsError,
+}
+KINDS = (LOST, *REFUSALS, SLOW)
+
+# Longer than clients commonly wait: httpx gives up after 5 s.
+SLOW_S = 10
+
+
+@dataclass(slots=True)
+class Fault:
+    """A fault that the next `left` requests meet.
+
+    `path` is that of the requests, None for any. A segment such as `{id}` of it stands
+    for any segment.
+    """
+
+    left: int
+    kind: str
+    path: str | None = None
+    delay_s: int = SLOW_S
+
+    def is_for(self, path: str) -> bool:
+        """Return whether requests to a path meet the fault."""
+        if self.path is None:
+            return True
+        own, others = self.path.split("/"), path.split("/")
+        return len(own) == len(others) and all(
+            mine in ("{id}", other) for mine, other in zip(own, others, strict=True)
+        )
+
+
+class Faults:
+    """The faults that are left, the first one first. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+        self._lock = Lock()
+
+    def put(self, fault: Fault) -> None:
+        """Add a fault after those that are there."""
+        with self._lock:
+            self._faults.append(fault)
+
+    def withdraw(self, kind: str, path: str | None) -> int:
+        """Remove the faults of a kind and path; return how many requests were left."""
+        with self._lock:
+            gone = [f for f in self._faults if (f.kind, f.path) == (kind, path)]
+            self._faults = [each for each in self._faults if each not in gone]
+        return sum(each.left for each in gone)
+
+    def take(self, path: str) -> Fault | None:
+        """Return the fault that a request to a path meets, which counts, or None."""
+        with self._lock:
+            for fault in self._faults:
+                if fault.is_for(path):
+                    fault.left -= 1
+                    if not fault.left:
+                        self._faults.remove(fault)
+                    return fault
+        return None

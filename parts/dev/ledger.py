@@ -1,0 +1,50 @@
+"""The ledger's file, which has a mark: no other ledger is ever emptied."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from deeds.errors import StartError
+from storage.files import has_content, open_file
+
+# SQLite's application_id, and its place in the file ("Database File Format", 1.3.16).
+_MARK = b"ddev"
+_MARK_PLACE = slice(68, 72)
+
+_CHECKPOINT = "-checkpoint"
+# The checkpoint goes first: a start without the ledger that it names is refused.
+_SUFFIXES = (_CHECKPOINT, f"{_CHECKPOINT}-lock", "", "-wal", "-shm", "-lock")
+
+
+def checkpoint_of(path: Path) -> str:
+    """Return where the checkpoint file of a ledger is."""
+    return f"{path}{_CHECKPOINT}"
+
+
+def check_ledger(path: Path) -> None:
+    """Create a marked file unless there is one; raise StartError where another is."""
+    try:
+        if has_content(path):
+            with path.open("rb") as file:
+                mark = file.read(_MARK_PLACE.stop)[_MARK_PLACE]
+            if mark != _MARK:
+                raise StartError(f"{path} was not made by deeds dev: name another file")
+            return
+        create_ledger(path)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from None
+
+
+def create_ledger(path: Path) -> None:
+    """Create a file with the mark and without tables; raise OSError."""
+    os.close(open_file(path, os.O_RDWR | os.O_CREAT))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {int.from_bytes(_MARK)}")
+
+
+def clear_ledger(path: Path) -> None:
+    """Put an empty ledger in the place of one that nobody uses."""
+    for suffix in _SUFFIXES:
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    create_ledger(path)
