@@ -3,11 +3,11 @@
 The core knows no part. A part knows the core and no other part.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import click
 from flask import Flask
@@ -61,6 +61,15 @@ class Ledger:
     database: Database
     schemas: Sequence[Schema]
     parts: Sequence["Part"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A line of `deeds doctor`, without secrets; one that is wrong has a remedy."""
+
+    state: Literal["ok", "unknown", "wrong"]
+    subject: str
+    text: str
 
 
 class OpenLedger(Protocol):
@@ -132,7 +141,8 @@ class Part:
     with a number. `kinds` are those of its operations. `limit_names` are its names in
     DEEDS_RATE_LIMITS. `commands` are click's: the `obj` of their context is a
     CommandContext. `check_start` raises StartError where a service must not start; it
-    is called once, before the processes are started.
+    is called once, before the processes are started. `examine` yields what the part
+    says in `deeds doctor`; it changes nothing.
     """
 
     name: str
@@ -146,6 +156,7 @@ class Part:
     kinds: Sequence[str] = ()
     commands: Sequence[Any] = ()
     check_start: Callable[[Ledger], None] | None = None
+    examine: Callable[[Ledger], Iterable[Finding]] | None = None
 
 
 def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> None:

@@ -5,6 +5,7 @@ import os
 
 from deeds.part import Ledger, Part
 from parts.operator.commands import COMMANDS
+from parts.operator.doctor import run_doctor
 from parts.operator.hints import register, unknown_variables
 from parts.operator.serve import serve
 from parts.operator.tables import check_tables
@@ -19,4 +20,9 @@ def check_start(ledger: Ledger) -> None:
     check_tables(ledger)
 
 
-PART = Part("operator", register, commands=(serve, *COMMANDS), check_start=check_start)
+PART = Part(
+    "operator",
+    register,
+    commands=(serve, run_doctor, *COMMANDS),
+    check_start=check_start,
+)

@@ -72,9 +72,9 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
         if path.suffix in MEDIA_TYPES
     }
     by_name |= join_scripts(by_name)
-    packaged = {f"vendor/qr/{name}": reader / name for name in READER_FILES}
-    if all(path.is_file() for path in packaged.values()):
-        by_name |= {name: path.read_bytes() for name, path in packaged.items()}
+    if has_reader(reader):
+        for name in READER_FILES:
+            by_name[f"vendor/qr/{name}"] = (reader / name).read_bytes()
     for name in _SWAGGER_UI_FILES:
         by_name[f"vendor/swagger-ui/{name}"] = (_SWAGGER_UI / name).read_bytes()
     translations = {}
@@ -89,6 +89,11 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     notation = repr((by_name, templates))
     version = hashlib.sha256(notation.encode()).hexdigest()[:16]
     return StaticFiles(version, by_name, translations)
+
+
+def has_reader(reader: Path) -> bool:
+    """Return whether a directory has the package that reads QR codes."""
+    return all((reader / name).is_file() for name in READER_FILES)
 
 
 def serve_offline(
