@@ -63,7 +63,9 @@ def examine_disk(path: Path) -> Finding:
         return Finding("unknown", "disk", reason)
     place, kind = mount_of(path.parent)
     free_bytes = disk.f_bavail * disk.f_frsize
-    text = f"{_size(free_bytes)} free, {kind or 'unknown file system'} at {place}"
+    text = f"{_size(free_bytes)} free"
+    if kind:
+        text += f", {kind} at {place}"
     for problem in (
         _problem_of_type(kind),
         _problem_of_space(disk, free_bytes, sizes[0]),
@@ -149,8 +151,15 @@ def examine_backups(directory: Path | None, ledger: Ledger | None) -> Finding:
 
 
 def _read_newest(directory: Path, *, is_sqlite: bool) -> _Backup:
-    """Return the newest file; raise OSError, or StartError where there is none."""
+    """Return the newest file, *.sqlite3 if there is one of a ledger on SQLite.
+
+    Raises OSError, or StartError where there is none.
+    """
     files = sorted(_files_in(directory), reverse=True)
+    ledgers = [each for each in files if each[2].suffix == ".sqlite3"]
+    # Others may be encrypted, or lie beside: lists of checksums, say.
+    is_ledger = is_sqlite and bool(ledgers)
+    files = ledgers if is_ledger else files
     if not files:
         raise StartError(
             f"there is none in {directory.absolute()}; is its disk mounted, and does"
@@ -162,7 +171,7 @@ def _read_newest(directory: Path, *, is_sqlite: bool) -> _Backup:
         (time() - modified_s) / 3600,
         size_bytes,
         files[1][1] if files[1:] else 0,
-        _last_operation(newest) if is_sqlite else None,
+        _last_operation(newest) if is_ledger else None,
     )
 
 

@@ -24,13 +24,13 @@ from deeds.settings import FAILURES, Settings
 from parts.operator.disks import examine_backups, examine_disk
 from parts.operator.hints import invalid_settings, unknown_variables
 from parts.operator.public_url import PublicUrl, examine_url, read_url
+from parts.operator.tables import compare_tables, listed
 from storage.files import has_content, reason_unwritable
 from storage.repository import read_last_operation
 from storage.schema import check_versions
 from storage.sqlite import sqlite_path
 
-# Two operations of one moment may be recorded the other way round, and NTP corrects a
-# clock by less.
+# NTP keeps the clocks of machines within a second of each other.
 CLOCK_SECONDS_MAX = 5
 
 _PEPPERS = ("pepper", "peppers_old")
@@ -123,10 +123,12 @@ def _examine_ledger(ledger: Ledger, invalid: Collection[str]) -> Iterator[Findin
         if path is not None:
             _check_file(path)
         check_versions(ledger.database, ledger.schemas)
+        _check_tables(ledger)
         last = read_last_operation(ledger.database)
         rows = ledger.database.read(_READ_FINGERPRINTS)
     except (StartError, RetryLaterError) as error:
-        reason = getattr(error, "reason", str(error))
+        advice = "if that lasts, restore a backup (docs/backups.md)"
+        reason = getattr(error, "reason", f"{error}; {advice}")
         yield Finding("wrong", "ledger", reason)
         yield Finding("unknown", "pepper", "the ledger cannot be read")
     else:
@@ -154,6 +156,15 @@ def _check_file(path: Path) -> None:
     reason = reason or reason_unwritable(path)
     if reason:
         raise StartError(f"DATABASE_URL: {reason}")
+
+
+def _check_tables(ledger: Ledger) -> None:
+    """Raise StartError where a start would, and warn of nothing."""
+    differences, _ = compare_tables(ledger)
+    if differences:
+        raise StartError(
+            f"the tables are not those of this code: {listed(differences)}"
+        )
 
 
 def _examine_clock(last: Operation) -> Finding:
@@ -198,13 +209,13 @@ def _examine_open_files() -> Finding:
     files_max = open_files_max()
     needed = CONNECTIONS_MAX + OTHER_FILES_MAX
     if files_max >= needed:
-        text = f"{files_max} at most in this shell, {needed} needed; a unit of systemd"
-        return Finding("ok", "open files", f"{text} has its own, LimitNOFILE=")
+        text = f"this shell permits the {needed} that a process needs; a unit of"
+        return Finding("ok", "open files", f"{text} systemd has its own LimitNOFILE=")
     least = CONNECTIONS_MIN + OTHER_FILES_MAX
     effect = "takes fewer connections" if files_max >= least else "does not start"
     return Finding(
         "wrong",
         "open files",
-        f"{files_max} at most in this shell: the service {effect}; set ulimit -n, or"
-        f" LimitNOFILE= of its unit, to {needed}",
+        f"this shell permits {files_max}, with which the service {effect}; set"
+        f" ulimit -n, or LimitNOFILE= of its unit, to {needed}",
     )

@@ -252,8 +252,9 @@ def _examine_clients(url: PublicUrl, settings: Settings | None) -> Finding:
     return Finding(
         "unknown",
         "clients",
-        f"that requests pass {count} proxies cannot be seen from here; if they pass"
-        " more, the service's log has proxy_not_trusted; a test: docs/deployment.md",
+        f"whether DEEDS_TRUSTED_PROXIES={count} is right cannot be seen from here; if"
+        " it is too small, the service's log has proxy_not_trusted; for a test see"
+        " docs/deployment.md",
     )
 
 
@@ -314,4 +315,4 @@ def _reason(error: Exception) -> str:
 def _word(value: object) -> str:
     """Return a word of an answer, unless it is something else."""
     is_word = isinstance(value, str) and _WORD.fullmatch(value)
-    return str(value) if is_word else "of something else"
+    return str(value) if is_word else "unknown"

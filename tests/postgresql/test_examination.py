@@ -98,6 +98,7 @@ def test_a_database_without_tables_has_one_remedy(postgres_url):
 
     assert "run: python -m app migrate" in lines["ledger"]
     assert lines["connections"].startswith("ok ")
+    assert "\n" not in lines["connections"]
 
 
 @pytest.mark.parametrize(("shift_s", "order"), [(-100, "behind"), (100, "ahead of")])
