@@ -127,7 +127,9 @@ def _examine_ledger(ledger: Ledger, invalid: Collection[str]) -> Iterator[Findin
         last = read_last_operation(ledger.database)
         rows = ledger.database.read(_READ_FINGERPRINTS)
     except (StartError, RetryLaterError) as error:
-        advice = "if that lasts, restore a backup (docs/backups.md)"
+        advice = "see the log of its server"
+        if path is not None:
+            advice = "if that lasts, restore a backup (docs/backups.md)"
         reason = getattr(error, "reason", f"{error}; {advice}")
         yield Finding("wrong", "ledger", reason)
         yield Finding("unknown", "pepper", "the ledger cannot be read")

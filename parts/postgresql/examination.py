@@ -74,7 +74,7 @@ def examine_server(settings: Settings) -> Iterator[Finding]:
                 " instances, or raise its max_connections",
             )
         else:
-            yield Finding("unknown", "connections", f"no answer: {reason}")
+            yield Finding("unknown", "server", f"it cannot be asked: {reason}")
     except StartError as stop:
         yield Finding("wrong", "connections", stop.reason)
 

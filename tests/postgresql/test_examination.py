@@ -119,6 +119,6 @@ def test_a_server_that_hangs_keeps_nobody_waiting():
         seconds = time.monotonic() - before_s
 
     assert lines["ledger"].startswith("wrong ")
-    assert lines["connections"].startswith("unknown no answer")
+    assert lines["server"].startswith("unknown it cannot be asked")
     # Two look-ups of the ledger, and one of the server.
     assert seconds < 12
