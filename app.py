@@ -54,8 +54,8 @@ PARTS = (
     "rollback",
     "operator",
 )
-# These have commands and nothing else: no service loads them.
-COMMAND_PARTS = ("dev",)
+# No service loads these: what is in their PART is for commands.
+COMMAND_PARTS = ("dev", "postgresql")
 
 # Requests of a process that may wait for slow hashes at once: a quarter of its threads
 # is always there for strong secrets and reads.

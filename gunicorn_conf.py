@@ -16,7 +16,10 @@ from typing import Any
 
 from deeds.errors import StartError
 from deeds.process import (
+    CONNECTIONS_MAX,
+    CONNECTIONS_MIN,
     LOG_STREAM,
+    OTHER_FILES_MAX,
     THREADS_COUNT,
     default_processes_count,
     keep_exit_code,
@@ -64,16 +67,12 @@ if _is_there("server", "waitress"):
     logger_class = "parts.server.log.ServerLog"
 threads = THREADS_COUNT
 
-# Open connections of a process, one file each. Where the limit of open files is low
-# there are fewer: two files of SQLite for each thread, and some more, are left over.
-_CONNECTIONS_MAX, _CONNECTIONS_MIN = 512, 32
-_OTHER_FILES_MAX = 128
 _open_files = open_files_max()
-worker_connections = min(_CONNECTIONS_MAX, _open_files - _OTHER_FILES_MAX)
-if worker_connections < _CONNECTIONS_MIN:
+worker_connections = min(CONNECTIONS_MAX, _open_files - OTHER_FILES_MAX)
+if worker_connections < CONNECTIONS_MIN:
     raise SystemExit(
         f"deeds: the limit of open files is {_open_files} (ulimit -n):"
-        f" at least {_CONNECTIONS_MIN + _OTHER_FILES_MAX} are needed"
+        f" at least {CONNECTIONS_MIN + OTHER_FILES_MAX} are needed"
     )
 
 keepalive = _setting("keepalive_s")
@@ -167,13 +166,13 @@ def on_starting(server: Any) -> None:
             " clients from stopping the service: %s",
             changes,
         )
-    if worker_connections < _CONNECTIONS_MAX:
+    if worker_connections < CONNECTIONS_MAX:
         server.log.warning(
             "the limit of open files is %d (ulimit -n): each process takes %d"
             " connections instead of %d",
             _open_files,
             worker_connections,
-            _CONNECTIONS_MAX,
+            CONNECTIONS_MAX,
         )
     if _is_measured:
         make_directory(worker_tmp_dir)

@@ -3,11 +3,11 @@
 The core knows no part. A part knows the core and no other part.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import click
 from flask import Flask
@@ -61,6 +61,15 @@ class Ledger:
     database: Database
     schemas: Sequence[Schema]
     parts: Sequence["Part"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A line of `deeds doctor`, without secrets; one that is wrong has a remedy."""
+
+    state: Literal["ok", "unknown", "wrong"]
+    subject: str
+    text: str
 
 
 class OpenLedger(Protocol):
@@ -133,7 +142,8 @@ class Part:
     DEEDS_RATE_LIMITS. `commands` are click's: the `obj` of their context is a
     CommandContext. `check_start` raises StartError where a service must not start; it
     is called once, before the processes are started. `audit` returns the places where
-    invariants of the whole ledger are violated, by the sentence of each.
+    invariants of the whole ledger are violated, by the sentence of each. `examine`
+    yields what the part says in `deeds doctor`; it changes nothing.
     """
 
     name: str
@@ -148,6 +158,7 @@ class Part:
     commands: Sequence[Any] = ()
     check_start: Callable[[Ledger], None] | None = None
     audit: Callable[[Ledger], Mapping[str, str]] | None = None
+    examine: Callable[[Ledger], Iterable[Finding]] | None = None
 
 
 def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> None:

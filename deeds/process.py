@@ -41,6 +41,11 @@ _log = logging.getLogger("deeds")
 # little; how many hash at once is bounded by the hash pool.
 THREADS_COUNT = 32
 
+# Open connections of a process, one file each. Where the limit of open files is low
+# there are fewer: two files of SQLite for each thread, and some more, are left over.
+CONNECTIONS_MAX, CONNECTIONS_MIN = 512, 32
+OTHER_FILES_MAX = 128
+
 
 def default_processes_count() -> int:
     """Return how many processes serve unless WEB_CONCURRENCY says so.

@@ -9,6 +9,7 @@ files in another user's directory.
 import fcntl
 import os
 import pwd
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,11 @@ from deeds.errors import StartError
 
 # User, group and further groups.
 _Rights = tuple[int, int, list[int]]
+
+# What is mounted where, as this process sees it; Linux alone has it. A blank in a path
+# is written as \\040.
+MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
 
 # A commit takes a few times this long.
 _LOCK_POLL_S = 0.0005
@@ -107,6 +113,25 @@ def reason_unwritable(path: Path) -> str:
         mode = 700 if is_directory else 600
         remedy = f"run as root: chown {user} {path}; chmod {mode} {path}"
     return f"user {user} may not write {path}, which belongs to user {owner}; {remedy}"
+
+
+def mount_of(directory: Path) -> tuple[str, str]:
+    """Return where the disk of a directory is mounted, and its type, such as "ext4".
+
+    Both are empty where the system does not tell.
+    """
+    types: dict[str, str] = {}
+    with suppress(OSError):
+        for line in MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+            mount, _, file_system = line.partition(" - ")
+            place = _ESCAPE.sub(lambda code: chr(int(code[1], 8)), mount.split()[4])
+            # A later mount hides an earlier one.
+            types[place] = file_system.split()[0]
+    real = directory.resolve()
+    for place in map(str, (real, *real.parents)):
+        if place in types:
+            return place, types[place]
+    return "", ""
 
 
 def flush(path: Path) -> None:

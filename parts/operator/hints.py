@@ -1,4 +1,4 @@
-"""Warnings of settings that are misspelt or missing."""
+"""Settings that are misspelt, invalid or missing."""
 
 import logging
 import re
@@ -10,8 +10,9 @@ from ipaddress import ip_network
 from flask import Flask, request
 
 from deeds.blueprints.requests import NO_CLIENT, client_of
+from deeds.errors import StartError
 from deeds.part import Core
-from deeds.settings import Settings
+from deeds.settings import Settings, read_setting
 
 # Variables beside the settings: those of the client, and those that Docker and
 # Kubernetes set for a service named "deeds".
@@ -34,6 +35,20 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
             nearest = get_close_matches(variable, known, n=1, cutoff=0)[0]
             lines.append(f"{variable} is not a setting; the nearest is {nearest}")
     return lines
+
+
+def invalid_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return why settings are invalid, by their names in `Settings`.
+
+    Like all that is said of settings, it does not quote a value.
+    """
+    reasons = {}
+    for each in fields(Settings):
+        try:
+            read_setting(environ, each.name)
+        except StartError as stop:
+            reasons[each.name] = stop.reason
+    return reasons
 
 
 def register(app: Flask, core: Core) -> None:

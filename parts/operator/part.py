@@ -6,6 +6,7 @@ import os
 from deeds.part import Ledger, Part
 from parts.operator.audit import audit
 from parts.operator.commands import COMMANDS
+from parts.operator.doctor import run_doctor
 from parts.operator.hints import register, unknown_variables
 from parts.operator.serve import serve
 from parts.operator.tables import check_tables
@@ -28,7 +29,7 @@ def find_violations(ledger: Ledger) -> dict[str, str]:
 PART = Part(
     "operator",
     register,
-    commands=(serve, *COMMANDS),
+    commands=(serve, run_doctor, *COMMANDS),
     check_start=check_start,
     audit=find_violations,
 )

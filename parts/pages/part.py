@@ -1,23 +1,38 @@
-"""What pages have for others: nothing. Without them the interface is whole."""
+"""What pages have for others. Without them the interface is whole."""
 
 import logging
+from collections.abc import Iterator
 
-from deeds.part import Ledger, Part
+from deeds.part import Finding, Ledger, Part
 from parts.pages.pages import register
-from parts.pages.static_files import has_reader
+from parts.pages.static_files import READER, has_reader
+
+_MISSING = (
+    "door mode needs a browser that reads QR codes itself: the reader was not fetched"
+    " from npm (npm ci --ignore-scripts --prefix parts/pages, before an installation)"
+)
 
 _log = logging.getLogger("deeds")
 
 
 def check_start(_ledger: Ledger) -> None:
     """Warn where the reader of QR codes was not fetched."""
-    if not has_reader():
-        _log.warning(
-            "door mode needs a browser that reads QR codes itself: the"
-            " reader was not fetched from npm (npm ci --ignore-scripts --prefix"
-            " parts/pages, before an installation)",
-            extra={"event": "no_qr_reader"},
-        )
+    if not has_reader(READER):
+        _log.warning(_MISSING, extra={"event": "no_qr_reader"})
 
 
-PART = Part("pages", register, limit_names=("qr",), check_start=check_start)
+def examine(_ledger: Ledger) -> Iterator[Finding]:
+    """Yield whether the service has what reads QR codes, which browsers may lack."""
+    if has_reader(READER):
+        yield Finding("ok", "QR reader", "door mode works in every browser")
+    else:
+        yield Finding("unknown", "QR reader", _MISSING)
+
+
+PART = Part(
+    "pages",
+    register,
+    limit_names=("qr",),
+    check_start=check_start,
+    examine=examine,
+)

@@ -91,7 +91,7 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     return StaticFiles(version, by_name, translations)
 
 
-def has_reader(reader: Path = READER) -> bool:
+def has_reader(reader: Path) -> bool:
     """Return whether the reader of QR codes was fetched."""
     return all((reader / name).is_file() for name in READER_FILES)
 

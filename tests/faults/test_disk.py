@@ -19,6 +19,7 @@ from tests.support.api import environ_of, good
 from tests.support.applications import HASTY
 from tests.support.commanding import invoke, output_of
 from tests.support.databases import changed_url, connected, sqlite_path
+from tests.support.mounts import mounted
 from tests.support.needs import POSTGRES_USER, ROOT, require
 from tests.support.serving import running_service, start_gunicorn
 from tests.support.waiting import wait_until
@@ -53,23 +54,6 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
     assert (counts["found done"], read.status_code) == (0, 200)
     assert service.workers == workers
     report(line_of(counts))
-
-
-@contextmanager
-def mounted(path, *disk):
-    """Mount a disk at an empty directory within the block."""
-    subprocess.run(["mount", *disk, path], check=True)
-    yield
-    # Processes that were killed may still have files of it open.
-    subprocess.run(["umount", "--lazy", path], check=True)
-
-
-@pytest.fixture
-def mount_point(tmp_path):
-    require(ROOT)
-    path = tmp_path / "mount-point"
-    path.mkdir()
-    return path
 
 
 @pytest.fixture

@@ -15,8 +15,10 @@ from parts.postgresql.database import PostgresqlDatabase
 from parts.postgresql.url import parse_url
 from tests.faults.load import Load
 from tests.faults.mortal_service import MortalService
+from tests.support.api import environ_of
 from tests.support.commanding import printed_by
 from tests.support.databases import connected
+from tests.support.doctoring import examined
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
 from tests.support.serving import clean_environment
 
@@ -98,3 +100,12 @@ def test_nothing_is_kept_in_a_session_unless_the_url_says_so(pooler, postgres_ur
 
     assert thresholds == [None, 7]
     assert limits == ["0", "0"]
+
+
+def test_the_doctor_does_not_take_the_servers_connections_for_the_poolers(
+    pooler, fresh_postgres_url
+):
+    lines = examined(environ_of(behind(fresh_postgres_url(), pooler)))
+
+    assert lines["ledger"].startswith("ok ")
+    assert lines["connections"] == "unknown a pooler stands between; see its limits"

@@ -16,6 +16,7 @@ from threading import Thread
 import httpx
 import pytest
 
+from tests.support.doctoring import examined
 from tests.support.proxies import free_port, running_caddy, running_nginx
 from tests.support.readme import assert_answers_as_shown, walk
 
@@ -51,6 +52,20 @@ def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy):
     printed = walk(proxy.url, "curl --http1.1 -s", CURL_CA_BUNDLE=trusted)
 
     assert_answers_as_shown(printed)
+
+
+def test_the_doctor_finds_nothing_wrong(proxy, service, monkeypatch, sqlite_url):
+    monkeypatch.setenv("SSL_CERT_FILE", str(proxy.authority))
+    port = proxy.http or free_port()
+    monkeypatch.setattr("parts.operator.public_url.HTTP_PORT", port)
+    environ = {"DATABASE_URL": sqlite_url, "DEEDS_TRUSTED_PROXIES": "1"}
+
+    lines = examined(environ, "--url", proxy.url)
+
+    of_proxy = {"TLS", "http", "service", "proxy", "metrics", "clients"}
+    assert {name: lines[name].split()[0] for name in of_proxy} == dict.fromkeys(
+        of_proxy, "ok"
+    ) | {"clients": "unknown"}
 
 
 def test_every_answer_has_hsts_and_no_file_holds_a_secret(api, service, tmp_path):

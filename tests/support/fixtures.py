@@ -12,6 +12,7 @@ from tests.support.api import Api, environ_of, opened
 from tests.support.argon2_calls import count_hashes
 from tests.support.databases import connected, sqlite_path
 from tests.support.ledger_view import LedgerView
+from tests.support.needs import ROOT, require
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
@@ -267,6 +268,15 @@ def ledger(database_url):
     view = LedgerView(database_url)
     yield view
     view.assert_sound()
+
+
+@pytest.fixture
+def mount_point(tmp_path):
+    """An empty directory at which a disk can be mounted."""
+    require(ROOT)
+    path = tmp_path / "mount-point"
+    path.mkdir()
+    return path
 
 
 @pytest.fixture

@@ -1,0 +1,318 @@
+"""What `deeds doctor` says of what stands before the service: TLS and proxies."""
+
+import json
+import re
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from email.message import Message
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ipaddress import ip_address
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from deeds.blueprints.v1 import VERSION, service_info
+from deeds.model import BODY_BYTES_MAX
+from deeds.part import Finding
+from deeds.settings import Settings
+
+# For one question: the name, the connection, TLS, and the answer.
+ANSWER_SECONDS_MAX = 5.0
+_ANSWER_BYTES_MAX = 65_536
+# A larger body takes longer than that on many networks.
+_BODY_BYTES_MAX = 8 * 2**20
+
+HTTP_PORT = 80
+
+# What renews certificates does so with a third of their time left.
+_LIFE_PART_MIN = 1 / 6
+_DAYS_MIN = 14
+
+_DAY_S = 86_400
+_FORM = "must look like https://deeds.example.org"
+_WORD = re.compile(r"[\w.+-]{1,40}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicUrl:
+    """Where clients reach the service."""
+
+    is_https: bool
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The answer to a request, and the certificate of who gave it."""
+
+    status: int
+    headers: Message
+    body: bytes
+    certificate: Mapping[str, Any]
+
+    def json(self) -> Mapping[str, Any]:
+        """Return the JSON object that it is; empty where it is none."""
+        with suppress(ValueError, RecursionError):
+            value = json.loads(self.body)
+            if isinstance(value, dict):
+                return value
+        return {}
+
+
+def read_url(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> PublicUrl | None:
+    """Return what --url says; raise BadParameter, which does not quote it."""
+    if text is None:
+        return None
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        raise click.BadParameter(_FORM) from None
+    if url.scheme not in {"http", "https"} or not url.hostname:
+        raise click.BadParameter(_FORM)
+    # Below a path the service is not supported, and a password is not asked for.
+    if "@" in url.netloc or url.path.strip("/") or url.query or url.fragment:
+        raise click.BadParameter(_FORM)
+    is_https = url.scheme == "https"
+    return PublicUrl(is_https, url.hostname, port or (443 if is_https else HTTP_PORT))
+
+
+def examine_url(url: PublicUrl | None, settings: Settings | None) -> Iterator[Finding]:
+    """Yield what there is to say of the way to the service.
+
+    `settings` are those that it should have, None where one is invalid.
+    """
+    if url is None:
+        yield Finding(
+            "unknown",
+            "proxy",
+            "name the public address: --url https://deeds.example.org",
+        )
+        return
+    try:
+        alive = _ask(url, "/healthz")
+    except ssl.SSLCertVerificationError as error:
+        yield Finding("wrong", "TLS", f"{error.verify_message}; get a new certificate")
+        return
+    except (OSError, HTTPException, UnicodeError) as error:
+        yield Finding(
+            "wrong",
+            "proxy",
+            f"no answer from {url.host}, port {url.port} ({_reason(error)}); see DNS,"
+            " the firewall, and whether the proxy runs",
+        )
+        return
+    yield _examine_certificate(url, alive)
+    if url.is_https:
+        yield _examine_http(url)
+    if alive.json() != {"status": "alive"}:
+        yield Finding(
+            "wrong",
+            "service",
+            f"the proxy answers {alive.status} to /healthz; is the service running at"
+            " the address and port that the proxy passes requests to?",
+        )
+        return
+    for examine in (_examine_service, _examine_bodies, _examine_metrics):
+        try:
+            yield examine(url, settings)
+        except (OSError, HTTPException) as error:
+            yield Finding("unknown", "proxy", f"no answer: {_reason(error)}")
+    yield _examine_clients(url, settings)
+
+
+def _examine_certificate(url: PublicUrl, answer: _Answer) -> Finding:
+    if not url.is_https:
+        if _is_loopback(url.host):
+            return Finding("unknown", "TLS", "name the address that begins with https")
+        return Finding(
+            "wrong",
+            "TLS",
+            "secrets cross the network in the clear; put a proxy with TLS before the"
+            " service (docs/deployment.md)",
+        )
+    begin_s = ssl.cert_time_to_seconds(answer.certificate["notBefore"])
+    end_s = ssl.cert_time_to_seconds(answer.certificate["notAfter"])
+    days = (end_s - time()) / _DAY_S
+    text = f"the certificate is valid for {days:.0f} days"
+    if days < min(_DAYS_MIN, (end_s - begin_s) / _DAY_S * _LIFE_PART_MIN):
+        return Finding("wrong", "TLS", f"{text}; why was it not renewed?")
+    if "Strict-Transport-Security" not in answer.headers:
+        text += "; Strict-Transport-Security would keep browsers from http"
+    return Finding("ok", "TLS", text)
+
+
+def _examine_http(url: PublicUrl) -> Finding:
+    """Return whether the service answers without TLS too."""
+    plain = PublicUrl(is_https=False, host=url.host, port=HTTP_PORT)
+    try:
+        answer = _ask(plain, "/healthz")
+    except (OSError, HTTPException):
+        return Finding("ok", "http", f"port {HTTP_PORT} does not answer")
+    if answer.json() == {"status": "alive"}:
+        return Finding(
+            "wrong",
+            "http",
+            f"port {HTTP_PORT} serves without TLS; let the proxy redirect to https",
+        )
+    if answer.headers.get("Location", "").startswith("https://"):
+        return Finding("ok", "http", f"port {HTTP_PORT} redirects to https")
+    return Finding("ok", "http", f"port {HTTP_PORT} answers {answer.status}")
+
+
+def _examine_service(url: PublicUrl, settings: Settings | None) -> Finding:
+    """Compare what serves there with this code and its settings."""
+    ready = _ask(url, "/readyz")
+    if ready.status != HTTPStatus.OK:
+        code = _word(ready.json().get("code"))
+        return Finding(
+            "wrong", "service", f"/readyz answers {ready.status} {code}; see its log"
+        )
+    info = _ask(url, "/v1/info").json()
+    if info.get("version") != VERSION:
+        version = _word(info.get("version"))
+        return Finding(
+            "wrong",
+            "service",
+            f"it has version {version}, and this is {VERSION}; restart it",
+        )
+    if settings is None:
+        return Finding("unknown", "service", "ready; here a setting is invalid")
+    expected = service_info(settings)
+    other = [name for name in expected if not _has(info.get(name), expected[name])]
+    if other:
+        return Finding(
+            "wrong",
+            "service",
+            f"its settings are not those of this command ({', '.join(other)} in"
+            " /v1/info); restart it, or name its settings by --env-file",
+        )
+    return Finding("ok", "service", f"ready, version {VERSION}")
+
+
+def _has(actual: Any, expected: Any) -> bool:
+    """Return whether a value of /v1/info is that of the core; parts may add to it."""
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        return expected.items() <= actual.items()
+    return bool(actual == expected)
+
+
+def _examine_bodies(url: PublicUrl, settings: Settings | None) -> Finding:
+    """Return whether the largest body that the service takes gets to it."""
+    size = BODY_BYTES_MAX if settings is None else settings.body_bytes_max
+    if size > _BODY_BYTES_MAX:
+        return Finding("unknown", "proxy", f"bodies of {size} bytes are not tried")
+    body = b"{" + b" " * (size - 2) + b"}"
+    answer = _ask(url, "/v1/check", body)
+    code = answer.json().get("code")
+    if code == "invalid_request":
+        return Finding("ok", "proxy", f"it passes bodies of {size} bytes on")
+    if answer.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        text = f"a body of {size} bytes is answered {answer.status} {_word(code)}"
+        return Finding("unknown", "proxy", text)
+    return Finding(
+        "wrong",
+        "proxy",
+        f"it refuses a body of {size} bytes; set its limit (client_max_body_size of"
+        " nginx) to that, or lower DEEDS_MAX_BODY_BYTES",
+    )
+
+
+def _examine_metrics(url: PublicUrl, _settings: Settings | None) -> Finding:
+    if b"deeds_operations_total" in _ask(url, "/metrics").body:
+        return Finding(
+            "wrong", "metrics", "everybody can read them; block /metrics at the proxy"
+        )
+    return Finding("ok", "metrics", "not public")
+
+
+def _examine_clients(url: PublicUrl, settings: Settings | None) -> Finding:
+    """Return what can be seen of DEEDS_TRUSTED_PROXIES: hardly anything."""
+    if settings is None:
+        return Finding("unknown", "clients", "a setting is invalid")
+    count = settings.trusted_proxies
+    if not count and url.is_https:
+        # The service itself speaks no TLS.
+        return Finding(
+            "wrong",
+            "clients",
+            "DEEDS_TRUSTED_PROXIES is 0, and a proxy is there: all clients count as"
+            " one; set it to the number of proxies that a request passes",
+        )
+    return Finding(
+        "unknown",
+        "clients",
+        f"whether DEEDS_TRUSTED_PROXIES={count} is right cannot be seen from here; if"
+        " it is too small, the service's log has proxy_not_trusted; for a test see"
+        " docs/deployment.md",
+    )
+
+
+def _ask(url: PublicUrl, path: str, body: bytes | None = None) -> _Answer:
+    """Return the answer to a GET, or to a POST of a body.
+
+    Raises OSError, HTTPException or UnicodeError. No look-up of a name has a timeout of
+    its own, so that a thread waits for it.
+    """
+    answers: SimpleQueue[_Answer | Exception] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(_exchange(url, path, body))
+        except (OSError, HTTPException, UnicodeError) as error:
+            answers.put(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        answer = answers.get(timeout=ANSWER_SECONDS_MAX)
+    except Empty:
+        raise TimeoutError(f"nothing within {ANSWER_SECONDS_MAX:.0f} s") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _exchange(url: PublicUrl, path: str, body: bytes | None) -> _Answer:
+    kind = HTTPSConnection if url.is_https else HTTPConnection
+    connection = kind(url.host, url.port, timeout=ANSWER_SECONDS_MAX)
+    try:
+        connection.connect()
+        certificate: Mapping[str, Any] = {}
+        if isinstance(connection.sock, ssl.SSLSocket):
+            certificate = connection.sock.getpeercert() or {}
+        headers = {"Content-Type": "application/json", "User-Agent": "deeds-doctor"}
+        # A proxy may refuse a body, and close, before it has all of it.
+        with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+            connection.request("GET" if body is None else "POST", path, body, headers)
+        response = connection.getresponse()
+        content = response.read(_ANSWER_BYTES_MAX)
+        return _Answer(response.status, response.headers, content, certificate)
+    finally:
+        connection.close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _word(value: object) -> str:
+    """Return a word of an answer, unless it is something else."""
+    is_word = isinstance(value, str) and _WORD.fullmatch(value)
+    return str(value) if is_word else "unknown"
