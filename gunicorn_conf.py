@@ -198,10 +198,12 @@ def when_ready(server: Any) -> None:
     is_console = getattr(server.log, "is_console", False)
     if not (is_console and url.startswith("http")):
         return  # gunicorn's own line says enough. Only a proxy can reach a unix socket.
+    needs_token = bool(_setting("mint_token_digests"))
+    token = " -H 'Authorization: Bearer TOKEN'" * needs_token
     print(
         f"\nThe deed service listens at {url}  (Ctrl-C stops it)."
         " Mint a first deed:\n\n"
-        f"curl -s {url}/v1/mint -H 'Content-Type: application/json'"
+        f"curl -s {url}/v1/mint -H 'Content-Type: application/json'{token}"
         """ -d '{"outputs":["+5.my-secret"]}'\n""",
         file=sys.stderr,
     )

@@ -120,7 +120,7 @@ def run(url, tmp_path, monkeypatch):
 
 
 def test_the_wallet_reads_the_token_from_a_file(run, tmp_path):
-    (tmp_path / "token").write_text(f"\n{TOKEN}\r\n{OTHER}\n")
+    (tmp_path / "token").write_text(f"\n{TOKEN} \r\n{OTHER}\n")
     (tmp_path / "empty").write_text("\n")
 
     named = run("mint", "Cider", "5", "--token-file", "token")

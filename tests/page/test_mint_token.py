@@ -125,6 +125,23 @@ def test_a_token_that_was_replaced_is_asked_for_again_and_the_form_is_kept(
 
 
 @pytest.mark.slow
+def test_a_page_learns_by_its_mint_that_tokens_are_asked_for_and_no_longer_by_a_reload(
+    life, visitor
+):
+    with life(""):
+        page = open_form(visitor)
+        expect(field_of(page)).to_be_hidden()
+    with life(NEW):
+        press(page, "Create")
+        expect_shown(page, "Creating needs a token here.")
+        expect(field_of(page)).to_be_focused()
+    with life(""):
+        page = open_form(visitor)
+        expect(field_of(page)).to_be_hidden()
+        create(page)
+
+
+@pytest.mark.slow
 def test_a_mint_whose_answer_was_lost_waits_for_the_token_that_came_after(
     life, visitor, tmp_path, ledger
 ):

@@ -8,16 +8,26 @@ const NAME = "deeds-mint-token";
 /** What a header can carry (docs/settings.md). */
 const TOKEN = /^[!-~]+$/;
 
+/** Whether the service has refused what this page had. */
+let isRefused = false;
+
 const kept = (act) => inSession(act, () => localStorage);
 
-/** Return the token, "" since the service has asked for another one, or null. */
+/** Return the token that is kept, or null. */
 export const readToken = () => kept((storage) => storage.getItem(NAME));
 
 export const keepToken = (token) => kept((storage) => storage.setItem(NAME, token));
 
-/** The service asks for another one than this, unless a tab has kept that by now. */
+/** Forget a token that the service refuses, unless a tab has kept another by now. */
 export function refuseToken(token) {
-  if (readToken() === token) keepToken("");
+  isRefused = true;
+  if (readToken() === token) kept((storage) => storage.removeItem(NAME));
 }
+
+/**
+ * Return whether there is none, and the service asks for one, as it said to this page
+ * or has shown since.
+ */
+export const isTokenMissing = (isNeeded) => (isNeeded || isRefused) && !readToken();
 
 export const isToken = (text) => TOKEN.test(text);

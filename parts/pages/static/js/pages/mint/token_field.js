@@ -5,7 +5,7 @@ import { gettext } from "../../format/gettext.js";
 import { PROBLEM_TEXTS } from "../../texts.js";
 import { byId } from "../../ui/dom.js";
 import { onceAtATime, say, sayError, showError } from "../../ui/forms.js";
-import { isToken, keepToken, readToken } from "../../wallet/mint_token.js";
+import { isToken, isTokenMissing, keepToken } from "../../wallet/mint_token.js";
 
 /** Make the field work. @param {import("../open_wallet.js").Opened} opened */
 export function tokenField({ api, wake }) {
@@ -14,9 +14,7 @@ export function tokenField({ api, wake }) {
   const button = byId("keep-token", HTMLButtonElement);
 
   function draw() {
-    const token = readToken();
-    const isAskedFor = token === null && panel.dataset.minting === "token";
-    panel.hidden = !isAskedFor && token !== "";
+    panel.hidden = !isTokenMissing(panel.dataset.minting === "token");
   }
 
   /** Keep what is typed, once the service takes it; return whether there is a token. */
