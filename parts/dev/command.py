@@ -30,6 +30,10 @@ from parts.dev.service import DevService, Session
 
 _HOST = "127.0.0.1"
 _CONNECTIONS_MAX = 1000
+# Linux has it. 32 MiB hold some 300,000 outputs; a container often has 64.
+_MEMORY = Path("/dev/shm")  # noqa: S108  (a directory of its own is made there)
+_ROOM_BYTES = 32 * 2**20
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _JSON = "-H 'Content-Type: application/json'"
@@ -109,9 +113,26 @@ def _ledger_path(asked: Options, closing: ExitStack) -> Path:
     """Return where the ledger is, in a temporary directory unless a file is named."""
     path = asked.ledger
     if path is None:
-        directory = TemporaryDirectory(prefix="deeds-dev-", ignore_cleanup_errors=True)
+        directory = TemporaryDirectory(
+            prefix="deeds-dev-", dir=_place_in_memory(), ignore_cleanup_errors=True
+        )
         path = Path(closing.enter_context(directory)) / "ledger.sqlite3"
     return path.absolute()
+
+
+def _place_in_memory() -> Path | None:
+    """Return a directory in memory with room, or None for the default one.
+
+    A mint and a reset flush 25 times: on a busy disk that took 80 ms.
+    """
+    if os.environ.get("TMPDIR"):  # noqa: TID251  (as tempfile does)
+        return None
+    try:
+        room = os.statvfs(_MEMORY)
+    except OSError:
+        return None
+    has_room = room.f_bavail * room.f_frsize >= _ROOM_BYTES
+    return _MEMORY if has_room and os.access(_MEMORY, os.W_OK) else None
 
 
 def _open_service(
