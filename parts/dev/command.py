@@ -231,19 +231,29 @@ def _run(command: str, url: str) -> int:
     # the group of this process. Elsewhere a group of its own gets the signals.
     is_terminal = os.isatty(0)
     group = None if is_terminal else 0
-    with subprocess.Popen(  # noqa: S602  (what the user typed)
+    child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+
+    def pass_on(number: int, _frame: FrameType | None = None) -> None:
+        if is_terminal and number == signal.SIGINT:
+            return
+        if child is None:
+            early.append(number)
+            return
+        with suppress(ProcessLookupError):
+            if is_terminal:
+                child.send_signal(number)
+            else:
+                os.killpg(child.pid, number)
+
+    # Before there is a command: what comes by then is passed on afterwards.
+    _handle_signals(pass_on)
+    child = subprocess.Popen(  # noqa: S602  (what the user typed)
         command, shell=True, env=environ, process_group=group
-    ) as child:
-
-        def pass_on(number: int, _frame: FrameType | None) -> None:
-            with suppress(ProcessLookupError):
-                if not is_terminal:
-                    os.killpg(child.pid, number)
-                elif number != signal.SIGINT:
-                    child.send_signal(number)
-
-        _handle_signals(pass_on)
-        code = child.wait()
+    )
+    for number in early:
+        pass_on(number)
+    code = child.wait()
     return code if code >= 0 else 128 - code
 
 
