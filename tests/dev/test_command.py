@@ -150,7 +150,8 @@ def test_a_signal_reaches_all_of_the_command_that_it_runs(tmp_path, how):
     ) as process:
         wait_until((tmp_path / "begun").exists)
         [shell] = psutil.Process(process.pid).children()
-        wait_until(shell.children)
+        # Forked alone, it would lose a signal.
+        wait_until(lambda: [c.name() for c in shell.children()] == ["sleep"])
         [sleeping] = shell.children()
 
         process.send_signal(how)
