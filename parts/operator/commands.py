@@ -4,7 +4,6 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
@@ -15,6 +14,7 @@ from deeds.errors import NoFreeConnectionError, StartError
 from deeds.part import CommandContext, Ledger
 from deeds.process import print_line
 from deeds.raw_output import make_strong_secret
+from deeds.settings import Settings
 from parts.operator.audit import audit, count_ledger, count_policies
 from parts.operator.backup import back_up, restore
 from parts.operator.copy_to import copy_to
@@ -146,19 +146,17 @@ def run_copy_to(context: CommandContext, url: str) -> None:
     Where it breaks off, run it again. A password does not belong in the URL, which
     others can see: libpq takes it from PGPASSFILE.
     """
+    if not url.startswith("postgres"):
+        raise click.ClickException("URL must name a PostgreSQL database")
+    with _url_errors():
+        # First: root may lose the right to read the driver with the next line.
+        target = context.open_ledger(settings=Settings(database_url=url))
     ledger = context.open_ledger()
     _require_sqlite(ledger)
     _check_ledger(ledger)
-    if not url.startswith("postgres"):
-        raise click.ClickException("URL must name a PostgreSQL database")
-    with _one_line_errors(sqlite_path(ledger.settings.database_url)):
-        try:
-            settings = replace(ledger.settings, database_url=url, checkpoint_file=None)
-            target = context.open_ledger(settings=settings)
-            copy_to(ledger, target, _inspect_by_name, _Progress())
-        except StartError as error:
-            reason = error.reason.removeprefix("DATABASE_URL: ")
-            raise click.ClickException(reason.replace("DATABASE_URL", "URL")) from None
+    path = sqlite_path(ledger.settings.database_url)
+    with _one_line_errors(path), _url_errors():
+        copy_to(ledger, target, _inspect_by_name, _Progress())
     print_line(f"The ledger is now {target.database.name}: let DATABASE_URL name it.")
     print_line(f"No service starts on {ledger.database.name} any more.")
 
@@ -253,6 +251,16 @@ def _one_line_errors(path: Path) -> Iterator[None]:
         ) from None
     except sqlite3.Error as error:
         raise click.ClickException(f"{path}: {error}") from None
+
+
+@contextmanager
+def _url_errors() -> Iterator[None]:
+    """Turn a StartError into one line that names the argument URL."""
+    try:
+        yield
+    except StartError as error:
+        reason = error.reason.removeprefix("DATABASE_URL: ")
+        raise click.ClickException(reason.replace("DATABASE_URL", "URL")) from None
 
 
 def _inspect(ledger: Ledger, otherwise: str = "") -> None:

@@ -143,12 +143,12 @@ def _finish(ledger: Ledger, target: Ledger, names: Set[str], mark: Mark) -> None
 def _check_versions_equal(ledger: Ledger) -> None:
     """Raise StartError where there are tables that would not be copied whole."""
     rows = ledger.database.read(READ_VERSIONS)
-    versions = {part: version for part, version, _ in rows}
-    for part in {schema.part: schema.newest for schema in ledger.schemas}.items() ^ (
-        versions.items()
-    ):
+    actual = {part: version for part, version, _ in rows}
+    expected = {schema.part: schema.newest for schema in ledger.schemas}
+    parts = sorted(part for part, _ in actual.items() ^ expected.items())
+    if parts:
         raise StartError(
-            f"the tables of {part[0]} have another version than this code, or are"
+            f"the tables of {parts[0]} have another version than this code, or are"
             " unknown to it: copy by the code that has made them"
         )
 
