@@ -26,7 +26,8 @@ from deeds.process import THREADS_COUNT, print_line
 from deeds.settings import Settings
 from parts.dev.clock import Clock
 from parts.dev.ledger import check_ledger, checkpoint_of, clear_ledger
-from parts.dev.service import DevService, Session
+from parts.dev.service import DevService
+from parts.dev.sessions import Session, Sessions
 
 _HOST = "127.0.0.1"
 _CONNECTIONS_MAX = 1000
@@ -174,9 +175,9 @@ def _open_service(
             violations |= each(audited)
         return violations
 
-    service = DevService(open_session(), begin_again, audit)
-    closing.callback(service.close)
-    return service
+    sessions = Sessions(open_session(), begin_again)
+    closing.callback(sessions.close)
+    return DevService(sessions, audit)
 
 
 def _random_bytes(seed: int | None) -> Callable[[int], bytes]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from flask import Flask, Response, request
 
@@ -13,9 +12,7 @@ from deeds.errors import InvalidRequestError, WrongMediaTypeError
 from parts.dev.clock import Move
 from parts.dev.faults import Fault
 from parts.dev.requests import FaultSchema, MoveSchema
-
-if TYPE_CHECKING:
-    from parts.dev.service import DevService
+from parts.dev.sessions import Sessions
 
 # Where a request has the error that it is to be answered with.
 FAULT = "deeds.dev.fault"
@@ -29,7 +26,7 @@ _OWN_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]+)?")
 Audit = Callable[[], Mapping[str, str]]
 
 
-def control_app(service: "DevService", audit: Audit) -> Flask:
+def control_app(sessions: Sessions, audit: Audit) -> Flask:
     """Return the application for /_dev/, and for requests that have a `FAULT`.
 
     It answers errors as the service does.
@@ -44,7 +41,7 @@ def control_app(service: "DevService", audit: Audit) -> Flask:
     @app.post("/_dev/fail")
     def fail() -> Response:
         fault: Fault = read_request(request, fault_schema)
-        faults = service.session.faults
+        faults = sessions.current.faults
         if fault.left:
             faults.put(fault)
             return json_answer({"left": fault.left})
@@ -53,18 +50,18 @@ def control_app(service: "DevService", audit: Audit) -> Flask:
     @app.post("/_dev/clock")
     def clock() -> Response:
         move: Move = read_request(request, move_schema)
-        clock = service.session.clock
+        clock = sessions.current.clock
         clock.move(move)
         return json_answer({"now": clock.now_text()})
 
     @app.post("/_dev/reset")
     def reset() -> Response:
-        service.reset()
+        sessions.reset()
         return json_answer({"success": True})
 
     @app.get("/_dev/audit")
     def run_audit() -> Response:
-        with service.running():
+        with sessions.running():
             violations = audit()
         if not violations:
             return json_answer({"ok": True})

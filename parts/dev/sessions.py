@@ -1,0 +1,81 @@
+"""The service between resets: one session after the other."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from flask import Flask
+
+from parts.dev.clock import Clock
+from parts.dev.faults import Faults
+
+# How long a stop waits for requests that are being served.
+_STOP_S_MAX = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The service between two resets. `ended` wakes up answers that are slow."""
+
+    app: Flask
+    clock: Clock
+    faults: Faults = field(default_factory=Faults)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def close(self) -> None:
+        """End the threads of the service and close its ledger."""
+        self.app.extensions["deeds"].close()
+
+
+class Sessions:
+    """One session after the other; `current` is the one that serves.
+
+    A request belongs to one of them as a whole: a reset waits for those that are being
+    served, and others wait for the reset. `begin` returns a session with an empty
+    ledger.
+    """
+
+    def __init__(self, first: Session, begin: Callable[[], Session]) -> None:
+        self.current = first
+        self._begin = begin
+        self._turn = threading.Condition()
+        self._requests_count = 0
+        self._is_resetting = False
+
+    @contextmanager
+    def running(self) -> Iterator[Session]:
+        """Yield the session, which does not end within the block."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._is_resetting)
+            self._requests_count += 1
+            session = self.current
+        try:
+            yield session
+        finally:
+            with self._turn:
+                self._requests_count -= 1
+                self._turn.notify_all()
+
+    def reset(self) -> None:
+        """Begin a new session, with an empty ledger."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._is_resetting)
+            self._is_resetting = True
+            self.current.ended.set()
+            self._turn.wait_for(lambda: not self._requests_count)
+        try:
+            self.current.close()
+            self.current = self._begin()
+        finally:
+            with self._turn:
+                self._is_resetting = False
+                self._turn.notify_all()
+
+    def close(self) -> None:
+        """Serve no more, once what is being served has ended, and close the ledger."""
+        with self._turn:
+            self._is_resetting = True
+            self.current.ended.set()
+            self._turn.wait_for(lambda: not self._requests_count, _STOP_S_MAX)
+        self.current.close()
