@@ -3,6 +3,7 @@
 The core knows no part. A part knows the core and no other part.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -169,4 +170,7 @@ def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> N
         dotenv: Any = import_module("dotenv")
     except ModuleNotFoundError:
         raise click.UsageError("--env-file needs python-dotenv") from None
-    dotenv.load_dotenv(path, override=False, interpolate=False)
+    for name, value in dotenv.dotenv_values(path, interpolate=False).items():
+        # An empty variable counts as unset.
+        if not os.environ.get(name):
+            os.environ[name] = value or ""

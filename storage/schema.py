@@ -218,8 +218,9 @@ def set_mark(transaction: Transaction, mark: Mark) -> None:
 
 
 def remove_mark(transaction: Transaction, mark: Mark) -> None:
-    """Let the ledger be served."""
-    transaction.execute(_REMOVE_MARK, mark)
+    """Let the ledger be served; raise StartError where the mark is another one."""
+    if transaction.execute(_REMOVE_MARK, mark).rowcount != 1:
+        raise StartError("the mark of the ledger was changed meanwhile")
 
 
 def check_not_moved(rows: Rows) -> None:

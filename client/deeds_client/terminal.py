@@ -63,7 +63,8 @@ def read_token(file: Path | None) -> str:
     """Return the first token of a file, or what is typed unseen."""
     if not file:
         return str(click.prompt("Mint token", hide_input=True, err=True))
-    words = file.read_text(encoding="utf-8", errors="replace").split()
+    text = file.read_text(encoding="utf-8", errors="replace")
+    words = text.replace(",", " ").split()
     return words[0] if words else ""
 
 

@@ -3,7 +3,7 @@
 Everything else stays open: swaps, checks, offers and reads need no token.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from hashlib import sha256
 from hmac import compare_digest
@@ -15,7 +15,7 @@ from deeds.blueprints.answers import problem_answer
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.requests import client_of
 from deeds.errors import problems
-from deeds.part import Core, Part
+from deeds.part import Core, Finding, Ledger, Part
 from parts.minting import errors
 from parts.minting.errors import (
     MintTokenError,
@@ -81,4 +81,11 @@ def _challenge_answer(error: MintTokenError) -> Response:
     return answer
 
 
-PART = Part("minting", register, errors=problems(errors))
+def examine(ledger: Ledger) -> Iterator[Finding]:
+    """Yield who may mint."""
+    count = len(ledger.settings.mint_token_digests)
+    text = f"a mint needs one of the tokens that are set, {count}"
+    yield Finding("ok", "minting", text if count else "anybody may mint")
+
+
+PART = Part("minting", register, errors=problems(errors), examine=examine)

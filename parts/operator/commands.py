@@ -157,7 +157,9 @@ def run_copy_to(context: CommandContext, url: str) -> None:
     path = sqlite_path(ledger.settings.database_url)
     with _one_line_errors(path), _url_errors():
         copy_to(ledger, target, _inspect_by_name, _Progress())
-    print_line(f"The ledger is now {target.database.name}: let DATABASE_URL name it.")
+    print_line(
+        f"The ledger is now {target.database.name}: let DATABASE_URL be this URL."
+    )
     print_line(f"No service starts on {ledger.database.name} any more.")
 
 

@@ -16,6 +16,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from deeds.errors import StartError
+from deeds.model import Operation
 from deeds.part import Ledger
 from deeds.settings import COMMAND
 from parts.operator.backup import IN_USE, Inspect, refuse_open
@@ -23,10 +24,12 @@ from parts.operator.tables import pieces_of_code
 from storage.database import NO_OPERATION, Database, Transaction, Values
 from storage.repository import read_last_operation
 from storage.schema import (
+    CREATE_VERSIONS,
     INCOMING,
     MOVED,
     READ_VERSIONS,
     Mark,
+    find_mark,
     read_mark,
     remove_mark,
     set_mark,
@@ -75,10 +78,11 @@ def copy_to(ledger: Ledger, target: Ledger, inspect: Inspect, report: Report) ->
     with closing(SqliteDatabase(path, clock=lambda: 0)) as place, place.alone():
         refuse_open(path)
         names = {table for table, _ in pieces_of_code(ledger)}
+        last = read_last_operation(ledger.database)
         mark = read_mark(ledger.database)
         if mark is None:
             mark = _copy(ledger, target, names, inspect, report)
-        _finish(ledger, target, names, mark)
+        _finish(target, names, mark, last)
 
 
 def _copy(
@@ -88,7 +92,8 @@ def _copy(
     # An older copy of the ledger is not moved either.
     ledger.database.check_start()
     _check_versions_equal(ledger)
-    _is_begun(ledger, target, names)
+    begun = _begun_mark(ledger, target, names)
+    target.database.close()
     inspect(ledger)
     number = secrets.randbits(62)
     path = sqlite_path(ledger.settings.database_url)
@@ -100,17 +105,13 @@ def _copy(
         rows = _Rows(connection, sum(count for count, *_ in sums), report)
 
         def load(transaction: Transaction) -> None:
-            # Looked at once more: from here on nobody else creates or finishes one.
-            if _is_begun(ledger, target, names):
-                for name in (_VERSIONS, *(table.name for table in reversed(tables))):
-                    transaction.execute(f"DROP TABLE {name}")
+            _make_empty(transaction, begun, tables, target.database.name)
             upgrade_tables(transaction, target.schemas)
             for table in tables:
                 transaction.load(table.name, table.columns, rows.read(table))
             set_mark(transaction, (f"{INCOMING}{ledger.database.name}", number))
 
         target.database.create(load)
-    target.database.check_start()
     inspect(target)
     with target.database.snapshot() as read:
         if [tuple(read(table.sums_sql)[0]) for table in tables] != sums:
@@ -121,13 +122,29 @@ def _copy(
     return mark
 
 
-def _finish(ledger: Ledger, target: Ledger, names: Set[str], mark: Mark) -> None:
+def _make_empty(
+    transaction: Transaction, begun: Mark | None, tables: Sequence[_Table], place: str
+) -> None:
+    """Drop an unfinished copy; raise StartError where others did something meanwhile.
+
+    From here on nobody else creates, finishes or serves one.
+    """
+    transaction.execute(CREATE_VERSIONS)
+    versions = transaction.execute(READ_VERSIONS).fetchall()
+    if find_mark(versions) != begun or (versions and begun is None):
+        raise StartError(f"{place} was changed meanwhile: run copy-to again")
+    if begun is not None:
+        for name in (_VERSIONS, *(table.name for table in reversed(tables))):
+            transaction.execute(f"DROP TABLE {name}")
+
+
+def _finish(target: Ledger, names: Set[str], mark: Mark, last: Operation) -> None:
     """Let the copy be served, unless it is; raise StartError where it is not there."""
     is_there = False
     if names <= target.database.table_names():
         copy_mark = read_mark(target.database)
         if copy_mark is None:
-            is_there = _has_last_of(target.database, ledger.database)
+            is_there = _has(target.database, last)
         elif copy_mark[1] == mark[1]:
             is_there = True
             remove = partial(remove_mark, mark=copy_mark)
@@ -153,26 +170,25 @@ def _check_versions_equal(ledger: Ledger) -> None:
         )
 
 
-def _is_begun(ledger: Ledger, target: Ledger, names: Set[str]) -> bool:
-    """Return whether the target has an unfinished copy of this ledger.
+def _begun_mark(ledger: Ledger, target: Ledger, names: Set[str]) -> Mark | None:
+    """Return the mark of an unfinished copy of this ledger in the target, or None.
 
     Raises StartError where it has another one, or tables of these names.
     """
     there = names & target.database.table_names()
     if not there:
-        return False
+        return None
     mark = read_mark(target.database) if there == names else None
-    if mark is None or not _has_last_of(ledger.database, target.database):
+    if mark is None or not _has(ledger.database, read_last_operation(target.database)):
         raise StartError(
             f"{target.database.name} has tables already, such as {min(there)}; name an"
             " empty database"
         )
-    return True
+    return mark
 
 
-def _has_last_of(database: Database, other: Database) -> bool:
+def _has(database: Database, last: Operation) -> bool:
     """Return whether a database has the last operation of another one, if any."""
-    last = read_last_operation(other)
     rows = database.read(_READ_OPERATION, (last.id, last.created_at_ms))
     return last == NO_OPERATION or bool(rows)
 

@@ -48,6 +48,7 @@ from storage.database import (
     Work,
     WriteRefusal,
 )
+from storage.schema import READ_VERSIONS, check_still_served
 
 # For all tries of a transaction, and half as long again until COMMIT is answered.
 # Patroni takes longer to promote another server, so no connection survives a failover.
@@ -156,9 +157,14 @@ class PostgresqlDatabase:
             return {name for (name,) in connection.execute(_READ_TABLES)}
 
     def check_start(self, *, thorough: bool = False) -> None:
-        """Raise StartError unless operations get ascending ids."""
+        """Raise StartError unless operations get ascending ids.
+
+        From then on the ledger is not used while it is an unfinished copy: only
+        commands may look at one.
+        """
         with self._starting() as connection:
             check_ids(connection)
+        self._pool.connect = self._connect_to_serve
 
     def read(self, sql: str, values: Values = ()) -> Rows:
         """Return the rows of a query.
@@ -260,6 +266,20 @@ class PostgresqlDatabase:
     def close(self) -> None:
         """Close all connections. The next use opens others: a fork may lie between."""
         self._pool.close()
+
+    def _connect_to_serve(self) -> BoundedConnection:
+        """Return a connection; raise LedgerUnavailableError for an unfinished copy.
+
+        A ledger is copied to a database without sessions: a process that began to serve
+        there before sees the mark before it reads or writes.
+        """
+        connection = self._connect()
+        try:
+            check_still_served(read(connection, READ_VERSIONS), ())
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _write(
         self, work: Work[Record], record: Record, *, is_probe: bool = False

@@ -64,7 +64,7 @@ class Pool:
 
         `on_retry` is called with a key of `TRIES_MAX`.
         """
-        self._connect = connect
+        self.connect = connect
         self._last = last
         self._failures = failures
         self._on_retry = on_retry
@@ -136,7 +136,7 @@ class Pool:
             for each in stale:
                 each.close()
             if connection is None:
-                connection = self._connect()
+                connection = self.connect()
             try:
                 yield connection
             finally:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from time import monotonic, sleep
 
+from deeds.errors import StartError
 from parts.postgresql.connections import STATEMENT_TIMEOUT, BoundedConnection
 from storage.database import Cursor, Rows, Values
 
@@ -20,6 +22,15 @@ WHERE current_setting('synchronous_commit') = 'off'"""
 
 # All statements that follow see what the first one sees.
 BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+# Of a session of another role a server may not tell what it is for.
+_COUNT_SESSIONS = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND coalesce(backend_type, 'client backend') = 'client backend'
+"""
+
+_END_SECONDS_MAX, _POLL_S = 2.0, 0.02
 
 _READ_FOREIGN_KEYS = """
     SELECT quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint
@@ -68,8 +79,12 @@ class PostgresqlTransaction:
         return [each.fetchone() for each in cursor.results()]
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
-        """Insert rows of another ledger; a column that counts goes on after them."""
+        """Insert rows of another ledger; a column that counts goes on after them.
+
+        Raises StartError where others use the database: one may be a service.
+        """
         run = self._connection.execute
+        self._refuse_other_sessions()
         # A key that is added later is checked in one scan, not by a query for each row.
         keys = run(_READ_FOREIGN_KEYS, [table]).fetchall()
         for name, _ in keys:
@@ -88,6 +103,22 @@ class PostgresqlTransaction:
             if sequence is not None:
                 count_on = _COUNT_ON.format(table=table, column=column)
                 run(count_on.encode(), [sequence])
+
+    def _refuse_other_sessions(self) -> None:
+        """Raise StartError unless other sessions end within a moment."""
+        deadline_s = monotonic() + _END_SECONDS_MAX
+        while True:
+            # One that was closed may be seen for some milliseconds.
+            self._connection.execute("SELECT pg_stat_clear_snapshot()")
+            [(count,)] = self._connection.execute(_COUNT_SESSIONS)
+            if not count:
+                return
+            if monotonic() >= deadline_s:
+                raise StartError(
+                    f"DATABASE_URL: the database has other sessions ({count}); stop"
+                    " what uses it"
+                )
+            sleep(_POLL_S)
 
 
 def read(connection: BoundedConnection, sql: str, values: Values = ()) -> Rows:

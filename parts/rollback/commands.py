@@ -1,5 +1,7 @@
 """`deeds accept-rollback`: the way back to service where the newest ledger is lost."""
 
+from pathlib import Path
+
 import click
 
 from deeds.part import CommandContext, Ledger
@@ -12,7 +14,7 @@ from parts.rollback.checkpoint import (
 )
 from storage.database import NO_OPERATION
 from storage.repository import read_last_operation
-from storage.schema import Mark, check_versions, read_mark, remove_mark
+from storage.schema import INCOMING, Mark, check_versions, read_mark, remove_mark
 
 _ACCEPT_WORD = "accept"
 _ACCEPT_MEANING = """\
@@ -62,6 +64,11 @@ def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
 
 def _accept_mark(ledger: Ledger, mark: Mark, *, yes: bool) -> None:
     """Let a ledger be served that copy-to has marked, once the operator agrees."""
+    source = Path(mark[0].removeprefix(INCOMING))
+    if mark[0].startswith(INCOMING) and source.exists():
+        raise click.ClickException(
+            f"{source} is still there, and may be served: run copy-to again"
+        )
     print_line(f"The ledger {ledger.database.name} was {mark[0]}.")
     print_line(_ACCEPT_MEANING)
     _ask(yes=yes)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -145,7 +146,7 @@ def test_a_service_goes_on_in_postgresql(sqlite_url, postgres_url, gunicorn_serv
 
     assert (ran.returncode, ran.stderr) == (0, "copied 100 % of 18 rows\n")
     assert ran.stdout.endswith(
-        f"The ledger is now {name_of(postgres_url)}: let DATABASE_URL name it.\n"
+        f"The ledger is now {name_of(postgres_url)}: let DATABASE_URL be this URL.\n"
         f"No service starts on {sqlite_path(sqlite_url)} any more.\n"
     )
     assert MARK not in ran.stdout + str(old.read(VERSIONS))
@@ -283,13 +284,15 @@ def test_a_copy_that_is_not_the_ledger_is_not_served(
     old, postgres_url, is_old, change, says
 ):
     view = old if is_old else LedgerView(postgres_url)
+    changed = []
 
     def change_once(_connection, sql, _values):
-        # Asked once the copy is committed.
-        if "pg_sequence_last_value" in sql:
+        # The audit of the copy begins with it.
+        if "READ ONLY; SET LOCAL" in sql and not changed:
+            changed.append(True)
             view.execute(change)
 
-    with hooked("before statement", change_once):
+    with hooked("before begin", change_once):
         error = error_of(environ_of(old.url), "copy-to", postgres_url)
 
     assert says in error
@@ -309,6 +312,30 @@ def test_a_database_with_tables_is_left_alone(old, fresh_postgres_url):
     assert are_served(old.url) == [True]
     # The other way is not offered.
     assert "use pg_dump" in error_of(environ_of(new.url), "copy-to", new.url)
+
+
+def test_a_process_that_served_the_target_before_does_not_serve_the_copy(
+    old, fresh_postgres_url, open_app
+):
+    new = LedgerView(fresh_postgres_url())
+    output_of(environ_of(new.url), "migrate")
+    app = open_app(environ_of(new.url))
+    api = Api.of_app(app)
+    good(api.send_mint("+1.a"))
+    for (table,) in new.read(TABLES):
+        new.execute(DROP_ALL.format(table))
+
+    refused = error_of(environ_of(old.url), "copy-to", new.url)
+    # As after 15 s in which nobody asks for anything.
+    app.extensions["deeds"].close()
+    die(old, new.url, "after commit 1")
+    swap = api.swap([f"+3.{old.item}.b"], [f"+3.{old.item}.d"])
+
+    assert refused == (
+        "Error: the database has other sessions (1); stop what uses it\n"
+    )
+    assert refusal(swap) == UNAVAILABLE
+    copy(old, new.url)
 
 
 def test_a_file_that_is_open_is_not_copied(old, postgres_url):
@@ -468,8 +495,14 @@ def test_an_operator_who_accepts_that_the_old_file_is_lost_serves_its_copy(
     old, postgres_url
 ):
     die(old, postgres_url, "after commit 1")
+    words = environ_of(postgres_url), "accept-rollback", "--yes"
+    path = Path(sqlite_path(old.url))
 
-    accepted = output_of(environ_of(postgres_url), "accept-rollback", "--yes")
+    refused = error_of(*words)
+    path.rename(f"{path}-lost")
+    accepted = output_of(*words)
 
-    assert f"incoming from {sqlite_path(old.url)}" in accepted
+    said = f"Error: {path} is still there, and may be served: run copy-to again\n"
+    assert refused == said
+    assert f"incoming from {path}" in accepted
     assert are_served(postgres_url) == [True]

@@ -107,7 +107,10 @@ def test_of_a_sound_installation_nothing_is_wrong_and_nothing_changes(sqlite_tem
     states = {subject: line.split()[0] for subject, line in stopped.items()}
     assert states.pop("QR reader") in {"ok", "unknown"}
     assert states == dict.fromkeys(
-        ("settings", "disk", "ledger", "clock", "pepper", "checkpoint", "open files"),
+        (
+            *("settings", "disk", "ledger", "clock", "pepper", "minting", "checkpoint"),
+            "open files",
+        ),
         "ok",
     ) | dict.fromkeys(("backups", "proxy"), "unknown")
     assert "sqlite3, operation 1 of 20" in stopped["ledger"]
