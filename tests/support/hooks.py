@@ -85,13 +85,13 @@ class StatementLog:
     def note(self, connection, sql, values):
         """Note a question to a table or a change of one.
 
-        What a connection to SQLite is asked first, and a look for the last operations
+        What a connection is asked first, and a look for the last operations
         whenever a second has passed, are part of no request.
         """
         if match := _STATEMENT.match(sql):
             name = " ".join(filter(None, match.groups()))
             is_look = name == "SELECT operations" and "idempotency_key_hash" not in sql
-            is_first = not getattr(connection, "was_used", True)
+            is_first = not getattr(connection, "was_asked", False)
             is_look |= is_first and name == "SELECT schema_version"
             if not is_look:
                 self.sent.append(Statement(name, sql, values))
@@ -136,8 +136,8 @@ def _watched(connection, sql, values=()):
         yield
         return
     _call(f"before {kind}", connection, sql, values)
-    if kind == "statement":
-        connection.was_used = True
+    if _STATEMENT.match(sql):
+        connection.was_asked = True
     yield
     _call(f"after {kind}", connection, sql, values)
 
@@ -154,8 +154,6 @@ class _SqliteCursor(sqlite3.Cursor):
 
 
 class _SqliteConnection(sqlite3.Connection):
-    was_used = False
-
     def cursor(self, factory=_SqliteCursor):
         return super().cursor(factory)
 
