@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from io import StringIO
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
@@ -167,10 +169,21 @@ def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> N
     if path is None:
         return
     try:
-        dotenv: Any = import_module("dotenv")
+        parser: Any = import_module("dotenv.parser")
     except ModuleNotFoundError:
         raise click.UsageError("--env-file needs python-dotenv") from None
-    for name, value in dotenv.dotenv_values(path, interpolate=False).items():
+    try:
+        bindings = list(parser.parse_stream(StringIO(Path(path).read_text("utf-8"))))
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{path} is not UTF-8 text") from None
+    for name, value, original, is_wrong in bindings:
+        # A setting must not be lost because its line is misspelt.
+        if is_wrong or (name is not None and value is None):
+            # It begins with the blank lines before it.
+            text = original.string
+            blank = text[: len(text) - len(text.lstrip())]
+            line = original.line + blank.count("\n")
+            raise click.UsageError(f"{path}, line {line}: must look like NAME=value")
         # An empty variable counts as unset.
-        if not os.environ.get(name):
-            os.environ[name] = value or ""
+        if name is not None and not os.environ.get(name):
+            os.environ[name] = value

@@ -161,7 +161,7 @@ def _parse_mint_tokens(text: str) -> tuple[bytes, ...]:
     tokens = [each for each in tokens if each]
     if not tokens or not all(map(_MINT_TOKEN.fullmatch, tokens)):
         raise ValueError(
-            "must name tokens of 16 to 255 printable ASCII characters without spaces,"
+            "must hold tokens of 16 to 255 printable ASCII characters without spaces,"
             " separated by commas or, in a file, by lines"
         )
     return tuple(sha256(each.encode("ascii")).digest() for each in tokens)

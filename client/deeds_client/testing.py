@@ -34,8 +34,8 @@ _START_S_MAX = 30.0
 _STOP_S_MAX = 5.0
 
 _MISSING = (
-    "there is no command {}: pipx install the checkout of the service, or name its"
-    " command in DEEDS_COMMAND"
+    "there is no command {}: install it (pipx install, with the path of a checkout of"
+    " the service), or name it in DEEDS_COMMAND"
 )
 
 
@@ -127,9 +127,9 @@ class Clock:
         seconds = math.ceil(timedelta(**units).total_seconds())
         return self._move(advance=seconds)
 
-    def at(self, time: datetime) -> datetime:
-        """Move it to a time with its zone; return its time."""
-        return self._move(at=time.isoformat())
+    def at(self, time: datetime | str) -> datetime:
+        """Move it to a time with its zone, or one as ISO 8601; return its time."""
+        return self._move(at=time if isinstance(time, str) else time.isoformat())
 
     def _move(self, **body: object) -> datetime:
         now = self._server.tell("clock", body)["now"]
@@ -232,7 +232,11 @@ def deeds(_deeds_server: Server) -> Iterator[Service]:
 
 def _find_command() -> list[str]:
     """Return the words of the command; fail where there is none."""
-    words = shlex.split(os.environ.get("DEEDS_COMMAND") or "deeds")  # noqa: TID251
+    command = os.environ.get("DEEDS_COMMAND") or "deeds"  # noqa: TID251
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        pytest.fail("DEEDS_COMMAND has a quote without an end", pytrace=False)
     # What is installed beside this Python need not be on the PATH.
     places = [str(Path(sys.executable).parent), *os.get_exec_path()]
     program = shutil.which(words[0], path=os.pathsep.join(places))

@@ -97,6 +97,8 @@ def dev(context: CommandContext, /, **options: Any) -> None:
     asked = Options(**options)
     if asked.command is not None and (asked.is_json or asked.watches_stdin):
         raise StartError("--exec goes with neither --json nor --watch-stdin")
+    if asked.command is not None and not asked.command.strip():
+        raise StartError("--exec must name a command")
     _handle_signals(_exit)
     with ExitStack() as closing:
         ledger = _ledger_path(asked, closing)

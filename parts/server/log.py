@@ -56,7 +56,7 @@ def _reason(said: str) -> str:
         return f"cannot listen: {said}"
     host, port = address[1], int(address[2])
     if said.startswith("Connection in use"):
-        return f"port {port} is taken: make run PORT={port + 1}"
+        return f"port {port} is taken; choose another: PORT={port + 1}"
     if said.startswith("Invalid address"):
         return f"{host} is not an address of this machine: set DEEDS_HOST"
     return f"cannot listen at DEEDS_HOST and PORT: {said}"

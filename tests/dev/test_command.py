@@ -117,6 +117,7 @@ def test_a_named_ledger_is_kept_and_none_of_others_is_touched(tmp_path):
     [
         (["--port", "{port}"], "port {port} of 127.0.0.1: Address already in use"),
         (["--ledger", "{tmp}/no/ledger"], "{tmp}/no/ledger: No such file or directory"),
+        (["--exec", " "], "--exec must name a command"),
         (["--exec", "true", "--json"], "--exec goes with neither --json nor"),
         (["--exec", "true", "--watch-stdin"], "--exec goes with neither --json nor"),
     ],

@@ -52,6 +52,7 @@ def test_each_test_has_an_empty_ledger_wallets_and_the_time(deeds):
     assert deeds.wallet("a") is deeds.wallet("a") is not deeds.wallet("../a")
     assert abs(deeds.clock.now() - datetime.now(UTC)) < timedelta(minutes=1)
     deeds.clock.advance(days=2, seconds=0.5)
+    assert deeds.clock.at("8000-01-01T00:00:00Z").year == 8000
     at = datetime(9000, 1, 1, tzinfo=UTC)
     assert at <= deeds.clock.at(at) < at + timedelta(minutes=1)
     with pytest.raises(ValueError, match="only goes forward"):
@@ -180,7 +181,7 @@ def test_a_hundred_tests_take_ten_seconds_of_cpu_at_most(run_tests):
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("no-such-deeds", "there is no command no-such-deeds: pipx install the"),
+        ("no-such-deeds", "there is no command no-such-deeds: install it (pipx"),
         ("false", "false dev did not start; its log says why"),
     ],
 )

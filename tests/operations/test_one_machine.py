@@ -145,3 +145,22 @@ def test_the_blocks_of_a_document_are_valid_shell(document):
     for language, text in FENCE.findall(read_text(document)):
         if language in ("sh", "bash"):
             printed_by("bash", "-n", "-c", text)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"A=1\n\n# x\n\nDEEDS_PEPPER 'forgotten'\n", ", line 6: must look like NAME="),
+        (b"A=1\nDEEDS_MINT_TOKEN\n", ", line 3: must look like NAME=value"),
+        (b"DEEDS_PEPPER=\xff\n", " is not UTF-8 text"),
+    ],
+)
+def test_a_line_that_is_no_setting_stops_a_command(sqlite_url, tmp_path, content, says):
+    file = tmp_path / "deeds.env"
+    file.write_bytes(f"DATABASE_URL={sqlite_url}\n".encode() + content)
+
+    ran = run_python("-m", "app", "--env-file", file, "stats")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert f"Error: {file}{says}" in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -312,7 +312,7 @@ def test_mint_tokens_in_a_file_are_one_a_line_and_an_empty_file_is_not_open(tmp_
     file.write_text("\n")
 
     line = stop_line(read_settings, {"DEEDS_MINT_TOKEN_FILE": str(file)})
-    assert line.startswith("DEEDS_MINT_TOKEN must name tokens of 16 to 255")
+    assert line.startswith("DEEDS_MINT_TOKEN must hold tokens of 16 to 255")
 
 
 def test_the_url_of_the_database_may_be_in_a_file(tmp_path):

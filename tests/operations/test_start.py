@@ -142,7 +142,7 @@ def test_a_port_that_is_taken_is_said_in_one_line_with_the_remedy(tmp_path):
         port = other.getsockname()[1]
         with started(tmp_path, PORT=str(port), DEEDS_LOG="console") as log:
             assert log.splitlines()[1:] == [
-                f"deeds: port {port} is taken: make run PORT={port + 1}"
+                f"deeds: port {port} is taken; choose another: PORT={port + 1}"
             ]
 
 
