@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from deeds.errors import StartError
+from deeds.errors import RetryLaterError, StartError
 from deeds.process import (
     CONNECTIONS_MAX,
     CONNECTIONS_MIN,
@@ -185,8 +185,12 @@ def post_worker_init(worker: Any) -> None:
     meanwhile: 60 to 90 ms, a few times a minute under load. What is there now stays, so
     it need not be looked at.
     """
-    if metrics := getattr(worker.wsgi, "extensions", {}).get("deeds_metrics"):
+    extensions = getattr(worker.wsgi, "extensions", {})
+    if metrics := extensions.get("deeds_metrics"):
         metrics()
+    if open_file := extensions.get("deeds_open_file"):
+        with suppress(RetryLaterError):
+            open_file()
     LOG_STREAM.start()
     gc.collect()
     gc.freeze()

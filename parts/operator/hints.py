@@ -51,7 +51,7 @@ def invalid_settings(environ: Mapping[str, str]) -> dict[str, str]:
     return reasons
 
 
-def register(app: Flask, core: Core) -> None:
+def warn_of_proxies(app: Flask, core: Core) -> None:
     """Warn once where a proxy passes requests on that is not counted as trusted.
 
     All of its clients count as one then, and one that guesses locks out the others.

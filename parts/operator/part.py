@@ -2,16 +2,29 @@
 
 import logging
 import os
+from functools import partial
 
-from deeds.part import Ledger, Part
+from flask import Flask
+
+from deeds.part import Core, Ledger, Part
 from parts.operator.audit import audit
 from parts.operator.commands import COMMANDS
 from parts.operator.doctor import run_doctor
-from parts.operator.hints import register, unknown_variables
+from parts.operator.hints import unknown_variables, warn_of_proxies
 from parts.operator.serve import serve
 from parts.operator.tables import check_tables
+from storage.schema import READ_VERSIONS
 
 _log = logging.getLogger("deeds")
+
+
+def register(app: Flask, core: Core) -> None:
+    """Warn of proxies, and let `restore` see that a worker uses the SQLite file."""
+    warn_of_proxies(app, core)
+    if core.settings.database_url.startswith("sqlite"):
+        # gunicorn_conf.py calls it after the fork, before there are requests.
+        read = partial(core.database.read, READ_VERSIONS)
+        app.extensions["deeds_open_file"] = read
 
 
 def check_start(ledger: Ledger) -> None:

@@ -16,6 +16,7 @@ from tests.faults.load import CLIENTS_COUNT, Load
 from tests.support.api import served, stop_line
 from tests.support.commanding import error_of, invoke, output_of
 from tests.support.readme import run_bash
+from tests.support.serving import running_service
 from tests.support.sources import read_text
 
 PATH = Path("deeds.sqlite3")
@@ -315,3 +316,16 @@ def test_for_postgresql_another_tool_is_named(command):
     error = error_of({"DATABASE_URL": "postgresql://localhost/deeds"}, command, "copy")
 
     assert error == POSTGRESQL
+
+
+@pytest.mark.slow
+def test_a_service_that_nobody_has_asked_for_anything_is_in_use(tmp_path):
+    path, copy = tmp_path / "deeds.db", tmp_path / "copy.sqlite3"
+    environ = {"DATABASE_URL": f"sqlite:///{path}"}
+    with running_service(tmp_path):
+        output_of(environ, "backup", copy)
+
+        error = error_of(environ, "restore", copy)
+
+    assert error == f"Error: {path}: it is in use: stop the service first\n"
+    output_of(environ, "restore", copy)
