@@ -139,9 +139,7 @@ def test_a_service_goes_on_in_postgresql(sqlite_url, postgres_url, gunicorn_serv
     before.process.wait(WAIT_SECONDS_MAX)
 
     with_password = changed_url(postgres_url, user=f"postgres:{MARK}")
-    [command] = found_in(
-        "docs/postgresql.md", r"^\.venv.* -m app (.*) postgresql://.*$"
-    )
+    [command] = found_in("docs/postgresql.md", "^ +(.*) postgresql://.*$")
     ran = run_deeds(command, with_password, **settings)
 
     assert (ran.returncode, ran.stderr) == (0, "copied 100 % of 18 rows\n")
