@@ -166,19 +166,25 @@ def test_a_signal_reaches_all_of_the_command_that_it_runs(tmp_path, how):
         sleeping.kill()
 
 
+def take(terminal):
+    """Take the terminal, and signals, which parts.server.worker holds at a fork."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.login_tty(terminal)
+
+
 def test_a_terminal_and_its_ctrl_c_are_for_the_command():
     code = """
-import os, signal, time
-signal.signal(signal.SIGINT, lambda *_: os._exit(4))
-print("typed:", input())
-# Python notices a signal that comes just before a long sleep after it.
-while True:
-    time.sleep(0.1)
+import sys, time
+try:
+    print("typed:", input())
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(4)
 """
     terminal, other_end = os.openpty()
     with subprocess.Popen(
         dev_command("--exec", shlex.join(["exec", sys.executable, "-uc", code])),
-        preexec_fn=lambda: os.login_tty(other_end),  # noqa: PLW1509  (no thread here)
+        preexec_fn=lambda: take(other_end),  # noqa: PLW1509  (no thread here)
     ) as process:
         os.write(terminal, b"a line\n")
         printed = b""
