@@ -18,11 +18,19 @@ from deeds import errors
 from deeds.blueprints import v1
 from deeds.blueprints.answers import register_answers
 from deeds.blueprints.health import health_blueprint
-from deeds.blueprints.limits import ClientLimits, check_names
+from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.log import configure_log, register_log
 from deeds.errors import RetryLaterError, StartError
 from deeds.hashing import Hasher, HashPool, argon2id
-from deeds.part import CommandContext, Commands, Core, Ledger, Part, Retries
+from deeds.part import (
+    CommandContext,
+    Commands,
+    Core,
+    Ledger,
+    Part,
+    Retries,
+    check_limit_names,
+)
 from deeds.process import (
     THREADS_COUNT,
     default_processes_count,
@@ -30,7 +38,7 @@ from deeds.process import (
     usable_cpus_count,
 )
 from deeds.service import DeedService
-from deeds.settings import COMMAND, FAILURES, Settings, read_settings
+from deeds.settings import COMMAND, Settings, read_settings
 from storage.database import Database
 from storage.files import as_owner
 from storage.repository import Repository
@@ -160,12 +168,11 @@ class _Build:
             app.extensions["deeds"] = closing.pop_all()
         return app
 
-    def command(self, settings: Settings | None) -> click.Group:
+    def command(self, own_settings: Settings | None) -> click.Group:
         """Return `deeds` with the commands of all parts; each opens what it needs.
 
         Without settings they are those of the environment.
         """
-        own_settings = settings
 
         def open_ledger(
             *setting_names: str, settings: Settings | None = None
@@ -183,17 +190,13 @@ class _Build:
 
     def check_parts(self, settings: Settings) -> None:
         """Raise StartError where tokens are set and nothing would ask for them."""
-        if settings.mint_token_digests and "minting" not in [
-            part.name for part in self.parts
-        ]:
+        names = [part.name for part in self.parts]
+        if settings.mint_token_digests and "minting" not in names:
             raise StartError("DEEDS_MINT_TOKEN is set, and parts/minting is missing")
 
     def limits(self, settings: Settings) -> ClientLimits:
         """Return the limits of clients; raise StartError for one of no such name."""
-        names = [FAILURES, *v1.LIMIT_NAMES]
-        for part in self.parts:
-            names += part.limit_names
-        check_names(settings.rate_limits, names)
+        check_limit_names(settings, self.parts)
         return ClientLimits(settings.rate_limits)
 
     def ledger(

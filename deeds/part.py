@@ -15,12 +15,12 @@ from typing import Any, Literal, Protocol
 import click
 from flask import Flask
 
-from deeds.blueprints.limits import ClientLimits
-from deeds.blueprints.v1 import VERSION
+from deeds.blueprints.limits import ClientLimits, check_names
+from deeds.blueprints.v1 import LIMIT_NAMES, VERSION
 from deeds.errors import DeedError, RetryLaterError, StartError
 from deeds.hashing import Hasher
 from deeds.service import DeedService
-from deeds.settings import Settings
+from deeds.settings import FAILURES, Settings
 from storage.database import Database
 from storage.schema import Schema
 
@@ -162,6 +162,14 @@ class Part:
     check_start: Callable[[Ledger], None] | None = None
     audit: Callable[[Ledger], Mapping[str, str]] | None = None
     examine: Callable[[Ledger], Iterable[Finding]] | None = None
+
+
+def check_limit_names(settings: Settings, parts: Sequence[Part]) -> None:
+    """Raise StartError for a limit of no such name, of the core or of these parts."""
+    names = [FAILURES, *LIMIT_NAMES]
+    for part in parts:
+        names += part.limit_names
+    check_names(settings.rate_limits, names)
 
 
 def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> None:

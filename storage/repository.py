@@ -68,6 +68,8 @@ _INSERT_OPERATION = """
     INSERT INTO operations (kind, idempotency_key_hash, fingerprint, created_at_ms)
     VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id
 """
+_READ_OPERATION_AT = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
+
 _READ_OPERATION = """
     SELECT id, created_at_ms, fingerprint FROM operations
     WHERE idempotency_key_hash = ?
@@ -176,6 +178,16 @@ def read_last_operation(database: Database) -> Operation:
     for row in database.read(_READ_LAST_OPERATION):
         return Operation(*row)
     return NO_OPERATION
+
+
+def find_missing(
+    database: Database, operations: Sequence[Operation]
+) -> list[Operation]:
+    """Return those of the operations that are not there, each with its time."""
+    keys = [(each.id, each.created_at_ms) for each in operations]
+    rows = database.read_each(_READ_OPERATION_AT, keys)
+    pairs = zip(operations, rows, strict=True)
+    return [operation for operation, row in pairs if row is None]
 
 
 def write_mint(transaction: Transaction, record: MintRecord) -> Operation:

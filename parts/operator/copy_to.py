@@ -22,7 +22,7 @@ from deeds.settings import COMMAND
 from parts.operator.backup import IN_USE, Inspect, refuse_open
 from parts.operator.tables import pieces_of_code
 from storage.database import NO_OPERATION, Database, Transaction, Values
-from storage.repository import read_last_operation
+from storage.repository import find_missing, read_last_operation
 from storage.schema import (
     CREATE_VERSIONS,
     INCOMING,
@@ -40,7 +40,6 @@ from storage.sqlite_writer import SqliteTransaction, code_of, connect
 
 _VERSIONS = "schema_version"
 
-_READ_OPERATION = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
 _READ_LAST_ID = "SELECT max(id) FROM operations"
 _READ_COLUMNS = "SELECT name, type FROM pragma_table_info(?)"
 _READ_REFERENCES = 'SELECT "table" FROM pragma_foreign_key_list(?)'
@@ -189,8 +188,7 @@ def _begun_mark(ledger: Ledger, target: Ledger, names: Set[str]) -> Mark | None:
 
 def _has(database: Database, last: Operation) -> bool:
     """Return whether a database has the last operation of another one, if any."""
-    rows = database.read(_READ_OPERATION, (last.id, last.created_at_ms))
-    return last == NO_OPERATION or bool(rows)
+    return last == NO_OPERATION or not find_missing(database, [last])
 
 
 def _read_tables(connection: sqlite3.Connection, names: Set[str]) -> list[_Table]:

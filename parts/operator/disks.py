@@ -15,6 +15,7 @@ from deeds.part import Finding, Ledger
 from deeds.settings import COMMAND
 from storage.database import NO_OPERATION
 from storage.files import as_owner, mount_of
+from storage.repository import find_missing
 from storage.sqlite import sqlite_path
 from storage.sqlite_writer import one_line
 
@@ -50,7 +51,6 @@ _NETWORK = {
 BACKUP_HOURS_MAX = 26
 
 _READ_LAST = "SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1"
-_READ_OPERATION = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
 
 
 def examine_disk(path: Path) -> Finding:
@@ -227,7 +227,7 @@ def _problem_of_operation(last: Operation, ledger: Ledger) -> str:
     with suppress(StartError, RetryLaterError):
         if last == NO_OPERATION or "operations" not in ledger.database.table_names():
             return ""
-        if not ledger.database.read(_READ_OPERATION, [last.id, last.created_at_ms]):
+        if find_missing(ledger.database, [last]):
             return (
                 f"the ledger lacks its operation {last.id}: it is of another ledger, or"
                 " the ledger is an older copy; see docs/backups.md"

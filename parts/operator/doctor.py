@@ -8,11 +8,9 @@ from time import time
 
 import click
 
-from deeds.blueprints.limits import check_names
-from deeds.blueprints.v1 import LIMIT_NAMES
 from deeds.errors import RetryLaterError, StartError
 from deeds.model import Operation
-from deeds.part import CommandContext, Finding, Ledger
+from deeds.part import CommandContext, Finding, Ledger, check_limit_names
 from deeds.process import (
     CONNECTIONS_MAX,
     CONNECTIONS_MIN,
@@ -20,7 +18,7 @@ from deeds.process import (
     open_files_max,
     print_line,
 )
-from deeds.settings import FAILURES, Settings
+from deeds.settings import Settings
 from parts.operator.disks import examine_backups, examine_disk
 from parts.operator.hints import invalid_settings, unknown_variables
 from parts.operator.public_url import PublicUrl, examine_url, read_url
@@ -95,11 +93,8 @@ def _examine(
 
 def _wrong_limits(ledger: Ledger) -> list[str]:
     """Return why the service refuses the names in DEEDS_RATE_LIMITS, if it does."""
-    names = [FAILURES, *LIMIT_NAMES]
-    for part in ledger.parts:
-        names += part.limit_names
     try:
-        check_names(ledger.settings.rate_limits, names)
+        check_limit_names(ledger.settings, ledger.parts)
     except StartError as stop:
         return [stop.reason]
     return []

@@ -30,14 +30,13 @@ from storage.files import (
     open_file,
     reason_unwritable,
 )
-from storage.repository import read_last_operation
+from storage.repository import find_missing, read_last_operation
 from storage.sqlite import sqlite_path
 
 _RECORD = re.compile(rb"deeds-checkpoint-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\n")
 
 _ID = attrgetter("id")
 
-_READ_OPERATION = "SELECT id FROM operations WHERE id = ? AND created_at_ms = ?"
 
 _log = logging.getLogger("deeds")
 
@@ -178,10 +177,9 @@ def check_present(database: Database, operations: Collection[Operation]) -> None
     lag.
     """
     newest_first = sorted({*operations} - {NO_OPERATION}, key=_ID, reverse=True)
-    keys = [(each.id, each.created_at_ms) for each in newest_first]
-    rows = database.read_each(_READ_OPERATION, keys)
-    if None in rows:
-        raise RollbackError(newest_first[rows.index(None)])
+    missing = find_missing(database, newest_first)
+    if missing:
+        raise RollbackError(missing[0])
 
 
 def checkpoint_file(settings: Settings) -> CheckpointFile | None:

@@ -3,8 +3,6 @@
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from deeds.errors import StartError
 from tests.faults.load import CLIENTS_COUNT, Load
 from tests.support.api import served, stop_line
 from tests.support.commanding import error_of, invoke, output_of
+from tests.support.databases import held_open
 from tests.support.readme import run_bash
 from tests.support.serving import running_service
 from tests.support.sources import read_text
@@ -34,15 +33,6 @@ VIOLATE = "UPDATE items SET total = 6"
 STATE = """
 SELECT (SELECT count(*) FROM operations),
        (SELECT sum(amount) FROM outputs WHERE spent_by IS NULL)
-"""
-
-# Reads once and keeps the file open.
-READ = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1])
-connection.execute("SELECT count(*) FROM items").fetchone()
-print("open", flush=True)
-sys.stdin.read()
 """
 
 
@@ -138,20 +128,13 @@ def test_a_replaced_ledger_is_kept_and_can_be_put_back(older, settings, open_api
 def test_nothing_is_restored_while_another_process_has_the_ledger_open(
     older, settings, is_damaged
 ):
-    with subprocess.Popen(
-        [sys.executable, "-c", READ, PATH],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as reader:
-        assert reader.stdout.readline() == "open\n"
+    with held_open(PATH):
         if is_damaged:
             PATH.write_bytes(os.urandom(20_000))
         before = PATH.read_bytes()
 
         error = error_of(settings, "restore", COPY)
 
-        reader.kill()
     assert error == f"Error: {PATH.resolve()}: it is in use: stop the service first\n"
     assert PATH.read_bytes() == before
 

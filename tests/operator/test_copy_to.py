@@ -1,7 +1,5 @@
 """`deeds copy-to`: a ledger moves from SQLite to PostgreSQL, and one of them serves."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import psycopg
@@ -28,7 +26,7 @@ from tests.support.commanding import (
     run_deeds,
     run_python,
 )
-from tests.support.databases import changed_url, connected, sqlite_path
+from tests.support.databases import changed_url, connected, held_open, sqlite_path
 from tests.support.hooks import break_off, hooked
 from tests.support.ledger_view import LedgerView
 from tests.support.marker import MARK
@@ -49,15 +47,6 @@ WAITS = """
 """
 
 IN_USE = "it is in use: stop the service first\n"
-
-# Reads once and keeps the file open.
-READ = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1])
-connection.execute("SELECT count(*) FROM items").fetchone()
-print("open", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture
@@ -338,12 +327,8 @@ def test_a_process_that_served_the_target_before_does_not_serve_the_copy(
 
 
 def test_a_file_that_is_open_is_not_copied(old, postgres_url):
-    reader = [sys.executable, "-c", READ, sqlite_path(old.url)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(reader, **pipes) as process:
-        process.stdout.readline()
+    with held_open(sqlite_path(old.url)):
         error = error_of(environ_of(old.url), "copy-to", postgres_url)
-        process.stdin.close()
 
     assert error == f"Error: {sqlite_path(old.url)}: {IN_USE}"
     assert LedgerView(postgres_url).read(TABLES) == []

@@ -1,6 +1,8 @@
 """Databases: marks of tests on one kind alone, URLs, and connections of the tests."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import contextmanager
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -15,6 +17,16 @@ on_postgresql = pytest.mark.parametrize("database_url", ["postgresql"], indirect
 BUSY_TIMEOUT_S = 30
 
 
+# Reads once and keeps the file open.
+READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM items").fetchone()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
 class OwnConnection(psycopg.Connection):
     """A connection of the tests themselves to PostgreSQL."""
 
@@ -25,6 +37,23 @@ def is_sqlite(url):
 
 def sqlite_path(url):
     return url.removeprefix("sqlite:///")
+
+
+@contextmanager
+def held_open(path):
+    """Let another process read an SQLite file, and keep it open within the block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", READ, path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as reader:
+        try:
+            assert reader.stdout.readline() == "open\n"
+            yield
+        finally:
+            # What closes the file by itself may write to it.
+            reader.kill()
 
 
 @contextmanager
