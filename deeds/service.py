@@ -87,14 +87,9 @@ class DeedService:
     def find(self, request: FindRequest, client: str) -> list[FoundOutput | None]:
         """Return what is recorded under each strong secret, in order, or None.
 
-        Only somebody who knows such a secret can ask for it. Changes nothing.
+        Raises as `hash_secrets`. Changes nothing.
         """
-        check_strong(request.secrets, "secrets")
-        if not self.ledger.read_hashings([request.item_id]):
-            raise errors.UnknownItemError
-        # The amounts are unknown; 1 is a placeholder.
-        raws = [RawOutput(1, request.item_id, each) for each in request.secrets]
-        return self._find(raws, client)
+        return self.ledger.read_outputs(self.hash_secrets(request, client))
 
     def item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError."""
@@ -129,6 +124,19 @@ class DeedService:
         hashed = self.hasher.hash_outputs(request.raws, items, client)
         inputs_count = len(request.inputs)
         return hashed[:inputs_count], hashed[inputs_count:]
+
+    def hash_secrets(self, request: FindRequest, client: str) -> tuple[Output, ...]:
+        """Return an output under each secret, in order, for a look into the ledger.
+
+        Their amounts are 1, a placeholder. Raises WeakSecretError, because only
+        somebody who knows a strong secret may ask for it, or UnknownItemError.
+        """
+        check_strong(request.secrets, "secrets")
+        items = self.ledger.read_hashings([request.item_id])
+        if not items:
+            raise errors.UnknownItemError
+        raws = [RawOutput(1, request.item_id, each) for each in request.secrets]
+        return self.hasher.hash_outputs(raws, items, client)
 
     def hash_key(
         self,

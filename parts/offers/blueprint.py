@@ -1,10 +1,11 @@
-"""POST /v1/offers, GET /v1/offers/{id}, POST /v1/offers/{id}/complete."""
+"""POST /v1/offers, GET /v1/offers/{id}, POST …/{id}/complete, POST /v1/offers/find."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from flask import Blueprint, Response, request
+from werkzeug.routing import BaseConverter
 
 from deeds.blueprints.answers import json_answer, operation_answer
 from deeds.blueprints.limits import ClientLimits, count_guesses
@@ -14,7 +15,7 @@ from deeds.raw_output import parse_raw_output
 from deeds.rules import units
 from parts.offers.ledger import EXPIRES_IN_S_MAX, EXPIRES_IN_S_MIN, Offer
 from parts.offers.service import OfferRequest, OfferService
-from schemas.requests import RequestSchema, TextsField, WholeField
+from schemas.requests import FindRequestSchema, RequestSchema, TextsField, WholeField
 
 
 class OfferRequestSchema(RequestSchema):
@@ -36,12 +37,19 @@ class CompletionRequestSchema(RequestSchema):
     outputs = TextsField(parse_raw_output, length_min=0)
 
 
+class OfferIdConverter(BaseConverter):
+    """Any text but "find", where another method than POST is answered 405."""
+
+    regex = r"(?!find\Z)[^/]+"
+
+
 def offers_blueprint(
     offers: OfferService, limits: ClientLimits, array_length_max: int
 ) -> Blueprint:
     """Return the blueprint."""
     offer_request = OfferRequestSchema(array_length_max=array_length_max)
     completion_request = CompletionRequestSchema(array_length_max=array_length_max)
+    find_request = FindRequestSchema(array_length_max=array_length_max)
     blueprint = Blueprint("offers", __name__)
 
     @blueprint.post("/v1/offers")
@@ -55,10 +63,18 @@ def offers_blueprint(
             operation, offer = offers.make(body, key, client)
         return operation_answer(operation, _body(offer))
 
-    @blueprint.get("/v1/offers/<offer_id>")
+    @blueprint.get("/v1/offers/<offer:offer_id>")
     def read_offer(offer_id: str) -> Response:
         limits.count("item", client_of(request))
         return json_answer(_body(offers.read(offer_id)))
+
+    @blueprint.post("/v1/offers/find")
+    def find_offered() -> Response:
+        client = client_of(request)
+        limits.count("check", client)
+        body = read_request(request, find_request)
+        # Strong secrets are no guesses.
+        return json_answer({"offered": offers.find(body, client)})
 
     @blueprint.post("/v1/offers/<offer_id>/complete")
     def complete(offer_id: str) -> Response:

@@ -1,5 +1,6 @@
 """What the ledger keeps of offers, beside the core's tables and by its transactions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deeds.model import AMOUNT_MAX, IdempotencyKey, Operation, Output
@@ -100,7 +101,20 @@ def create_tables(transaction: Transaction) -> None:
         transaction.execute(statement)
 
 
-SCHEMA = Schema("offers", (Version(create_tables, serves_from=1),))
+def add_index_of_outputs(transaction: Transaction) -> None:
+    """Index what offers get, by its secret: the primary key begins with the offer."""
+    transaction.execute(
+        "CREATE INDEX offer_outputs_item_id_digest ON offer_outputs (item_id, digest)"
+    )
+
+
+SCHEMA = Schema(
+    "offers",
+    (
+        Version(create_tables, serves_from=1),
+        Version(add_index_of_outputs, serves_from=1),
+    ),
+)
 
 # What must be true of every ledger, with queries for where it is not.
 CHECKS = {
@@ -177,6 +191,11 @@ _COMPLETE_OFFER = """
 """
 _READ_MADE = "SELECT id FROM offers WHERE created_by = ?"
 
+# Several offers may name one secret.
+_READ_OFFERED = """
+    SELECT 1 FROM offer_outputs WHERE item_id = ? AND digest = ? LIMIT 1
+"""
+
 # The state and both halves. Void: an input is spent, or a new secret is used. Not
 # computed again for each row.
 _READ_OFFER = """
@@ -222,6 +241,12 @@ def read_made(database: Database, operation: Operation) -> str:
     """Return the id of the offer that an operation made."""
     [(offer_id,)] = database.read(_READ_MADE, (operation.id,))
     return str(offer_id)
+
+
+def find_offered(database: Database, outputs: Sequence[Output]) -> list[bool]:
+    """Return whether an offer, in whatever state, has the key of each output."""
+    rows = database.read_each(_READ_OFFERED, [output.key for output in outputs])
+    return [row is not None for row in rows]
 
 
 def expires_at_s(operation: Operation, expires_in_s: int) -> int:

@@ -5,7 +5,7 @@ from flask import Flask
 from deeds.errors import problems
 from deeds.part import Core, Part
 from parts.offers import errors
-from parts.offers.blueprint import offers_blueprint
+from parts.offers.blueprint import OfferIdConverter, offers_blueprint
 from parts.offers.ledger import (
     CHECKS,
     COUNTS,
@@ -24,6 +24,7 @@ def register(app: Flask, core: Core) -> None:
     app.extensions["deeds.offers"] = offers
     core.info["limits"]["offerExpiresInMin"] = EXPIRES_IN_S_MIN
     core.info["limits"]["offerExpiresInMax"] = EXPIRES_IN_S_MAX
+    app.url_map.converters["offer"] = OfferIdConverter
     length_max = core.settings.array_length_max
     app.register_blueprint(offers_blueprint(offers, core.limits, length_max))
 

@@ -1,4 +1,4 @@
-"""Makes, reads and completes offers.
+"""Makes, reads, completes and finds offers.
 
 An offer reserves nothing and moves nothing. Its completion is the swap of both halves
 (docs/decisions/0012-offers-reserve-nothing.md).
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from deeds import errors
-from deeds.model import ItemHashing, Operation, RawOutput, SwapRequest
+from deeds.model import FindRequest, ItemHashing, Operation, RawOutput, SwapRequest
 from deeds.raw_output import is_id, is_strong_secret, make_id
 from deeds.rules import check_balance, check_named_once, check_strong, units
 from deeds.service import DeedService, count_used_guess
@@ -20,6 +20,7 @@ from parts.offers.ledger import (
     Offer,
     OfferRecord,
     expires_at_s,
+    find_offered,
     read_made,
     read_offer,
     write_completion,
@@ -48,7 +49,7 @@ class OfferRequest(SwapRequest):
 
 @dataclass(frozen=True, slots=True)
 class OfferService:
-    """Makes, reads and completes offers. Stateless; any thread may call it.
+    """Makes, reads, completes and finds offers. Stateless; any thread may call it.
 
     `clock` returns milliseconds since 1970-01-01 UTC.
     """
@@ -89,6 +90,14 @@ class OfferService:
         if not is_id(OFFER_ID_PREFIX, offer_id):
             raise UnknownOfferError
         return read_offer(self.deeds.ledger.database, offer_id, self.clock())
+
+    def find(self, request: FindRequest, client: str) -> list[bool]:
+        """Return whether any offer has ever named each secret, in order.
+
+        Raises as `DeedService.hash_secrets`. Changes nothing.
+        """
+        outputs = self.deeds.hash_secrets(request, client)
+        return find_offered(self.deeds.ledger.database, outputs)
 
     def complete(
         self,

@@ -28,6 +28,7 @@ TAKEN = {
     "/v1/item/deed_x": READ,
     "/v1/info": READ,
     "/v1/offers": WRITE,
+    "/v1/offers/find": WRITE,
     "/v1/offers/offer_x": READ,
     "/v1/offers/offer_x/complete": WRITE,
 }
@@ -35,6 +36,7 @@ TAKEN = {
 # What fills the variable part of a route.
 VALUES = {
     "<item_id>": "deed_x",
+    "<offer:offer_id>": "offer_x",
     "<offer_id>": "offer_x",
     "<version>/<path:name>": "x/deeds.css",
 }

@@ -1,4 +1,4 @@
-"""POST /v1/find (contract part 4): outputs found by their strong secrets."""
+"""POST /v1/find (contract 4.5), and what POST /v1/offers/find (4.10) refuses alike."""
 
 import pytest
 
@@ -50,36 +50,41 @@ def test_the_same_secret_in_another_item_is_not_found(api):
     assert good(answer) == {"outputs": [None]}
 
 
+@pytest.fixture(params=["/v1/find", "/v1/offers/find"])
+def path(request):
+    return request.param
+
+
 @pytest.mark.parametrize("text", WEAK_SECRETS.values(), ids=WEAK_SECRETS)
-def test_a_weak_secret_is_refused_with_its_place(shared_api, text):
+def test_a_weak_secret_is_refused_with_its_place(shared_api, path, text):
     item_id = shared_api.mint("+5.a")
 
-    answer = shared_api.find(item_id, LIVE, text)
+    answer = shared_api.find(item_id, LIVE, text, path=path)
 
     assert refusal(answer) == (400, "weak_secret", 1)
     assert answer.json()["detail"].startswith("secrets[1]: ")
 
 
 @pytest.mark.parametrize("item_id", [NO_ITEM, "", "deed_x", f"+5.{NO_ITEM}.a", "\0"])
-def test_an_item_that_does_not_exist_is_unknown(shared_api, item_id):
-    answer = shared_api.find(item_id, LIVE)
+def test_an_item_that_does_not_exist_is_unknown(shared_api, path, item_id):
+    answer = shared_api.find(item_id, LIVE, path=path)
 
     assert refusal(answer) == (400, "unknown_item", None)
 
 
 @pytest.mark.parametrize("fields", BAD_FIELDS.values(), ids=BAD_FIELDS)
-def test_a_request_of_another_shape_is_invalid(shared_api, fields):
+def test_a_request_of_another_shape_is_invalid(shared_api, path, fields):
     body = {"itemId": shared_api.mint("+5.a"), "secrets": [LIVE]} | fields
 
-    answer = shared_api.post("/v1/find", body)
+    answer = shared_api.post(path, body)
 
     assert refusal(answer)[:2] == (400, "invalid_request")
 
 
-def test_finding_costs_one_cheap_hash_a_secret(api, hash_costs):
+def test_finding_costs_one_cheap_hash_a_secret(api, hash_costs, path):
     item_id = api.mint("+5.a")
     hash_costs.clear()
 
-    api.find(item_id, LIVE, UNUSED)
+    good(api.find(item_id, LIVE, UNUSED, path=path))
 
     assert hash_costs == ["m=8,t=1,p=1"] * 2

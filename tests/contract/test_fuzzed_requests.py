@@ -26,7 +26,8 @@ MET = {
     ("POST", "/v1/mint", 422, "idempotency_key_reused"),
     ("POST", "/v1/swap", 400, "unbalanced"),
     ("POST", "/v1/offers", 200, None),
-    ("GET", "/v1/offers/<offer_id>", 200, None),
+    ("POST", "/v1/offers/find", 400, "unknown_item"),
+    ("GET", "/v1/offers/<offer:offer_id>", 200, None),
     ("POST", "/v1/offers/<offer_id>/complete", 404, "unknown_offer"),
     ("PUT", "unmatched", 405, "method_not_allowed"),
 }

@@ -92,6 +92,12 @@ REQUESTS = {
         1,
     ),
     "a search": ("/v1/find", '{"itemId":"ITEM","secrets":["NEW","NEW"]}', 200, 0),
+    "a search in offers": (
+        "/v1/offers/find",
+        '{"itemId":"ITEM","secrets":["NEW"]}',
+        200,
+        0,
+    ),
     "two inputs of an offer": (
         "/v1/offers",
         '{"inputs":["+4.ITEM.x","+4.ITEM.y"],"outputs":["+9.ITEM.NEW"]}',

@@ -123,7 +123,9 @@ def test_json_that_is_no_request_is_refused(client, body):
     ],
     ids=["half", "empty objects"],
 )
-@pytest.mark.parametrize("path", ["mint", "swap", "check", "find", "offers"])
+@pytest.mark.parametrize(
+    "path", ["mint", "swap", "check", "find", "offers", "offers/find"]
+)
 def test_every_path_refuses_what_is_no_request(client, path, body, code):
     assert_refused(client.post(f"/v1/{path}", data=body), code)
 

@@ -55,6 +55,7 @@ def test_a_client_that_asks_too_often_is_refused_there_alone(
         ("swap", "POST", "/v1/offers/offer_0/complete"),
         ("item", "GET", "/v1/offers/offer_0"),
         ("check", "POST", "/v1/find"),
+        ("check", "POST", "/v1/offers/find"),
     ],
 )
 def test_requests_of_one_kind_count_together(limited, limit, method, path):

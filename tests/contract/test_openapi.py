@@ -49,7 +49,7 @@ def test_the_document_is_valid(document):
 def routes(app):
     """Return path and method of each route of the interface."""
     return {
-        (re.sub(r"<\w+>", "{id}", rule.rule), method)
+        (re.sub(r"<[\w:]+>", "{id}", rule.rule), method)
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/v1/")
         for method in rule.methods - {"HEAD", "OPTIONS"}
@@ -172,6 +172,7 @@ GOOD = [
     ),
     ("/v1/check", '{"outputs":["+5.ITEM.live","+9007199254740991.deed_.never"]}'),
     ("/v1/find", '{"itemId":"ITEM","secrets":["STRONG"]}'),
+    ("/v1/offers/find", '{"itemId":"ITEM","secrets":["STRONG"]}'),
     ("/v1/offers", '{"inputs":[],"outputs":["+5.ITEM.STRONG"]}'),
 ]
 

@@ -94,6 +94,7 @@ def test_a_key_makes_one_operation_for_the_life_of_the_ledger(client):
 def test_an_item_that_is_not_there_is_a_404(client):
     assert refusal(client.get(f"/v1/item/{FIRST_ID}")) == (404, "item_not_found")
     assert refusal(client.get("/v1/offers/offer_x")) == (404, "not_found")
+    assert refusal(client.post("/v1/offers/find", json={})) == (404, "not_found")
 
 
 def test_the_clock_that_is_handed_in_is_the_ledgers(client, clock, tmp_path):

@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 import app
 from storage.schema import CORE
-from tests.support.api import environ_of, good, replayed, served, stop_line
+from tests.support.api import environ_of, fresh, good, replayed, served, stop_line
 from tests.support.commanding import invoke, output_of, run_deeds
 from tests.support.databases import sqlite_path
 from tests.support.ledger_view import LedgerView
@@ -91,6 +91,23 @@ def test_an_upgrade_keeps_every_row_and_code_it_permits_serves_on(ledger_url, tm
         assert api.check(f"+5.{item}.c", f"+3.{item}.b") == ["unspent", "spent"]
     output_of(settings, "audit")
     view.assert_sound()
+
+
+def test_offers_of_version_1_get_the_index_of_their_outputs(ledger_url):
+    settings, view = environ_of(ledger_url), LedgerView(ledger_url)
+    with served(settings) as api:
+        wanted = fresh(5, api.mint("+5.a"))
+        api.offer_id([], wanted)
+    view.execute("DROP INDEX offer_outputs_item_id_digest")
+    view.execute("UPDATE schema_version SET version = 1 WHERE part = 'offers'")
+
+    said = output_of(settings, "migrate")
+
+    assert without_place(said) == upgrade_line(1, 2, 1, "offers")
+    # It compares the tables with those of a new ledger.
+    output_of(settings, "audit")
+    with served(settings) as api:
+        assert api.are_offered(wanted) == [True]
 
 
 @pytest.mark.slow

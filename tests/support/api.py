@@ -97,8 +97,18 @@ class Api:
         states: list[str] = good(self.send_check(*outputs))["states"]
         return states
 
-    def find(self, item_id: str, *secrets: str) -> httpx.Response:
-        return self.post("/v1/find", {"itemId": item_id, "secrets": secrets})
+    def find(
+        self, item_id: str, *secrets: str, path: str = "/v1/find"
+    ) -> httpx.Response:
+        return self.post(path, {"itemId": item_id, "secrets": secrets})
+
+    def are_offered(self, *raws: str) -> list[bool]:
+        """Return whether offers ever named the secrets of outputs of one item."""
+        _, item_id, _ = raws[0].split(".")
+        secrets = [raw.split(".")[2] for raw in raws]
+        found = good(self.find(item_id, *secrets, path="/v1/offers/find"))
+        offered: list[bool] = found["offered"]
+        return offered
 
     def offer(
         self,

@@ -133,6 +133,7 @@ def send_offers(api):
         api.complete(offer_id, f"+2.{wanted}.{OTHER}", for_him),
         api.get(f"/v1/offers/{MARK}"),
         api.complete(MARK, his, for_him),
+        api.find(wanted, STRONG, MARK, path="/v1/offers/find"),
     ]
 
 
