@@ -20,7 +20,7 @@ OFFER_ID_PREFIX = "offer_"
 # Of the operation that makes one. What completes it is a swap.
 KIND = "offer"
 
-# Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or
+# Seconds for which an offer can be completed (contract 4.7): a minute to 30 days, or
 # a week.
 EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX = 60, 2_592_000
 EXPIRES_IN_S_DEFAULT = 604_800
