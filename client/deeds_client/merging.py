@@ -9,9 +9,9 @@ from dataclasses import replace
 from deeds_client.errors import WalletFileError
 from deeds_client.records import (
     SEEDS_MAX,
+    Contents,
     Numbers,
     Operation,
-    Records,
     Seed,
     filled,
     keys_of,
@@ -24,7 +24,7 @@ from deeds_client.seeds import (
     used_seeds,
 )
 from deeds_client.settling import AT_REST, begin_again
-from deeds_client.store import Store
+from deeds_client.store import Reader, Records
 from deeds_client.values import Item, Kind, OperationState, Output, OutputState
 
 _REST_STATES = (OutputState.SEEN, OutputState.VOID, *AT_REST)
@@ -34,9 +34,9 @@ _GONE = (OutputState.SPENT, OutputState.VOID, OutputState.SEEN)
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
-def dump(records: Store) -> Records:
+def dump(records: Reader) -> Contents:
     """Return all records for a backup."""
-    return Records(
+    return Contents(
         outputs=records.outputs(),
         operations=[
             replace(operation, is_sent_again=False)
@@ -48,11 +48,8 @@ def dump(records: Store) -> Records:
     )
 
 
-def merge(records: Store, theirs: Records) -> tuple[list[Output], list[Output]]:
-    """Take in records.
-
-    Return the outputs that are new, and those that may be given.
-    """
+def merge(records: Records, theirs: Contents) -> list[Output]:
+    """Take in records, and return the outputs that are new; some may be given."""
     may_be_given = _may_be_given(theirs)
     _merge_seeds(records, theirs.seeds, theirs.numbers)
     added = []
@@ -79,8 +76,7 @@ def merge(records: Store, theirs: Records) -> tuple[list[Output], list[Output]]:
         known = records.get(Item, item.id)
         records.put(filled(known, item) if known else item)
     new = records.known(added)
-    live = [output for output in new if output.state not in _GONE]
-    return live, [output for output in live if output.key in may_be_given]
+    return [output for output in new if output.state not in _GONE]
 
 
 def _merged(mine: Output, theirs: Output) -> Output:
@@ -98,7 +94,7 @@ def _merged(mine: Output, theirs: Output) -> Output:
 
 
 def _merge_seeds(
-    records: Store, seeds: Sequence[Seed], numbers: Sequence[Numbers]
+    records: Records, seeds: Sequence[Seed], numbers: Sequence[Numbers]
 ) -> None:
     """Take in seeds, and how far their numbers are used.
 
@@ -123,7 +119,7 @@ def _merge_seeds(
         raise_numbers(records, each.seed, each.item_id, at_most)
 
 
-def _may_be_given(theirs: Records) -> Container[str]:
+def _may_be_given(theirs: Contents) -> Container[str]:
     """Return the keys of links that may be handed out since the file was written."""
     # The page of a mint shows all that it made at once.
     mints = [each for each in theirs.operations if each.kind == Kind.MINT]
@@ -146,7 +142,7 @@ def _is_free(output: Output) -> bool:
 
 
 def _merge_operations(
-    records: Store, theirs: Iterable[Operation], contested: set[str]
+    records: Records, theirs: Iterable[Operation], contested: set[str]
 ) -> None:
     for operation in theirs:
         mine = records.get(Operation, operation.key) or operation

@@ -13,6 +13,7 @@ from rich.table import Table
 from deeds_client import links
 from deeds_client.errors import DeedsError, InvalidInputError, plain
 from deeds_client.records import Holding, Operation, milliseconds
+from deeds_client.terminal import service
 from deeds_client.values import OperationState, Output, OutputState
 from deeds_client.wallet import Wallet
 
@@ -92,9 +93,9 @@ def row_of(wallet: Wallet, record: Record) -> Row:
         if value and value is not True:
             row[name] = value
     if isinstance(record, Operation):
-        row |= _of_operation(record, wallet.deeds.base_url)
+        row |= _of_operation(record, service().base_url)
     if isinstance(record, Output):
-        row |= _of_output(record, wallet.deeds.base_url)
+        row |= _of_output(record, service().base_url)
     if "itemId" in row:
         row["deed"] = title(wallet, str(row["itemId"]))
     return row
@@ -104,12 +105,19 @@ def _of_operation(operation: Operation, base_url: str) -> Row:
     at = operation.begun_at
     # As a clock on the wall shows it.
     time = f"{at.astimezone():%Y-%m-%d %H:%M}"
-    row: Row = {"begunAt": milliseconds(at), "time": time}
+    row: Row = {"begunAt": milliseconds(at), "time": time, "kind": word_of(operation)}
+    if operation.code == "offer_withdrawn":
+        row["code"] = "cancelled"
     if operation.offer_id:
         row["offerId"] = operation.offer_id
         if operation.state == OperationState.OPEN:
             row["link"] = links.offer_link(base_url, operation.offer_id)
     return row
+
+
+def word_of(operation: Operation) -> str:
+    """Return what an operation does in a word: that of the verb."""
+    return operation.kind.name.lower()
 
 
 def _of_output(output: Output, base_url: str) -> Row:

@@ -17,7 +17,7 @@ from typing import Any
 from deeds_client.errors import FindingError, ProblemError
 from deeds_client.records import Numbers, Seed, now
 from deeds_client.service import Deeds
-from deeds_client.store import Store
+from deeds_client.store import Reader, Records, Store
 from deeds_client.values import (
     CheckState,
     Item,
@@ -47,6 +47,8 @@ class Part:
     is_given: bool = False  # Its link is to be handed out.
     number: int | None = None  # The link's number, from 1.
     of: int | None = None
+    issue: int | None = None
+    note: str | None = None
 
 
 def derive(seed: str, item_id: str, branch: str, number: int) -> str:
@@ -56,31 +58,31 @@ def derive(seed: str, item_id: str, branch: str, number: int) -> str:
     return strong_secret(hmac.digest(key, message.encode(), "sha256"))
 
 
-def ensure_seed(records: Store) -> None:
+def ensure_seed(records: Records) -> None:
     """Make the seed of a wallet that has none."""
     if not records.all(Seed):
         records.put(Seed(os.urandom(32).hex(), now(), is_own=True))
 
 
-def own_seed(records: Store) -> str:
+def own_seed(records: Reader) -> str:
     """Return the seed that new secrets are made from, empty before there is one."""
     own = [each.key for each in records.all(Seed) if each.is_own]
     return own[0] if own else ""
 
 
-def used_seeds(records: Store) -> list[Seed]:
+def used_seeds(records: Reader) -> list[Seed]:
     """Return all seeds that something may have been made from."""
     return [each for each in records.all(Seed) if not each.is_unused]
 
 
-def next_numbers(records: Store, seed: str, item_id: str) -> Numbers:
+def next_numbers(records: Reader, seed: str, item_id: str) -> Numbers:
     """Return the next number of each branch."""
     key = f"{seed}.{item_id}"
     return records.get(Numbers, key) or Numbers(key)
 
 
 def raise_numbers(
-    records: Store, seed: str, item_id: str, numbers: Mapping[str, int]
+    records: Records, seed: str, item_id: str, numbers: Mapping[str, int]
 ) -> None:
     """Write down next numbers. They never run backwards."""
     known = next_numbers(records, seed, item_id)
@@ -93,19 +95,19 @@ def raise_numbers(
         records.put(changed)
 
 
-def take_secret(records: Store, part: Part) -> Output:
+def take_secret(records: Records, part: Part) -> Output:
     """Return a part with a secret; its number is taken by that.
 
-    A numbered link has the secret of its own number, once. One that is made again is a
-    link like others.
+    The first issue of a numbered link has the secret of its own number. Each later one
+    is a link like others.
     """
     seed = own_seed(records)
     state = OutputState.GIVEN if part.is_given else OutputState.HELD
     while True:
         numbers = next_numbers(records, seed, part.item_id)
-        branch = "given" if part.is_given else "kept"
+        branch = "given" if part.is_given or part.number else "kept"
         number = getattr(numbers, branch)
-        if part.number and part.number >= numbers.series:
+        if part.number and not part.issue and part.number >= numbers.series:
             branch, number = "series", part.number
         secret = derive(seed, part.item_id, branch, number)
         raise_numbers(records, seed, part.item_id, {branch: number + 1})
@@ -217,7 +219,7 @@ def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
     ]
 
 
-def add_found(records: Store, item_id: str, found: Sequence[Place]) -> list[Output]:
+def add_found(records: Records, item_id: str, found: Sequence[Place]) -> list[Output]:
     """Add what was found of an item, and count on from there. Return what is new."""
     for place in reversed(found):
         used = {place.branch: place.number + 1}
@@ -260,7 +262,7 @@ def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
     return facts
 
 
-def ask_for_look(records: Store, *item_ids: str) -> list[str]:
+def ask_for_look(records: Records, *item_ids: str) -> list[str]:
     """Note that these items are to be looked at, or all, and return what is left."""
     all_of = item_ids or [output.item_id for output in records.outputs()]
     left = list(dict.fromkeys([*items_to_look_at(records), *all_of]))
@@ -268,6 +270,6 @@ def ask_for_look(records: Store, *item_ids: str) -> list[str]:
     return left
 
 
-def items_to_look_at(records: Store) -> list[str]:
+def items_to_look_at(records: Reader) -> list[str]:
     """Return what is left of a look that is due."""
     return [check_id("deed", each) for each in records.note("look").get("left", [])]

@@ -66,7 +66,7 @@ class Kind(StrEnum):
     SPLIT = auto()
     MERGE = auto()
     TAKE_BACK = "takeBack"
-    WITHDRAW = auto()
+    CANCEL = "withdraw"  # The end of an offer of ours.
     ASK = auto()
     TRADE = auto()
     COMPLETE = auto()
