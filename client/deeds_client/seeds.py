@@ -128,12 +128,20 @@ class Place:
     is_spent: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of an item, and the next numbers by seed."""
+
+    places: Sequence[Place] = ()
+    next: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
+
+
 # What was found of each item that was looked at. None, where it did not add up.
-Gathered = dict[str, list[Place] | None]
+Gathered = dict[str, Finding | None]
 
 
-def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> list[Place]:
-    """Return the places of secrets of an item that were used. Nothing is written.
+def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Finding:
+    """Return which secrets of an item were used. Nothing is written.
 
     `refused` is the key of an operation whose numbers a copy may have used. Raise
     `FindingError` where the answers do not add up.
@@ -148,33 +156,39 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> list[
     is_promised = any(output.each for output in outputs)
     promised = 1 + max((output.of or 0 for output in outputs), default=0)
     found: list[Place] = []
+    used: dict[str, dict[str, int]] = {seed: {} for seed in seeds}
     try:
         for seed, branch in product(seeds, BRANCHES):
             least = getattr(numbers[seed], branch)
             if branch == "series" and is_promised:
                 least = max(least, promised)
-            found += _scan(deeds, seed, item_id, branch, least, ours)
+            places, offered = _scan(deeds, seed, item_id, branch, least, ours)
+            last = max([offered, *(place.number for place in places)])
+            used[seed][branch] = last + 1
+            found += places
         found = _at_one_moment(deeds, found)
         unspent = sum(place.output.amount for place in found if not place.is_spent)
         if unspent > (item or deeds.item(item_id)).total:
             raise FindingError
     except ProblemError as problem:
         if problem.code in _PASSED_OVER:
-            return []
+            return Finding()
         raise
-    return found
+    return Finding(found, used)
 
 
 def _scan(
     deeds: Deeds, seed: str, item_id: str, branch: str, least: int, ours: set[str]
-) -> list[Place]:
-    """Return what is found in a branch, until there are so many without any.
+) -> tuple[list[Place], int]:
+    """Return what is found in a branch, and the last number that an offer has named.
 
-    And none before `least`. Those below are asked for too: what a copy has written
-    down and sent late may be there.
+    It ends with GAP numbers that neither the ledger nor an offer knows, and none before
+    `least`. Those below are asked for too: what a copy has written down and sent late
+    may be there.
     """
     size = deeds.info().array_length_max
     found: list[Place] = []
+    offered = -1
     number, end = max(0, least - _NUMBERS_MAX), least + GAP
     while number < end:
         if number - least > _NUMBERS_MAX:
@@ -192,7 +206,32 @@ def _scan(
                 place = Place(seed, branch, secrets[asked], output, answer.is_spent)
                 found.append(place)
                 end = max(end, place.number + 1 + GAP)
-    return found
+        # What an offer gets is kept, and so is its change.
+        if number == end and branch == "kept":
+            offered = max(offered, _last_offered(deeds, seed, item_id, end))
+            end = max(end, offered + 1 + GAP)
+    return found, offered
+
+
+def _last_offered(deeds: Deeds, seed: str, item_id: str, end: int) -> int:
+    """Return the last of the GAP numbers before `end` that an offer has named, or -1.
+
+    A shop asks for many payments that nobody makes.
+    """
+    size = deeds.info().array_length_max
+    first = max(0, end - GAP)
+    for start in range(end - 1, first - 1, -size):
+        numbers = range(start, max(start - size, first - 1), -1)
+        secrets = [Secret(derive(seed, item_id, "kept", each)) for each in numbers]
+        try:
+            offered = deeds.find_offered(item_id, secrets)
+        except ProblemError as problem:
+            if problem.code == "not_found":
+                return -1  # The service has no offers.
+            raise
+        if True in offered:
+            return numbers[offered.index(True)]
+    return -1
 
 
 def _is_ours(output: Output, refused: str) -> bool:
@@ -219,18 +258,18 @@ def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
     ]
 
 
-def add_found(records: Records, item_id: str, found: Sequence[Place]) -> list[Output]:
+def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
     """Add what was found of an item, and count on from there. Return what is new."""
-    for place in reversed(found):
-        used = {place.branch: place.number + 1}
-        raise_numbers(records, place.seed, item_id, used)
+    for seed, numbers in finding.next.items():
+        raise_numbers(records, seed, item_id, numbers)
     # Of how many a link is one, others of its series tell.
     series = {output.of for output in records.outputs(item_id) if output.of}
-    links = [place.number for place in found if place.branch == "series"]
+    places = finding.places
+    links = [place.number for place in places if place.branch == "series"]
     if max(links, default=0) > max(series, default=0):
         series.add(max(links))
     added = []
-    for place in found:
+    for place in places:
         known = records.output(place.output.key)
         if known and (
             known.before not in _NOT_OURS or known.state == OutputState.SPENT

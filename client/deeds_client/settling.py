@@ -12,7 +12,7 @@ from functools import cache, partial
 
 from deeds_client.record_format import compact
 from deeds_client.records import Operation, keys_of, made_by, moment, now
-from deeds_client.seeds import Gathered, add_found
+from deeds_client.seeds import Finding, Gathered, add_found
 from deeds_client.store import Reader, Records
 from deeds_client.values import (
     CheckState,
@@ -41,8 +41,9 @@ def note_states(
     """
     found = [
         output
-        for item_id, places in gathered.items()
-        for output in add_found(records, item_id, places or [])
+        for item_id, finding in gathered.items()
+        if finding
+        for output in add_found(records, item_id, finding)
     ]
     news: dict[str, str] = {output.key: output.state for output in found}
     # What was found before the last check explains nothing that is missed since.
@@ -58,7 +59,8 @@ def note_states(
         # A copy may have spent it, if it moved something since.
         since = max(output.found_at or output.created_at or checked_at, checked_at)
         item_id = output.item_id
-        is_moved = gathered.get(item_id, []) is None or last_found(item_id) > since
+        is_wrong = gathered.get(item_id, Finding()) is None
+        is_moved = is_wrong or last_found(item_id) > since
         is_spent = state == CheckState.SPENT
         records.change(
             output,

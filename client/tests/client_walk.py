@@ -344,7 +344,7 @@ class Walk:
             lambda: wallet.merge(item_id),
             lambda: self._take_back(wallet, own),
             lambda: self._cancel(wallet),
-            lambda: wallet.ask(item_id, amount, 60),
+            lambda: self._ask(wallet, item_id, amount),
             *[lambda: self._trade(wallet, item_id, amount)] * 2,
             *[lambda: self._complete(wallet)] * 3,
             *[lambda: self._claim(wallet)] * 3,
@@ -361,6 +361,9 @@ class Walk:
                 "nothing_there", "Nothing is there yet that a verb needs."
             )
         return self._rng.choice(options)
+
+    def _ask(self, wallet, item_id, amount):
+        wallet.ask(item_id, amount, 60)
 
     def _take_back(self, wallet, own):
         given = [each for each in own if each.state == OutputState.GIVEN]
@@ -477,7 +480,10 @@ class Walk:
 
 
 class WalkOfCopies(Walk):
-    """A walk of copies of one wallet, whose first phone was lost."""
+    """A walk of copies of one wallet, whose first phone was lost.
+
+    It asks for more payments than a look passes over, and nobody makes them.
+    """
 
     owners = COPIES
     lives = LIVES_OF_COPIES
@@ -499,6 +505,10 @@ class WalkOfCopies(Walk):
                 else:
                     with copy_of(first, name):
                         pass
+
+    def _ask(self, wallet, item_id, amount):
+        for _ in range(self._rng.choice([1, 1, GAP + 1])):
+            wallet.ask(item_id, amount, 60)
 
     def _assert_true(self, wallets):
         """Assert also that all copies hold the same of what all of them know.

@@ -9,13 +9,22 @@ from unittest.mock import Mock, patch
 
 import httpx
 import pytest
-from client_walk import PASSPHRASE, backup_file, copy_of, pay, refused, sent, units
+from client_walk import (
+    PASSPHRASE,
+    backup_file,
+    copy_of,
+    pay,
+    problem,
+    refused,
+    sent,
+    units,
+)
 
 from deeds_client import checking, seeds
 from deeds_client.beginning import swap
 from deeds_client.errors import FindingError, NoAnswerError
 from deeds_client.records import Numbers
-from deeds_client.seeds import Part, derive, own_seed, used_seeds
+from deeds_client.seeds import Part, derive, next_numbers, own_seed, used_seeds
 from deeds_client.values import Found, Kind, Output
 from tests.support.serving import REPOSITORY
 
@@ -282,6 +291,41 @@ def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben, item_id):
     raised = ben._store.all(Numbers)
     ben.restore(backup_file(anna), PASSPHRASE)
     assert ben._store.all(Numbers) == raised != before
+
+
+def test_a_shop_finds_what_was_paid_behind_requests_that_nobody_paid(
+    anna, ben, ledger, open_copy
+):
+    item_id = minted(ben, 9, 2, 3)
+    anna.claim(sent(ben, item_id, 1))
+    copy = open_copy()
+    # Each takes a number of the seed, and a look passes over 8.
+    for _ in range(20):
+        anna.ask(item_id, 1, 60)
+    ledger.expire_offers()
+    pay(ben, anna.ask(item_id, 2))
+    late = anna.ask(item_id, 3)
+
+    copy.sync(look=True)
+
+    assert units(copy, item_id) == {"held": 3}
+    # No number is used twice: what is paid late is not taken for another order's.
+    seed = own_seed(anna._store)
+    ways = [next_numbers(each._store, seed, item_id) for each in (anna, copy)]
+    assert [numbers.kept for numbers in ways] == [23, 23]
+    pay(ben, late)
+    copy.sync(look=True)
+    assert units(copy, item_id) == {"held": 6}
+
+
+def test_a_service_without_offers_is_looked_through(item_id, copy, open_copy):
+    none = problem(404, "not_found", isFinal=True)
+    copy.send(item_id, 5)
+
+    third = open_copy("third", "/offers/find", none, none)
+    third.sync(look=True)
+
+    assert units(third, item_id) == {"held": 1, "given": 5}
 
 
 LIES = {
