@@ -10,6 +10,7 @@ from deeds_client.commands import (
     Result,
     amount,
     deed,
+    find,
     is_json,
     main,
     note,
@@ -18,7 +19,7 @@ from deeds_client.commands import (
 )
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.records import MAKINGS, Operation
-from deeds_client.rows import find, title
+from deeds_client.rows import title
 from deeds_client.terminal import confirm, say, service
 from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet

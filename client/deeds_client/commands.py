@@ -91,7 +91,7 @@ class Command(click.Command):
         deeds.has_sent = False
         try:
             if arguments.get("item_id") is not None:
-                arguments["item_id"] = rows.find(wallet, arguments["item_id"])
+                arguments["item_id"] = find(wallet, arguments["item_id"])
             result: Result = self.callback(wallet, **arguments)  # type: ignore[misc]
             show(wallet, result)
         except (DeedsError, OSError) as error:
@@ -150,6 +150,12 @@ class Commands(click.Group):
                 "Programs can read arguments, and a link is cash: see `claim`."
             )
         return super().parse_args(context, args)
+
+
+def find(wallet: Wallet, text: str) -> str:
+    """Return the id of the deed that an argument names: see `rows.find`."""
+    options = click.get_current_context().find_root().params
+    return rows.find(wallet, text, is_minted=options["is_minted"])
 
 
 def is_json() -> bool:
@@ -225,6 +231,9 @@ note = click.option("--note", help="A text that is kept with it.")
 @click.option("--url", envvar="DEEDS_URL", default=_LOCAL, help="Its service.")
 @click.option(
     "--json", "is_json", is_flag=True, help="Print a JSON array, for programs."
+)
+@click.option(
+    "--minted", "is_minted", is_flag=True, help="Names are of deeds minted here."
 )
 @click.version_option(__version__, message="deeds-wallet %(version)s")
 def main(**_options: Any) -> None:

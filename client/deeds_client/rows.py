@@ -43,22 +43,21 @@ Row = dict[str, str | int]
 Record = Operation | Output | Holding | Row
 
 
-def find(wallet: Wallet, text: str) -> str:
-    """Return the id of the deed of this name, mark, beginning of one, or id."""
+def find(wallet: Wallet, text: str, *, is_minted: bool = False) -> str:
+    """Return the id of the deed of this name, mark, beginning of one, or id.
+
+    Of those that were minted here only, where that is asked for.
+    """
     if re.fullmatch("deed_[0-9a-z]{26}", text):
         return wallet.item(text).id
     key = _folded(text)
-    # The name of a stranger's deed is not preferred to a mark.
-    exact: dict[str, str] = {}
-    longer: dict[str, str] = {}
+    found: dict[str, str] = {}
     for item_id in wallet.balance():
         whole = title(wallet, item_id)
-        name, mark = map(_folded, whole.rsplit(" ", 1))
-        if name == key or mark.startswith(key):
-            exact[item_id] = whole
-        elif name.startswith(key):
-            longer[item_id] = whole
-    found = exact or longer
+        # Anybody may mint and give a deed of any name: none is preferred.
+        is_meant = any(_folded(part).startswith(key) for part in whole.rsplit(" ", 1))
+        if is_meant and (not is_minted or wallet.item(item_id).is_minted):
+            found[item_id] = whole
     if key and len(found) == 1:
         return next(iter(found))
     meant = " or ".join(found.values()) or _NOT_HELD
