@@ -222,12 +222,13 @@ def export(wallet: Wallet, file: Path) -> Result:
 
 @main.command("import")
 @click.argument("file", type=FILE)
-def import_(wallet: Wallet, file: Path) -> Result:
+@click.option("--own", is_flag=True, help="It is your own, to go on with.")
+def import_(wallet: Wallet, file: Path, *, own: bool) -> Result:
     """Take in an encrypted FILE, and look for what moved since.
 
     The file is of a wallet or of the page.
     """
-    added = wallet.restore(file, read_passphrase())
+    added = wallet.restore(file, read_passphrase(), own=own)
     given = [each for each in added if each.may_be_given]
     say(_RESTORED)
     begun_at = now()

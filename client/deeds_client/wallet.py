@@ -41,10 +41,9 @@ if TYPE_CHECKING:
 class Wallet:
     """A file, at one service. Threads and processes may share it.
 
-    `with` goes on with what was begun. `about` is a `reference`, for which a
-    verb is carried out once, and a `note`. InvalidInputError and WalletError
-    say that nothing was begun, ProblemError that nothing has moved, and where
-    no answer came `with`, `refresh` or `sync` go on. The README has more.
+    `about` is a `reference`, for which a verb is carried out once, and a
+    `note`. InvalidInputError and WalletError: nothing was begun. ProblemError:
+    nothing has moved. NoAnswerError: `with`, `refresh` or `sync` go on with it.
     """
 
     __slots__ = ("_checker", "_deeds", "_store")
@@ -223,14 +222,16 @@ class Wallet:
         with self._store.transaction() as records:
             records.put_note("backup", at=at)
 
-    def restore(self, path: Place, passphrase: str) -> list[Output]:
-        """Take in the file of a wallet, then `sync`; return what is new here."""
+    def restore(
+        self, path: Place, passphrase: str, *, own: bool = False
+    ) -> list[Output]:
+        """Take in a file, maybe your own; return what is new. Then `sync`."""
         theirs = file.load_wallet(path, passphrase, self._deeds.base_url)
         with self._store.transaction() as records:
             if not records.outputs():
                 # All that will be here is in this file.
                 records.put_note("backup", at=milliseconds(now()))
-            added = merging.merge(records, theirs)
+            added = merging.merge(records, theirs, is_own=own)
             ask_for_look(records)
         return added
 

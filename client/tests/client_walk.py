@@ -208,7 +208,7 @@ def copy_of(wallet, name="copy", path="", *fates):
         with wallet._store.transaction() as records:
             dumped = backup_of(records)
         with copied._store.transaction() as records:
-            merging.merge(records, dumped)
+            merging.merge(records, dumped, is_own=True)
             seeds.ask_for_look(records)
         yield copied
 
@@ -395,7 +395,7 @@ class Walk:
 
     def _restore(self, wallet, owner):
         with wallet._store.transaction() as records:
-            merging.merge(records, self._pick(self._copies[owner]))
+            merging.merge(records, self._pick(self._copies[owner]), is_own=True)
 
     def _deliver_late(self, count=None):
         paths = sorted((self._directory / "late").iterdir())[:count]

@@ -156,7 +156,7 @@ def merged(files):
         store.transaction() as records,
     ):
         for each in files:
-            added = merging.merge(records, read_contents(each))
+            added = merging.merge(records, read_contents(each), is_own=True)
         given = [output for output in added if output.may_be_given]
         return write_contents(merging.dump(records)), written(added), written(given)
 
@@ -340,7 +340,7 @@ def used_by_the_client(origin, link, offer_id, path):
     """
     bens = Output.parse(link)
     with Deeds(origin) as deeds, Wallet(path / "anna", deeds) as anna:
-        added = anna.restore(path / "page.json", steps.PASSPHRASE)
+        added = anna.restore(path / "page.json", steps.PASSPHRASE, own=True)
         assert sorted(output.amount for output in added) == [2, 2, 3, 5, 7]
         # What the page could not send any more.
         anna.__enter__()

@@ -281,15 +281,33 @@ def test_another_wallet_joins_and_is_looked_for(anna, ben, item_id):
     assert units(ben, mine) == {"held": 3}
 
 
-def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben, item_id):
-    ben.restore(backup_file(anna), PASSPHRASE)
+def test_a_strangers_backup_takes_over_no_wallet(anna, ben, item_id, caplog):
+    anna.split(item_id, [3])
+    seed = own_seed(ben._store)
 
+    added = ben.restore(backup_file(anna), PASSPHRASE)
+
+    assert {each.amount for each in added} == {1, 2, 3}
+    assert own_seed(ben._store) == seed
+    [told] = caplog.messages
+    assert told.startswith("The owner of this backup can spend what it holds, too")
+    # Once moved it is of a secret that nobody else can make.
+    [moved] = ben.outputs(ben.merge(item_id))
+    assert moved.secret.reveal() == derive(seed, item_id, "kept", 0)
+
+
+def test_an_own_backup_makes_a_copy_of_a_wallet_that_made_nothing(
+    anna, ben, item_id, caplog
+):
+    ben.restore(backup_file(anna), PASSPHRASE, own=True)
+
+    assert caplog.messages == []
     assert [each.key for each in used_seeds(ben._store)] == [own_seed(anna._store)]
     # An older copy of its own numbers takes none of them back.
     before = ben._store.all(Numbers)
     ben.send(item_id, 1)
     raised = ben._store.all(Numbers)
-    ben.restore(backup_file(anna), PASSPHRASE)
+    ben.restore(backup_file(anna), PASSPHRASE, own=True)
     assert ben._store.all(Numbers) == raised != before
 
 

@@ -45,7 +45,7 @@ def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(
         Deeds(web_service.url) as deeds,
         Wallet(tmp_path / "terminal", deeds) as terminal,
     ):
-        terminal.restore(path, PASSPHRASE)
+        terminal.restore(path, PASSPHRASE, own=True)
         terminal.sync()
         terminal.send(item_id, 5)
         terminal.export(tmp_path / "backup", PASSPHRASE)
