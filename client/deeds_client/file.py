@@ -8,6 +8,7 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 from deeds_client.errors import InvalidInputError, WalletFileError
+from deeds_client.links import is_same_service
 from deeds_client.record_format import compact, read_records, write_records
 from deeds_client.records import Records
 from deeds_client.values import member, parse_json
@@ -56,7 +57,7 @@ def import_wallet(text: str, passphrase: str, base_url: str = "") -> Records:
         ) from None
     home = records.service or base_url
     # What one service must not be told is not told to another.
-    if base_url and home != base_url:
+    if base_url and not is_same_service(home, base_url):
         raise WalletFileError(f"This backup is for {home!r}, not for {base_url}.")
     return records
 

@@ -44,6 +44,11 @@ def offer_link(base_url: str, offer_id: str) -> str:
     return f"{base_url}/offer/{offer_id}"
 
 
+def is_same_service(home: str, base_url: str) -> bool:
+    """Return whether an address is that of `home`, which may have moved to https."""
+    return base_url in (home, home.replace("http:", "https:", 1))
+
+
 def read_claims(text: str, base_url: str) -> list[Output]:
     """Return the outputs of a text's links and raw outputs.
 
