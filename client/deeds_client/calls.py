@@ -70,13 +70,18 @@ class Calls:
 
     def __post_init__(self) -> None:
         self.base_url = _parse_address(self.base_url)
+        self.options = {
+            "base_url": self.base_url,
+            "cookies": _NoCookies(),
+            **self.options,
+        }
         # By process: on the connections of its parent each would read the other's
         # answers.
         self._clients: dict[int, httpx.Client] = {}
 
     def close(self) -> None:
         """Close the connections of this process."""
-        client = self._clients.pop(os.getpid(), None)
+        client = self._clients.get(os.getpid())
         if client:
             client.close()
 
@@ -151,19 +156,12 @@ class Calls:
         return _Answer(str(status), status, response.headers, read)
 
     def _client(self) -> httpx.Client:
-        """Return the client of this process.
+        """Return the client of this process, made for its first request.
 
-        It is made for the first request: to look into a wallet needs none.
+        To look into a wallet needs none. Of threads that make one at once, one wins.
         """
-        client = self._clients.get(os.getpid())
-        if not client:
-            options = {
-                "base_url": self.base_url,
-                "cookies": _NoCookies(),
-                **self.options,
-            }
-            client = self._clients.setdefault(os.getpid(), make_client(options))
-        return client
+        clients, pid = self._clients, os.getpid()
+        return clients.get(pid) or clients.setdefault(pid, make_client(self.options))
 
 
 class _NoCookies(CookieJar):
@@ -241,16 +239,13 @@ def _why_lost(answer: _Answer, path: str, base_url: str) -> str:
     """Return why no answer of the service came, if it is known and will not change."""
     if answer.is_untrusted:
         return f"The certificate of {base_url} is not trusted: see SSL_CERT_FILE."
-    location = answer.headers.get("Location", "")
-    if not httpx.codes.is_redirect(answer.status) or not location.endswith(path):
+    # Another host may be that of a hotel, whose guests have to log in.
+    host = re.escape(httpx.URL(base_url).host)
+    https = rf"(https://{host}(?::[0-9]+)?(?:/[\w/-]*)?){re.escape(path)}"
+    moved_to = re.fullmatch(https, answer.headers.get("Location", ""))
+    if not moved_to or moved_to[1] == base_url:
         return ""
-    with suppress(InvalidInputError):
-        address = _parse_address(location.removesuffix(path))
-        is_same_host = httpx.URL(address).host == httpx.URL(base_url).host
-        # Another host may be that of a hotel, whose guests have to log in.
-        if address.startswith("https:") and is_same_host and address != base_url:
-            return f"{base_url} redirects to {_clean(address)}: use that address."
-    return ""
+    return f"{base_url} redirects to {_clean(moved_to[1])}: use that address."
 
 
 def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:

@@ -169,15 +169,19 @@ def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(
     assert not [*tmp_path.glob("*.part")]
 
 
-def test_the_script_reads_what_it_has_written_and_writes_no_formula(vouchers, tmp_path):
-    lines = io.StringIO(newline="")
-    csv.writer(lines).writerows([["name"], *([each["written"]] for each in CELLS)])
+def test_the_script_reads_what_it_has_written_and_writes_no_formula(run, tmp_path):
+    first, second, third = (tmp_path / f"{count}.csv" for count in range(3))
+    with first.open("w", newline="", encoding="utf-8") as lines:
+        csv.writer(lines).writerows([["name"], *([each["written"]] for each in CELLS)])
 
-    first = vouchers(lines.getvalue().encode())
-    again = vouchers((tmp_path / "links.csv").read_bytes())
+    run("vouchers.py", first, second)
+    program = run("vouchers.py", second, third)
 
-    assert [row["name"] for row in first] == [each["written"] for each in CELLS]
-    assert [row["name"] for row in again] == [each["written"] for each in CELLS]
+    names, _ = program["read_names"](program["decode"](second.read_bytes()))
+    assert names == [each["cell"] for each in CELLS]
+    with third.open(newline="", encoding="utf-8-sig") as lines:
+        written = [row["name"] for row in csv.DictReader(lines)]
+    assert written == [each["written"] for each in CELLS]
 
 
 # As Excel in English and German, LibreOffice and text editors save it.
