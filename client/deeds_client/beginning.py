@@ -283,6 +283,8 @@ def ask(records: Records, item_id: str, amount: int, expires_in: int) -> Operati
 
 def trade(records: Records, gives: Units, wants: Units, expires_in: int) -> Operation:
     """Begin an offer. Raise SplitFirstError where no part is just what it gives."""
+    if gives.item_id == wants.item_id:
+        raise InvalidInputError("Choose another deed to trade for.")
     wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
     _check_expiry(expires_in)
     inputs, change = choose(records, gives.item_id, gives.amount)

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import httpx
 
-from deeds_client.connecting import make_client
 from deeds_client.errors import (
     CallError,
     InvalidInputError,
@@ -49,6 +48,16 @@ _HEADERS = {
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",
     "User-Agent": f"deeds-client/{__version__}",
+}
+# What httpx raises at what it cannot use.
+_NOT_VALID = (httpx.InvalidURL, ImportError, OSError, ValueError)
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+# What a variable must be, by its name in small letters.
+_FORMS = {
+    **dict.fromkeys(_PROXIES, "a proxy such as http://proxy.example.com:3128"),
+    "no_proxy": "hosts separated by commas, and ::1 without brackets",
+    "ssl_cert_file": "a file of certificates",
+    "sslkeylogfile": "a file that can be written",
 }
 
 log = logging.getLogger("deeds_client")
@@ -161,7 +170,7 @@ class Calls:
         To look into a wallet needs none. Of threads that make one at once, one wins.
         """
         clients, pid = self._clients, os.getpid()
-        return clients.get(pid) or clients.setdefault(pid, make_client(self.options))
+        return clients.get(pid) or clients.setdefault(pid, _make_client(self.options))
 
 
 class _NoCookies(CookieJar):
@@ -274,3 +283,40 @@ def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
 
 def _clean(text: str, length_max: int = 200) -> str:
     return plain(_SECRET.sub("…", text), length_max)
+
+
+def _make_client(options: Mapping[str, Any]) -> httpx.Client:
+    """Return a client with these options.
+
+    Raise InvalidInputError where one of them, or a variable, is not valid.
+    """
+    try:
+        return httpx.Client(**options)
+    except _NOT_VALID as error:
+        name = _name_of_variable(error)
+    # What httpx says may hold the password of a proxy.
+    if not name:
+        raise InvalidInputError("httpx cannot work with these options or settings.")
+    raise InvalidInputError(f"{name} must be {_FORMS[name.lower()]}.")
+
+
+def _name_of_variable(error: Exception) -> str:
+    """Return the name of the variable that is not valid, or "" for one of no name."""
+    # Of two that differ in case alone, the one in small letters counts.
+    names = {name.lower(): name for name in sorted(os.environ)}
+    if isinstance(error, OSError):
+        # Of certificates Python does not say which file it was.
+        return names.get("sslkeylogfile" if error.filename else "ssl_cert_file", "")
+    for kind in _PROXIES:
+        if kind in names and not _is_proxy(os.environ[names[kind]]):
+            return names[kind]
+    return names.get("no_proxy", "")
+
+
+def _is_proxy(address: str) -> bool:
+    whole = address if "://" in address else f"http://{address}"
+    try:
+        httpx.Client(proxy=whole, trust_env=False, verify=False).close()  # noqa: S501
+    except _NOT_VALID:
+        return False
+    return True

@@ -5,7 +5,7 @@ And waits for offers to end.
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from threading import Event
@@ -64,14 +64,13 @@ class Order:
     """What a verb was asked for, and how its caller finds it again."""
 
     kind: Kind
-    arguments: tuple[object, ...]
+    arguments: Sequence[object]
     reference: str | None = None
     note: str | None = None
 
     def __post_init__(self) -> None:
-        if self.reference is None:
-            return
-        if not self.reference or not str(self.reference).isprintable():
+        reference = self.reference
+        if reference is not None and not (reference and str(reference).isprintable()):
             raise InvalidInputError("A reference is a text of one line.")
 
     @property
@@ -95,8 +94,11 @@ def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
     overtaken: list[ProblemError] = []
     while True:
         try:
-            begun, is_new = _begun(checker, order, begin, room)
+            with checker.store.transaction() as records:
+                begun, is_new = _write_down(records, order, begin, room)
             return _ended(checker.finish(begun.key, is_first=is_new))
+        except UnderWayError as other:
+            _finish_first(checker, other.key)
         except WalletError:
             # Where what is left is not enough, the refusal says why.
             if not overtaken:
@@ -168,28 +170,6 @@ def cancel(checker: Checker, key: str) -> Operation:
     return checker.finish(key)
 
 
-def _begun(
-    checker: Checker, order: Order, begin: Begin, room: int
-) -> tuple[Operation, bool]:
-    """Return the operation of an order, written down, and whether it is new."""
-    while True:
-        try:
-            with checker.store.transaction() as records:
-                begun, is_new = _write_down(records, order, begin)
-                if is_new:
-                    _check_room(begun, room)
-                return begun, is_new
-        except UnderWayError as other:
-            _finish_first(checker, other.key)
-
-
-def _check_room(operation: Operation, room: int) -> None:
-    """Check that the service takes so many outputs at once, before it is written."""
-    if max(map(len, (operation.inputs, operation.outputs))) > room:
-        said = "It is in too many parts. Take fewer at a time."
-        raise WalletError("too_many", said)
-
-
 def _finish_first(checker: Checker, key: str) -> None:
     try:
         checker.finish(key)
@@ -198,7 +178,10 @@ def _finish_first(checker: Checker, key: str) -> None:
             raise
 
 
-def _write_down(records: Records, order: Order, begin: Begin) -> tuple[Operation, bool]:
+def _write_down(
+    records: Records, order: Order, begin: Begin, room: int
+) -> tuple[Operation, bool]:
+    """Return the operation of an order, written down, and whether it is new."""
     known = find(records, order.reference) if order.reference else None
     if known and known.asked != order.asked:
         raise WalletError(
@@ -215,6 +198,10 @@ def _write_down(records: Records, order: Order, begin: Begin) -> tuple[Operation
             )
         begun = replace(begun, reference=order.reference, asked=order.asked)
     if is_new:
+        # What the service does not take at once is not written down.
+        if max(len(begun.inputs), len(begun.outputs)) > room:
+            said = "It is in too many parts. Take fewer at a time."
+            raise WalletError("too_many", said)
         begun = replace(begun, note=order.note)
     return records.put(begun), is_new
 

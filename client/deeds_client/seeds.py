@@ -121,7 +121,6 @@ def take_secret(records: Records, part: Part) -> Output:
 class Place:
     """An output that was found at a number of a branch."""
 
-    seed: str = field(repr=False)
     branch: str
     number: int
     output: Output
@@ -162,9 +161,9 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
             least = getattr(numbers[seed], branch)
             if branch == "series" and is_promised:
                 least = max(least, promised)
-            places, offered = _scan(deeds, seed, item_id, branch, least, ours)
-            last = max([offered, *(place.number for place in places)])
-            used[seed][branch] = last + 1
+            places, used[seed][branch] = _scan(
+                deeds, seed, item_id, branch, least, ours
+            )
             found += places
         found = _at_one_moment(deeds, found)
         unspent = sum(place.output.amount for place in found if not place.is_spent)
@@ -180,58 +179,56 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
 def _scan(
     deeds: Deeds, seed: str, item_id: str, branch: str, least: int, ours: set[str]
 ) -> tuple[list[Place], int]:
-    """Return what is found in a branch, and the last number that an offer has named.
+    """Return what is found in a branch, and the next number that nobody has used.
 
     It ends with GAP numbers that neither the ledger nor an offer knows, and none before
     `least`. Those below are asked for too: what a copy has written down and sent late
     may be there.
     """
-    size = deeds.info().array_length_max
     found: list[Place] = []
-    offered = -1
+    unused = 0
     number, end = max(0, least - _NUMBERS_MAX), least + GAP
     while number < end:
         if number - least > _NUMBERS_MAX:
             raise FindingError
-        secrets: dict[Secret[str], int] = {}
-        while number < end and len(secrets) < size:
-            secret = derive(seed, item_id, branch, number)
-            if f"{item_id}.{secret}" not in ours:
-                secrets[Secret(secret)] = number
-            number += 1
-        answers = deeds.find(item_id, list(secrets))
-        for asked, answer in zip(secrets, answers, strict=True):
+        secrets = _secrets(seed, item_id, branch, range(number, end))
+        number = end
+        places = [
+            at for at in secrets if f"{item_id}.{secrets[at].reveal()}" not in ours
+        ]
+        answers = deeds.find(item_id, [secrets[at] for at in places])
+        for at, answer in zip(places, answers, strict=True):
             if answer:
-                output = Output(answer.amount, item_id, asked)
-                place = Place(seed, branch, secrets[asked], output, answer.is_spent)
-                found.append(place)
-                end = max(end, place.number + 1 + GAP)
+                output = Output(answer.amount, item_id, secrets[at])
+                found.append(Place(branch, at, output, answer.is_spent))
+                unused = at + 1
         # What an offer gets is kept, and so is its change.
-        if number == end and branch == "kept":
-            offered = max(offered, _last_offered(deeds, seed, item_id, end))
-            end = max(end, offered + 1 + GAP)
-    return found, offered
+        if branch == "kept" and unused + GAP <= end:
+            unused = max(unused, _next_offered(deeds, seed, item_id, end))
+        end = max(end, unused + GAP)
+    return found, unused
 
 
-def _last_offered(deeds: Deeds, seed: str, item_id: str, end: int) -> int:
-    """Return the last of the GAP numbers before `end` that an offer has named, or -1.
+def _next_offered(deeds: Deeds, seed: str, item_id: str, end: int) -> int:
+    """Return the number behind the GAP before `end` that an offer has named, or 0.
 
     A shop asks for many payments that nobody makes.
     """
-    size = deeds.info().array_length_max
-    first = max(0, end - GAP)
-    for start in range(end - 1, first - 1, -size):
-        numbers = range(start, max(start - size, first - 1), -1)
-        secrets = [Secret(derive(seed, item_id, "kept", each)) for each in numbers]
-        try:
-            offered = deeds.find_offered(item_id, secrets)
-        except ProblemError as problem:
-            if problem.code == "not_found":
-                return -1  # The service has no offers.
-            raise
-        if True in offered:
-            return numbers[offered.index(True)]
-    return -1
+    secrets = _secrets(seed, item_id, "kept", range(max(0, end - GAP), end))
+    try:
+        offered = deeds.find_offered(item_id, list(secrets.values()))
+    except ProblemError as problem:
+        if problem.code == "not_found":
+            return 0  # The service has no offers.
+        raise
+    named = [at + 1 for at, is_named in zip(secrets, offered, strict=True) if is_named]
+    return max(named, default=0)
+
+
+def _secrets(
+    seed: str, item_id: str, branch: str, numbers: Iterable[int]
+) -> dict[int, Secret[str]]:
+    return {at: Secret(derive(seed, item_id, branch, at)) for at in numbers}
 
 
 def _is_ours(output: Output, refused: str) -> bool:

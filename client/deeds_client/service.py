@@ -5,7 +5,7 @@ What it answers is not trusted: what is not of the right form is no answer.
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -32,7 +32,6 @@ from deeds_client.values import (
     exactly,
     member,
     mint_body,
-    parse_state,
     swap_body,
 )
 
@@ -137,31 +136,24 @@ class Deeds:
 
     def check(self, outputs: Outputs) -> list[CheckState]:
         """Return for each output whether it is unspent, spent or unknown."""
-        states: list[CheckState] = []
-        for batch in self._batches(outputs):
-            body = {"outputs": [each.raw for each in batch]}
-            parse_each = partial(parse_state, CheckState)
-            parse = partial(_parse_list, "states", len(batch), parse_each)
-            states += self._ask("/v1/check", parse, body)
-        return states
+        raws = [each.raw for each in outputs]
+        parse = partial(exactly, CheckState)
+        return self._ask_each("/v1/check", {}, "outputs", raws, "states", parse)
 
     def find(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[Found | None]:
         """Return the output of each strong secret, None where the item has had none."""
-        found: list[Found | None] = []
-        for batch in self._batches(secrets):
-            body = {"itemId": item_id, "secrets": [each.reveal() for each in batch]}
-            parse = partial(_parse_list, "outputs", len(batch), _parse_found)
-            found += self._ask("/v1/find", parse, body)
-        return found
+        about, asked = {"itemId": item_id}, [each.reveal() for each in secrets]
+        return self._ask_each(
+            "/v1/find", about, "secrets", asked, "outputs", _parse_found
+        )
 
     def find_offered(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[bool]:
         """Return for each strong secret whether an offer ever named it as an output."""
-        offered: list[bool] = []
-        for batch in self._batches(secrets):
-            body = {"itemId": item_id, "secrets": [each.reveal() for each in batch]}
-            parse = partial(_parse_list, "offered", len(batch), partial(exactly, bool))
-            offered += self._ask("/v1/offers/find", parse, body)
-        return offered
+        about, asked = {"itemId": item_id}, [each.reveal() for each in secrets]
+        parse = partial(exactly, bool)
+        return self._ask_each(
+            "/v1/offers/find", about, "secrets", asked, "offered", parse
+        )
 
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""
@@ -205,10 +197,23 @@ class Deeds:
             self._info = None
             raise
 
-    def _batches(self, values: Sequence[T]) -> Iterator[Sequence[T]]:
+    def _ask_each(
+        self,
+        path: str,
+        about: Mapping[str, str],
+        name: str,
+        values: Sequence[str],
+        answers: str,
+        parse: Parse[T],
+    ) -> list[T]:
+        """Ask of each value, in batches of as many as the service takes."""
+        found: list[T] = []
         size = self.info().array_length_max
         for start in range(0, len(values), size):
-            yield values[start : start + size]
+            batch = values[start : start + size]
+            parse_all = partial(_parse_list, answers, len(batch), parse)
+            found += self._ask(path, parse_all, {**about, name: batch})
+        return found
 
 
 def _parse_info(answer: Any) -> Info:
@@ -232,7 +237,7 @@ def _parse_offer(answer: Any) -> Offer:
     """
     return Offer(
         check_id("offer", member(answer, "offerId", str)),
-        parse_state(OfferState, member(answer, "state", str)),
+        member(answer, "state", OfferState),
         _parse_units(member(answer, "gives", list)),
         _parse_units(member(answer, "wants", list)),
         _parse_time(member(answer, "expiresAt", str)),
@@ -261,7 +266,7 @@ def _parse_found(told: Any) -> Found | None:
     if told is None:
         return None
     amount = check_amount(member(told, "amount", int))
-    state = parse_state(CheckState, member(told, "state", str))
+    state = member(told, "state", CheckState)
     if state == CheckState.UNKNOWN:
         raise InvalidInputError("An output that is found is known.")
     return Found(amount, state == CheckState.SPENT)

@@ -27,7 +27,6 @@ _SECRET = pattern("[^\ud800-\udfff]{1,32}")
 _RAW_OUTPUT = pattern(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.((?s:.+))")
 
 T = TypeVar("T")
-State = TypeVar("State", bound=StrEnum)
 
 
 class Secret(Generic[T]):
@@ -159,7 +158,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def exactly(kind: type[T], value: Any) -> T:
-    """Return the value if it has just this type. Raise InvalidInputError for others."""
+    """Return the value if it has just this type, or the member of an enumeration.
+
+    Raise InvalidInputError for others.
+    """
+    if issubclass(kind, StrEnum) and value in [*kind]:
+        return kind(value)
     if type(value) is not kind:
         raise InvalidInputError("A value is missing or of another type.")
     return value
@@ -171,14 +175,6 @@ def member(found: Any, name: str, kind: type[T]) -> T:
     Raise InvalidInputError where it has not, or this is no object.
     """
     return exactly(kind, exactly(dict, found).get(name))
-
-
-def parse_state(kind: type[State], value: Any) -> State:
-    """Return the member of an enumeration. Raise InvalidInputError where it is none."""
-    try:
-        return kind(value)
-    except ValueError:
-        raise InvalidInputError("A kind or a state is not known.") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

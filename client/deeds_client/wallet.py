@@ -81,8 +81,12 @@ class Wallet:
         **about: Unpack[About],
     ) -> Operation:
         """Make an item in these outputs, with a name, a description, an image."""
-        order = Order(Kind.MINT, ([*amounts], dict(metadata or {})), **about)
-        return self._run(order, lambda _: beginning.mint(amounts, metadata))
+        return self._run(
+            Kind.MINT,
+            ([*amounts], dict(metadata or {})),
+            about,
+            lambda _: beginning.mint(amounts, metadata),
+        )
 
     def issue(
         self, count: int, each: int = 1, *, reference: str, metadata: Metadata = None
@@ -94,9 +98,11 @@ class Wallet:
 
     def send(self, item_id: str, amount: int, **about: Unpack[About]) -> Sent:
         """Make a link of this amount to give away; change comes back."""
-        order = Order(Kind.SEND, (item_id, amount), **about)
         sending = self._run(
-            order, lambda records: beginning.send(records, item_id, amount)
+            Kind.SEND,
+            (item_id, amount),
+            about,
+            lambda records: beginning.send(records, item_id, amount),
         )
         return self._sent(self.outputs(sending)[0])
 
@@ -107,28 +113,42 @@ class Wallet:
 
     def claim(self, output: Output, **about: Unpack[About]) -> Operation:
         """Make ours what somebody handed over, or take an own link back."""
-        order = Order(Kind.CLAIM, (output.raw,), **about)
-        return self._run(order, lambda records: beginning.claim(records, output))
+        return self._run(
+            Kind.CLAIM,
+            (output.raw,),
+            about,
+            lambda records: beginning.claim(records, output),
+        )
 
     def split(
         self, item_id: str, amounts: Sequence[int], **about: Unpack[About]
     ) -> Operation:
         """Make parts of these amounts of what is free, change behind them."""
-        order = Order(Kind.SPLIT, (item_id, [*amounts]), **about)
         return self._run(
-            order, lambda records: beginning.split(records, item_id, amounts)
+            Kind.SPLIT,
+            (item_id, [*amounts]),
+            about,
+            lambda records: beginning.split(records, item_id, amounts),
         )
 
     def merge(self, item_id: str, **about: Unpack[About]) -> Operation:
         """Join what is free without a number, the smallest parts, as many as fit."""
         room = self._deeds.info().array_length_max
-        order = Order(Kind.MERGE, (item_id,), **about)
-        return self._run(order, lambda records: beginning.merge(records, item_id, room))
+        return self._run(
+            Kind.MERGE,
+            (item_id,),
+            about,
+            lambda records: beginning.merge(records, item_id, room),
+        )
 
     def take_back(self, outputs: Outputs, **about: Unpack[About]) -> Operation:
         """Make links worthless that were handed out and nobody has claimed."""
-        order = Order(Kind.TAKE_BACK, tuple(keys_of(outputs)), **about)
-        return self._run(order, lambda records: beginning.take_back(records, outputs))
+        return self._run(
+            Kind.TAKE_BACK,
+            keys_of(outputs),
+            about,
+            lambda records: beginning.take_back(records, outputs),
+        )
 
     def ask(
         self,
@@ -138,25 +158,29 @@ class Wallet:
         **about: Unpack[About],
     ) -> Operation:
         """Ask to be paid within 60 to 2592000 seconds: see `wait_paid`."""
-        order = Order(Kind.ASK, (item_id, amount), **about)
         return self._run(
-            order, lambda records: beginning.ask(records, item_id, amount, expires_in)
+            Kind.ASK,
+            (item_id, amount),
+            about,
+            lambda records: beginning.ask(records, item_id, amount, expires_in),
         )
 
     def trade(
         self, give: Units, want: Units, expires_in: int = WEEK_S, **about: Unpack[About]
     ) -> Operation:
         """Offer units for those of another item, as long as `ask`."""
-        if give.item_id == want.item_id:
-            raise InvalidInputError("Choose another deed to trade for.")
         sides = (give.item_id, give.amount, want.item_id, want.amount)
         order = Order(Kind.TRADE, sides, **about)
         return carrying_out.trade(self._checker, order, give, want, expires_in)
 
     def complete(self, offer: Offer, **about: Unpack[About]) -> Operation:
         """Give what an offer wants, get what it gives: see `Deeds.offer`."""
-        order = Order(Kind.COMPLETE, (offer.id,), **about)
-        return self._run(order, lambda records: beginning.complete(records, offer))
+        return self._run(
+            Kind.COMPLETE,
+            (offer.id,),
+            about,
+            lambda records: beginning.complete(records, offer),
+        )
 
     def cancel(self, operation: Operation) -> Operation:
         """End an ask or trade, unless it was paid, as far as the wallet can."""
@@ -236,7 +260,10 @@ class Wallet:
             ask_for_look(records)
         return added
 
-    def _run(self, order: Order, begin: Begin) -> Operation:
+    def _run(
+        self, kind: Kind, arguments: Sequence[object], about: About, begin: Begin
+    ) -> Operation:
+        order = Order(kind, arguments, **about)
         return carrying_out.carry_out(self._checker, order, begin)
 
     def _sent(self, output: Output) -> Sent:
