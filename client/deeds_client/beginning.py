@@ -31,10 +31,11 @@ from deeds_client.values import (
     swap_body,
 )
 
-Chosen = tuple[list[Output], list[Part]]
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
 _ISSUES = {2: "second issue"}
 _NOTE_LENGTH_MAX = 80  # As the page has it.
+# What a person tells a link by.
+_NAMES = ("number", "of", "issue", "note")
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
 
 
@@ -70,7 +71,7 @@ def sum_of(parts: Iterable[Output | Part]) -> int:
 
 def choose(
     records: Reader, item_id: str, amount: int, *, are_oldest: bool = False
-) -> Chosen:
+) -> tuple[list[Output], list[Part]]:
     """Return the outputs to spend for an amount, and the change that they leave.
 
     One of just that amount, else the fewest, or the oldest; links with numbers only at
@@ -79,7 +80,7 @@ def choose(
     free = free_of(records, item_id)
     free.sort(key=lambda output: output.number or 0)
     if sum_of(free) < check_amount(amount):
-        _wait_for_change(records, item_id)
+        wait_for(records, records.outputs(item_id, OutputState.LEAVING))
         raise WalletError("not_enough", f"You have {sum_of(free)} of {amount} units.")
     plain = [output for output in free if not output.number]
     pool = plain if sum_of(plain) >= amount else free
@@ -95,17 +96,13 @@ def choose(
     return inputs, [Part(-missing, item_id)] if missing else []
 
 
-def _wait_for_change(records: Reader, item_id: str) -> None:
-    for output in records.outputs(item_id, OutputState.LEAVING):
-        wait_for(records, output)
-
-
-def wait_for(records: Reader, output: Output) -> None:
-    """Raise UnderWayError where an operation takes an output, which has to end."""
-    if output.state == OutputState.LEAVING:
-        taking = records.operation(output.operation or "")
-        if not taking.is_at_door:
-            raise UnderWayError(taking.key)
+def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
+    """Raise UnderWayError where an operation takes one of these, which has to end."""
+    for output in outputs:
+        if output.state == OutputState.LEAVING:
+            taking = records.operation(output.operation)
+            if not taking.is_at_door:
+                raise UnderWayError(taking.key)
 
 
 def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
@@ -132,7 +129,7 @@ def links(
             # A look did not know how many there would be.
             records.change(output, of=count)
         if output.state == OutputState.COMING and output.number:
-            return records.operation(output.operation or "")
+            return records.operation(output.operation)
     first = 1 + max(output.number or 0 for output in made)
     if first > count:
         return minting
@@ -165,8 +162,7 @@ def send(records: Records, item_id: str, amount: int) -> Operation:
 
 def _names_of(output: Output) -> dict[str, Any]:
     """Return what a person tells a numbered link by."""
-    names = ("number", "of", "issue", "note") if output.number else ()
-    return {name: getattr(output, name) for name in names}
+    return {name: getattr(output, name) for name in _NAMES if output.number}
 
 
 def _ticket_text(output: Output) -> str:
@@ -240,7 +236,7 @@ def claim(records: Records, output: Output) -> Operation:
         records.change(output, amount=output.amount)
         return join(records, Kind.CLAIM, [output])
     if known.state in (OutputState.COMING, OutputState.LEAVING):
-        begun = records.operation(known.operation or "")
+        begun = records.operation(known.operation)
         if begun.is_at_door:
             raise WalletError("busy", "It was scanned at a door. Claim it there.")
         return begun
@@ -269,9 +265,11 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
         if loose:
             parts.append(Part(sum_of(loose), loose[0].item_id))
         return swap(records, Kind.TAKE_BACK, given, parts)
-    return _under_way(
-        records, known, "Nothing to take back: it was claimed or never handed out."
-    )
+    for output in known:
+        if output.state == OutputState.LEAVING:
+            return records.operation(output.operation)
+    said = "Nothing to take back: it was claimed or never handed out."
+    raise WalletError("not_given", said)
 
 
 def ask(records: Records, item_id: str, amount: int, expires_in: int) -> Operation:
@@ -301,13 +299,12 @@ def _check_expiry(expires_in: int) -> None:
 def cancel(records: Records, key: str) -> Operation:
     """Begin to end an offer of ours: one of its inputs is spent, or its secret used."""
     offer = records.operation(key)
-    if offer.state != OperationState.OPEN:
+    known = records.known(keys_of(offer.inputs))
+    wait_for(records, known)
+    offered = [output for output in known if output.state == OutputState.OFFERED]
+    if offer.state != OperationState.OPEN or (known and not offered):
         raise WalletError("offer_not_open", "This has ended meanwhile.")
-    if offer.inputs:
-        known = records.known(keys_of(offer.inputs))
-        offered = [output for output in known if output.state == OutputState.OFFERED]
-        if not offered:
-            return _under_way(records, known, "It is not offered any more.")
+    if offered:
         ending = join(records, Kind.CANCEL, offered)
         if len(offered) == 1:
             # Nobody has seen it: it comes back as the same link.
@@ -315,7 +312,7 @@ def cancel(records: Records, key: str) -> Operation:
         return ending
     wanted = offer.outputs[0]
     if not free_of(records, wanted.item_id):
-        _wait_for_change(records, wanted.item_id)
+        wait_for(records, records.outputs(wanted.item_id, OutputState.LEAVING))
         said = (
             f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
             " that holds a part of the deed can end a request before."
@@ -364,14 +361,9 @@ def swap(
     made = []
     for part in parts:
         output = take_secret(records, part)
-        records.change(
-            output,
-            given_at=now() if part.is_given else None,
-            number=part.number,
-            of=part.of,
-            issue=part.issue,
-            note=part.note,
-        )
+        given_at = now() if part.is_given else None
+        names = {name: getattr(part, name) for name in _NAMES}
+        records.change(output, given_at=given_at, **names)
         made.append(output)
     return _begin(kind, inputs, made, swap_body(inputs, made, expires_in), **about)
 
@@ -397,11 +389,3 @@ def _begin(
         ends=tuple(ends),
         **facts,
     )
-
-
-def _under_way(records: Reader, outputs: Sequence[Output], said: str) -> Operation:
-    """Return the operation that takes one of these. Raise WalletError without one."""
-    for output in outputs:
-        if output.state == OutputState.LEAVING:
-            return records.operation(output.operation or "")
-    raise WalletError("not_given", said)

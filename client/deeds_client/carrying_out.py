@@ -155,8 +155,7 @@ def trade(
 
 def cancel(checker: Checker, key: str) -> Operation:
     """End an offer of ours that is open: see `Wallet.cancel`."""
-    store = checker.store
-    for begun in store.operations("state", OperationState.BEGUN):
+    for begun in checker.store.operations("state", OperationState.BEGUN):
         if begun.kind == Kind.CANCEL:
             _finish_first(checker, begun.key)
     if checker.finish(key).state == OperationState.OPEN:
@@ -210,13 +209,12 @@ def _go_on(records: Records, known: Operation) -> tuple[Operation, bool]:
     """Return what is known of an order, to be sent again where it was refused."""
     if not known.is_refused:
         return known, False
-    for output in records.known(keys_of(known.inputs)):
-        wait_for(records, output)
-        # A claim takes what is not ours yet.
-        if known.kind in _CHOOSING and output.state != OutputState.HELD:
-            raise WalletError(
-                "busy", "What this takes was handed out or offered since."
-            )
+    taken = records.known(keys_of(known.inputs))
+    wait_for(records, taken)
+    # A claim takes what is not ours yet.
+    is_choosing = known.kind in _CHOOSING
+    if is_choosing and any(output.state != OutputState.HELD for output in taken):
+        raise WalletError("busy", "What this takes was handed out or offered since.")
     return begin_again(records, known), True
 
 
@@ -282,16 +280,17 @@ def wait(
     gives_up_at = monotonic() + (inf if timeout_s is None else timeout_s)
     wait_s = _WAIT_S
     while True:
-        lost, told_s = None, 0.0
+        lost = None
         try:
             operation = finish(operation)
         except CallError as error:
-            if isinstance(error, ProblemError) and error.is_final:
+            if error.is_final:
                 raise
-            lost, told_s = error, error.retry_after_s
+            lost = error
         left_s = gives_up_at - monotonic()
         if operation.state in ENDED or left_s <= 0 or stop.is_set():
             break
+        told_s = lost.retry_after_s if lost else 0
         stop.wait(min(max(wait_s, told_s), left_s))
         wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
     if lost:

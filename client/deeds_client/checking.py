@@ -338,4 +338,4 @@ def _is_of_one(error: CallError | InvalidInputError) -> bool:
     A filter may keep one back for what is in it, and no pepper is for some items.
     """
     is_refused = isinstance(error, CallError) and error.status in range(400, 429)
-    return is_refused or getattr(error, "code", "") == "scheme_unavailable"
+    return is_refused or error.code == "scheme_unavailable"

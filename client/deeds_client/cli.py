@@ -145,7 +145,7 @@ def claim(wallet: Wallet) -> Result:
             wallet.claim(output)
         except DeedsError as error:
             said, code = outcome(error)
-            said = _OF_LINKS.get(getattr(error, "code", ""), said)
+            said = _OF_LINKS.get(error.code, said)
             worst = max(worst, code)
         rows.append({"itemId": output.item_id, "amount": output.amount, "said": said})
     return Result(rows, code=worst)

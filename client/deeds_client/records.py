@@ -11,6 +11,7 @@ from deeds_client.errors import InvalidInputError
 from deeds_client.values import (
     Item,
     Kind,
+    More,
     OperationState,
     Output,
     OutputState,
@@ -32,7 +33,6 @@ _SEED = re.compile("[0-9a-f]{64}")
 ABSENT = (None, False, (), "")  # What is not written.
 
 Number = NewType("Number", int)
-More = Secret[dict[str, Any]] | None
 R = TypeVar("R")
 
 
@@ -59,7 +59,7 @@ class Operation:
     ended_at: datetime | None = None
     code: str | None = None
     body: Secret[dict[str, Any]]  # Of its request.
-    ends: tuple[OutputState, ...] = field(default=(), repr=False)
+    ends: tuple[OutputState, ...] = ()
     unit: str | None = None
     own: tuple[int, ...] = ()  # Places of a mint's secrets that a person made.
     asked: Secret[str] | None = None  # A hash of what the reference is for.
@@ -67,7 +67,7 @@ class Operation:
     is_unsent: bool = False
     is_cancelled: bool = False
     is_sent_again: bool = False
-    more: More = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         if not _UUID.fullmatch(self.key):
@@ -94,12 +94,10 @@ class Operation:
         The item of a mint is missing before its answer.
         """
         made = member(self.body.reveal(), "outputs", list)
-        if self.kind == Kind.MINT:
-            parts = [_minted(self.item_id or "deed_", each) for each in made]
-        else:
-            parts = list(map(Output.parse, made))
-        ends = self.ends or [OutputState.HELD] * len(parts)
-        return tuple(map(_becoming, parts, ends))
+        ends = self.ends or [OutputState.HELD] * len(made)
+        parse = self._parse_minted if self.kind == Kind.MINT else Output.parse
+        parts = zip(map(parse, made), ends, strict=False)
+        return tuple(replace(part, state=state) for part, state in parts)
 
     @property
     def is_refused(self) -> bool:
@@ -111,14 +109,9 @@ class Operation:
         """Whether only a person at a door of the page may have it sent."""
         return self.at_door and not self.is_cancelled
 
-
-def _minted(item_id: str, asked: Any) -> Output:
-    amount, secret = member(asked, "amount", int), member(asked, "secret", str)
-    return Output(amount, item_id, Secret(secret))
-
-
-def _becoming(output: Output, state: OutputState) -> Output:
-    return replace(output, state=state)
+    def _parse_minted(self, asked: Any) -> Output:
+        amount, secret = member(asked, "amount", int), member(asked, "secret", str)
+        return Output(amount, self.item_id or "deed_", Secret(secret))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +122,7 @@ class Seed:
     created_at: datetime
     is_own: bool = False
     is_unused: bool = False  # No backup needs it.
-    more: More = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         if not _SEED.fullmatch(self.key):
@@ -144,7 +137,7 @@ class Numbers:
     kept: Number = Number(0)
     given: Number = Number(0)
     series: Number = Number(0)
-    more: More = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         check_id("deed", self.item_id)

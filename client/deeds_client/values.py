@@ -56,6 +56,9 @@ class Secret(Generic[T]):
     __html__ = __repr__  # What `flask.jsonify` asks for.
 
 
+More = Secret[dict[str, Any]] | None  # What a record has besides.
+
+
 class Kind(StrEnum):
     """What an operation does."""
 
@@ -191,7 +194,7 @@ class Output:
     _: KW_ONLY
     state: OutputState = OutputState.SEEN
     before: OutputState = OutputState.SEEN  # The state to which a refusal returns it.
-    operation: str | None = None  # The key of the one that makes or takes it.
+    operation: str = ""  # The key of the one that makes or takes it.
     number: int | None = None  # The link's number, from 1.
     of: int | None = None  # How many numbered links there are.
     issue: int | None = None  # Of its number: from 2 after the page took it back.
@@ -210,7 +213,7 @@ class Output:
     is_unclear: bool = False  # Another copy of this wallet may have spent it.
     never_held: bool = False
     unknown: bool = False  # The service says that it never had it.
-    more: Secret[dict[str, Any]] | None = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         check_amount(self.amount)
@@ -291,7 +294,7 @@ class Item:
     unit: str | None = None  # The issuer's word for one unit.
     is_minted: bool = False  # By this wallet.
     is_cut: bool = False  # A file had less of its metadata than the registry has.
-    more: Secret[dict[str, Any]] | None = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         check_amount(self.total)
