@@ -11,6 +11,7 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
+from deeds_client.carrying_out import wait_for
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.records import Operation, keys_of, moment, now
 from deeds_client.seeds import Part, take_secret
@@ -37,13 +38,6 @@ _NOTE_LENGTH_MAX = 80  # As the page has it.
 # What a person tells a link by.
 _NAMES = ("number", "of", "issue", "note")
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
-
-
-class UnderWayError(Exception):
-    """The operation of this key has to end first: its change may be enough."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
 
 
 class SplitFirstError(Exception):
@@ -96,22 +90,12 @@ def choose(
     return inputs, [Part(-missing, item_id)] if missing else []
 
 
-def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
-    """Raise UnderWayError where an operation takes one of these, which has to end."""
-    for output in outputs:
-        if output.state == OutputState.LEAVING:
-            taking = records.operation(output.operation)
-            if not taking.is_at_door:
-                raise UnderWayError(taking.key)
-
-
 def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
     """Begin to mint an item in outputs of these amounts."""
     if not amounts:
         raise InvalidInputError("Say how many units to make.")
     made = [Output.fresh(each) for each in amounts]
-    body = mint_body(made, dict(metadata) if metadata else None)
-    return _begin(Kind.MINT, [], made, body, item_id="")
+    return _begin(Kind.MINT, [], made, mint_body(made, metadata), item_id="")
 
 
 def links(
@@ -121,7 +105,7 @@ def links(
 
     Return the mint when all are made.
     """
-    item_id = check_id("deed", minting.item_id)
+    item_id = minting.item_id
     known = records.outputs(item_id)
     made = [output for output in known if output.state != OutputState.VOID]
     for output in made:
@@ -275,7 +259,7 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
 def ask(records: Records, item_id: str, amount: int, expires_in: int) -> Operation:
     """Begin an offer that gives nothing."""
     _check_expiry(expires_in)
-    wanted = Part(amount, check_id("deed", item_id))
+    wanted = Part(amount, item_id)
     return swap(records, Kind.ASK, [], [wanted], expires_in=expires_in)
 
 
@@ -377,7 +361,6 @@ def _begin(
 ) -> Operation:
     counted = inputs or made
     facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
-    check_amount(facts["amount"])
     # Those of a mint follow with its answer.
     ends = [] if kind == Kind.MINT else [output.state for output in made]
     return Operation(

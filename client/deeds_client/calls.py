@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.cookiejar import CookieJar
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
@@ -26,10 +26,9 @@ from deeds_client.errors import (
     ProblemError,
     plain,
 )
-from deeds_client.values import member, parse_json
+from deeds_client.values import T, member, parse_json
 from deeds_client.version import __version__
 
-T = TypeVar("T")
 Parse = Callable[[Any], T]
 Key = str | None
 
@@ -79,11 +78,6 @@ class Calls:
 
     def __post_init__(self) -> None:
         self.base_url = _parse_address(self.base_url)
-        self.options = {
-            "base_url": self.base_url,
-            "cookies": _NoCookies(),
-            **self.options,
-        }
         # By process: on the connections of its parent each would read the other's
         # answers.
         self._clients: dict[int, httpx.Client] = {}
@@ -169,8 +163,11 @@ class Calls:
 
         To look into a wallet needs none. Of threads that make one at once, one wins.
         """
-        clients, pid = self._clients, os.getpid()
-        return clients.get(pid) or clients.setdefault(pid, _make_client(self.options))
+        pid = os.getpid()
+        known = self._clients.get(pid)
+        return known or self._clients.setdefault(
+            pid, _make_client(self.base_url, self.options)
+        )
 
 
 class _NoCookies(CookieJar):
@@ -285,13 +282,13 @@ def _clean(text: str, length_max: int = 200) -> str:
     return plain(_SECRET.sub("…", text), length_max)
 
 
-def _make_client(options: Mapping[str, Any]) -> httpx.Client:
+def _make_client(base_url: str, options: Mapping[str, Any]) -> httpx.Client:
     """Return a client with these options.
 
     Raise InvalidInputError where one of them, or a variable, is not valid.
     """
     try:
-        return httpx.Client(**options)
+        return httpx.Client(base_url=base_url, cookies=_NoCookies(), **options)
     except _NOT_VALID as error:
         name = _name_of_variable(error)
     # What httpx says may hold the password of a proxy.

@@ -1,29 +1,19 @@
-"""Carries verbs out: writes operations down, sends them, begins them again at need.
-
-And waits for offers to end.
-"""
+"""Carries verbs out: writes operations down, sends them, begins them again at need."""
 
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
-from threading import Event
-from time import monotonic
 from typing import TypedDict
 
-from deeds_client import beginning
-from deeds_client.beginning import SplitFirstError, UnderWayError, wait_for
 from deeds_client.checking import Checker
 from deeds_client.errors import (
-    CallError,
     InvalidInputError,
     ProblemError,
     WalletError,
 )
 from deeds_client.record_format import compact
-from deeds_client.records import ENDED, Operation, keys_of
-from deeds_client.service import Metadata
+from deeds_client.records import Operation, keys_of
 from deeds_client.settling import SURE, begin_again
 from deeds_client.store import Reader, Records
 from deeds_client.values import (
@@ -32,8 +22,6 @@ from deeds_client.values import (
     Output,
     OutputState,
     Secret,
-    Units,
-    check_amount,
 )
 
 log = logging.getLogger("deeds_client")
@@ -47,16 +35,19 @@ _CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
 
 Begin = Callable[[Records], Operation]
 
-_WAIT_S = 2.0  # Before it is asked for again at first, and at most.
-_WAIT_S_MAX = 15.0
-_BACK_OFF = 1.25
-
 
 class About(TypedDict, total=False):
     """What any verb may be told of its operation."""
 
     reference: str | None  # Unique in the wallet: how its caller finds it again.
     note: str | None
+
+
+class UnderWayError(Exception):
+    """The operation of this key has to end first: its change may be enough."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +89,7 @@ def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
                 begun, is_new = _write_down(records, order, begin, room)
             return _ended(checker.finish(begun.key, is_first=is_new))
         except UnderWayError as other:
-            _finish_first(checker, other.key)
+            finish_first(checker, other.key)
         except WalletError:
             # Where what is left is not enough, the refusal says why.
             if not overtaken:
@@ -113,63 +104,8 @@ def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
             log.info("Another copy of the wallet was faster: %s again.", order.kind)
 
 
-def issue(
-    checker: Checker, order: Order, count: int, each: int, metadata: Metadata
-) -> list[Output]:
-    """Mint an item and make its numbered links: see `Wallet.issue`."""
-    total = check_amount(check_amount(count) * check_amount(each))
-    minting = carry_out(checker, order, lambda _: beginning.mint([total], metadata))
-    store, room = checker.store, checker.deeds.info().array_length_max
-    batch = Order(Kind.SPLIT, ())
-    while True:
-        made = carry_out(
-            checker,
-            batch,
-            lambda records: beginning.links(records, minting, count, each, room),
-        )
-        # When all are made, the mint is returned.
-        if made.kind == Kind.MINT:
-            break
-    links = store.outputs(minting.item_id, OutputState.GIVEN)
-    return [output for output in links if output.number]
-
-
-def trade(
-    checker: Checker, order: Order, gives: Units, wants: Units, expires_in: int
-) -> Operation:
-    """Offer units for others: see `Wallet.trade`. What it gives is split off first."""
-    while True:
-        try:
-            return carry_out(
-                checker,
-                order,
-                lambda records: beginning.trade(records, gives, wants, expires_in),
-            )
-        except SplitFirstError:
-            carry_out(
-                checker,
-                Order(Kind.SPLIT, ()),
-                lambda records: beginning.split(records, gives.item_id, [gives.amount]),
-            )
-
-
-def cancel(checker: Checker, key: str) -> Operation:
-    """End an offer of ours that is open: see `Wallet.cancel`."""
-    for begun in checker.store.operations("state", OperationState.BEGUN):
-        if begun.kind == Kind.CANCEL:
-            _finish_first(checker, begun.key)
-    if checker.finish(key).state == OperationState.OPEN:
-        order = Order(Kind.CANCEL, ())
-        try:
-            carry_out(checker, order, lambda records: beginning.cancel(records, key))
-        except (ProblemError, WalletError):
-            # It may have been paid in this moment.
-            if checker.finish(key).state == OperationState.OPEN:
-                raise
-    return checker.finish(key)
-
-
-def _finish_first(checker: Checker, key: str) -> None:
+def finish_first(checker: Checker, key: str) -> None:
+    """Send an operation that was begun, whatever becomes of it."""
     try:
         checker.finish(key)
     except ProblemError:
@@ -203,6 +139,15 @@ def _write_down(
             raise WalletError("too_many", said)
         begun = replace(begun, note=order.note)
     return records.put(begun), is_new
+
+
+def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
+    """Raise UnderWayError where an operation takes one of these, which has to end."""
+    for output in outputs:
+        if output.state == OutputState.LEAVING:
+            taking = records.operation(output.operation)
+            if not taking.is_at_door:
+                raise UnderWayError(taking.key)
 
 
 def _go_on(records: Records, known: Operation) -> tuple[Operation, bool]:
@@ -267,32 +212,3 @@ def _is_paid(store: Reader, operation: Operation) -> bool:
         return False
     made = store.known(keys_of(operation.outputs))
     return any(output.operation != operation.key for output in made)
-
-
-def wait(
-    finish: Callable[[Operation], Operation],
-    operation: Operation,
-    timeout_s: float | None,
-    stop: Event | None,
-) -> Operation:
-    """Call `finish` until the operation has ended: see `Wallet.wait_paid`."""
-    stop = stop or Event()
-    gives_up_at = monotonic() + (inf if timeout_s is None else timeout_s)
-    wait_s = _WAIT_S
-    while True:
-        lost = None
-        try:
-            operation = finish(operation)
-        except CallError as error:
-            if error.is_final:
-                raise
-            lost = error
-        left_s = gives_up_at - monotonic()
-        if operation.state in ENDED or left_s <= 0 or stop.is_set():
-            break
-        told_s = lost.retry_after_s if lost else 0
-        stop.wait(min(max(wait_s, told_s), left_s))
-        wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
-    if lost:
-        raise lost
-    return operation

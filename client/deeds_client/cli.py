@@ -194,7 +194,7 @@ def ask(
     """Ask for AMOUNT units of a DEED, by a link."""
     asked = wallet.ask(item_id, amount, _seconds(expires), **about)
     if wait and asked.state == OperationState.OPEN:
-        if commands.is_json():
+        if commands.option("is_json"):
             # A program reads one array, at the end.
             say(links.offer_link(service().base_url, asked.offer_id))
         else:
@@ -289,17 +289,14 @@ def balance(wallet: Wallet, item_id: str | None) -> Result:
 
     Of a DEED its parts, with the links that are given out.
     """
-    _tell_of_backups(wallet)
-    if item_id:
-        return Result(wallet.outputs(item_id, *IN_A_HOLDING))
-    return Result(list(wallet.balance().values()))
-
-
-def _tell_of_backups(wallet: Wallet) -> None:
-    """Say so while a restore would not bring back every deed."""
-    count = sum(not holding.in_backup for holding in wallet.balance().values())
+    holdings = list(wallet.balance().values())
+    # A restore would not bring them back.
+    count = sum(not holding.in_backup for holding in holdings)
     if count:
         say(f"Deeds that are in no backup: {count}. See deeds-wallet export.")
+    if item_id:
+        return Result(wallet.outputs(item_id, *IN_A_HOLDING))
+    return Result(holdings)
 
 
 @main.command()

@@ -25,6 +25,7 @@ class DeedsError(Exception):
     """Any failure of this package. Its text is a plain sentence or two."""
 
     code = ""  # A word for programs, of what the wallet or the service refuses.
+    is_final = False  # The request can never be carried out, as the service says.
 
 
 class InvalidInputError(DeedsError):
@@ -68,7 +69,7 @@ class CallError(DeedsError):
     attempts: int = 1  # Requests that were sent.
     outputs: tuple[Any, ...] = field(default=(), repr=False)
     why: str = ""  # A sentence, where it is known why no answer came.
-    is_final: bool = False  # The request can never be carried out, as the service says.
+    is_final: bool = False
 
 
 class NoAnswerError(CallError):

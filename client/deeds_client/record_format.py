@@ -88,7 +88,7 @@ def _check_request(operation: Operation, found: dict[str, Any]) -> None:
     inputs, outputs = operation.inputs, operation.outputs
     if operation.kind == Kind.MINT:
         body = {"metadata": {}, **body}
-        sent = mint_body(outputs, member(body, "metadata", dict))
+        sent = {**mint_body(outputs), "metadata": member(body, "metadata", dict)}
     else:
         body = {"expiresIn": 1, **body}
         sent = swap_body(inputs, outputs, check_amount(body["expiresIn"]))

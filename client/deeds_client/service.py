@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
@@ -25,6 +25,7 @@ from deeds_client.values import (
     OfferState,
     Output,
     Secret,
+    T,
     Units,
     check_amount,
     check_id,
@@ -37,7 +38,6 @@ from deeds_client.values import (
 
 Outputs = Sequence[Output]
 Metadata = Mapping[str, str] | None
-T = TypeVar("T")
 
 _MINT = "/v1/mint"
 WEEK_S = 7 * 24 * 60 * 60
@@ -96,7 +96,7 @@ class Deeds:
             Output.fresh(each) if isinstance(each, int) else each for each in outputs
         ]
         try:
-            item_id = self.send(_MINT, mint_body(new, metadata or None), key)
+            item_id = self.send(_MINT, mint_body(new, metadata), key)
         except CallError as error:
             error.outputs = tuple(new)
             raise
@@ -225,9 +225,8 @@ def _parse_info(answer: Any) -> Info:
 
 def _parse_item(item_id: str, answer: Any) -> Item:
     total = member(answer, "total", int)
-    if answer.get("metadata") is None:
-        return Item(item_id, total)
-    return Item(item_id, total, member(answer, "metadata", str))
+    metadata = answer.get("metadata")
+    return Item(item_id, total, None if metadata is None else exactly(str, metadata))
 
 
 def _parse_offer(answer: Any) -> Offer:

@@ -12,19 +12,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
 from deeds_client.record_format import KINDS, compact, read, write
 from deeds_client.records import (
     Holding,
     Operation,
+    R,
     keys_of,
     made_by,
-    milliseconds,
-    moment,
     now,
 )
 from deeds_client.values import Output, OutputState, exactly, parse_json
@@ -104,7 +102,6 @@ ON CONFLICT (kind, key) DO UPDATE SET record = excluded.record
 _STATES = {state.value: state for state in OutputState}
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
-R = TypeVar("R")
 Row = tuple[str, str, str, str]
 Execute = Callable[..., list[Any]]
 
@@ -134,10 +131,6 @@ class Reader:
         rows = self._execute(sql, (name,))
         return exactly(dict, parse_json(rows[0][0])) if rows else {}
 
-    def noted_at(self, name: str) -> datetime:
-        """Return the time that was noted under a name, 1970 if none was."""
-        return moment(self.note(name).get("at", 0))
-
     def operation(self, key: str) -> Operation:
         """Return an operation. Raise `WalletError` where there is none of this key."""
         found = self.get(Operation, key)
@@ -152,9 +145,7 @@ class Reader:
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
         """Return the outputs of an item or all, in these states, oldest first."""
         rows = self.rows(item_id)
-        if states:
-            rows = [row for row in rows if row[-1] in states]
-        return [self.parsed(*row) for row in rows]
+        return [self.parsed(*row) for row in rows if not states or row[-1] in states]
 
     def rows(self, item_id: str = "") -> list[Row]:
         """Return what `parsed` makes outputs of: the same row is the same output."""
@@ -181,7 +172,7 @@ class Reader:
 
     def holdings(self) -> dict[str, Holding]:
         """Return what is held of each item, by its id."""
-        backup_ms = milliseconds(self.noted_at("backup"))
+        backup_ms = self.note("backup").get("at", 0)
         rows = self._execute(_AMOUNTS, _bounds())
         # Of a deed that the backup names, a restore finds all that has moved since.
         saved = {row[0] for row in rows if row[-1] <= backup_ms}

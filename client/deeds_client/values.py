@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from enum import StrEnum, auto
+from enum import StrEnum
 from re import compile as pattern
 from typing import Any, Generic, Self, TypeVar
 
@@ -62,55 +62,55 @@ More = Secret[dict[str, Any]] | None  # What a record has besides.
 class Kind(StrEnum):
     """What an operation does."""
 
-    MINT = auto()
-    CLAIM = auto()
-    SEND = auto()
-    SPLIT = auto()
-    MERGE = auto()
+    MINT = "mint"
+    CLAIM = "claim"
+    SEND = "send"
+    SPLIT = "split"
+    MERGE = "merge"
     TAKE_BACK = "takeBack"
     CANCEL = "withdraw"  # The end of an offer of ours.
-    ASK = auto()
-    TRADE = auto()
-    COMPLETE = auto()
+    ASK = "ask"
+    TRADE = "trade"
+    COMPLETE = "complete"
 
 
 class OperationState(StrEnum):
     """How far an operation is. An offer of ours is open until it ends."""
 
-    BEGUN = auto()  # Written down; it may have reached the service.
-    OPEN = auto()  # An offer that waits to be completed.
-    DONE = auto()
-    REFUSED = auto()  # It moved nothing, and `code` says why.
+    BEGUN = "begun"  # Written down; it may have reached the service.
+    OPEN = "open"  # An offer that waits to be completed.
+    DONE = "done"
+    REFUSED = "refused"  # It moved nothing, and `code` says why.
 
 
 class OutputState(StrEnum):
     """Where an output is. SEEN and VOID ones are not ours."""
 
-    SEEN = auto()  # In a link that was read.
-    VOID = auto()  # Of an operation that was refused.
-    COMING = auto()  # Of an operation that is under way, or an open offer.
-    HELD = auto()
-    OFFERED = auto()  # Put into an open offer.
-    GIVEN = auto()  # Its link was handed out.
-    LEAVING = auto()  # Taken by an operation that is under way.
-    SPENT = auto()
+    SEEN = "seen"  # In a link that was read.
+    VOID = "void"  # Of an operation that was refused.
+    COMING = "coming"  # Of an operation that is under way, or an open offer.
+    HELD = "held"
+    OFFERED = "offered"  # Put into an open offer.
+    GIVEN = "given"  # Its link was handed out.
+    LEAVING = "leaving"  # Taken by an operation that is under way.
+    SPENT = "spent"
 
 
 class CheckState(StrEnum):
     """What the service says of an output."""
 
-    UNSPENT = auto()
-    SPENT = auto()
-    UNKNOWN = auto()
+    UNSPENT = "unspent"
+    SPENT = "spent"
+    UNKNOWN = "unknown"
 
 
 class OfferState(StrEnum):
     """What the service says of an offer."""
 
-    OPEN = auto()
-    COMPLETED = auto()
-    VOID = auto()  # One of its inputs was spent, or one of its new secrets used.
-    EXPIRED = auto()
+    OPEN = "open"
+    COMPLETED = "completed"
+    VOID = "void"  # One of its inputs was spent, or one of its new secrets used.
+    EXPIRED = "expired"
 
 
 def make_secret() -> str:
@@ -262,13 +262,13 @@ def check_mint_token(text: str) -> Secret[str]:
 
 
 def mint_body(
-    outputs: Iterable[Output], metadata: Mapping[str, str] | None
+    outputs: Iterable[Output], metadata: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the body of a request that mints these outputs."""
     asked = [
         {"amount": each.amount, "secret": each.secret.reveal()} for each in outputs
     ]
-    return {"outputs": asked} | ({} if metadata is None else {"metadata": metadata})
+    return {"outputs": asked} | ({"metadata": dict(metadata)} if metadata else {})
 
 
 def swap_body(
