@@ -122,8 +122,9 @@ def _write_down(
         raise WalletError(
             "reference_used", f"“{order.reference}” was begun with something else."
         )
-    if known and not _is_over(records, known):
-        return _go_on(records, known)
+    again = _go_on(records, known) if known else None
+    if again:
+        return again
     begun = begin(records)
     is_new = records.get(Operation, begun.key) is None
     if order.reference:
@@ -150,24 +151,23 @@ def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
                 raise UnderWayError(taking.key)
 
 
-def _go_on(records: Records, known: Operation) -> tuple[Operation, bool]:
-    """Return what is known of an order, to be sent again where it was refused."""
+def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
+    """Return what is known of an order, to be sent again where it was refused.
+
+    Return None where it can never be carried out any more.
+    """
     if not known.is_refused:
         return known, False
     taken = records.known(keys_of(known.inputs))
+    is_spent = any(output.state == OutputState.SPENT for output in taken)
+    if is_spent or known.code in (*SURE, *_USED):
+        return None
     wait_for(records, taken)
     # A claim takes what is not ours yet.
     is_choosing = known.kind in _CHOOSING
     if is_choosing and any(output.state != OutputState.HELD for output in taken):
         raise WalletError("busy", "What this takes was handed out or offered since.")
     return begin_again(records, known), True
-
-
-def _is_over(records: Reader, operation: Operation) -> bool:
-    """Return whether what was refused can never be carried out any more."""
-    taken = records.known(keys_of(operation.inputs))
-    is_spent = any(output.state == OutputState.SPENT for output in taken)
-    return operation.is_refused and (operation.code in (*SURE, *_USED) or is_spent)
 
 
 def find(records: Reader, reference: str) -> Operation | None:
@@ -198,17 +198,15 @@ def _ended(operation: Operation) -> Operation:
 def _was_overtaken(store: Reader, problem: ProblemError) -> bool:
     """Return whether another copy of this wallet has been faster."""
     operation = store.get(Operation, problem.key or "")
-    if not operation or _is_paid(store, operation):
+    if not operation:
+        return False
+    made = store.known(keys_of(operation.outputs))
+    if operation.kind == Kind.CANCEL and any(
+        output.operation != operation.key for output in made
+    ):
+        # The request that was to be ended was paid meanwhile.
         return False
     # Of links that are taken back some may have been claimed.
     can_choose = operation.kind in (*_CHOOSING, Kind.TAKE_BACK)
     is_choosing = can_choose and operation.code == "spent_input"
     return is_choosing or operation.code in _USED
-
-
-def _is_paid(store: Reader, operation: Operation) -> bool:
-    """Return whether a request of ours is to be ended, and was paid meanwhile."""
-    if operation.kind != Kind.CANCEL:
-        return False
-    made = store.known(keys_of(operation.outputs))
-    return any(output.operation != operation.key for output in made)

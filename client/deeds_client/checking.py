@@ -243,8 +243,7 @@ class Checker:
         """
         self.resume()
         try:
-            if not self._look_at(items_to_look_at(self.store)):
-                raise FindingError
+            self._look_at(items_to_look_at(self.store))
         except (CallError, FindingError, InvalidInputError) as error:
             log.warning("Other copies may have moved more than is known: %s", error)
 
@@ -255,7 +254,11 @@ class Checker:
             items = items_to_look_at(records)
             if look and not items:
                 items = ask_for_look(records)
-        is_right = self._look_at(items)
+        wrong = None
+        try:
+            self._look_at(items)
+        except FindingError as error:
+            wrong = error
         begun_at = now()
         self.resume()
         self._check()
@@ -264,15 +267,15 @@ class Checker:
             self._check()
         with self.store.transaction() as records:
             records.put_note("check", at=milliseconds(begun_at))
-        if not is_right:
-            raise FindingError
+        if wrong:
+            raise wrong
         after = self.store.rows()
         return [self.store.parsed(*row) for row in after if row not in before]
 
-    def _look_at(self, items: Sequence[str]) -> bool:
+    def _look_at(self, items: Sequence[str]) -> None:
         """Look at items for outputs that the wallet does not know.
 
-        Return whether the answers about all of them can be true.
+        Raise `FindingError` at the end, of items of which the answer cannot be true.
         """
         if items:
             # A copy may have used what they get.
@@ -285,7 +288,8 @@ class Checker:
                 note_states(records, {}, gathered)
                 records.put_note("look", left=items[done:])
             log.info("Looked at %d of %d items.", done, len(items))
-        return are_right
+        if not are_right:
+            raise FindingError
 
     def _check(self) -> None:
         """Note what the service says of what is at rest, or to be made."""

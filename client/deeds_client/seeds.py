@@ -238,9 +238,8 @@ def _secrets(
 def _is_ours(output: Output, refused: str) -> bool:
     # What was refused here may have been made by another copy, which uses its number.
     is_coming = output.before == OutputState.COMING
-    if is_coming and output.operation == refused:
-        return False
-    return output.before not in _NOT_OURS
+    is_refused = is_coming and output.operation == refused
+    return not is_refused and output.before not in _NOT_OURS
 
 
 def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:

@@ -165,11 +165,13 @@ def exactly(kind: type[T], value: Any) -> T:
 
     Raise InvalidInputError for others.
     """
-    if issubclass(kind, StrEnum) and value in [*kind]:
-        return kind(value)
-    if type(value) is not kind:
+    try:
+        found = kind(value) if issubclass(kind, StrEnum) else value
+    except ValueError:
+        found = None
+    if type(found) is not kind:
         raise InvalidInputError("A value is missing or of another type.")
-    return value
+    return found
 
 
 def member(found: Any, name: str, kind: type[T]) -> T:
