@@ -133,6 +133,17 @@ test("an item is read", async () => {
   assert.equal(asked[0][0], "/v1/item/deed_x");
 });
 
+test("only the service itself can say that it has no offers", async () => {
+  const problems = ["not_found", "unknown_item"];
+  const answers = problems.map((code) => problemAnswer({ code }, 404));
+  const { api } = apiAnswering(...answers, json({}, { status: 404 }));
+  const find = () => api.findOffered("deed_x", ["a"]);
+
+  assert.equal(await find(), null);
+  await assert.rejects(find(), ProblemError);
+  await assert.rejects(find(), NoAnswerError);
+});
+
 test("QR codes are asked by POST", async () => {
   const codes = ["<svg a/>", "<svg b/>"];
   const { api, asked } = apiAnswering(json({ codes }));

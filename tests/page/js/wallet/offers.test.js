@@ -450,15 +450,18 @@ test("another copy of the wallet finds what a withdraw made of a request", async
   assertAllIsHere(shop.service, copy.store, customer.store);
 });
 
-test("a request that was withdrawn just before it expired ends with the next round", async () => {
+test("a request ends by its offer's state, whoever has used its number", async () => {
   const { shop, key, offer } = await askingShop(3);
   const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
   await makerOn(shop.service, shop.store, api).offers.withdraw(key);
   pass((offer.expiresAt - now()) / 1000 + 1);
 
   await shop.wallet.checkRound();
+  assert.equal(operationIn(shop.store, key).state, "open");
+  pass(60);
+  await shop.wallet.checkRound();
 
-  assert.equal(operationIn(shop.store, key).code, "offer_withdrawn");
+  assert.equal(operationIn(shop.store, key).code, "offer_expired");
 });
 
 test("a request stays open although a copy took its number for what was refused", async () => {

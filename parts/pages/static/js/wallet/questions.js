@@ -171,7 +171,6 @@ export function makeQuestions({ store, api, change, gather, now }) {
     statesOf,
     recordsIn,
     awaited,
-    isMade,
     gatherFor,
     gatherLost,
   };

@@ -151,9 +151,7 @@ export function settleRefused(draft, key, { code, from, states, isUnclear, now }
   if (operation.state !== from) return operation;
   const isOpen = from === "open";
   // Only this wallet, or a copy of it, can use the secret that a request waits for.
-  const isUsed =
-    isOpen && operation.outputs.some(({ key: made }) => isMade(draft, made));
-  const isWithdrawn = isUsed || (operation.kind === "ask" && code === "offer_void");
+  const isWithdrawn = operation.kind === "ask" && code === "offer_void";
   let why = isWithdrawn ? "offer_withdrawn" : code;
   for (const input of operation.inputs) {
     const output = existing(draft.outputs.get(input));
@@ -181,8 +179,6 @@ export function settleRefused(draft, key, { code, from, states, isUnclear, now }
     endedAt: now,
   });
 }
-
-const isMade = (draft, key) => draft.outputs.get(key).state !== "coming";
 
 /** What an open offer put in and we have spent ourselves, or are about to. */
 function isTakenBack({ state, before, spentElsewhere }) {
