@@ -5,12 +5,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { mintAmounts, outputsIn, pass, throughText } from "./parts.js";
-import { abandonCarts, finishAll, OFFER_S_MAX, OURS, World } from "./world.js";
+import { abandonCarts, finishAll, OFFER_S_MAX, OURS, ShopWorld } from "./world.js";
 
 const SEEDS = Array.from({ length: 40 }, (_, place) => 2000 + place);
 const STEPS_COUNT = 60;
 
-class Twins extends World {
+class Twins extends ShopWorld {
   /** Neither of the two takes in a file of the other again. */
   actions(tab) {
     return super.actions(tab).slice(0, -2);

@@ -140,7 +140,6 @@ export class World {
     };
     return [
       () => offers.ask({ ...part(), expiresInS }),
-      () => abandonCarts(offers, part()),
       () => offers.trade({ give: part(), want: part(), expiresInS }),
       () => offers.trade({ give: part(), want: part(), expiresInS }),
       () => ids.length && complete(),
@@ -259,6 +258,15 @@ export class World {
     const { outputs } = this.service;
     const live = this.service.live().map((key) => outputs.get(key).amount);
     assert.equal(sumOf(live), sumOf([...minted.values()]));
+  }
+}
+
+/** A world of shops, whose customers abandon carts. */
+export class ShopWorld extends World {
+  offerActions(tab) {
+    const { itemId } = this.random.pick(outputsIn(tab.store)) ?? {};
+    const abandon = () => itemId && abandonCarts(tab.offers, { itemId, amount: 1 });
+    return [...super.offerActions(tab), abandon];
   }
 }
 
