@@ -368,6 +368,7 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     page = visitor.go("/wallet")
     page.get_by_role("button", name="Restore").click()
     steps.restore(page, tmp_path / "wallet.json", steps.PASSPHRASE)
+    steps.press(page, steps.MINE)
 
     restored = "Restored: 9 units of “A ticket”."
     steps.expect_notice(page, restored)

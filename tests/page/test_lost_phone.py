@@ -58,7 +58,7 @@ def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(
     for phone in (page, other):
         follow(phone, "All deeds")
         look_again(phone)
-    take_in(other, path)
+    take_in(other, path, whose="")
 
     here = [amounts(phone) for phone in (page, other)]
     assert [theirs, [8]] == [[3, 4, 5], here[0]["held"]]

@@ -24,6 +24,7 @@ import {
   smallWallet,
   walletHolding,
   walletMeeting,
+  walletOf,
   walletOn,
 } from "./parts.js";
 
@@ -330,13 +331,41 @@ for (const [name, change] of Object.entries(OTHERS)) {
   test(`forged records are refused: ${name}`, () => assertRefused(change));
 }
 
-test("a file with forged records is refused", async () => {
-  const text = await exportWallet(
-    /** @type {any} */ ({ ...records, outputs: [{ amount: 0 }] }),
-    "x",
-  );
+test("records that could not be read again are not written", async () => {
+  const unreadable = /** @type {any} */ ({ ...records, outputs: [{ amount: 0 }] });
 
-  await assert.rejects(importWallet(text, "x"), NotAWalletFileError);
+  await assert.rejects(exportWallet(unreadable, "x"), NotAWalletFileError);
+});
+
+test("a file keeps of an item what is read offline, and the registry has the rest", async () => {
+  const ground = await walletHolding();
+  const { service, wallet } = ground;
+  const metadata = { name: "A ticket", image: "x".repeat(3_000) };
+  const wanted = { outputs: [{ amount: 5 }], metadata };
+  const { itemId } = (await wallet.mint(wanted)).operation;
+  const whole = await wallet.item(itemId);
+  await walletMeeting(ground, () => "lost").mint(wanted);
+
+  const text = await exportWallet(await wallet.exportRecords(), "x");
+  const read = await importWallet(text, "x");
+
+  const [item] = read.items;
+  assert.deepEqual(item, { ...whole, metadata: '{"name":"A ticket"}', isCut: true });
+  // What is still to be sent is sent as it was.
+  assert.deepEqual(
+    read.operations.map(({ body }) => body.metadata),
+    [{ name: "A ticket" }, metadata],
+  );
+  const { id, total, metadata: registered } = whole;
+  const api = {
+    ...service.api(),
+    item: async () => ({ id, total, metadata: registered }),
+  };
+  const phone = await walletOf(service, read, api);
+  assert.deepEqual(await phone.wallet.item(itemId), item);
+  assert.deepEqual(await phone.wallet.item(itemId, { isWhole: true }), whole);
+  await phone.wallet.importRecords(read);
+  assert.deepEqual(await phone.wallet.item(itemId), whole);
 });
 
 test("a kept key writes the next file, which the same passphrase opens", async () => {
@@ -388,6 +417,22 @@ test("what a file brings into an empty wallet is backed up, and beside other dee
   await mintAmounts(restored.wallet, 1);
   assert.deepEqual(await backupOf(restored), [1, true]);
   assert.deepEqual(await backupOf(other), [2, false]);
+});
+
+test("somebody else's backup is searched, and is none of ours", async () => {
+  const [maker, { wallet }] = await people([5], []);
+  const copy = await maker.wallet.exportRecords();
+  await maker.wallet.send(maker.itemId, 2);
+  assert.equal(await wallet.mayBeOthers(copy), true);
+
+  await wallet.importRecords(copy, { isOwn: false });
+
+  assert.equal(await wallet.look(), 2);
+  const { seeds } = await wallet.exportRecords();
+  const [own] = seeds.filter(({ isOwn }) => isOwn);
+  assert.deepEqual([seeds.length, own.key === copy.seeds[0].key], [2, false]);
+  assert.equal((await wallet.backup.status()).at, null);
+  assert.equal(await wallet.mayBeOthers(copy), false);
 });
 
 test("codes of links are kept for a time without a network, and are in no file", async () => {
