@@ -5,13 +5,13 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import {
-  cutMetadata,
   metadataOf,
   readAbout,
   untilText,
   whenText,
   writeAbout,
 } from "../../../../parts/pages/static/js/format/about.js";
+import { cutMetadata } from "../../../../parts/pages/static/js/wallet/cutting.js";
 
 for (const metadata of [
   "null",

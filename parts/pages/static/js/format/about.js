@@ -14,20 +14,15 @@ import { isUnit } from "./amounts.js";
 import { gettext, isolated, LOCALE } from "./gettext.js";
 
 /** Longer descriptions are text alone: all pages read them. */
-const DESCRIPTION_LENGTH_MAX = 5_000;
-
-/** As much of its metadata as a wallet file keeps of an item: it is read offline. */
-const KEPT_BYTES_MAX = 2_048;
-const KEPT_NAME_LENGTH_MAX = 200;
-/** A paragraph that stands for what was cut: no fact, so what is before it is none. */
-const CUT = "…";
+export const DESCRIPTION_LENGTH_MAX = 5_000;
 
 // What turns the direction of writing makes one name look like another;
 // parts/pages/card.py too leaves it out, and texts of which nothing is seen.
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 
-const FACT = /^(Date|Place|Valid until|Unit): (.+)$/s;
+/** A line that may be a fact. */
+export const FACT = /^(Date|Place|Valid until|Unit): (.+)$/s;
 const TIME = /^([12]\d{3}-\d\d-\d\d) (\d\d:\d\d) ([+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 /**
@@ -61,7 +56,8 @@ function textOf(value) {
 /** Return what the description of a registry item says; the item may not be known. */
 export const aboutOf = (item) => readAbout(metadataOf(item).description ?? "");
 
-const linesOf = (description) =>
+/** Return the lines of a description, each without the blanks around it. */
+export const linesOf = (description) =>
   description
     .trim()
     .split("\n")
@@ -158,58 +154,4 @@ function timeText(/** @type {Date} */ moment) {
   const two = (number) => String(number).padStart(2, "0");
   const sign = offset < 0 ? "-" : "+";
   return `${local.slice(0, 10)} ${local.slice(11, 16)} ${sign}${two(hours)}:${two(minutes)}`;
-}
-
-/**
- * Return what a wallet file keeps of an item's metadata (docs/wallet-file.md): all of it
- * where it is short, else its name and as much of its description as there is room for,
- * with the facts.
- * @param {string | null} metadata
- */
-export function cutMetadata(metadata) {
-  if (metadata === null || bytesOf(metadata) <= KEPT_BYTES_MAX) return metadata;
-  const { name, description } = textsOf(metadata);
-  const start = name && [...name].slice(0, KEPT_NAME_LENGTH_MAX).join("");
-  const write = (about) => JSON.stringify({ name: start, description: about });
-  if (!description || bytesOf(write(description)) <= KEPT_BYTES_MAX)
-    return write(description);
-  const [text, facts] = splitFacts(description);
-  const describe = (beginning, last) =>
-    write([beginning, CUT, last].filter(Boolean).join("\n\n"));
-  // At least one letter is kept beside the facts.
-  const kept = bytesOf(describe("x", facts)) <= KEPT_BYTES_MAX ? facts : "";
-  let room = KEPT_BYTES_MAX - bytesOf(describe("x", kept)) + 1;
-  let beginning = "";
-  for (const character of text) {
-    room -= bytesOf(JSON.stringify(character)) - 2;
-    if (room < 0) break;
-    beginning += character;
-  }
-  return describe(beginning, kept);
-}
-
-const bytesOf = (text) => new TextEncoder().encode(text).length;
-
-function textsOf(metadata) {
-  try {
-    const { name, description } = { ...JSON.parse(metadata) };
-    const [one, other] = [name, description].map((value) =>
-      typeof value === "string" ? value : undefined,
-    );
-    return { name: one, description: other };
-  } catch {
-    return {};
-  }
-}
-
-/** Return a description's text, and the last paragraph where it may be facts. */
-function splitFacts(description) {
-  const lines = linesOf(description);
-  const start = lines.lastIndexOf("") + 1;
-  const last = lines.slice(start);
-  const areFacts =
-    description.length <= DESCRIPTION_LENGTH_MAX &&
-    last.every((line) => FACT.test(line));
-  const textLines = areFacts ? lines.slice(0, start) : lines;
-  return [textLines.join("\n").trim(), areFacts ? last.join("\n") : ""];
 }

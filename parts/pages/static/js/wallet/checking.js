@@ -2,7 +2,8 @@
 // What it asks for that is in questions.js.
 
 import { batchesOf } from "./api.js";
-import { addFound, askForLook } from "./finding.js";
+import { addFound } from "./finding.js";
+import { askForLook } from "./look.js";
 import {
   ask,
   isMaking,

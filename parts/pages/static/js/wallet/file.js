@@ -4,10 +4,10 @@
 // what is taken in is sent and shown: so each record is checked.
 
 import { gettext } from "../format/gettext.js";
-import { cutMetadata } from "../format/about.js";
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { isItem as isItemOfService, isOfferId } from "./api.js";
+import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
 import { OUTPUT_STATES, REST_STATES } from "./merging.js";
 import { hasFields, itemIdOf, keyOf } from "./records.js";
@@ -85,30 +85,6 @@ export async function exportWallet(records, { key, salt, iterations }) {
     );
   });
   return written;
-}
-
-/** Leave out what a file does not keep of items: pictures may have a megabyte each. */
-function cutRecords({ items, operations, ...records }) {
-  return {
-    ...records,
-    operations: operations.map(cutMint),
-    items: items.map(cutItem),
-  };
-}
-
-function cutItem(item) {
-  const metadata = cutMetadata(item.metadata ?? null);
-  return metadata === (item.metadata ?? null)
-    ? item
-    : { ...item, metadata, isCut: true };
-}
-
-/** A mint that has ended is not sent again: its item has the metadata. */
-function cutMint(operation) {
-  const { state, body } = operation;
-  if (state === "begun" || !body.metadata) return operation;
-  const metadata = JSON.parse(cutMetadata(JSON.stringify(body.metadata)) ?? "{}");
-  return { ...operation, body: { ...body, metadata } };
 }
 
 /**

@@ -3,7 +3,8 @@
 
 import { formatRawOutput } from "../format/raw_output.js";
 import { NoAnswerError, ProblemError } from "./api.js";
-import { askForLook, FindingError, LOOK } from "./finding.js";
+import { FindingError } from "./finding.js";
+import { askForLook, LOOK } from "./look.js";
 import { itemIdOf, keysOf, readOutputs, recordsWith } from "./records.js";
 import { DOUBTS, isInDoubt, SURE } from "./settling.js";
 
