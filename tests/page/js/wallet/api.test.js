@@ -118,21 +118,6 @@ test("a check of many outputs is asked in parts and answered in order", async ()
   assert.deepEqual(sent.flat(), rawOutputs);
 });
 
-test("a check of nothing asks nothing", async () => {
-  const { api, asked } = apiAnswering();
-
-  assert.deepEqual(await api.check([]), []);
-  assert.deepEqual(asked, []);
-});
-
-test("an item is read", async () => {
-  const item = { id: "deed_x", total: 5, metadata: null };
-  const { api, asked } = apiAnswering(json(item));
-
-  assert.deepEqual(await api.item("deed_x"), item);
-  assert.equal(asked[0][0], "/v1/item/deed_x");
-});
-
 test("only the service itself can say that it has no offers", async () => {
   const problems = ["not_found", "unknown_item"];
   const answers = problems.map((code) => problemAnswer({ code }, 404));
@@ -142,15 +127,6 @@ test("only the service itself can say that it has no offers", async () => {
   assert.equal(await find(), null);
   await assert.rejects(find(), ProblemError);
   await assert.rejects(find(), NoAnswerError);
-});
-
-test("QR codes are asked by POST", async () => {
-  const codes = ["<svg a/>", "<svg b/>"];
-  const { api, asked } = apiAnswering(json({ codes }));
-
-  assert.deepEqual(await api.qr(["a", "b"]), codes);
-  assert.equal(asked[0][1].method, "POST");
-  assert.equal(asked[0][1].body, '{"texts":["a","b"]}');
 });
 
 test("a problem comes with its code and seconds to wait", async () => {

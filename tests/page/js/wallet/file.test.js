@@ -18,7 +18,6 @@ import {
   linkFrom,
   makerOn,
   mintAmounts,
-  NOTHING,
   outputIn,
   people,
   smallWallet,
@@ -104,10 +103,6 @@ test("a wallet goes into a file and comes back whole", async () => {
   assert.deepEqual(await importWallet(file, PASSPHRASE), asWritten(records));
   const all = ["coming", "given", "held", "leaving", "offered", "spent", "void"];
   assert.deepEqual([...states].sort(), all);
-});
-
-test("an empty wallet goes into a file", async () => {
-  assert.deepEqual(await importWallet(await exportWallet(NOTHING, "x"), "x"), NOTHING);
 });
 
 test("a wallet of 5,000 outputs goes into a file", async () => {

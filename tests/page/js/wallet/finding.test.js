@@ -208,6 +208,18 @@ test("a copy that used a number of ours for a link that it took back has not cla
   assert.deepEqual(lostIn(maker), []);
 });
 
+test("a copy that took a link back after requests that nobody paid has not claimed it", async () => {
+  const { given, ...maker } = await giverOf(9, 5);
+  const other = await copyOf(maker);
+  for (let count = 0; count < 5; count += 1)
+    await other.offers.ask({ itemId: maker.itemId, amount: 1 });
+  await other.wallet.takeBack(given.key);
+
+  await smallWallet(maker).checkRound();
+
+  assert.deepEqual(lostIn(maker), []);
+});
+
 test("a link that may not have been handed out is not called claimed when a copy sends it", async () => {
   const maker = await walletHolding();
   const { operation } = await maker.wallet.mint({ links: { count: 3, each: 1 } });

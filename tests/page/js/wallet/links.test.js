@@ -76,17 +76,6 @@ for (const [count, arrayMax, batches] of [
   });
 }
 
-test("a batch that was begun and has no answer is finished before the next one", async () => {
-  const ground = await minted({ count: 9, each: 1 }, 4);
-  const lost = walletMeeting(ground, () => "answer lost");
-  const { operation } = await lost.prepareNext(ground.itemId);
-
-  const again = await ground.wallet.prepareNext(ground.itemId);
-
-  const { key, state } = again.operation;
-  assert.deepEqual([key, state], [operation.key, "done"]);
-});
-
 test("a second series goes on counting, and what was refused has had its numbers", async () => {
   const ground = await walletHolding(50);
   const { store, wallet, itemId } = ground;
@@ -326,20 +315,6 @@ test("a ticket whose claim has no answer yet does not come in a second time", as
   assert.equal(finished.operation.state, "done");
 });
 
-test("at the door a ticket that was spent elsewhere and one that never was are told apart", async () => {
-  const giver = await minted({ count: 1, each: 1 });
-  const link = madeBy(giver.store, giver);
-  giver.service.take(link);
-  const door = walletOn(giver.service);
-
-  const spent = await door.claim(link, { atDoor: true });
-  const unknown = await door.claim({ ...link, secret: "never" }, { atDoor: true });
-
-  assert.equal(spent.operation.code, "spent_input");
-  assert.equal(unknown.operation.code, "unknown_input");
-  await assert.rejects(door.claim(link, { atDoor: true }), hasCode("spent_elsewhere"));
-});
-
 for (const isKnownFirst of [true, false]) {
   test(`a link's word for a unit is kept, and no other replaces it: ${isKnownFirst}`, async () => {
     const { service, store, itemId } = await minted({ count: 2, each: 1 });
@@ -413,12 +388,4 @@ test("a round finds what was claimed, and goes on behind it", async () => {
     [6, 5, 4, 3],
     [2, 1],
   ]);
-});
-
-test("a round in which nothing waits asks nothing", async () => {
-  const { wallet, asked } = await waiting(1, [1]);
-
-  assert.equal(await wallet.checkRound(), false);
-
-  assert.deepEqual(asked, []);
 });

@@ -44,18 +44,6 @@ async function begunSend() {
 /** Return what is left when that send is carried out. */
 const SENT = { spent: [5], given: [2], held: [3] };
 
-test("an empty wallet that takes in a copy is the same wallet", async () => {
-  const ground = await walletHolding(5);
-  await ground.wallet.send(ground.itemId, 2);
-
-  const copy = await copyOf(ground);
-
-  assert.deepEqual(
-    await copy.wallet.exportRecords(),
-    await ground.wallet.exportRecords(),
-  );
-});
-
 test("an old copy revives nothing and forgets nothing", async () => {
   const ground = await walletHolding(5, 6);
   const old = await ground.wallet.exportRecords();
@@ -87,17 +75,6 @@ test("a wallet that was used in two places comes together", async () => {
     "all",
   );
   assertAllIsHere(ground.service, ground.store);
-});
-
-test("an operation that is done in one wallet is done in the other", async () => {
-  const ground = await begunSend();
-  const copy = await walletOf(ground.service, ground.begun);
-  await copy.wallet.finishBegun();
-
-  await ground.wallet.importRecords(await copy.wallet.exportRecords());
-
-  assert.deepEqual(amountsByState(ground.store), SENT);
-  assert.deepEqual(ground.store.kept.outputs, copy.store.kept.outputs);
 });
 
 test("a done operation without its outputs' ends brings them to it", async () => {

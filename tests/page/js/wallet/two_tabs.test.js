@@ -140,24 +140,6 @@ test("two tabs that claim one link make one claim and both say so", async () => 
   });
 });
 
-test("two people who claim one link: one gets it, the other learns that it is spent", async () => {
-  await inEveryOrder(async (choose) => {
-    const { service, given } = await giverOf(5);
-    const people = ["a", "b"].map((who) => ({ who, service, store: memoryStore() }));
-    const turns = new Turns();
-
-    const ended = await turns.run(
-      people.map((person) => tab(turns, person.who, person).claim(given)),
-      choose,
-    );
-
-    const states = ended.map(({ value }) => value.operation.state).sort();
-    assert.deepEqual(states, ["done", "refused"]);
-    const held = people.flatMap(({ store }) => amountsByState(store).held ?? []);
-    assert.deepEqual(held, [5]);
-  });
-});
-
 test("two tabs that finish one operation settle it alike", async () => {
   for (const isTaken of [false, true]) {
     // Both look for what another copy may have made of it: in too many orders to try all.

@@ -326,13 +326,3 @@ test("a file of another wallet is not in this one's, and a look is due", async (
   await older.send(theirs.itemId, 2);
   assert.deepEqual(await behind(older), [1, 1]);
 });
-
-test("the file that backups are written to is kept with what encrypts them", async () => {
-  const { service, store, wallet } = await walletHolding(5);
-
-  await wallet.exportRecords();
-  await wallet.backup.saved({ key: "a key" }, { name: "my-deeds.json" });
-
-  const { file, material } = await walletOn(service, store).backup.status();
-  assert.deepEqual([file, material], [{ name: "my-deeds.json" }, { key: "a key" }]);
-});
