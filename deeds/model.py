@@ -13,7 +13,7 @@ AMOUNT_MAX = 9_007_199_254_740_991
 # Unicode code points (contract 2.2).
 SECRET_LENGTH_MAX = 32
 
-# Elements of an array, and bytes of a body, unless settings say otherwise (part 2).
+# Elements of an array, and bytes of a body, unless settings say otherwise (contract 7).
 ARRAY_LENGTH_MAX = 256
 BODY_BYTES_MAX = 1_048_576
 
@@ -65,7 +65,7 @@ class SwapRequest:
 
 @dataclass(frozen=True, slots=True)
 class FindRequest:
-    """Strong secrets of an item whose outputs are asked for (contract part 4)."""
+    """Strong secrets of an item whose outputs are asked for (contract 4.5)."""
 
     item_id: str
     secrets: tuple[str, ...] = field(repr=False)

@@ -1,4 +1,4 @@
-"""The grammar of raw outputs, ids (contract 2.1 and part 2) and strong secrets.
+"""The grammar of raw outputs, ids (contract 2.1) and strong secrets.
 
 A strong secret is 32 lower-case Crockford base32 characters: 26 random ones (130 bits)
 and a checksum of 6 (30 bits of SHA-256 over a label and the 26). NIST SP 800-63B,

@@ -168,7 +168,7 @@ class NewOutputsField(ArrayField):
 
 
 def check_image(text: str) -> str:
-    """Return the text; raise ValidationError unless a page may show it (part 2)."""
+    """Return the text; raise ValidationError unless contract 2.3 permits the URI."""
     if _BAD_ESCAPE.search(text) or not _IMAGE.fullmatch(text):
         raise ValidationError(
             "must be an absolute URI with scheme http, https, ipfs or ar, "
@@ -178,7 +178,7 @@ def check_image(text: str) -> str:
 
 
 def compact_json(**metadata: str) -> str:
-    """Return the text that an item keeps of its metadata (contract part 2)."""
+    """Return the text that an item keeps of its metadata (contract 2.4)."""
     return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -211,7 +211,7 @@ class SwapRequestSchema(RequestSchema):
 
 
 class FindRequestSchema(RequestSchema):
-    """The body of a request that finds outputs by their secrets (contract part 4)."""
+    """The body of a request that finds outputs by their secrets (contract 4.5)."""
 
     makes = FindRequest
 

@@ -7,14 +7,15 @@ written down, before anything is sent.
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import inf
 from operator import attrgetter
 from typing import Any
 
 from deeds_client.errors import InvalidInputError, WalletError
-from deeds_client.records import Operation, keys_of, now
+from deeds_client.records import Operation, keys_of, moment, now
 from deeds_client.seeds import Part, take_secret
 from deeds_client.service import Metadata
-from deeds_client.store import Store
+from deeds_client.store import Reader, Records
 from deeds_client.values import (
     Kind,
     Offer,
@@ -22,28 +23,44 @@ from deeds_client.values import (
     OperationState,
     Output,
     OutputState,
+    Secret,
     Units,
     check_amount,
     check_id,
+    mint_body,
+    swap_body,
 )
 
 Chosen = tuple[list[Output], list[Part]]
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
+_ISSUES = {2: "second issue"}
+_NOTE_LENGTH_MAX = 80  # As the page has it.
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
 
 
 class UnderWayError(Exception):
-    """An operation has to end first, of which this is the key.
+    """The operation of this key has to end first: its change may be enough."""
 
-    Its change may be enough.
-    """
+    def __init__(self, key: str) -> None:
+        self.key = key
 
 
-def free_of(records: Store, item_id: str) -> list[Output]:
+class SplitFirstError(Exception):
+    """What is to be offered has to be split off first."""
+
+
+def free_of(records: Reader, item_id: str) -> list[Output]:
     """Return what a verb may spend of an item."""
     held = records.outputs(check_id("deed", item_id), OutputState.HELD)
-    # What the service does not know would spoil a swap.
-    return [output for output in held if not output.unknown]
+    # What the service does not know would spoil a swap. What was set aside is for a
+    # verb of its own.
+    return [each for each in held if not each.unknown and not _is_set_aside(each)]
+
+
+def _is_set_aside(output: Output) -> bool:
+    """Return whether an output is to become links, or came in at a door of the page."""
+    is_undone = output.undone_at and output.undone_at >= (output.collected_at or now())
+    return bool(output.each or (output.collected_at and not is_undone))
 
 
 def sum_of(parts: Iterable[Output | Part]) -> int:
@@ -52,7 +69,7 @@ def sum_of(parts: Iterable[Output | Part]) -> int:
 
 
 def choose(
-    records: Store, item_id: str, amount: int, *, are_oldest: bool = False
+    records: Reader, item_id: str, amount: int, *, are_oldest: bool = False
 ) -> Chosen:
     """Return the outputs to spend for an amount, and the change that they leave.
 
@@ -60,6 +77,7 @@ def choose(
     need.
     """
     free = free_of(records, item_id)
+    free.sort(key=lambda output: output.number or 0)
     if sum_of(free) < check_amount(amount):
         _wait_for_change(records, item_id)
         raise WalletError("not_enough", f"You have {sum_of(free)} of {amount} units.")
@@ -77,12 +95,12 @@ def choose(
     return inputs, [Part(-missing, item_id)] if missing else []
 
 
-def _wait_for_change(records: Store, item_id: str) -> None:
+def _wait_for_change(records: Reader, item_id: str) -> None:
     for output in records.outputs(item_id, OutputState.LEAVING):
         wait_for(records, output)
 
 
-def wait_for(records: Store, output: Output) -> None:
+def wait_for(records: Reader, output: Output) -> None:
     """Raise UnderWayError where an operation takes an output, which has to end."""
     if output.state == OutputState.LEAVING:
         taking = records.operation(output.operation or "")
@@ -94,13 +112,13 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
     """Begin to mint an item in outputs of these amounts."""
     if not amounts:
         raise InvalidInputError("Say how many units to make.")
-    made = [replace(Output.fresh(each), state=OutputState.HELD) for each in amounts]
-    told = dict(metadata) if metadata else None
-    return _begin(Kind.MINT, [], made, item_id="", metadata=told)
+    made = [Output.fresh(each) for each in amounts]
+    body = mint_body(made, dict(metadata) if metadata else None)
+    return _begin(Kind.MINT, [], made, body, item_id="")
 
 
 def links(
-    records: Store, minting: Operation, count: int, each: int, room: int
+    records: Records, minting: Operation, count: int, each: int, room: int
 ) -> Operation:
     """Begin to make the next of `count` links, at most as many as have room.
 
@@ -130,21 +148,43 @@ def links(
     return swap(records, Kind.SPLIT, inputs, [*links, *change])
 
 
-def send(records: Store, item_id: str, amount: int) -> Operation:
-    """Begin to make a link; it is the first output, and the change follows."""
+def send(records: Records, item_id: str, amount: int) -> Operation:
+    """Begin to make a link; it is the first output, and the change follows.
+
+    Of a numbered link it is the next one with its number. A note names several.
+    """
     inputs, change = choose(records, item_id, amount)
     link = Part(amount, item_id, is_given=True)
+    if inputs[0].amount == amount:
+        link = replace(link, **_names_of(inputs[0]))
+    else:
+        note = ", ".join(filter(None, map(_ticket_text, inputs)))
+        link = replace(link, note=note[:_NOTE_LENGTH_MAX] or None)
     return swap(records, Kind.SEND, inputs, [link, *change], amount=amount)
 
 
-def split(records: Store, item_id: str, amounts: Sequence[int]) -> Operation:
+def _names_of(output: Output) -> dict[str, Any]:
+    """Return what a person tells a numbered link by."""
+    names = ("number", "of", "issue", "note") if output.number else ()
+    return {name: getattr(output, name) for name in names}
+
+
+def _ticket_text(output: Output) -> str:
+    """Return for example "17 of 200, issue 3 · table 4", as the page says it."""
+    number = f"{output.number} of {output.of}" if output.number else ""
+    if output.issue:
+        number += ", " + _ISSUES.get(output.issue, f"issue {output.issue}")
+    return " · ".join(filter(None, (number, output.note)))
+
+
+def split(records: Records, item_id: str, amounts: Sequence[int]) -> Operation:
     """Begin to make parts of these amounts, the change behind them."""
     parts = [Part(check_amount(amount), item_id) for amount in amounts]
     inputs, change = choose(records, item_id, sum_of(parts))
     return swap(records, Kind.SPLIT, inputs, [*parts, *change])
 
 
-def merge(records: Store, item_id: str, room: int) -> Operation:
+def merge(records: Records, item_id: str, room: int) -> Operation:
     """Begin to join what is free and has no number, the smallest parts first."""
     free = free_of(records, item_id)
     loose = [output for output in free if output.number is None]
@@ -154,20 +194,44 @@ def merge(records: Store, item_id: str, room: int) -> Operation:
     return join(records, Kind.MERGE, loose[:room])
 
 
-def give(records: Store, output: Output) -> Output:
+def give(records: Records, output: Output) -> Output:
     """Count an output that is held as handed out, and return it."""
     known = records.output(output.key)
     ours = (OutputState.HELD, OutputState.GIVEN)
     if not known or known.state not in ours or known.unknown:
         raise WalletError("not_held", "This output is not held here.")
-    if known.each or known.collected_at:
+    if _is_set_aside(known):
         raise WalletError("not_held", "This output was set aside.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
     return replace(known, state=OutputState.GIVEN)
 
 
-def claim(records: Store, output: Output) -> Operation:
+def show(records: Records, item_id: str, number: int | None) -> Output:
+    """Return what is held of an item, for a door. Of several each has its turn."""
+    parts = [
+        part
+        for part in records.outputs(item_id, OutputState.HELD, OutputState.GIVEN)
+        if not part.unknown and number in (None, _number(part))
+    ]
+    held = [part for part in parts if part.state == OutputState.HELD]
+    if not parts:
+        said = f"No number {number}" if number else "Nothing"
+        raise WalletError("nothing_here", f"{said} of this deed is here.")
+    if not held:
+        raise WalletError("nothing_held", "Its link was handed out.")
+    # First what was never shown, then what was longest ago, the lowest number first.
+    held.sort(key=lambda part: (part.shown_at or moment(0), _number(part) or inf))
+    records.change(held[0], shown_at=now())
+    return held[0]
+
+
+def _number(part: Output) -> int | None:
+    """Return the number of a link; a part that becomes many links has only a first."""
+    return None if part.each else part.number
+
+
+def claim(records: Records, output: Output) -> Operation:
     """Begin to make an output ours; return what is under way with it."""
     # What another wallet knew of it is not known here.
     known = records.output(output.key)
@@ -183,36 +247,47 @@ def claim(records: Store, output: Output) -> Operation:
     if known.state in _NOT_TO_CLAIM:
         said = "Already claimed. If it wasn't you, ask the sender."
         raise WalletError("already_claimed", said)
-    is_ours = known.state == OutputState.GIVEN
-    return join(records, Kind.TAKE_BACK if is_ours else Kind.CLAIM, [known])
+    if known.state == OutputState.GIVEN:
+        return take_back(records, [known])
+    return join(records, Kind.CLAIM, [known])
 
 
-def take_back(records: Store, outputs: Sequence[Output]) -> Operation:
-    """Begin to make links worthless; return what is under way with them."""
+def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
+    """Begin to make links worthless; return what is under way with them.
+
+    Each number comes back as its next issue, all else as one part.
+    """
     known = records.known(keys_of(outputs))
     given = [output for output in known if output.state == OutputState.GIVEN]
     if given:
-        return join(records, Kind.TAKE_BACK, given)
+        numbered = [output for output in given if output.number]
+        loose = [output for output in given if not output.number]
+        parts = []
+        for link in numbered:
+            part = Part(link.amount, link.item_id, **_names_of(link))
+            parts.append(replace(part, issue=(link.issue or 1) + 1))
+        if loose:
+            parts.append(Part(sum_of(loose), loose[0].item_id))
+        return swap(records, Kind.TAKE_BACK, given, parts)
     return _under_way(
         records, known, "Nothing to take back: it was claimed or never handed out."
     )
 
 
-def ask(records: Store, item_id: str, amount: int, expires_in: int) -> Operation:
+def ask(records: Records, item_id: str, amount: int, expires_in: int) -> Operation:
     """Begin an offer that gives nothing."""
     _check_expiry(expires_in)
     wanted = Part(amount, check_id("deed", item_id))
     return swap(records, Kind.ASK, [], [wanted], expires_in=expires_in)
 
 
-def trade(records: Store, gives: Units, wants: Units, expires_in: int) -> Operation:
-    """Begin an offer, or to split off first what it gives."""
+def trade(records: Records, gives: Units, wants: Units, expires_in: int) -> Operation:
+    """Begin an offer. Raise SplitFirstError where no part is just what it gives."""
     wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
     _check_expiry(expires_in)
     inputs, change = choose(records, gives.item_id, gives.amount)
     if change:
-        parts = [Part(gives.amount, gives.item_id), *change]
-        return swap(records, Kind.SPLIT, inputs, parts)
+        raise SplitFirstError
     return swap(records, Kind.TRADE, inputs, [wanted], expires_in=expires_in)
 
 
@@ -221,7 +296,7 @@ def _check_expiry(expires_in: int) -> None:
         raise InvalidInputError("An offer is open for 60 seconds to 30 days.")
 
 
-def cancel(records: Store, key: str) -> Operation:
+def cancel(records: Records, key: str) -> Operation:
     """Begin to end an offer of ours: one of its inputs is spent, or its secret used."""
     offer = records.operation(key)
     if offer.state != OperationState.OPEN:
@@ -229,26 +304,28 @@ def cancel(records: Store, key: str) -> Operation:
     if offer.inputs:
         known = records.known(keys_of(offer.inputs))
         offered = [output for output in known if output.state == OutputState.OFFERED]
-        if offered:
-            return join(records, Kind.WITHDRAW, offered)
-        return _under_way(records, known, "It is not offered any more.")
+        if not offered:
+            return _under_way(records, known, "It is not offered any more.")
+        ending = join(records, Kind.CANCEL, offered)
+        if len(offered) == 1:
+            # Nobody has seen it: it comes back as the same link.
+            records.change(ending.outputs[0], **_names_of(offered[0]))
+        return ending
     wanted = offer.outputs[0]
-    free = free_of(records, wanted.item_id)
-    # A link with a number would lose it, and a small part may be what an order was
-    # paid with.
-    free.sort(key=lambda output: (output.number is not None, -output.amount))
-    if free:
-        made = replace(wanted, amount=free[0].amount)
-        return _begin(Kind.WITHDRAW, free[:1], [made])
-    _wait_for_change(records, wanted.item_id)
-    said = (
-        f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
-        " that holds a part of the deed can end a request before."
-    )
-    raise WalletError("cannot_cancel", said)
+    if not free_of(records, wanted.item_id):
+        _wait_for_change(records, wanted.item_id)
+        said = (
+            f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
+            " that holds a part of the deed can end a request before."
+        )
+        raise WalletError("cannot_cancel", said)
+    [part, *_], _ = choose(records, wanted.item_id, 1)
+    made = replace(wanted, amount=part.amount)
+    records.change(made, **_names_of(part))
+    return _begin(Kind.CANCEL, [part], [made], swap_body([part], [made]))
 
 
-def complete(records: Store, offer: Offer) -> Operation:
+def complete(records: Records, offer: Offer) -> Operation:
     """Begin to give what an offer wants and to get what it gives."""
     for operation in records.operations("offerId", offer.id):
         if operation.kind != Kind.COMPLETE:
@@ -267,47 +344,60 @@ def complete(records: Store, offer: Offer) -> Operation:
     return swap(records, Kind.COMPLETE, inputs, parts, offer_id=offer.id, amount=paid)
 
 
-def join(records: Store, kind: Kind, inputs: Sequence[Output]) -> Operation:
+def join(records: Records, kind: Kind, inputs: Sequence[Output]) -> Operation:
     """Begin a swap of these inputs for one output."""
     part = Part(sum_of(inputs), inputs[0].item_id)
     return swap(records, kind, inputs, [part])
 
 
 def swap(
-    records: Store,
+    records: Records,
     kind: Kind,
     inputs: Sequence[Output],
     parts: Sequence[Part],
+    expires_in: int | None = None,
     **about: Any,
 ) -> Operation:
     """Begin a swap, or half of one: add what it makes."""
     made = []
     for part in parts:
         output = take_secret(records, part)
-        given_at = now() if part.is_given else None
-        records.change(output, given_at=given_at, number=part.number, of=part.of)
+        records.change(
+            output,
+            given_at=now() if part.is_given else None,
+            number=part.number,
+            of=part.of,
+            issue=part.issue,
+            note=part.note,
+        )
         made.append(output)
-    return _begin(kind, inputs, made, **about)
+    return _begin(kind, inputs, made, swap_body(inputs, made, expires_in), **about)
 
 
 def _begin(
-    kind: Kind, inputs: Sequence[Output], made: Sequence[Output], **about: Any
+    kind: Kind,
+    inputs: Sequence[Output],
+    made: Sequence[Output],
+    body: dict[str, Any],
+    **about: Any,
 ) -> Operation:
     counted = inputs or made
     facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
     check_amount(facts["amount"])
+    # Those of a mint follow with its answer.
+    ends = [] if kind == Kind.MINT else [output.state for output in made]
     return Operation(
         key=str(uuid.uuid4()),
         kind=kind,
         state=OperationState.BEGUN,
         begun_at=now(),
-        inputs=tuple(inputs),
-        outputs=tuple(made),
+        body=Secret(body),
+        ends=tuple(ends),
         **facts,
     )
 
 
-def _under_way(records: Store, outputs: Sequence[Output], said: str) -> Operation:
+def _under_way(records: Reader, outputs: Sequence[Output], said: str) -> Operation:
     """Return the operation that takes one of these. Raise WalletError without one."""
     for output in outputs:
         if output.state == OutputState.LEAVING:

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TypedDict
 
 from deeds_client import beginning
-from deeds_client.beginning import UnderWayError, wait_for
+from deeds_client.beginning import SplitFirstError, UnderWayError, wait_for
 from deeds_client.checking import Checker
 from deeds_client.errors import (
     CallError,
@@ -25,13 +25,14 @@ from deeds_client.record_format import compact
 from deeds_client.records import ENDED, Operation, keys_of
 from deeds_client.service import Metadata
 from deeds_client.settling import SURE, begin_again
-from deeds_client.store import Store
+from deeds_client.store import Reader, Records
 from deeds_client.values import (
     Kind,
     OperationState,
     Output,
     OutputState,
     Secret,
+    Units,
     check_amount,
 )
 
@@ -43,6 +44,8 @@ _TRIES_MAX = 4
 _USED = ("used_secret", "duplicate_secret")
 # What these take, the wallet has chosen: it can choose again.
 _CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
+
+Begin = Callable[[Records], Operation]
 
 _WAIT_S = 2.0  # Before it is asked for again at first, and at most.
 _WAIT_S_MAX = 15.0
@@ -81,24 +84,19 @@ class Order:
         return Secret(hashlib.sha256(text.encode()).hexdigest())
 
 
-def carry_out(
-    checker: Checker, order: Order, begin: Callable[[], Operation]
-) -> Operation:
+def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
     """Begin an operation, or go on with one, and return what became of it.
 
     `begin` is called in a transaction, and again where a copy of the wallet was faster.
     Raise as the verbs of the wallet do.
     """
     # Where no service is, nothing is begun.
-    checker.deeds.info()
+    room = checker.deeds.info().array_length_max
     overtaken: list[ProblemError] = []
     while True:
         try:
-            begun, is_new = _begun(checker, order, begin)
-            ended = _ended(checker.finish(begun.key, is_first=is_new))
-            if order.kind != Kind.TRADE or ended.kind == Kind.TRADE:
-                return ended
-            # What it gives has been split off.
+            begun, is_new = _begun(checker, order, begin, room)
+            return _ended(checker.finish(begun.key, is_first=is_new))
         except WalletError:
             # Where what is left is not enough, the refusal says why.
             if not overtaken:
@@ -118,12 +116,14 @@ def issue(
 ) -> list[Output]:
     """Mint an item and make its numbered links: see `Wallet.issue`."""
     total = check_amount(check_amount(count) * check_amount(each))
-    minting = carry_out(checker, order, lambda: beginning.mint([total], metadata))
+    minting = carry_out(checker, order, lambda _: beginning.mint([total], metadata))
     store, room = checker.store, checker.deeds.info().array_length_max
     batch = Order(Kind.SPLIT, ())
     while True:
         made = carry_out(
-            checker, batch, lambda: beginning.links(store, minting, count, each, room)
+            checker,
+            batch,
+            lambda records: beginning.links(records, minting, count, each, room),
         )
         # When all are made, the mint is returned.
         if made.kind == Kind.MINT:
@@ -132,16 +132,35 @@ def issue(
     return [output for output in links if output.number]
 
 
+def trade(
+    checker: Checker, order: Order, gives: Units, wants: Units, expires_in: int
+) -> Operation:
+    """Offer units for others: see `Wallet.trade`. What it gives is split off first."""
+    while True:
+        try:
+            return carry_out(
+                checker,
+                order,
+                lambda records: beginning.trade(records, gives, wants, expires_in),
+            )
+        except SplitFirstError:
+            carry_out(
+                checker,
+                Order(Kind.SPLIT, ()),
+                lambda records: beginning.split(records, gives.item_id, [gives.amount]),
+            )
+
+
 def cancel(checker: Checker, key: str) -> Operation:
     """End an offer of ours that is open: see `Wallet.cancel`."""
     store = checker.store
     for begun in store.operations("state", OperationState.BEGUN):
-        if begun.kind == Kind.WITHDRAW:
+        if begun.kind == Kind.CANCEL:
             _finish_first(checker, begun.key)
     if checker.finish(key).state == OperationState.OPEN:
-        order = Order(Kind.WITHDRAW, ())
+        order = Order(Kind.CANCEL, ())
         try:
-            carry_out(checker, order, lambda: beginning.cancel(store, key))
+            carry_out(checker, order, lambda records: beginning.cancel(records, key))
         except (ProblemError, WalletError):
             # It may have been paid in this moment.
             if checker.finish(key).state == OperationState.OPEN:
@@ -150,15 +169,25 @@ def cancel(checker: Checker, key: str) -> Operation:
 
 
 def _begun(
-    checker: Checker, order: Order, begin: Callable[[], Operation]
+    checker: Checker, order: Order, begin: Begin, room: int
 ) -> tuple[Operation, bool]:
     """Return the operation of an order, written down, and whether it is new."""
     while True:
         try:
             with checker.store.transaction() as records:
-                return _write_down(records, order, begin)
+                begun, is_new = _write_down(records, order, begin)
+                if is_new:
+                    _check_room(begun, room)
+                return begun, is_new
         except UnderWayError as other:
-            _finish_first(checker, str(other))
+            _finish_first(checker, other.key)
+
+
+def _check_room(operation: Operation, room: int) -> None:
+    """Check that the service takes so many outputs at once, before it is written."""
+    if max(map(len, (operation.inputs, operation.outputs))) > room:
+        said = "It is in too many parts. Take fewer at a time."
+        raise WalletError("too_many", said)
 
 
 def _finish_first(checker: Checker, key: str) -> None:
@@ -169,9 +198,7 @@ def _finish_first(checker: Checker, key: str) -> None:
             raise
 
 
-def _write_down(
-    records: Store, order: Order, begin: Callable[[], Operation]
-) -> tuple[Operation, bool]:
+def _write_down(records: Records, order: Order, begin: Begin) -> tuple[Operation, bool]:
     known = find(records, order.reference) if order.reference else None
     if known and known.asked != order.asked:
         raise WalletError(
@@ -179,10 +206,9 @@ def _write_down(
         )
     if known and not _is_over(records, known):
         return _go_on(records, known)
-    begun = begin()
+    begun = begin(records)
     is_new = records.get(Operation, begun.key) is None
-    # A trade may have to split something off first.
-    if order.reference and (begun.kind == Kind.TRADE) == (order.kind == Kind.TRADE):
+    if order.reference:
         if begun.reference not in (None, order.reference):
             raise WalletError(
                 "reference_used", f"This was begun as “{begun.reference}”."
@@ -193,7 +219,7 @@ def _write_down(
     return records.put(begun), is_new
 
 
-def _go_on(records: Store, known: Operation) -> tuple[Operation, bool]:
+def _go_on(records: Records, known: Operation) -> tuple[Operation, bool]:
     """Return what is known of an order, to be sent again where it was refused."""
     if not known.is_refused:
         return known, False
@@ -207,14 +233,14 @@ def _go_on(records: Store, known: Operation) -> tuple[Operation, bool]:
     return begin_again(records, known), True
 
 
-def _is_over(records: Store, operation: Operation) -> bool:
+def _is_over(records: Reader, operation: Operation) -> bool:
     """Return whether what was refused can never be carried out any more."""
     taken = records.known(keys_of(operation.inputs))
     is_spent = any(output.state == OutputState.SPENT for output in taken)
     return operation.is_refused and (operation.code in (*SURE, *_USED) or is_spent)
 
 
-def find(records: Store, reference: str) -> Operation | None:
+def find(records: Reader, reference: str) -> Operation | None:
     """Return the operation of a reference."""
     found = records.operations("reference", reference)
     # Of two copies of a wallet that used it each may have one.
@@ -239,7 +265,7 @@ def _ended(operation: Operation) -> Operation:
     )
 
 
-def _was_overtaken(store: Store, problem: ProblemError) -> bool:
+def _was_overtaken(store: Reader, problem: ProblemError) -> bool:
     """Return whether another copy of this wallet has been faster."""
     operation = store.get(Operation, problem.key or "")
     if not operation or _is_paid(store, operation):
@@ -250,9 +276,9 @@ def _was_overtaken(store: Store, problem: ProblemError) -> bool:
     return is_choosing or operation.code in _USED
 
 
-def _is_paid(store: Store, operation: Operation) -> bool:
+def _is_paid(store: Reader, operation: Operation) -> bool:
     """Return whether a request of ours is to be ended, and was paid meanwhile."""
-    if operation.kind != Kind.WITHDRAW:
+    if operation.kind != Kind.CANCEL:
         return False
     made = store.known(keys_of(operation.outputs))
     return any(output.operation != operation.key for output in made)

@@ -14,7 +14,6 @@ from deeds_client.errors import (
     InvalidInputError,
     ProblemError,
 )
-from deeds_client.record_format import write
 from deeds_client.records import (
     ENDED,
     MAKINGS,
@@ -140,7 +139,7 @@ class Checker:
             Kind.COMPLETE: f"/v1/offers/{offer_id}/complete",
         }
         path = paths.get(kind, "/v1/swap")
-        return self.deeds.send(path, operation.body, operation.key)
+        return self.deeds.send(path, operation.body.reveal(), operation.key)
 
     def _settle_offer(self, key: str, offer: Offer) -> Operation:
         with self.store.transaction() as records:
@@ -237,33 +236,30 @@ class Checker:
                     ask_for_look(records, item_id)
         return gathered
 
-    def look(self) -> list[Output]:
-        """Look at every item for outputs that the wallet does not know, then check.
+    def go_on(self) -> None:
+        """Send what was begun, and go on with a look, until no answer comes.
 
-        Or go on with a look that was broken off: see `Wallet.look`.
+        The log tells of a look that is not finished by that.
         """
-        with self.store.transaction() as records:
-            items = items_to_look_at(records) or ask_for_look(records)
-        # A copy may have used what they get.
-        self._end_open()
-        found = []
-        are_right = True
-        for done, item_id in enumerate(items, start=1):
-            gathered = self._gather([item_id])
-            are_right &= None not in gathered.values()
-            with self.store.transaction() as records:
-                found += note_states(records, {}, gathered)
-                records.put_note("look", left=items[done:])
-            log.info("Looked at %d of %d items.", done, len(items))
-        self.check()
-        if not are_right:
-            raise FindingError
-        return self.store.known(keys_of(found))
+        self.resume()
+        try:
+            self._look_at(items_to_look_at(self.store))
+        except (CallError, FindingError) as error:
+            log.warning("Other copies may have moved more than is known: %s", error)
 
-    def check(self) -> list[Output]:
-        """Ask in batches what is still unspent: see `Wallet.check`."""
+    def sync(self, *, look: bool) -> list[Output]:
+        """Ask in batches what became of everything: see `Wallet.sync`."""
+        before = set(self.store.rows())
+        with self.store.transaction() as records:
+            items = items_to_look_at(records)
+            if look and not items:
+                items = ask_for_look(records)
+        wrong = None
+        try:
+            self._look_at(items)
+        except FindingError as error:
+            wrong = error
         begun_at = now()
-        before = {output.key: output for output in self.store.outputs()}
         self.resume()
         self._check()
         if self.resume():
@@ -271,11 +267,29 @@ class Checker:
             self._check()
         with self.store.transaction() as records:
             records.put_note("check", at=milliseconds(begun_at))
-        return [
-            output
-            for output in self.store.outputs()
-            if write(output) != write(before.get(output.key, output))
-        ]
+        if wrong:
+            raise wrong
+        after = self.store.rows()
+        return [self.store.parsed(*row) for row in after if row not in before]
+
+    def _look_at(self, items: Sequence[str]) -> None:
+        """Look at items for outputs that the wallet does not know.
+
+        Raise `FindingError` at the end, of items of which the answer cannot be true.
+        """
+        if items:
+            # A copy may have used what they get.
+            self._end_open()
+        are_right = True
+        for done, item_id in enumerate(items, start=1):
+            gathered = self._gather([item_id])
+            are_right &= None not in gathered.values()
+            with self.store.transaction() as records:
+                note_states(records, {}, gathered)
+                records.put_note("look", left=items[done:])
+            log.info("Looked at %d of %d items.", done, len(items))
+        if not are_right:
+            raise FindingError
 
     def _check(self) -> None:
         """Note what the service says of what is at rest, or to be made."""

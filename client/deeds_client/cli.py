@@ -4,7 +4,6 @@ Those of offers are in `cli_offers`. No secret is read from arguments.
 """
 
 import hashlib
-from math import inf
 from pathlib import Path
 
 import click
@@ -24,20 +23,20 @@ from deeds_client.commands import (
     reference,
     token_file,
 )
-from deeds_client.errors import DeedsError, InvalidInputError, WalletError
-from deeds_client.records import IN_A_HOLDING, milliseconds, moment, now
+from deeds_client.errors import DeedsError, InvalidInputError
+from deeds_client.file import new_file
+from deeds_client.records import IN_A_HOLDING, now
 from deeds_client.rows import Row, row_of
-from deeds_client.terminal import (
-    new_file,
-    read_passphrase,
-    read_text,
-    say,
-)
-from deeds_client.values import Output, OutputState
+from deeds_client.terminal import read_passphrase, read_text, say, service
+from deeds_client.values import OutputState
 from deeds_client.wallet import Wallet
 
 __all__ = ["cli_offers", "main"]
 
+_RESTORED = (
+    "Restored. What was moved since is looked for. Should that be broken off, the next"
+    " command goes on with it."
+)
 _NEVER_MADE = "This service never made this link, or it was changed."
 _OF_LINKS = {
     "spent_input": "Already claimed. If it wasn't you, ask the sender.",
@@ -124,7 +123,7 @@ def claim(wallet: Wallet) -> Result:
     text = read_text("Paste the links, then press Enter and Ctrl-D:")
     rows: list[Row] = []
     worst = 0
-    for output in links.read_claims(text, wallet.deeds.base_url):
+    for output in links.read_claims(text, service().base_url):
         said = "Claimed."
         try:
             wallet.claim(output)
@@ -141,11 +140,11 @@ def claim(wallet: Wallet) -> Result:
 @click.argument("numbers", type=int, nargs=-1)
 def take_back(wallet: Wallet, item_id: str, numbers: tuple[int, ...]) -> Result:
     """Take back links that nobody has claimed, all or these NUMBERS."""
-    wallet.check()
+    wallet.sync()
     given = wallet.outputs(item_id, OutputState.GIVEN)
     if numbers:
         given = [output for output in given if output.number in numbers]
-    size = wallet.deeds.info().array_length_max
+    size = service().info().array_length_max
     done = []
     # Of none an empty batch says so.
     for start in range(0, len(given) or 1, size):
@@ -175,10 +174,7 @@ def balance(wallet: Wallet, item_id: str | None) -> Result:
 
 def _tell_of_backups(wallet: Wallet) -> None:
     """Say so while a restore would not bring back every deed."""
-    # Of a deed that the backup names, a restore finds all that has moved since.
-    first = [wallet.outputs(item_id)[0] for item_id in wallet.balance()]
-    at = wallet.store.noted_at("backup")
-    count = sum((output.created_at or now()) > at for output in first)
+    count = sum(not holding.in_backup for holding in wallet.balance().values())
     if count:
         say(f"Deeds that are in no backup: {count}. See deeds-wallet export.")
 
@@ -197,49 +193,20 @@ def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
 
     Of several parts each has its turn, the lowest number first.
     """
-    with wallet.store.transaction() as records:
-        held = _to_show(wallet, item_id, number)
-        part = min(held, key=lambda output: output.shown_at or moment(0))
-        records.change(part, shown_at=now())
-    row = row_of(wallet, part)
-    row["link"] = links.claim_link(wallet.deeds.base_url, part)
-    return Result([row])
-
-
-def _to_show(wallet: Wallet, item_id: str, number: int | None) -> list[Output]:
-    """Return what is held of a deed, the lowest number first.
-
-    Raise WalletError where there is none.
-    """
-    parts = [
-        part
-        for part in wallet.outputs(item_id, OutputState.HELD, OutputState.GIVEN)
-        if not part.unknown and number in (None, _number(part))
-    ]
-    held = [part for part in parts if part.state == OutputState.HELD]
-    if not parts:
-        said = f"No number {number}" if number else "Nothing"
-        raise WalletError("nothing_here", f"{said} of this deed is here.")
-    if not held:
-        raise WalletError("nothing_held", "Its link was handed out.")
-    return sorted(held, key=lambda part: _number(part) or inf)
-
-
-def _number(part: Output) -> int | None:
-    """Return the number of a link; a part that becomes many links has only a first."""
-    return None if part.each else part.number
+    shown = wallet.show(item_id, number)
+    return Result([row_of(wallet, shown.output) | {"link": shown.link}])
 
 
 @main.command()
 def check(wallet: Wallet) -> Result:
     """Ask what was claimed and paid, and show what has changed."""
-    return Result(wallet.check())
+    return Result(wallet.sync())
 
 
 @main.command()
 def look(wallet: Wallet) -> Result:
     """Look again for what other copies of this wallet have moved."""
-    return Result(wallet.look())
+    return Result(wallet.sync(look=True))
 
 
 @main.command()
@@ -249,27 +216,22 @@ def export(wallet: Wallet, file: Path) -> Result:
 
     The page reads it too.
     """
-    with new_file(file) as opened:
-        passphrase = read_passphrase(is_new=True)
-        at = milliseconds(now())
-        opened.write(wallet.export(passphrase))
-    wallet.store.put_note("backup", at=at)
+    wallet.export(file, read_passphrase(is_new=True))
     return Result([{"file": str(file)}])
 
 
 @main.command("import")
 @click.argument("file", type=FILE)
-def import_(wallet: Wallet, file: Path) -> Result:
+@click.option("--own", is_flag=True, help="It is your own, to go on with.")
+def import_(wallet: Wallet, file: Path, *, own: bool) -> Result:
     """Take in an encrypted FILE, and look for what moved since.
 
     The file is of a wallet or of the page.
     """
-    text = file.read_text(encoding="utf-8", errors="replace")
-    is_first = not wallet.outputs()
-    added, given = wallet.restore(text, read_passphrase())
-    if is_first:
-        # All that is here is in this file.
-        wallet.store.put_note("backup", at=milliseconds(now()))
-    say("Restored. What was moved since is looked for.")
-    found = len(wallet.look())
-    return Result([{"added": len(added), "given": len(given), "found": found}])
+    added = wallet.restore(file, read_passphrase(), own=own)
+    given = [each for each in added if each.may_be_given]
+    say(_RESTORED)
+    begun_at = now()
+    changed = wallet.sync(look=True)
+    found = [each for each in changed if each.found_at and each.found_at >= begun_at]
+    return Result([{"added": len(added), "given": len(given), "found": len(found)}])

@@ -10,6 +10,7 @@ from deeds_client.commands import (
     Result,
     amount,
     deed,
+    find,
     is_json,
     main,
     note,
@@ -18,8 +19,8 @@ from deeds_client.commands import (
 )
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.records import MAKINGS, Operation
-from deeds_client.rows import find, title
-from deeds_client.terminal import confirm, say
+from deeds_client.rows import title
+from deeds_client.terminal import confirm, say, service
 from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet
 
@@ -51,7 +52,7 @@ def ask(
     if wait and asked.state == OperationState.OPEN:
         if is_json():
             # A program reads one array, at the end.
-            say(links.offer_link(wallet.deeds.base_url, asked.offer_id))
+            say(links.offer_link(service().base_url, asked.offer_id))
         else:
             show(wallet, Result([asked]))
         asked = wallet.wait_paid(asked)
@@ -96,7 +97,7 @@ def complete(wallet: Wallet, offer: str, *, yes: bool, **about: str | None) -> R
 
     An OFFER is named by its link or id.
     """
-    found = wallet.deeds.offer(links.read_offer(offer, wallet.deeds.base_url))
+    found = service().offer(links.read_offer(offer, service().base_url))
     gives = _listed(wallet, found.wants)
     gets = _listed(wallet, found.gives) or "nothing"
     if not yes and not confirm(f"Give {gives} for {gets}?"):
@@ -115,9 +116,12 @@ def cancel(wallet: Wallet, offer: str) -> Result:
 
     An OFFER is named by its link or id.
     """
-    offer_id = links.read_offer(offer, wallet.deeds.base_url)
-    known = wallet.store.operations("offerId", offer_id)
-    made = [operation for operation in known if operation.kind in MAKINGS]
+    offer_id = links.read_offer(offer, service().base_url)
+    made = [
+        operation
+        for operation in wallet.history()
+        if operation.offer_id == offer_id and operation.kind in MAKINGS
+    ]
     if not made:
         raise WalletError("not_made", "This wallet did not make this offer.")
     ended = wallet.cancel(made[0])

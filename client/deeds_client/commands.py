@@ -16,15 +16,12 @@ from deeds_client import rows, terminal
 from deeds_client.errors import CallError, DeedsError, FindingError, WalletError
 from deeds_client.service import Deeds
 from deeds_client.terminal import say
-from deeds_client.values import check_mint_token
+from deeds_client.values import OperationState, check_mint_token
 from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
 
 _DONE, _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 0, 1, 2, 3, 130
 _STOPPED_SAID = "Stopped. If something was begun, the next command goes on with it."
-_LOOK_IS_DUE = (
-    "A look for what other copies have moved is not finished: deeds-wallet look"
-)
 _BUT_DONE = (
     "But it is done, or goes on: see deeds-wallet history, and deeds-wallet balance"
     " DEED for links."
@@ -73,6 +70,7 @@ class Command(click.Command):
         path = options["path"]
         try:
             with self.service(options["url"]) as deeds:
+                context.find_root().obj = deeds
                 # A new wallet is for a service that is there.
                 if not path.exists():
                     deeds.info()
@@ -89,12 +87,11 @@ class Command(click.Command):
     def _call(self, wallet: Wallet, deeds: _Service, arguments: dict[str, Any]) -> int:
         """Go on with what was begun, call the function, and print what it returns."""
         if self.service is _Service:
-            for each in wallet.resume():
-                say(f"Begun: {each.kind} {each.amount}, {each.state}.")
+            _go_on(wallet)
         deeds.has_sent = False
         try:
             if arguments.get("item_id") is not None:
-                arguments["item_id"] = rows.find(wallet, arguments["item_id"])
+                arguments["item_id"] = find(wallet, arguments["item_id"])
             result: Result = self.callback(wallet, **arguments)  # type: ignore[misc]
             show(wallet, result)
         except (DeedsError, OSError) as error:
@@ -103,10 +100,16 @@ class Command(click.Command):
                 raise
             say(f"{said} {_BUT_DONE}")
             return _NO_ANSWER
-        finally:
-            if wallet.is_look_due():
-                say(_LOOK_IS_DUE)
         return result.code
+
+
+def _go_on(wallet: Wallet) -> None:
+    """Send what was begun before, and say what became of it."""
+    begun = {operation.key for operation in wallet.history(OperationState.BEGUN)}
+    wallet.__enter__()
+    for each in wallet.history() if begun else ():
+        if each.key in begun and each.state != OperationState.BEGUN:
+            say(f"Begun: {rows.word_of(each)} {each.amount}, {each.state}.")
 
 
 class OfflineCommand(Command):
@@ -147,6 +150,12 @@ class Commands(click.Group):
                 "Programs can read arguments, and a link is cash: see `claim`."
             )
         return super().parse_args(context, args)
+
+
+def find(wallet: Wallet, text: str) -> str:
+    """Return the id of the deed that an argument names: see `rows.find`."""
+    options = click.get_current_context().find_root().params
+    return rows.find(wallet, text, is_minted=options["is_minted"])
 
 
 def is_json() -> bool:
@@ -222,6 +231,9 @@ note = click.option("--note", help="A text that is kept with it.")
 @click.option("--url", envvar="DEEDS_URL", default=_LOCAL, help="Its service.")
 @click.option(
     "--json", "is_json", is_flag=True, help="Print a JSON array, for programs."
+)
+@click.option(
+    "--minted", "is_minted", is_flag=True, help="Names are of deeds minted here."
 )
 @click.version_option(__version__, message="deeds-wallet %(version)s")
 def main(**_options: Any) -> None:

@@ -1,15 +1,18 @@
-"""The page's backup file: docs/wallet-file.md."""
+"""The page's backup file: docs/wallet-file.md. And new files."""
 
 import hashlib
 import json
 import os
 import unicodedata
 from base64 import b64decode, b64encode
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
 
 from deeds_client.errors import InvalidInputError, WalletFileError
-from deeds_client.record_format import compact, read_records, write_records
-from deeds_client.records import Records
+from deeds_client.record_format import compact, read_contents, write_contents
+from deeds_client.records import Contents
 from deeds_client.values import member, parse_json
 
 # Nothing else needs it.
@@ -29,36 +32,53 @@ _ITERATIONS_ALLOWED = range(100_000, 2_000_001)
 _NONCE_BYTES = 12
 
 Head = dict[str, Any]
+Place = str | os.PathLike[str]
 
 
-def export_wallet(records: Records, passphrase: str) -> str:
+def save_wallet(path: Place, contents: Contents, passphrase: str) -> None:
+    """Write a new file that holds these records, and read it as a restore does."""
+    with new_file(Path(path)) as opened:
+        opened.write(export_wallet(contents, passphrase))
+    load_wallet(path, passphrase)
+
+
+def load_wallet(path: Place, passphrase: str, base_url: str = "") -> Contents:
+    """Return what a file holds: see `import_wallet`."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise WalletFileError(f"{path} cannot be read: {error.strerror}.") from None
+    return import_wallet(text, passphrase, base_url)
+
+
+def export_wallet(contents: Contents, passphrase: str) -> str:
     """Return the text of a file that holds these records."""
     salt, nonce = os.urandom(16), os.urandom(_NONCE_BYTES)
     head = _head(ITERATIONS, salt, nonce)
     cipher = _cipher(passphrase, salt, ITERATIONS)
-    text = compact(write_records(records))
+    text = compact(write_contents(contents))
     sealed = cipher.encrypt(nonce, text.encode(), compact(head).encode())
     whole = {**head, "data": b64encode(sealed).decode()}
     return json.dumps({**whole, "checksum": _checksum(whole)}, indent=2) + "\n"
 
 
-def import_wallet(text: str, passphrase: str, base_url: str = "") -> Records:
+def import_wallet(text: str, passphrase: str, base_url: str = "") -> Contents:
     """Return the records of a file, for the service at `base_url` if it names one.
 
     Raise WalletFileError where anything is wrong with it.
     """
     try:
         head = parse_json(text if len(text) <= LENGTH_MAX else "")
-        records = read_records(parse_json(_open(head, passphrase)))
+        contents = read_contents(parse_json(_open(head, passphrase)))
     except InvalidInputError:
         raise WalletFileError(
             "This is not a backup file, or it is damaged or of another version."
         ) from None
-    home = records.service or base_url
+    home = contents.service or base_url
     # What one service must not be told is not told to another.
     if base_url and home != base_url:
         raise WalletFileError(f"This backup is for {home!r}, not for {base_url}.")
-    return records
+    return contents
 
 
 def _open(head: Head, passphrase: str) -> bytes:
@@ -123,3 +143,27 @@ def _bytes(text: str) -> bytes:
         return b64decode(text, validate=True)
     except ValueError:
         raise InvalidInputError("This is not base64.") from None
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[TextIO]:
+    """Give a file of mode 0600 to write to. At the end it is there, whole and on disk.
+
+    Raise InvalidInputError where it is there already, or cannot be written.
+    """
+    if file.exists():
+        raise InvalidInputError(f"{file} is there already.")
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        part.touch(0o600, exist_ok=False)
+        with part.open("w", encoding="utf-8", newline="") as opened:
+            yield opened
+            opened.flush()
+            os.fsync(opened.fileno())
+        part.rename(file)
+    except OSError as error:
+        said = f"{file} cannot be written: {error.strerror}."
+        raise InvalidInputError(said) from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -3,15 +3,18 @@
 Docs/wallet-file.md has the rules.
 """
 
+import logging
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
-from deeds_client.errors import WalletFileError
+from deeds_client.errors import InvalidInputError, WalletFileError
+from deeds_client.record_format import compact
 from deeds_client.records import (
     SEEDS_MAX,
+    Contents,
     Numbers,
     Operation,
-    Records,
     Seed,
     filled,
     keys_of,
@@ -24,37 +27,96 @@ from deeds_client.seeds import (
     used_seeds,
 )
 from deeds_client.settling import AT_REST, begin_again
-from deeds_client.store import Store
-from deeds_client.values import Item, Kind, OperationState, Output, OutputState
+from deeds_client.store import Reader, Records
+from deeds_client.values import (
+    Item,
+    Kind,
+    OperationState,
+    Output,
+    OutputState,
+    Secret,
+    exactly,
+    parse_json,
+)
+
+_OF_A_STRANGER = (
+    "The owner of this backup can spend what it holds, too, until you move it: merge or"
+    " send it."
+)
+
+log = logging.getLogger("deeds_client")
 
 _REST_STATES = (OutputState.SEEN, OutputState.VOID, *AT_REST)
+_METADATA_BYTES_MAX = 2048  # Of an item in a file: it is read offline.
+_NAME_LENGTH_MAX = 200
+_FACTS = ("Date: ", "Place: ", "Valid until: ", "Unit: ")  # As the page writes them.
 _GONE = (OutputState.SPENT, OutputState.VOID, OutputState.SEEN)
 # From what is known least to what wins. To send a mint again is always safe, but a swap
 # that was refused must not move units that its wallet has counted as its own since.
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
-def dump(records: Store) -> Records:
+def dump(records: Reader) -> Contents:
     """Return all records for a backup."""
-    return Records(
+    return Contents(
         outputs=records.outputs(),
-        operations=[
-            replace(operation, is_sent_again=False)
-            for operation in records.all(Operation)
-        ],
-        items=records.all(Item),
+        operations=[_cut_request(operation) for operation in records.all(Operation)],
+        items=[_cut_item(item) for item in records.all(Item)],
         seeds=used_seeds(records),
         numbers=records.all(Numbers),
     )
 
 
-def merge(records: Store, theirs: Records) -> tuple[list[Output], list[Output]]:
-    """Take in records.
+def _cut_item(item: Item) -> Item:
+    metadata = cut_metadata(item.metadata)
+    is_cut = item.is_cut or metadata != item.metadata
+    return replace(item, metadata=metadata, is_cut=is_cut)
 
-    Return the outputs that are new, and those that may be given.
+
+def _cut_request(operation: Operation) -> Operation:
+    """Return an operation for a file. Of a mint that may be sent again all is kept."""
+    body = operation.body.reveal()
+    if "metadata" in body and operation.state == OperationState.DONE:
+        metadata = parse_json(cut_metadata(compact(body["metadata"])) or "{}")
+        body = {**body, "metadata": metadata}
+    return replace(operation, is_sent_again=False, body=Secret(body))
+
+
+def cut_metadata(text: str | None) -> str | None:
+    """Return of an item's metadata what a file keeps: docs/wallet-file.md."""
+    if not text or len(text.encode()) <= _METADATA_BYTES_MAX:
+        return text
+    try:
+        found = exactly(dict, parse_json(text))
+    except InvalidInputError:
+        found = {}
+    kept = {
+        name: found[name]
+        for name in ("name", "description")
+        if isinstance(found.get(name), str)
+    }
+    if "name" in kept:
+        kept["name"] = kept["name"][:_NAME_LENGTH_MAX]
+    if _is_too_long(kept):
+        lines = reversed(kept.pop("description").split("\n"))
+        facts = [*takewhile(lambda line: line.startswith(_FACTS), lines)]
+        whole = {**kept, "description": "\n".join(reversed(facts))}
+        if facts and not _is_too_long(whole):
+            kept = whole
+    return compact(kept)
+
+
+def _is_too_long(metadata: dict[str, str]) -> bool:
+    return len(compact(metadata).encode()) > _METADATA_BYTES_MAX
+
+
+def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
+    """Take in records, and return the outputs that are new; some may be given.
+
+    Of a file that is not `is_own` the seeds are only looked for.
     """
     may_be_given = _may_be_given(theirs)
-    _merge_seeds(records, theirs.seeds, theirs.numbers)
+    _merge_seeds(records, theirs.seeds, theirs.numbers, is_own=is_own)
     added = []
     contested: set[str] = set()
     for output in theirs.outputs:
@@ -77,10 +139,9 @@ def merge(records: Store, theirs: Records) -> tuple[list[Output], list[Output]]:
     _merge_operations(records, theirs.operations, contested)
     for item in theirs.items:
         known = records.get(Item, item.id)
-        records.put(filled(known, item) if known else item)
+        records.put(_joined(known, item) if known else item)
     new = records.known(added)
-    live = [output for output in new if output.state not in _GONE]
-    return live, [output for output in live if output.key in may_be_given]
+    return [output for output in new if output.state not in _GONE]
 
 
 def _merged(mine: Output, theirs: Output) -> Output:
@@ -97,21 +158,28 @@ def _merged(mine: Output, theirs: Output) -> Output:
     return filled(mine, theirs)
 
 
+def _joined(mine: Item, theirs: Item) -> Item:
+    """Return what both wallets know of an item. What is whole stays whole."""
+    return replace(filled(mine, theirs), is_cut=mine.is_cut)
+
+
 def _merge_seeds(
-    records: Store, seeds: Sequence[Seed], numbers: Sequence[Numbers]
+    records: Records, seeds: Sequence[Seed], numbers: Sequence[Numbers], *, is_own: bool
 ) -> None:
     """Take in seeds, and how far their numbers are used.
 
-    A wallet that has done nothing yet goes on with the file's own seed: it is another
-    copy of that wallet from now on.
+    A wallet that has done nothing yet goes on with the file's own seed, if the person
+    says that it is theirs: it is another copy of that wallet from now on.
     """
     known = {seed.key for seed in [*records.all(Seed), *seeds]}
     if len(known) > SEEDS_MAX:
         raise WalletFileError("Too many wallets are joined here already.")
     own = new_own = own_seed(records)
     for seed in seeds:
-        if seed.is_own and not records.all(Operation):
+        if is_own and seed.is_own and not records.all(Operation):
             new_own = seed.key
+    if not is_own and own not in {seed.key for seed in seeds}:
+        log.warning(_OF_A_STRANGER)
     unused = records.get(Seed, own)
     if unused and new_own != own:
         records.put(replace(unused, is_own=False, is_unused=True))
@@ -123,7 +191,7 @@ def _merge_seeds(
         raise_numbers(records, each.seed, each.item_id, at_most)
 
 
-def _may_be_given(theirs: Records) -> Container[str]:
+def _may_be_given(theirs: Contents) -> Container[str]:
     """Return the keys of links that may be handed out since the file was written."""
     # The page of a mint shows all that it made at once.
     mints = [each for each in theirs.operations if each.kind == Kind.MINT]
@@ -146,7 +214,7 @@ def _is_free(output: Output) -> bool:
 
 
 def _merge_operations(
-    records: Store, theirs: Iterable[Operation], contested: set[str]
+    records: Records, theirs: Iterable[Operation], contested: set[str]
 ) -> None:
     for operation in theirs:
         mine = records.get(Operation, operation.key) or operation

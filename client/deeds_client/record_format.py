@@ -7,7 +7,6 @@ types of records.py, and raises InvalidInputError where it does not fit.
 import json
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, get_args, get_type_hints
@@ -17,11 +16,11 @@ from deeds_client.records import (
     ABSENT,
     NUMBER_MAX,
     SEEDS_MAX,
+    Contents,
     Number,
     Numbers,
     Operation,
     R,
-    Records,
     Seed,
     keys_of,
     made_by,
@@ -39,7 +38,9 @@ from deeds_client.values import (
     check_amount,
     exactly,
     member,
+    mint_body,
     parse_state,
+    swap_body,
 )
 
 
@@ -58,7 +59,7 @@ def compact(value: Any) -> str:
     return text
 
 
-def read_records(found: Any) -> Records:
+def read_contents(found: Any) -> Contents:
     """Return what a file holds. Raise InvalidInputError where it does not fit."""
     compact(found)
     parsed = {
@@ -66,62 +67,84 @@ def read_records(found: Any) -> Records:
         for name, kind in KINDS.items()
     }
     service = found.get("service")
-    records = Records(**parsed, service=service if isinstance(service, str) else None)
-    for output, each in zip(records.outputs, found["outputs"], strict=True):
+    contents = Contents(**parsed, service=service if isinstance(service, str) else None)
+    for output, each in zip(contents.outputs, found["outputs"], strict=True):
         if output.created_at is None or "state" not in each:
             raise InvalidInputError("An output has no time or no state.")
-    known = {output.key for output in records.outputs}
-    for operation in records.operations:
+    known = {output.key for output in contents.outputs}
+    for operation, each in zip(contents.operations, found["operations"], strict=True):
+        _check_request(operation, each)
         if not known.issuperset(named_by(operation)):
             raise InvalidInputError("An operation names an output that is not there.")
-    _check_seeds(records)
-    return records
+    _check_seeds(contents)
+    return contents
 
 
-def _check_seeds(records: Records) -> None:
+def _check_request(operation: Operation, found: dict[str, Any]) -> None:
+    """Check that what is sent is what is settled, and nothing else.
+
+    The amount of a link may have been put right since.
+    """
+    body = operation.body.reveal()
+    inputs, outputs = operation.inputs, operation.outputs
+    if operation.kind == Kind.MINT:
+        has_metadata = "metadata" in body
+        metadata = member(body, "metadata", dict) if has_metadata else None
+        sent = mint_body(outputs, metadata)
+    else:
+        is_offer = "expiresIn" in body
+        expires_in = check_amount(body["expiresIn"]) if is_offer else None
+        sent = swap_body(inputs, outputs, expires_in)
+    ends = [member(each, "key", str) for each in member(found, "outputs", list)]
+    told = (body, found.get("inputs"), ends)
+    if told != (sent, keys_of(inputs), made_by(operation)):
+        raise InvalidInputError("An operation sends something else than it says.")
+
+
+def _check_seeds(contents: Contents) -> None:
     """Check that one seed is the own one, and numbers are of some.
 
     A file of a wallet without seeds has neither.
     """
-    keys = {seed.key for seed in records.seeds}
-    own_count = sum(seed.is_own for seed in records.seeds)
-    if len(records.seeds) > SEEDS_MAX or own_count != min(len(keys), 1):
+    keys = {seed.key for seed in contents.seeds}
+    own_count = sum(seed.is_own for seed in contents.seeds)
+    if len(contents.seeds) > SEEDS_MAX or own_count != min(len(keys), 1):
         raise InvalidInputError("A wallet has one seed of its own.")
-    if any(each.seed not in keys for each in records.numbers):
+    if any(each.seed not in keys for each in contents.numbers):
         raise InvalidInputError("Numbers are of no seed.")
 
 
-def write_records(records: Records) -> dict[str, Any]:
+def write_contents(contents: Contents) -> dict[str, Any]:
     """Return what a file holds of all that a wallet knows."""
     found: dict[str, Any] = {
-        name: [write(each) for each in getattr(records, name)] for name in KINDS
+        name: [write(each) for each in getattr(contents, name)] for name in KINDS
     }
-    if records.service:
-        found["service"] = records.service
+    if contents.service:
+        found["service"] = contents.service
     return found
 
 
-def read(kind: type[R], found: Any) -> R:
-    """Parse a record. Raise InvalidInputError where it does not fit."""
-    key = member(found, "key", str)
-    rest = {**found}
-    values = _take_request(rest) if kind is Operation else {}
-    if rest.get("metadata") is None:
-        # The registry's null.
-        rest.pop("metadata", None)
-    for name, (attribute, parse) in _PLANS[kind].items():
-        if name in rest:
-            values[attribute] = parse(rest.pop(name))
-    rest.pop("key", None)
+def read(kind: type[R], found: Any, **known: Any) -> R:
+    """Parse a record, with what is known besides.
+
+    Raise InvalidInputError where it does not fit.
+    """
+    plan = _PLANS[kind]
+    rest = {}
+    for name, value in exactly(dict, found).items():
+        if name in plan:
+            attribute, parse = plan[name]
+            known[attribute] = parse(value)
+        elif name not in _IMPLIED:
+            rest[name] = value
     if rest:
-        values["more"] = Secret(rest)
-    if not values.keys() >= _NEEDED[kind]:
-        raise InvalidInputError("A record is not whole.")
-    record = kind(**values)
-    if record.key != key:  # type: ignore[attr-defined]
+        known["more"] = Secret(rest)
+    try:
+        record = kind(**known)
+    except TypeError:
+        raise InvalidInputError("A record is not whole.") from None
+    if record.key != found.get("key"):  # type: ignore[attr-defined]
         raise InvalidInputError("A record has another key.")
-    if isinstance(record, Operation):
-        _check_request(record, found)
     return record
 
 
@@ -135,11 +158,10 @@ def write(record: Any) -> dict[str, Any]:
     if isinstance(record, Output) and record.state != OutputState.LEAVING:
         del found["before"]
     if isinstance(record, Operation):
-        made = made_by(record)
-        found |= {"body": record.body, "inputs": keys_of(record.inputs)}
+        found["inputs"] = keys_of(record.inputs)
         found["outputs"] = [
-            {"key": key, "state": each.state.value}
-            for key, each in zip(made, record.outputs, strict=False)
+            {"key": key, "state": state.value}
+            for key, state in zip(made_by(record), record.ends, strict=False)
         ]
     if record.more:
         found |= record.more.reveal()
@@ -152,57 +174,13 @@ def _written(value: Any) -> Any:
     return value.reveal() if isinstance(value, Secret) else value
 
 
-def _take_request(found: dict[str, Any]) -> dict[str, Any]:
-    """Take the request out of an operation's record, and return it parsed."""
-    body, ends = found.pop("body", None), member(found, "outputs", list)
-    made = member(body, "outputs", list)
-    if found.get("kind") == Kind.MINT:
-        item_id, inputs = found.get("itemId", "deed_"), []
-        outputs = [
-            Output(
-                member(each, "amount", int),
-                item_id,
-                Secret(member(each, "secret", str)),
-            )
-            for each in made
-        ]
-    else:
-        inputs = list(map(Output.parse, member(body, "inputs", list)))
-        outputs = list(map(Output.parse, made))
-    if ends:
-        states = [parse_state(OutputState, member(each, "state", str)) for each in ends]
-        outputs = [
-            replace(each, state=state)
-            for each, state in zip(outputs, states, strict=False)
-        ]
-    for name in ("inputs", "outputs"):
-        found.pop(name, None)
-    request: dict[str, Any] = {"inputs": tuple(inputs), "outputs": tuple(outputs)}
-    if "metadata" in body:
-        request["metadata"] = member(body, "metadata", dict)
-    if "expiresIn" in body:
-        request["expires_in"] = check_amount(body["expiresIn"])
-    return request
-
-
-def _check_request(operation: Operation, found: dict[str, Any]) -> None:
-    """Check that what is sent is what is settled.
-
-    The amount of a link may have been put right since.
-    """
-    ends = [member(each, "key", str) for each in found["outputs"]]
-    sent = (operation.body, keys_of(operation.inputs), made_by(operation))
-    if sent != (found["body"], found.get("inputs"), ends):
-        raise InvalidInputError("An operation sends something else than it says.")
-
-
 def _plan(kind: type[Any]) -> dict[str, tuple[str, Callable[[Any], Any]]]:
     """Return by its name in JSON each attribute and what parses it."""
     plan = {}
     for attribute, hint in get_type_hints(kind).items():
         parts = get_args(hint)
         type_ = parts[0] if type(None) in parts else hint
-        if type_ in _PARSERS:
+        if type_ in _PARSERS and attribute != "more":
             name = re.sub("_(.)", lambda match: match[1].upper(), attribute)
             plan[name] = (attribute, _PARSERS[type_])
     return plan
@@ -219,6 +197,17 @@ def _places(value: Any) -> tuple[int, ...]:
     return tuple(map(_number, exactly(list, value)))
 
 
+def _ends(value: Any) -> tuple[OutputState, ...]:
+    return tuple(
+        parse_state(OutputState, member(each, "state", str))
+        for each in exactly(list, value)
+    )
+
+
+def _metadata(value: Any) -> str | None:
+    return None if value is None else exactly(str, value)  # The registry's null.
+
+
 _PARSERS: dict[Any, Callable[[Any], Any]] = {
     int: check_amount,
     bool: partial(exactly, bool),
@@ -226,6 +215,7 @@ _PARSERS: dict[Any, Callable[[Any], Any]] = {
     datetime: moment,
     Number: _number,
     Secret[str]: lambda value: Secret(exactly(str, value)),
+    Secret[dict[str, Any]]: lambda value: Secret(exactly(dict, value)),
     tuple[int, ...]: _places,
     **{
         kind: partial(parse_state, kind) for kind in (Kind, OperationState, OutputState)
@@ -240,7 +230,7 @@ KINDS: dict[str, type[Any]] = {
     "numbers": Numbers,
 }
 _PLANS = {kind: _plan(kind) for kind in KINDS.values()}
-_NEEDED = {
-    kind: {each.name for each in fields(kind) if each.default is MISSING}
-    for kind in KINDS.values()
-}
+_PLANS[Operation]["outputs"] = ("ends", _ends)
+_PLANS[Item]["metadata"] = ("metadata", _metadata)
+# What other fields of a record say.
+_IMPLIED = ("key", "inputs")

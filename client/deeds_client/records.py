@@ -16,8 +16,7 @@ from deeds_client.values import (
     OutputState,
     Secret,
     check_id,
-    mint_body,
-    swap_body,
+    member,
 )
 
 MAKINGS = (Kind.ASK, Kind.TRADE)
@@ -33,7 +32,6 @@ _SEED = re.compile("[0-9a-f]{64}")
 ABSENT = (None, False, (), "")  # What is not written.
 
 Number = NewType("Number", int)
-Seconds = NewType("Seconds", int)
 More = Secret[dict[str, Any]] | None
 R = TypeVar("R")
 
@@ -60,10 +58,8 @@ class Operation:
     expires_at: datetime | None = None
     ended_at: datetime | None = None
     code: str | None = None
-    inputs: tuple[Output, ...] = field(default=(), repr=False)
-    outputs: tuple[Output, ...] = field(default=(), repr=False)
-    expires_in: Seconds | None = None  # Of its request, where it is read.
-    metadata: dict[str, str] | None = None
+    body: Secret[dict[str, Any]]  # Of its request.
+    ends: tuple[OutputState, ...] = field(default=(), repr=False)
     unit: str | None = None
     own: tuple[int, ...] = ()  # Places of a mint's secrets that a person made.
     asked: Secret[str] | None = None  # A hash of what the reference is for.
@@ -85,11 +81,25 @@ class Operation:
             raise InvalidInputError("What was refused has a code.")
 
     @property
-    def body(self) -> dict[str, Any]:
-        """The body of its request, with its secrets."""
+    def inputs(self) -> tuple[Output, ...]:
+        """What it takes, in the order of its request."""
         if self.kind == Kind.MINT:
-            return mint_body(self.outputs, self.metadata)
-        return swap_body(self.inputs, self.outputs, self.expires_in)
+            return ()
+        return tuple(map(Output.parse, member(self.body.reveal(), "inputs", list)))
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What it makes, in the order of its request, held or given as it becomes.
+
+        The item of a mint is missing before its answer.
+        """
+        made = member(self.body.reveal(), "outputs", list)
+        if self.kind == Kind.MINT:
+            parts = [_minted(self.item_id or "deed_", each) for each in made]
+        else:
+            parts = list(map(Output.parse, made))
+        ends = self.ends or [OutputState.HELD] * len(parts)
+        return tuple(map(_becoming, parts, ends))
 
     @property
     def is_refused(self) -> bool:
@@ -100,6 +110,15 @@ class Operation:
     def is_at_door(self) -> bool:
         """Whether only a person at a door of the page may have it sent."""
         return self.at_door and not self.is_cancelled
+
+
+def _minted(item_id: str, asked: Any) -> Output:
+    amount, secret = member(asked, "amount", int), member(asked, "secret", str)
+    return Output(amount, item_id, Secret(secret))
+
+
+def _becoming(output: Output, state: OutputState) -> Output:
+    return replace(output, state=state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +161,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class Contents:
     """All that a wallet knows, and the address of its service."""
 
     outputs: Sequence[Output]
@@ -171,18 +190,7 @@ class Holding:
     offered: int = 0  # In open offers of ours.
     coming: int = 0  # Under way, or what an open offer gets.
     unknown: int = 0  # The service says that it never had them.
-
-
-def add_up(outputs: Iterable[Output]) -> dict[str, Holding]:
-    """Return what is held of each item, by its id."""
-    holdings: dict[str, Holding] = {}
-    for output in outputs:
-        state = "unknown" if output.unknown else output.state.value
-        known = holdings.get(output.item_id, Holding(output.item_id))
-        if output.state in IN_A_HOLDING:
-            units = getattr(known, state) + output.amount
-            holdings[output.item_id] = replace(known, **{state: units})
-    return holdings
+    in_backup: bool = False  # A restore of the last `export` brings them back.
 
 
 def now() -> datetime:

@@ -13,6 +13,7 @@ from rich.table import Table
 from deeds_client import links
 from deeds_client.errors import DeedsError, InvalidInputError, plain
 from deeds_client.records import Holding, Operation, milliseconds
+from deeds_client.terminal import service
 from deeds_client.values import OperationState, Output, OutputState
 from deeds_client.wallet import Wallet
 
@@ -42,22 +43,21 @@ Row = dict[str, str | int]
 Record = Operation | Output | Holding | Row
 
 
-def find(wallet: Wallet, text: str) -> str:
-    """Return the id of the deed of this name, mark, beginning of one, or id."""
+def find(wallet: Wallet, text: str, *, is_minted: bool = False) -> str:
+    """Return the id of the deed of this name, mark, beginning of one, or id.
+
+    Of those that were minted here only, where that is asked for.
+    """
     if re.fullmatch("deed_[0-9a-z]{26}", text):
         return wallet.item(text).id
     key = _folded(text)
-    # The name of a stranger's deed is not preferred to a mark.
-    exact: dict[str, str] = {}
-    longer: dict[str, str] = {}
+    found: dict[str, str] = {}
     for item_id in wallet.balance():
         whole = title(wallet, item_id)
-        name, mark = map(_folded, whole.rsplit(" ", 1))
-        if name == key or mark.startswith(key):
-            exact[item_id] = whole
-        elif name.startswith(key):
-            longer[item_id] = whole
-    found = exact or longer
+        # Anybody may mint and give a deed of any name: none is preferred.
+        is_meant = any(_folded(part).startswith(key) for part in whole.rsplit(" ", 1))
+        if is_meant and (not is_minted or wallet.item(item_id).is_minted):
+            found[item_id] = whole
     if key and len(found) == 1:
         return next(iter(found))
     meant = " or ".join(found.values()) or _NOT_HELD
@@ -92,9 +92,9 @@ def row_of(wallet: Wallet, record: Record) -> Row:
         if value and value is not True:
             row[name] = value
     if isinstance(record, Operation):
-        row |= _of_operation(record, wallet.deeds.base_url)
+        row |= _of_operation(record, service().base_url)
     if isinstance(record, Output):
-        row |= _of_output(record, wallet.deeds.base_url)
+        row |= _of_output(record, service().base_url)
     if "itemId" in row:
         row["deed"] = title(wallet, str(row["itemId"]))
     return row
@@ -104,12 +104,19 @@ def _of_operation(operation: Operation, base_url: str) -> Row:
     at = operation.begun_at
     # As a clock on the wall shows it.
     time = f"{at.astimezone():%Y-%m-%d %H:%M}"
-    row: Row = {"begunAt": milliseconds(at), "time": time}
+    row: Row = {"begunAt": milliseconds(at), "time": time, "kind": word_of(operation)}
+    if operation.code == "offer_withdrawn":
+        row["code"] = "cancelled"
     if operation.offer_id:
         row["offerId"] = operation.offer_id
         if operation.state == OperationState.OPEN:
             row["link"] = links.offer_link(base_url, operation.offer_id)
     return row
+
+
+def word_of(operation: Operation) -> str:
+    """Return what an operation does in a word: that of the verb."""
+    return operation.kind.name.lower()
 
 
 def _of_output(output: Output, base_url: str) -> Row:

@@ -17,7 +17,7 @@ from typing import Any
 from deeds_client.errors import FindingError, ProblemError
 from deeds_client.records import Numbers, Seed, now
 from deeds_client.service import Deeds
-from deeds_client.store import Store
+from deeds_client.store import Reader, Records, Store
 from deeds_client.values import (
     CheckState,
     Item,
@@ -47,6 +47,8 @@ class Part:
     is_given: bool = False  # Its link is to be handed out.
     number: int | None = None  # The link's number, from 1.
     of: int | None = None
+    issue: int | None = None
+    note: str | None = None
 
 
 def derive(seed: str, item_id: str, branch: str, number: int) -> str:
@@ -56,31 +58,31 @@ def derive(seed: str, item_id: str, branch: str, number: int) -> str:
     return strong_secret(hmac.digest(key, message.encode(), "sha256"))
 
 
-def ensure_seed(records: Store) -> None:
+def ensure_seed(records: Records) -> None:
     """Make the seed of a wallet that has none."""
     if not records.all(Seed):
         records.put(Seed(os.urandom(32).hex(), now(), is_own=True))
 
 
-def own_seed(records: Store) -> str:
+def own_seed(records: Reader) -> str:
     """Return the seed that new secrets are made from, empty before there is one."""
     own = [each.key for each in records.all(Seed) if each.is_own]
     return own[0] if own else ""
 
 
-def used_seeds(records: Store) -> list[Seed]:
+def used_seeds(records: Reader) -> list[Seed]:
     """Return all seeds that something may have been made from."""
     return [each for each in records.all(Seed) if not each.is_unused]
 
 
-def next_numbers(records: Store, seed: str, item_id: str) -> Numbers:
+def next_numbers(records: Reader, seed: str, item_id: str) -> Numbers:
     """Return the next number of each branch."""
     key = f"{seed}.{item_id}"
     return records.get(Numbers, key) or Numbers(key)
 
 
 def raise_numbers(
-    records: Store, seed: str, item_id: str, numbers: Mapping[str, int]
+    records: Records, seed: str, item_id: str, numbers: Mapping[str, int]
 ) -> None:
     """Write down next numbers. They never run backwards."""
     known = next_numbers(records, seed, item_id)
@@ -93,19 +95,19 @@ def raise_numbers(
         records.put(changed)
 
 
-def take_secret(records: Store, part: Part) -> Output:
+def take_secret(records: Records, part: Part) -> Output:
     """Return a part with a secret; its number is taken by that.
 
-    A numbered link has the secret of its own number, once. One that is made again is a
-    link like others.
+    The first issue of a numbered link has the secret of its own number. Each later one
+    is a link like others.
     """
     seed = own_seed(records)
     state = OutputState.GIVEN if part.is_given else OutputState.HELD
     while True:
         numbers = next_numbers(records, seed, part.item_id)
-        branch = "given" if part.is_given else "kept"
+        branch = "given" if part.is_given or part.number else "kept"
         number = getattr(numbers, branch)
-        if part.number and part.number >= numbers.series:
+        if part.number and not part.issue and part.number >= numbers.series:
             branch, number = "series", part.number
         secret = derive(seed, part.item_id, branch, number)
         raise_numbers(records, seed, part.item_id, {branch: number + 1})
@@ -126,12 +128,20 @@ class Place:
     is_spent: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of an item, and the next numbers by seed."""
+
+    places: Sequence[Place] = ()
+    next: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
+
+
 # What was found of each item that was looked at. None, where it did not add up.
-Gathered = dict[str, list[Place] | None]
+Gathered = dict[str, Finding | None]
 
 
-def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> list[Place]:
-    """Return the places of secrets of an item that were used. Nothing is written.
+def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Finding:
+    """Return which secrets of an item were used. Nothing is written.
 
     `refused` is the key of an operation whose numbers a copy may have used. Raise
     `FindingError` where the answers do not add up.
@@ -146,33 +156,39 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> list[
     is_promised = any(output.each for output in outputs)
     promised = 1 + max((output.of or 0 for output in outputs), default=0)
     found: list[Place] = []
+    used: dict[str, dict[str, int]] = {seed: {} for seed in seeds}
     try:
         for seed, branch in product(seeds, BRANCHES):
             least = getattr(numbers[seed], branch)
             if branch == "series" and is_promised:
                 least = max(least, promised)
-            found += _scan(deeds, seed, item_id, branch, least, ours)
+            places, offered = _scan(deeds, seed, item_id, branch, least, ours)
+            last = max([offered, *(place.number for place in places)])
+            used[seed][branch] = last + 1
+            found += places
         found = _at_one_moment(deeds, found)
         unspent = sum(place.output.amount for place in found if not place.is_spent)
         if unspent > (item or deeds.item(item_id)).total:
             raise FindingError
     except ProblemError as problem:
         if problem.code in _PASSED_OVER:
-            return []
+            return Finding()
         raise
-    return found
+    return Finding(found, used)
 
 
 def _scan(
     deeds: Deeds, seed: str, item_id: str, branch: str, least: int, ours: set[str]
-) -> list[Place]:
-    """Return what is found in a branch, until there are so many without any.
+) -> tuple[list[Place], int]:
+    """Return what is found in a branch, and the last number that an offer has named.
 
-    And none before `least`. Those below are asked for too: what a copy has written
-    down and sent late may be there.
+    It ends with GAP numbers that neither the ledger nor an offer knows, and none before
+    `least`. Those below are asked for too: what a copy has written down and sent late
+    may be there.
     """
     size = deeds.info().array_length_max
     found: list[Place] = []
+    offered = -1
     number, end = max(0, least - _NUMBERS_MAX), least + GAP
     while number < end:
         if number - least > _NUMBERS_MAX:
@@ -190,7 +206,32 @@ def _scan(
                 place = Place(seed, branch, secrets[asked], output, answer.is_spent)
                 found.append(place)
                 end = max(end, place.number + 1 + GAP)
-    return found
+        # What an offer gets is kept, and so is its change.
+        if number == end and branch == "kept":
+            offered = max(offered, _last_offered(deeds, seed, item_id, end))
+            end = max(end, offered + 1 + GAP)
+    return found, offered
+
+
+def _last_offered(deeds: Deeds, seed: str, item_id: str, end: int) -> int:
+    """Return the last of the GAP numbers before `end` that an offer has named, or -1.
+
+    A shop asks for many payments that nobody makes.
+    """
+    size = deeds.info().array_length_max
+    first = max(0, end - GAP)
+    for start in range(end - 1, first - 1, -size):
+        numbers = range(start, max(start - size, first - 1), -1)
+        secrets = [Secret(derive(seed, item_id, "kept", each)) for each in numbers]
+        try:
+            offered = deeds.find_offered(item_id, secrets)
+        except ProblemError as problem:
+            if problem.code == "not_found":
+                return -1  # The service has no offers.
+            raise
+        if True in offered:
+            return numbers[offered.index(True)]
+    return -1
 
 
 def _is_ours(output: Output, refused: str) -> bool:
@@ -217,18 +258,18 @@ def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
     ]
 
 
-def add_found(records: Store, item_id: str, found: Sequence[Place]) -> list[Output]:
+def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
     """Add what was found of an item, and count on from there. Return what is new."""
-    for place in reversed(found):
-        used = {place.branch: place.number + 1}
-        raise_numbers(records, place.seed, item_id, used)
+    for seed, numbers in finding.next.items():
+        raise_numbers(records, seed, item_id, numbers)
     # Of how many a link is one, others of its series tell.
     series = {output.of for output in records.outputs(item_id) if output.of}
-    links = [place.number for place in found if place.branch == "series"]
+    places = finding.places
+    links = [place.number for place in places if place.branch == "series"]
     if max(links, default=0) > max(series, default=0):
         series.add(max(links))
     added = []
-    for place in found:
+    for place in places:
         known = records.output(place.output.key)
         if known and (
             known.before not in _NOT_OURS or known.state == OutputState.SPENT
@@ -260,7 +301,7 @@ def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
     return facts
 
 
-def ask_for_look(records: Store, *item_ids: str) -> list[str]:
+def ask_for_look(records: Records, *item_ids: str) -> list[str]:
     """Note that these items are to be looked at, or all, and return what is left."""
     all_of = item_ids or [output.item_id for output in records.outputs()]
     left = list(dict.fromkeys([*items_to_look_at(records), *all_of]))
@@ -268,6 +309,6 @@ def ask_for_look(records: Store, *item_ids: str) -> list[str]:
     return left
 
 
-def items_to_look_at(records: Store) -> list[str]:
+def items_to_look_at(records: Reader) -> list[str]:
     """Return what is left of a look that is due."""
     return [check_id("deed", each) for each in records.note("look").get("left", [])]

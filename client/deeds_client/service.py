@@ -29,6 +29,7 @@ from deeds_client.values import (
     check_amount,
     check_id,
     check_mint_token,
+    exactly,
     member,
     mint_body,
     parse_state,
@@ -152,6 +153,15 @@ class Deeds:
             parse = partial(_parse_list, "outputs", len(batch), _parse_found)
             found += self._ask("/v1/find", parse, body)
         return found
+
+    def find_offered(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[bool]:
+        """Return for each strong secret whether an offer ever named it as an output."""
+        offered: list[bool] = []
+        for batch in self._batches(secrets):
+            body = {"itemId": item_id, "secrets": [each.reveal() for each in batch]}
+            parse = partial(_parse_list, "offered", len(batch), partial(exactly, bool))
+            offered += self._ask("/v1/offers/find", parse, body)
+        return offered
 
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""

@@ -12,8 +12,8 @@ from functools import cache, partial
 
 from deeds_client.record_format import compact
 from deeds_client.records import Operation, keys_of, made_by, moment, now
-from deeds_client.seeds import Gathered, add_found
-from deeds_client.store import Store
+from deeds_client.seeds import Finding, Gathered, add_found
+from deeds_client.store import Reader, Records
 from deeds_client.values import (
     CheckState,
     Item,
@@ -32,17 +32,18 @@ States = Mapping[str, CheckState]
 
 
 def note_states(
-    records: Store, states: States, gathered: Gathered, refused: str = ""
-) -> list[Output]:
+    records: Records, states: States, gathered: Gathered, refused: str = ""
+) -> None:
     """Add what was found, and note what the service says of outputs by their keys.
 
-    Return what is new. Operations that may have been carried out after their refusal
+    Operations that may have been carried out after their refusal
     are begun again, but the one of the key `refused`.
     """
     found = [
         output
-        for item_id, places in gathered.items()
-        for output in add_found(records, item_id, places or [])
+        for item_id, finding in gathered.items()
+        if finding
+        for output in add_found(records, item_id, finding)
     ]
     news: dict[str, str] = {output.key: output.state for output in found}
     # What was found before the last check explains nothing that is missed since.
@@ -58,7 +59,8 @@ def note_states(
         # A copy may have spent it, if it moved something since.
         since = max(output.found_at or output.created_at or checked_at, checked_at)
         item_id = output.item_id
-        is_moved = gathered.get(item_id, []) is None or last_found(item_id) > since
+        is_wrong = gathered.get(item_id, Finding()) is None
+        is_moved = is_wrong or last_found(item_id) > since
         is_spent = state == CheckState.SPENT
         records.change(
             output,
@@ -67,7 +69,6 @@ def note_states(
             unknown=state == CheckState.UNKNOWN,
         )
     _begin_again(records, news, refused)
-    return found
 
 
 def is_lost(output: Output, state: CheckState) -> bool:
@@ -77,12 +78,12 @@ def is_lost(output: Output, state: CheckState) -> bool:
     return output.state == OutputState.VOID and state != CheckState.UNKNOWN
 
 
-def _last_found(records: Store, item_id: str) -> datetime:
+def _last_found(records: Reader, item_id: str) -> datetime:
     known = records.outputs(item_id)
     return max(output.found_at or moment(0) for output in known)
 
 
-def _begin_again(records: Store, news: Mapping[str, str], refused: str) -> None:
+def _begin_again(records: Records, news: Mapping[str, str], refused: str) -> None:
     """Begin operations again of which an input is spent, or something made is there.
 
     That is never carried out now: the answer is that of the time when it was, or a
@@ -101,7 +102,7 @@ def _begin_again(records: Store, news: Mapping[str, str], refused: str) -> None:
             begin_again(records, operation)
 
 
-def begin_again(records: Store, operation: Operation) -> Operation:
+def begin_again(records: Records, operation: Operation) -> Operation:
     """Have an operation sent again that was refused, and return it.
 
     Nobody stands at the door any more: it is only asked what became of it.
@@ -111,7 +112,7 @@ def begin_again(records: Store, operation: Operation) -> Operation:
     return records.put(again)
 
 
-def code_of(records: Store, offer: Operation, code: str) -> str:
+def code_of(records: Reader, offer: Operation, code: str) -> str:
     """Return why an operation was refused."""
     if offer.state != OperationState.OPEN:
         return code
@@ -124,7 +125,7 @@ def code_of(records: Store, offer: Operation, code: str) -> str:
     return "offer_withdrawn" if is_spent or is_used else code
 
 
-def settle_done(records: Store, key: str, item_id: str | None = None) -> Operation:
+def settle_done(records: Records, key: str, item_id: str | None = None) -> Operation:
     """The service has carried the operation out.
 
     `item_id` is what a mint has made.
@@ -140,24 +141,24 @@ def settle_done(records: Store, key: str, item_id: str | None = None) -> Operati
     return records.put(done)
 
 
-def _add_minted(records: Store, minting: Operation, item_id: str) -> Operation:
+def _add_minted(records: Records, minting: Operation, item_id: str) -> Operation:
     """Add what the mint has made, and what is known of the item.
 
     Its name is there offline.
     """
-    metadata = minting.metadata or {}
+    metadata = minting.body.reveal().get("metadata") or {}
     # As the registry writes it.
     ordered = {name: metadata[name] for name in _METADATA_NAMES if name in metadata}
     text = compact(ordered) if ordered else None
     records.put(Item(item_id, minting.amount, text, minting.unit, is_minted=True))
-    made = []
+    states = []
     for place, part in enumerate(minting.outputs):
         # A secret that a person made may have been told to others by now.
         is_given = place in minting.own
         state = OutputState.GIVEN if is_given else OutputState.HELD
-        output = replace(part, item_id=item_id, state=state)
+        output = replace(part, item_id=item_id)
         given_at = now() if is_given else None
         # A link may have named another amount, which the service did not know.
         records.change(output, amount=part.amount, given_at=given_at, unknown=False)
-        made.append(output)
-    return replace(minting, item_id=item_id, outputs=tuple(made))
+        states.append(state)
+    return replace(minting, item_id=item_id, ends=tuple(states))

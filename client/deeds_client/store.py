@@ -8,17 +8,26 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
 from deeds_client.record_format import KINDS, compact, read, write
-from deeds_client.records import Operation, keys_of, made_by, moment, now
-from deeds_client.values import OperationState, Output, OutputState, exactly, parse_json
+from deeds_client.records import (
+    IN_A_HOLDING,
+    Holding,
+    Operation,
+    keys_of,
+    made_by,
+    milliseconds,
+    moment,
+    now,
+)
+from deeds_client.values import Output, OutputState, exactly, parse_json
 
 log = logging.getLogger("deeds_client")
 
@@ -56,76 +65,59 @@ LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     WHERE output = outputs.key AND isInput = {is_input}
     ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC LIMIT 1)
 """
+# Outputs in their states, of keys from one to another: `before` is that before what
+# takes it.
 _OUTPUTS = f"""
-SELECT outputs.record, taker.state, maker.state,
-    iif(taker.state = 'refused', maker.key, coalesce(taker.key, maker.key))
-FROM records AS outputs
-{_MOVE.format(role="taker", is_input=1)} {_MOVE.format(role="maker", is_input=0)}
-WHERE outputs.kind = 'outputs' AND outputs.key >= ? AND outputs.key < ?
-ORDER BY outputs.rowid
+WITH moved AS (
+    SELECT outputs.rowid AS place, outputs.record AS record, taker.state AS taken,
+        CASE
+            WHEN maker.state = 'done' OR json_extract(outputs.record, '$.foundAt')
+            THEN iif(json_extract(outputs.record, '$.givenAt') NOTNULL, 'given', 'held')
+            WHEN maker.state IS NULL THEN 'seen'
+            WHEN maker.state = 'refused' THEN 'void'
+            ELSE 'coming'
+        END AS before,
+        iif(taker.state = 'refused', maker.key, coalesce(taker.key, maker.key))
+            AS operation
+    FROM records AS outputs
+    {_MOVE.format(role="taker", is_input=1)} {_MOVE.format(role="maker", is_input=0)}
+    WHERE outputs.kind = 'outputs' AND outputs.key >= ? AND outputs.key < ?
+), outputs AS (
+    SELECT place, record, before, operation, CASE
+        WHEN taken = 'done' OR json_extract(record, '$.spentElsewhere') THEN 'spent'
+        WHEN taken = 'begun' THEN 'leaving'
+        WHEN taken = 'open' THEN 'offered'
+        ELSE before
+    END AS state FROM moved
+)
+"""
+_ALL = _OUTPUTS + "SELECT record, before, operation, state FROM outputs ORDER BY place"
+_AMOUNTS = f"""{_OUTPUTS}
+SELECT json_extract(record, '$.itemId'), state, json_extract(record, '$.unknown'),
+    json_extract(record, '$.amount'), count(*), min(json_extract(record, '$.createdAt'))
+FROM outputs GROUP BY 1, 2, 3, 4 ORDER BY min(place)
 """
 _PUT = """
 INSERT INTO records (kind, key, record) VALUES (?, ?, ?)
 ON CONFLICT (kind, key) DO UPDATE SET record = excluded.record
 """
-_TAKEN: dict[str | None, OutputState] = {
-    OperationState.DONE: OutputState.SPENT,
-    OperationState.BEGUN: OutputState.LEAVING,
-    OperationState.OPEN: OutputState.OFFERED,
-}
-_NOT_MADE: dict[str | None, OutputState] = {
-    None: OutputState.SEEN,
-    OperationState.REFUSED: OutputState.VOID,
-}
+_STATES = {state.value: state for state in OutputState}
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 R = TypeVar("R")
+Row = tuple[str, str, str | None, str]
+Execute = Callable[..., list[Any]]
 
 
-class Store:
-    """A wallet's file, of mode 0600. Threads and processes may share it.
+class Reader:
+    """Reads the records of a wallet, at one moment each time.
 
-    It keeps Operations, Outputs, Items, Seeds and Numbers by their keys, and notes by
-    their names. Raise `WalletFileError` when it is locked, damaged, of another kind or
-    of a newer version.
+    It finds Operations, Outputs, Items, Seeds and Numbers by their keys, and notes by
+    their names.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self._lock = threading.RLock()
-        with self._translated():
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite gives its journal the same mode. A file that is there is not opened
-            # by this: to close one that another thread has open would end the locks of
-            # that thread (POSIX).
-            self.path.touch(0o600)
-            self._connection = sqlite3.connect(
-                self.path,
-                timeout=_BUSY_S,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-        try:
-            # What was committed is on disk, and so is the end of its journal.
-            self._execute("PRAGMA synchronous = EXTRA")
-            with self.transaction():
-                self._prepare()
-            self._make_private()
-        except BaseException:
-            self.close()
-            raise
-
-    @contextmanager
-    def transaction(self) -> Iterator[Self]:
-        """Look at the records and change them: wholly and on disk, or not at all."""
-        with self._lock:
-            try:
-                self._execute("BEGIN IMMEDIATE")
-                yield self
-                self._execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    self._execute("ROLLBACK")
+    def __init__(self, path: Path, execute: Execute) -> None:
+        self.path, self._execute = path, execute
 
     def get(self, kind: type[R], key: str) -> R | None:
         """Return the record of a kind with this key."""
@@ -139,33 +131,11 @@ class Store:
         rows = self._execute(sql, (_NAMES[kind],))
         return [self._parsed(kind, text) for (text,) in rows]
 
-    def put(self, record: R) -> R:
-        """Write a record whole, and return it.
-
-        Raise InvalidInputError for one that could not be read again.
-        """
-        whole = write(record)
-        read(type(record), whole)
-        if isinstance(record, Output):
-            for name in _DERIVED:
-                whole.pop(name, None)
-        self._put(_NAMES[type(record)], whole["key"], whole)
-        if isinstance(record, Operation):
-            moves = [(key, 1, record.key) for key in keys_of(record.inputs)]
-            moves += [(key, 0, record.key) for key in made_by(record)]
-            for move in moves:
-                self._execute("INSERT OR IGNORE INTO moves VALUES (?, ?, ?)", move)
-        return record
-
     def note(self, name: str) -> dict[str, Any]:
         """Return what the wallet has noted under a name, empty if nothing."""
         sql = "SELECT record FROM records WHERE kind = 'notes' AND key = ?"
         rows = self._execute(sql, (name,))
         return exactly(dict, parse_json(rows[0][0])) if rows else {}
-
-    def put_note(self, name: str, **values: Any) -> None:
-        """Write a note."""
-        self._put("notes", name, values)
 
     def noted_at(self, name: str) -> datetime:
         """Return the time that was noted under a name, 1970 if none was."""
@@ -185,19 +155,83 @@ class Store:
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
         """Return the outputs of an item or all, in these states, oldest first."""
-        # The key of an output begins with its item and a dot, which a slash follows.
-        bounds = (f"{item_id}.", f"{item_id}/") if item_id else ("", "~")
-        outputs = [self._output(*row) for row in self._execute(_OUTPUTS, bounds)]
-        return [output for output in outputs if not states or output.state in states]
+        rows = self.rows(item_id)
+        if states:
+            rows = [row for row in rows if row[-1] in states]
+        return [self.parsed(*row) for row in rows]
+
+    def rows(self, item_id: str = "") -> list[Row]:
+        """Return what `parsed` makes outputs of: the same row is the same output."""
+        return self._execute(_ALL, _bounds(item_id))
+
+    def parsed(
+        self, text: str, before: str, operation: str | None, state: str
+    ) -> Output:
+        """Return the output of a row."""
+        return self._parsed(
+            Output,
+            text,
+            state=_STATES[state],
+            before=_STATES[before],
+            operation=operation,
+        )
 
     def output(self, key: str) -> Output | None:
         """Return an output with its state and last operation."""
-        rows = self._execute(_OUTPUTS, (key, key + "\0"))
-        return self._output(*rows[0]) if rows else None
+        rows = self._execute(_ALL, (key, key + "\0"))
+        return self.parsed(*rows[0]) if rows else None
 
     def known(self, keys: Sequence[str]) -> list[Output]:
         """Return the outputs of these keys that are there."""
         return [output for output in map(self.output, keys) if output]
+
+    def holdings(self) -> dict[str, Holding]:
+        """Return what is held of each item, by its id."""
+        backup_ms = milliseconds(self.noted_at("backup"))
+        rows = self._execute(_AMOUNTS, _bounds())
+        # Of a deed that the backup names, a restore finds all that has moved since.
+        saved = {row[0] for row in rows if row[-1] <= backup_ms}
+        holdings: dict[str, Holding] = {}
+        for item_id, state, is_unknown, amount, count, _ in rows:
+            if state not in IN_A_HOLDING:
+                continue
+            known = holdings.get(item_id, Holding(item_id, in_backup=item_id in saved))
+            name = "unknown" if is_unknown else state
+            units = getattr(known, name) + amount * count
+            holdings[item_id] = replace(known, **{name: units})
+        return holdings
+
+    def _parsed(self, kind: type[R], text: str, **known: Any) -> R:
+        try:
+            return read(kind, parse_json(text), **known)
+        except InvalidInputError as error:
+            raise WalletFileError(f"{self.path} is damaged: {error}") from None
+
+
+class Records(Reader):
+    """The records of a wallet in a transaction: nothing else writes."""
+
+    def put(self, record: R) -> R:
+        """Write a record whole, and return it.
+
+        Raise InvalidInputError for one that could not be read again.
+        """
+        whole = write(record)
+        read(type(record), whole)
+        if isinstance(record, Output):
+            for name in _DERIVED:
+                whole.pop(name, None)
+        self._put(_NAMES[type(record)], whole["key"], whole)
+        if isinstance(record, Operation):
+            moves = [(key, 1, record.key) for key in keys_of(record.inputs)]
+            moves += [(key, 0, record.key) for key in made_by(record)]
+            for move in moves:
+                self._execute("INSERT OR IGNORE INTO moves VALUES (?, ?, ?)", move)
+        return record
+
+    def put_note(self, name: str, **values: Any) -> None:
+        """Write a note."""
+        self._put("notes", name, values)
 
     def change(self, output: Output, **facts: Any) -> None:
         """Change what is known here of an output, which is added if it is new."""
@@ -217,33 +251,61 @@ class Store:
             # Another copy may have meant to use the number for another amount.
             self.change(output, amount=output.amount, unknown=False)
 
+    def _put(self, kind: str, key: str, record: Any) -> None:
+        self._execute(_PUT, (kind, key, compact(record)))
+
+
+class Store(Reader):
+    """A wallet's file, of mode 0600. Threads and processes may share it.
+
+    Raise `WalletFileError` when it is locked, damaged, of another kind or of a newer
+    version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(Path(path), self._run)
+        self._lock = threading.RLock()
+        with self._translated():
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # SQLite gives its journal the same mode. A file that is there is not opened
+            # by this: to close one that another thread has open would end the locks of
+            # that thread (POSIX).
+            self.path.touch(0o600)
+            self._connection = sqlite3.connect(
+                self.path,
+                timeout=_BUSY_S,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        try:
+            # What was committed is on disk, and so is the end of its journal.
+            self._run("PRAGMA synchronous = EXTRA")
+            with self.transaction():
+                self._prepare()
+            self._make_private()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[Records]:
+        """Look at the records and change them: wholly and on disk, or not at all."""
+        with self._lock:
+            try:
+                self._run("BEGIN IMMEDIATE")
+                yield Records(self.path, self._run)
+                self._run("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._run("ROLLBACK")
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
-    def _put(self, kind: str, key: str, record: Any) -> None:
-        self._execute(_PUT, (kind, key, compact(record)))
-
-    def _parsed(self, kind: type[R], text: str) -> R:
-        try:
-            return read(kind, parse_json(text))
-        except InvalidInputError as error:
-            raise WalletFileError(f"{self.path} is damaged: {error}") from None
-
-    def _output(
-        self, text: str, taken: str | None, made: str | None, operation: str | None
-    ) -> Output:
-        """Return an output in its state, and that before what takes it."""
-        known = self._parsed(Output, text)
-        before = _before(known, made)
-        state = (
-            OutputState.SPENT if known.spent_elsewhere else _TAKEN.get(taken, before)
-        )
-        return replace(known, state=state, before=before, operation=operation)
-
     def _prepare(self) -> None:
-        ((version,),) = self._execute("PRAGMA user_version")
-        ((count,),) = self._execute("SELECT count(*) FROM sqlite_master")
+        ((version,),) = self._run("PRAGMA user_version")
+        ((count,),) = self._run("SELECT count(*) FROM sqlite_master")
         if count and version >> 8 != _FORMAT >> 8:
             raise WalletFileError(f"{self.path} is not a wallet.")
         if version > _FORMAT:
@@ -252,10 +314,10 @@ class Store:
             )
         if not count:
             for statement in _SCHEMA.split(";"):
-                self._execute(statement)
-            self._execute(f"PRAGMA user_version = {_FORMAT}")
+                self._run(statement)
+            self._run(f"PRAGMA user_version = {_FORMAT}")
         for name in ("state", "reference", "offerId"):
-            self._execute(_INDEX.format(name=name))
+            self._run(_INDEX.format(name=name))
 
     def _make_private(self) -> None:
         if self.path.stat().st_mode & 0o077:
@@ -266,7 +328,7 @@ class Store:
             else:
                 log.warning("Others could read %s: it has mode 0600 now.", self.path)
 
-    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         # Outside of a transaction too a thread waits for the end of another one's.
         with self._lock, self._translated():
             return self._connection.execute(sql, parameters).fetchall()
@@ -287,8 +349,6 @@ class Store:
         raise WalletFileError(f"{self.path} {why}.")
 
 
-def _before(output: Output, made: str | None) -> OutputState:
-    """Return the state of an output that nothing takes."""
-    if output.found_at or made == OperationState.DONE:
-        return OutputState.GIVEN if output.given_at else OutputState.HELD
-    return _NOT_MADE.get(made, OutputState.COMING)
+def _bounds(item_id: str = "") -> tuple[str, str]:
+    # The key of an output begins with its item and a dot, which a slash follows.
+    return (f"{item_id}.", f"{item_id}/") if item_id else ("", "~")

@@ -2,16 +2,21 @@
 
 import errno
 import io
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 import click
 
 from deeds_client.errors import InvalidInputError
+from deeds_client.service import Deeds
+
+
+def service() -> Deeds:
+    """Return the service of the command that runs."""
+    found: Deeds = click.get_current_context().find_root().obj
+    return found
 
 
 def is_terminal(stream: Any) -> bool:
@@ -77,27 +82,3 @@ def confirm(question: str) -> bool:
 
 def _input() -> BinaryIO:
     return sys.stdin.buffer if sys.stdin else io.BytesIO()
-
-
-@contextmanager
-def new_file(file: Path) -> Iterator[TextIO]:
-    """Give a file of mode 0600 to write to. At the end it is there, whole and on disk.
-
-    Raise InvalidInputError where it is there already, or cannot be written.
-    """
-    if file.exists():
-        raise InvalidInputError(f"{file} is there already.")
-    part = file.with_name(f"{file.name}.part")
-    try:
-        part.unlink(missing_ok=True)
-        part.touch(0o600, exist_ok=False)
-        with part.open("w", encoding="utf-8", newline="") as opened:
-            yield opened
-            opened.flush()
-            os.fsync(opened.fileno())
-        part.rename(file)
-    except OSError as error:
-        said = f"{file} cannot be written: {error.strerror}."
-        raise InvalidInputError(said) from None
-    finally:
-        part.unlink(missing_ok=True)

@@ -66,7 +66,7 @@ class Kind(StrEnum):
     SPLIT = auto()
     MERGE = auto()
     TAKE_BACK = "takeBack"
-    WITHDRAW = auto()
+    CANCEL = "withdraw"  # The end of an offer of ours.
     ASK = auto()
     TRADE = auto()
     COMPLETE = auto()
@@ -294,6 +294,7 @@ class Item:
     metadata: str | None = None
     unit: str | None = None  # The issuer's word for one unit.
     is_minted: bool = False  # By this wallet.
+    is_cut: bool = False  # A file had less of its metadata than the registry has.
     more: Secret[dict[str, Any]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

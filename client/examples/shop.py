@@ -69,7 +69,7 @@ def request_of(order: sqlite3.Row) -> Operation:
 def start() -> None:
     """Go on with what the last run of this shop began."""
     query(SCHEMA)
-    wallet.resume()
+    wallet.sync()
     for order in query("SELECT * FROM orders ORDER BY created_at"):
         if not wallet.find(order["id"]):
             request_of(order)

@@ -38,7 +38,7 @@ def main() -> None:
         Wallet(os.environ.get("DEEDS_WALLET", "vouchers.wallet"), deeds) as wallet,
     ):
         # What was claimed since the last run is not written again.
-        wallet.check()
+        wallet.sync()
         job = str(arguments.links.resolve())
         about = {"name": arguments.title}
         vouchers = wallet.issue(len(names), reference=job, metadata=about)

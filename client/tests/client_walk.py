@@ -17,7 +17,7 @@ import tempfile
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
@@ -34,7 +34,7 @@ from deeds_client.errors import (
     ProblemError,
     WalletError,
 )
-from deeds_client.record_format import read_records, write_records
+from deeds_client.record_format import read_contents, write_contents
 from deeds_client.records import Holding, Operation, made_by
 from deeds_client.service import Deeds
 from deeds_client.store import Store
@@ -57,6 +57,7 @@ def problem(status, code, retry_after="0", **rest):
 
 
 SETTINGS = {"DEEDS_MAX_ARRAY": "26", "DEEDS_RATE_LIMITS": "failures=off"}
+PASSPHRASE = "a passphrase of ours"
 LIVES_COUNT = 10
 LINKS_COUNT = 28  # In two batches.
 GAP = 52  # More numbers than a walk leaves unused.
@@ -196,26 +197,33 @@ def wallet_at(path, url, fates=lambda _: "answered", late=None, mortal=None, tri
 
 def backup_of(records):
     """Return what a backup holds."""
-    return read_records(write_records(merging.dump(records)))
+    return read_contents(write_contents(merging.dump(records)))
 
 
 @contextmanager
 def copy_of(wallet, name="copy", path="", *fates):
     """Another copy of a wallet, restored from what that is now, and not yet looked."""
-    file, url = wallet.store.path.with_name(name), wallet.deeds.base_url
+    file, url = wallet._store.path.with_name(name), wallet._deeds.base_url
     with wallet_at(file, url, at(path, *fates), tries=1) as copied:
-        with wallet.store.transaction() as records:
+        with wallet._store.transaction() as records:
             dumped = backup_of(records)
-        with copied.store.transaction() as records:
-            merging.merge(records, dumped)
+        with copied._store.transaction() as records:
+            merging.merge(records, dumped, is_own=True)
             seeds.ask_for_look(records)
         yield copied
+
+
+def backup_file(wallet):
+    """Return a new backup of a wallet, of the passphrase PASSPHRASE."""
+    path = wallet._store.path.with_name(f"{uuid4()}.backup")
+    wallet.export(path, PASSPHRASE)
+    return path
 
 
 def units(wallet, item_id):
     """Return what of an item is in a wallet, by state."""
     holding = wallet.balance().get(item_id, Holding(item_id))
-    told = asdict(holding).items()
+    told = asdict(replace(holding, in_backup=False)).items()
     return {state: count for state, count in told if count not in (0, item_id)}
 
 
@@ -226,7 +234,7 @@ def sent(wallet, item_id, amount):
 
 def pay(wallet, asked):
     """Complete an offer of another wallet."""
-    return wallet.complete(wallet.deeds.offer(asked.offer_id))
+    return wallet.complete(wallet._deeds.offer(asked.offer_id))
 
 
 def live_at_once(*lives):
@@ -318,7 +326,7 @@ class Walk:
             path, self._url, lambda _: rng.choice(fates), late, mortal
         ) as wallet:
             if rng.random() < 0.5:
-                wallet.resume()
+                wallet.__enter__()
             for _ in range(rng.randint(1, 8)):
                 with suppress(WalletError, ProblemError, NoAnswerError, FindingError):
                     self._act(wallet, self.owners[name])
@@ -336,14 +344,14 @@ class Walk:
             lambda: wallet.merge(item_id),
             lambda: self._take_back(wallet, own),
             lambda: self._cancel(wallet),
-            lambda: wallet.ask(item_id, amount, 60),
+            lambda: self._ask(wallet, item_id, amount),
             *[lambda: self._trade(wallet, item_id, amount)] * 2,
             *[lambda: self._complete(wallet)] * 3,
             *[lambda: self._claim(wallet)] * 3,
             lambda: self._restore(wallet, owner),
-            wallet.check,
-            wallet.look,
-            wallet.resume,
+            wallet.sync,
+            lambda: wallet.sync(look=True),
+            wallet.__enter__,
         ]
         self._rng.choice(verbs)()
 
@@ -353,6 +361,9 @@ class Walk:
                 "nothing_there", "Nothing is there yet that a verb needs."
             )
         return self._rng.choice(options)
+
+    def _ask(self, wallet, item_id, amount):
+        wallet.ask(item_id, amount, 60)
 
     def _take_back(self, wallet, own):
         given = [each for each in own if each.state == OutputState.GIVEN]
@@ -374,7 +385,7 @@ class Walk:
         states = self._rng.choice([["open"]] * 4 + [["open", "done", "refused"]])
         known = self._look(lambda records: records.all(Operation))
         offers = [each for each in known if each.offer_id and each.state in states]
-        wallet.complete(wallet.deeds.offer(self._pick(offers).offer_id))
+        wallet.complete(wallet._deeds.offer(self._pick(offers).offer_id))
 
     def _claim(self, wallet):
         outputs = self._look(Store.outputs)
@@ -383,8 +394,8 @@ class Walk:
         wallet.claim(Output(link.amount + wrong, link.item_id, link.secret))
 
     def _restore(self, wallet, owner):
-        with wallet.store.transaction() as records:
-            merging.merge(records, self._pick(self._copies[owner]))
+        with wallet._store.transaction() as records:
+            merging.merge(records, self._pick(self._copies[owner]), is_own=True)
 
     def _deliver_late(self, count=None):
         paths = sorted((self._directory / "late").iterdir())[:count]
@@ -408,11 +419,9 @@ class Walk:
                 if is_over and turn:
                     self._view.expire_offers()
                 for wallet in wallets.values():
-                    wallet.resume()
+                    wallet.__enter__()
                 for wallet in wallets.values():
-                    # One that was broken off goes on with what is left.
-                    is_look = turn or wallet.is_look_due()
-                    (wallet.look if is_look else wallet.check)()
+                    wallet.sync(look=turn)
             mints = self._assert_ledger_knows(wallets.values(), is_over=is_over)
             live = self._assert_true(wallets)
         self._view.assert_sound()
@@ -429,7 +438,7 @@ class Walk:
             for output in wallet.outputs()
         ]
         known = list({output for _, output in told})
-        states = dict(zip(known, wallets["anna"].deeds.check(known), strict=True))
+        states = dict(zip(known, wallets["anna"]._deeds.check(known), strict=True))
         expected = {"void": "unknown", "coming": "unknown", "spent": "spent"}
         expected |= dict.fromkeys(LIVE, "unspent")
         owners = {output: set() for output in known if states[output] == "unspent"}
@@ -456,7 +465,7 @@ class Walk:
             if operation.state == OperationState.DONE:
                 # Two copies may call one done, if they sent just the same and limits
                 # keep the service from telling which it was.
-                done[json.dumps(operation.body)] = operation
+                done[json.dumps(operation.body.reveal())] = operation
             else:
                 assert operation.state in ("refused", "" if is_over else "open")
         mints = [each for each in done.values() if each.kind == Kind.MINT]
@@ -471,7 +480,10 @@ class Walk:
 
 
 class WalkOfCopies(Walk):
-    """A walk of copies of one wallet, whose first phone was lost."""
+    """A walk of copies of one wallet, whose first phone was lost.
+
+    It asks for more payments than a look passes over, and nobody makes them.
+    """
 
     owners = COPIES
     lives = LIVES_OF_COPIES
@@ -489,15 +501,19 @@ class WalkOfCopies(Walk):
                 unlucky.issue(LINKS_COUNT, 2, reference="job")
             for name in copies:
                 if self._rng.random() < 0.5:
-                    shutil.copy(first.store.path, self._directory / name)
+                    shutil.copy(first._store.path, self._directory / name)
                 else:
                     with copy_of(first, name):
                         pass
 
+    def _ask(self, wallet, item_id, amount):
+        for _ in range(self._rng.choice([1, 1, GAP + 1])):
+            wallet.ask(item_id, amount, 60)
+
     def _assert_true(self, wallets):
         """Assert also that all copies hold the same of what all of them know.
 
-        But for what a mint has made: its secrets are of no seed.
+        But for what a mint has made, its secrets are of no seed, and later issues.
         """
         copies = [wallets[name] for name, owner in COPIES.items() if owner == "anna"]
         minted = {
@@ -507,6 +523,8 @@ class WalkOfCopies(Walk):
             if each.kind == Kind.MINT
             for key in made_by(each)
         }
+        # What a copy has taken back is handed out, as far as the others know.
+        minted |= {each.key for copy in copies for each in copy.outputs() if each.issue}
         items = [{each.item_id for each in copy.outputs()} for copy in copies]
         common = set.intersection(*items)
         held = [

@@ -7,7 +7,14 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
-from client_walk import at, live_at_once, problem, wallet_at
+from client_walk import (
+    PASSPHRASE,
+    at,
+    backup_file,
+    live_at_once,
+    problem,
+    wallet_at,
+)
 
 from deeds_client import store as store_module
 from deeds_client.errors import (
@@ -97,7 +104,7 @@ def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(alone):
             wallet.mint([5])
     del sent[:]
 
-    wallet.resume()
+    wallet.__enter__()
 
     assert {each.key for each in wallet.history()} == {*sent}
 
@@ -134,10 +141,10 @@ def test_limits_are_asked_for_again_after_a_refusal():
 
 
 def test_a_backup_of_another_service_is_not_taken_in(anna, alone):
-    backup = alone(at()).export("a passphrase of ours")
+    backup = backup_file(alone(at()))
 
     with pytest.raises(WalletFileError, match="not for http"):
-        anna.restore(backup, "a passphrase of ours")
+        anna.restore(backup, PASSPHRASE)
 
 
 def test_a_service_that_refuses_all_for_good_keeps_nobody_waiting(anna, open_wallet):
@@ -150,7 +157,7 @@ def test_a_service_that_refuses_all_for_good_keeps_nobody_waiting(anna, open_wal
         return refusal if request.content else "answered"
 
     with (
-        wallet_at(anna.store.path, anna.deeds.base_url, refuse) as refused,
+        wallet_at(anna._store.path, anna._deeds.base_url, refuse) as refused,
         pytest.raises(ProblemError),
     ):
         refused.send(item_id, 1)

@@ -143,7 +143,7 @@ def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(
     with Wallet(tmp_path / "guest", deeds) as guest:
         guest.claim(output)
     with Wallet(tmp_path / "example.wallet", deeds) as issuer:
-        issuer.check()
+        issuer.sync()
     again = written()
 
     assert [row["name"] for row in rows] == names

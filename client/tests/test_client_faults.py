@@ -63,7 +63,7 @@ def traded(ours, theirs):
 
 
 def offered(ours, theirs):
-    return ours.deeds.offer(traded(ours, theirs).offer_id)
+    return ours._deeds.offer(traded(ours, theirs).offer_id)
 
 
 def overtaken(ours, amount):
@@ -104,9 +104,12 @@ VERBS = {
         Wallet.send,
         lambda ours, _: (overtaken(ours, 1), 5),
     ),
-    "look": (lambda wallet, _copied: wallet.look(), lambda ours, _: overtaken(ours, 4)),
+    "look": (
+        lambda wallet, _copied: wallet.sync(look=True),
+        lambda ours, _: overtaken(ours, 4),
+    ),
     "check": (
-        lambda wallet, _completed: wallet.check(),
+        lambda wallet, _completed: wallet.sync(),
         lambda ours, theirs: pay(theirs, traded(ours, theirs)),
     ),
 }
@@ -123,7 +126,7 @@ def killed_at(number, path, url, act):
         mortal = Mortal(number)
         mortal.watch()
         with wallet_at(path, url, mortal=mortal) as wallet:
-            wallet.deeds.info()
+            wallet._deeds.info()
             mortal.count = 0
             act(wallet)
 
@@ -139,7 +142,7 @@ def lost_at(number, path, url, act, fate):
 
     with wallet_at(path, url, fates, tries=1) as wallet:
         # The first one asks for the limits.
-        wallet.deeds.info()
+        wallet._deeds.info()
         with suppress(NoAnswerError):
             act(wallet)
     return next(requests) > number
@@ -155,7 +158,7 @@ FAULTS = {
 def summary(wallet):
     """Return what a wallet holds and has done, and the service says of it, less ids."""
     outputs = wallet.outputs()
-    states = wallet.deeds.check(outputs)
+    states = wallet._deeds.check(outputs)
     names = ("amount", "state", "number", "of", "each", "spent_elsewhere", "unknown")
     told = Counter(
         (*(getattr(output, name) for name in names), bool(output.given_at), state)
@@ -199,7 +202,7 @@ def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
         with wallet_at(path, url) as wallet:
             act(wallet)
             done = summary(wallet)
-            wallet.check()
+            wallet.sync()
             ends = (done, summary(wallet))
 
         was_broken, number = True, 0
@@ -208,7 +211,7 @@ def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
             path, _, act = prepared(ground / str(number), url, verb)
             was_broken = FAULTS[fault](number, path, url, act)
             with wallet_at(path, url) as wallet:
-                wallet.resume()
+                wallet.__enter__()
                 found = summary(wallet)
                 # A check or a trade may have done a part.
                 if is_referenced or found not in (before, *ends):
@@ -223,7 +226,7 @@ def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
 
 def test_a_mint_that_another_process_has_sent_is_not_called_refused(open_wallet):
     other = open_wallet("anna", "/mint", "answer lost")
-    anna = open_wallet("anna", "/mint", "refused", "answered", before=other.resume)
+    anna = open_wallet("anna", "/mint", "refused", "answered", before=other.__enter__)
 
     assert anna.mint([5]).state == OperationState.DONE
 
@@ -236,8 +239,9 @@ def scan(anna, ben, open_wallet):
         ticket = links(ben)[0]
         with pytest.raises(NoAnswerError):
             open_wallet("anna", "/swap", fate).claim(ticket)
-        [begun] = anna.store.operations("state", OperationState.BEGUN)
-        return ticket, anna.store.put(replace(begun, at_door=True, **facts))
+        [begun] = anna._store.operations("state", OperationState.BEGUN)
+        with anna._store.transaction() as records:
+            return ticket, records.put(replace(begun, at_door=True, **facts))
 
     return scan
 
@@ -257,13 +261,13 @@ def test_what_a_door_of_the_page_has_scanned_is_not_sent(
     sent = Mock()
     wallet = open_wallet("anna", "/swap", before=sent)
 
-    wallet.resume()
+    wallet.__enter__()
 
     assert [each.state for each in wallet.history()] == [state]
     # What was carried out is told by its key: it cannot be once more.
     assert sent.call_count == (state == "done")
     # From now on the page cannot call it unsent.
-    assert not wallet.finish(begun).is_unsent
+    assert not wallet.refresh(begun).is_unsent
 
 
 @pytest.mark.parametrize(
@@ -279,4 +283,4 @@ def test_no_verb_sends_what_a_door_has_scanned(anna, ben, scan, verb, code):
     with refused(code):
         verb(anna, ticket)
 
-    assert ben.deeds.check([ticket]) == ["unspent"]
+    assert ben._deeds.check([ticket]) == ["unspent"]

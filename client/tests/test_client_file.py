@@ -6,6 +6,7 @@ The client does as the page's own code does.
 import json
 import math
 import os
+import shutil
 import subprocess
 import unicodedata
 from contextlib import closing, suppress
@@ -19,7 +20,7 @@ from playwright.sync_api import expect, sync_playwright
 from deeds_client import Deeds, Output, Wallet, file, merging
 from deeds_client.errors import InvalidInputError, WalletFileError
 from deeds_client.file import export_wallet, import_wallet
-from deeds_client.record_format import compact, read_records, write, write_records
+from deeds_client.record_format import compact, read_contents, write, write_contents
 from deeds_client.records import Seed, now
 from deeds_client.store import Store
 from tests.page import steps
@@ -107,7 +108,7 @@ def records():
 
 def is_read(records):
     try:
-        return bool(read_records(records))
+        return bool(read_contents(records))
     except InvalidInputError:
         return False
 
@@ -155,8 +156,9 @@ def merged(files):
         store.transaction() as records,
     ):
         for each in files:
-            added, given = merging.merge(records, read_records(each))
-        return write_records(merging.dump(records)), written(added), written(given)
+            added = merging.merge(records, read_contents(each), is_own=True)
+        given = [output for output in added if output.may_be_given]
+        return write_contents(merging.dump(records)), written(added), written(given)
 
 
 def written(outputs):
@@ -176,7 +178,7 @@ def test_client_and_page_merge_alike(pages):
     for place, pair in enumerate(pages["pairs"]):
         theirs = pair["merged"]
         dumped, added, given = merged(pair["files"])
-        read_records(dumped)
+        read_contents(dumped)
         mine, page = (by_key(each["outputs"]) for each in (dumped, theirs))
         assert by_key(mine.values(), FACTS) == by_key(page.values(), FACTS), place
         states = {(mine[key]["state"], page[key]["state"]) for key in page}
@@ -212,19 +214,19 @@ def assert_refused(text, said=NO_BACKUP, passphrase=PASSPHRASE):
 
 @pytest.fixture(scope="module")
 def backup(records):
-    return export_wallet(read_records(records), PASSPHRASE)
+    return export_wallet(read_contents(records), PASSPHRASE)
 
 
 def test_a_wallet_goes_into_a_file_that_shows_nothing_and_comes_back(backup, records):
     other = unicodedata.normalize("NFD", PASSPHRASE)
 
     read = import_wallet(backup, other)
-    assert write_records(read) == write_records(read_records(records))
+    assert write_contents(read) == write_contents(read_contents(records))
     assert [it["secret"] for it in records["outputs"] if it["secret"] in backup] == []
 
 
 def test_no_two_files_of_a_wallet_are_encrypted_alike(backup, records):
-    again = export_wallet(read_records(records), PASSPHRASE)
+    again = export_wallet(read_contents(records), PASSPHRASE)
 
     assert json.loads(again)["data"] != json.loads(backup)["data"]
 
@@ -307,7 +309,7 @@ def test_what_is_no_file_of_a_wallet_is_refused(text):
 
 def test_a_file_without_a_wallet_is_refused():
     # Of a seed that is nobody's own.
-    none = replace(read_records(EMPTY), seeds=[Seed(SEED["key"], now())])
+    none = replace(read_contents(EMPTY), seeds=[Seed(SEED["key"], now())])
 
     assert_refused(export_wallet(none, PASSPHRASE))
 
@@ -331,24 +333,24 @@ ASK = """async (itemId) => {
 }"""
 
 
-def used_by_the_client(backup, origin, link, offer_id, path):
-    """Read the file into a wallet of the client, be paid and send there.
+def used_by_the_client(origin, link, offer_id, path):
+    """Read page.json into a wallet of the client, be paid and send there.
 
-    Return its own file.
+    Write its own file, wallet.json.
     """
     bens = Output.parse(link)
     with Deeds(origin) as deeds, Wallet(path / "anna", deeds) as anna:
-        added, _ = anna.restore(backup, steps.PASSPHRASE)
+        added = anna.restore(path / "page.json", steps.PASSPHRASE, own=True)
         assert sorted(output.amount for output in added) == [2, 2, 3, 5, 7]
         # What the page could not send any more.
-        anna.resume()
+        anna.__enter__()
         with Wallet(path / "ben", deeds) as ben:
             ben.claim(bens)
             ben.complete(deeds.offer(offer_id))
-        anna.check()
+        anna.sync()
         anna.send(bens.item_id, 1)
         assert units(anna, bens.item_id) == {"held": 6, "given": 3}
-        return anna.export(steps.PASSPHRASE)
+        anna.export(path / "wallet.json", steps.PASSPHRASE)
 
 
 @pytest.mark.slow
@@ -359,12 +361,11 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     offer_id = page.evaluate(ASK, item_id)
     steps.send_offline(visitor, "2")
     steps.follow(page, "All deeds")
-    backup = steps.back_up(page).read_text()
+    shutil.copy(steps.back_up(page), tmp_path / "page.json")
     visitor.forget()
     visitor.go_online()
 
-    text = used_by_the_client(backup, visitor.origin, link, offer_id, tmp_path)
-    (tmp_path / "wallet.json").write_text(text)
+    used_by_the_client(visitor.origin, link, offer_id, tmp_path)
     page = visitor.go("/wallet")
     page.get_by_role("button", name="Restore").click()
     steps.restore(page, tmp_path / "wallet.json", steps.PASSPHRASE)

@@ -33,7 +33,7 @@ with Wallet("shop.wallet", deeds) as shop, Wallet("guest.wallet", deeds) as gues
     guest.complete(deeds.offer(request.offer_id))
     print(shop.wait_paid(request).state, shop.find("order").state, flush=True)
     try:
-        shop.export("passphrase")
+        shop.export("backup", "passphrase")
     except WalletFileError as error:
         print(error, flush=True)
 from deeds_client.__main__ import main

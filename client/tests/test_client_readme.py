@@ -1,13 +1,16 @@
 """The README of the client, run as it stands."""
 
 import os
+import pydoc
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
+import deeds_client
 from tests.support.needs import require
 from tests.support.readme import blocks_of
 from tests.support.serving import REPOSITORY, clean_environment, running_service
@@ -50,3 +53,28 @@ def test_the_readme_can_be_followed_from_the_installation_on(tmp_path):
             printed = re.sub(" +\n", "\n", ran.stdout.replace(service.url, URL))
             shown = "".join(text for _, (_, text) in blocks)
             assert RANDOM.sub("…", printed) == RANDOM.sub("…", shown)
+
+
+def test_the_readme_has_all_codes_of_errors():
+    text = (REPOSITORY / README[0]).read_text()
+    told = {"WalletError": set(), "ProblemError": set()}
+    for names, kind in re.findall(r"\| (`[a-z_`, ]+`) \| `(\w+)` \|", text):
+        told[kind] |= set(re.findall(r"\w+", names))
+
+    # Those of the command line are read by people.
+    library = (REPOSITORY / "client/deeds_client").glob("[!_c]*.py")
+    library = [*library, *(REPOSITORY / "client/deeds_client").glob("c[!lo]*.py")]
+    source = "".join(path.read_text() for path in library)
+    raised = set(re.findall(r'WalletError\(\s*"(\w+)"', source))
+    problems = (REPOSITORY / "docs/problems.md").read_text()
+    codes = set(re.findall(r"^\| `(\w+)` \| \d", problems, re.MULTILINE))
+
+    assert told["WalletError"] == raised
+    assert told["ProblemError"] == codes - {"ledger_in_doubt", "internal"}
+
+
+def test_the_help_of_a_wallet_fits_on_a_few_screens():
+    told = pydoc.plain(pydoc.render_doc(deeds_client.Wallet))
+    lines = [textwrap.wrap(line, 80) or [line] for line in told.splitlines()]
+
+    assert sum(map(len, lines)) <= 100

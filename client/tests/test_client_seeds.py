@@ -9,18 +9,26 @@ from unittest.mock import Mock, patch
 
 import httpx
 import pytest
-from client_walk import copy_of, pay, refused, sent, units
+from client_walk import (
+    PASSPHRASE,
+    backup_file,
+    copy_of,
+    pay,
+    problem,
+    refused,
+    sent,
+    units,
+)
 
 from deeds_client import checking, seeds
 from deeds_client.beginning import swap
 from deeds_client.errors import FindingError, NoAnswerError
 from deeds_client.records import Numbers
-from deeds_client.seeds import Part, derive, own_seed, used_seeds
+from deeds_client.seeds import Part, derive, next_numbers, own_seed, used_seeds
 from deeds_client.values import Found, Kind, Output
 from tests.support.serving import REPOSITORY
 
 VECTORS = json.loads((REPOSITORY / "tests/support/wallet_vectors.json").read_text())
-PASSPHRASE = "a passphrase of ours"
 
 
 def minted(wallet, *amounts):
@@ -68,9 +76,9 @@ def test_a_backup_finds_what_was_done_since(anna, ben, open_wallet, open_copy):
         ben.claim(link)
     anna.send(ticket.item_id, 1)
 
-    copy.look()
+    copy.sync(look=True)
 
-    anna.check()
+    anna.sync()
     for item_id in (vouchers, ticket.item_id):
         assert units(copy, item_id) == units(anna, item_id)
     kept = copy.outputs(vouchers, "given")
@@ -79,7 +87,7 @@ def test_a_backup_finds_what_was_done_since(anna, ben, open_wallet, open_copy):
     lost = [each for each in copy.outputs() if each.spent_elsewhere]
     assert all(each.is_unclear for each in lost)
     # It goes on where the other copy is.
-    assert copy.look() == []
+    assert copy.sync(look=True) == []
 
 
 def test_links_behind_more_promised_ones_than_are_looked_for_are_found(
@@ -87,15 +95,16 @@ def test_links_behind_more_promised_ones_than_are_looked_for_are_found(
 ):
     one, five = anna.outputs(item_id, "held")
     # As the page does, which makes them later.
-    copy.store.change(five, number=1, of=30, each=1)
-    with anna.store.transaction() as records:
+    with copy._store.transaction() as records:
+        records.change(five, number=1, of=30, each=1)
+    with anna._store.transaction() as records:
         link = Part(one.amount, item_id, is_given=True, number=31, of=31)
         records.put(swap(records, Kind.SPLIT, [one], [link]))
-    anna.resume()
+    anna.__enter__()
 
-    [found] = copy.look()
+    copy.sync(look=True)
 
-    assert found.number == 31
+    assert 31 in [output.number for output in copy.outputs(item_id, "given")]
 
 
 def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna, item_id, copy):
@@ -105,8 +114,8 @@ def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna, item_id, co
 
     assert link.secret != other.secret
     assert [each.code for each in anna.history()[:2]] == [None, "used_secret"]
-    copy.look()
-    anna.check()
+    copy.sync(look=True)
+    anna.sync()
     assert units(anna, item_id) == units(copy, item_id) == {"given": 6}
 
 
@@ -119,10 +128,10 @@ def test_what_a_copy_has_moved_is_found_where_it_is_missed(
 
     # One chooses again, one is checked.
     assert third.send(item_id, 4)
-    anna.check()
+    anna.sync()
 
     assert units(anna, item_id) == {"given": 6}
-    third.check()
+    third.sync()
     assert units(third, item_id) == {"given": 6}
     # What is left is not enough to choose again.
     with refused("spent_input"):
@@ -135,10 +144,12 @@ def test_what_a_copy_has_sent_before_is_found_when_it_is_carried_out_late(
     with pytest.raises(NoAnswerError):
         open_copy("copy", "/swap", "lost").send(item_id, 5)
     copy.send(item_id, 1)
-    anna.look()
-    copy.resume()
+    anna.sync(look=True)
+    copy.__enter__()
 
-    assert [each.amount for each in anna.look()] == [5]
+    known = anna.outputs()
+    found = [each for each in anna.sync(look=True) if each not in known]
+    assert [each.amount for each in found] == [5]
 
 
 def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(
@@ -149,9 +160,9 @@ def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(
     link = sent(copy, item_id, 5)
     with pytest.raises(NoAnswerError):
         third.claim(link)
-    third.look()
+    third.sync(look=True)
 
-    refusing.resume()
+    refusing.__enter__()
 
     assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
 
@@ -165,9 +176,9 @@ def test_a_look_that_finds_a_link_makes_no_claim_that_was_refused(
     with refused("body_too_large"):
         refusing.claim(link)
 
-    third.look()
+    third.sync(look=True)
 
-    copy.check()
+    copy.sync()
     assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
 
 
@@ -194,7 +205,7 @@ def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
     anna.claim(other)
     ledger.expire_offers()
 
-    copy.check()
+    copy.sync()
 
     assert copy.history()[0].code == "offer_expired"
     assert units(copy, item_id) == units(anna, item_id) == {"held": 3}
@@ -203,25 +214,25 @@ def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
 def test_a_mint_tells_the_amount_better_than_a_link(anna, open_wallet, open_copy):
     with pytest.raises(NoAnswerError):
         open_wallet("anna", "/mint", "answer lost").mint([5])
-    [made] = open_copy().resume()
+    [made] = open_copy().__enter__().history()[:1]
     [minted] = made.outputs
     with refused("unknown_input"):
         anna.claim(Output(6, minted.item_id, minted.secret))
 
-    anna.resume()
+    anna.__enter__()
 
     assert units(anna, minted.item_id) == {"held": 5}
 
 
 def test_an_offer_that_was_completed_as_it_expired_is_done(ben, item_id, open_wallet):
     asked = ben.ask(item_id, 5)
-    told = httpx.get(f"{ben.deeds.base_url}/v1/offers/{asked.offer_id}").json()
+    told = httpx.get(f"{ben._deeds.base_url}/v1/offers/{asked.offer_id}").json()
     expired = httpx.Response(200, json={**told, "state": "expired"})
     payer = open_wallet()
 
     open_wallet(
         "ben", "/offers/", expired, "answered", before=partial(pay, payer, asked)
-    ).check()
+    ).sync()
 
     assert ben.history()[0].state == "done"
     assert units(ben, item_id) == {"held": 5}
@@ -230,7 +241,7 @@ def test_an_offer_that_was_completed_as_it_expired_is_done(ben, item_id, open_wa
 def test_a_payment_of_what_a_copy_has_moved_is_not_called_made(
     anna, ben, item_id, open_copy
 ):
-    offer = ben.deeds.offer(ben.ask(item_id, 5).offer_id)
+    offer = ben._deeds.offer(ben.ask(item_id, 5).offer_id)
     copy = open_copy("copy", "/complete", "refused")
     anna.send(item_id, 5)
 
@@ -246,40 +257,93 @@ def test_what_is_claimed_after_a_look_is_not_called_unclear(
     link = sent(anna, item_id, 2)
     copy = open_copy()
     anna.merge(item_id)
-    copy.look()
+    copy.sync(look=True)
     ben.claim(link)
 
-    [claimed] = copy.check()
+    [claimed] = copy.sync()
 
     assert (claimed.spent_elsewhere, claimed.is_unclear) == (True, False)
 
 
 def test_another_wallet_joins_and_is_looked_for(anna, ben, item_id):
     mine = minted(ben, 2, 1)
-    backup = anna.export(PASSPHRASE)
+    backup = backup_file(anna)
     anna.send(item_id, 2)
 
     ben.restore(backup, PASSPHRASE)
-    ben.look()
+    ben.sync(look=True)
 
-    assert own_seed(anna.store) != own_seed(ben.store)
+    assert own_seed(anna._store) != own_seed(ben._store)
     assert units(ben, item_id) == {"held": 4, "given": 2}
     # What is used next is of the own seed.
-    [joined] = ben.outputs_of(ben.merge(item_id))
-    assert joined.secret.reveal() == derive(own_seed(ben.store), item_id, "kept", 0)
+    [joined] = ben.outputs(ben.merge(item_id))
+    assert joined.secret.reveal() == derive(own_seed(ben._store), item_id, "kept", 0)
     assert units(ben, mine) == {"held": 3}
 
 
-def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben, item_id):
-    ben.restore(anna.export(PASSPHRASE), PASSPHRASE)
+def test_a_strangers_backup_takes_over_no_wallet(anna, ben, item_id, caplog):
+    anna.split(item_id, [3])
+    seed = own_seed(ben._store)
 
-    assert [each.key for each in used_seeds(ben.store)] == [own_seed(anna.store)]
+    added = ben.restore(backup_file(anna), PASSPHRASE)
+
+    assert {each.amount for each in added} == {1, 2, 3}
+    assert own_seed(ben._store) == seed
+    [told] = caplog.messages
+    assert told.startswith("The owner of this backup can spend what it holds, too")
+    # Once moved it is of a secret that nobody else can make.
+    [moved] = ben.outputs(ben.merge(item_id))
+    assert moved.secret.reveal() == derive(seed, item_id, "kept", 0)
+
+
+def test_an_own_backup_makes_a_copy_of_a_wallet_that_made_nothing(
+    anna, ben, item_id, caplog
+):
+    ben.restore(backup_file(anna), PASSPHRASE, own=True)
+
+    assert caplog.messages == []
+    assert [each.key for each in used_seeds(ben._store)] == [own_seed(anna._store)]
     # An older copy of its own numbers takes none of them back.
-    before = ben.store.all(Numbers)
+    before = ben._store.all(Numbers)
     ben.send(item_id, 1)
-    raised = ben.store.all(Numbers)
-    ben.restore(anna.export(PASSPHRASE), PASSPHRASE)
-    assert ben.store.all(Numbers) == raised != before
+    raised = ben._store.all(Numbers)
+    ben.restore(backup_file(anna), PASSPHRASE, own=True)
+    assert ben._store.all(Numbers) == raised != before
+
+
+def test_a_shop_finds_what_was_paid_behind_requests_that_nobody_paid(
+    anna, ben, ledger, open_copy
+):
+    item_id = minted(ben, 9, 2, 3)
+    anna.claim(sent(ben, item_id, 1))
+    copy = open_copy()
+    # Each takes a number of the seed, and a look passes over 8.
+    for _ in range(20):
+        anna.ask(item_id, 1, 60)
+    ledger.expire_offers()
+    pay(ben, anna.ask(item_id, 2))
+    late = anna.ask(item_id, 3)
+
+    copy.sync(look=True)
+
+    assert units(copy, item_id) == {"held": 3}
+    # No number is used twice: what is paid late is not taken for another order's.
+    seed = own_seed(anna._store)
+    ways = [next_numbers(each._store, seed, item_id) for each in (anna, copy)]
+    assert [numbers.kept for numbers in ways] == [23, 23]
+    pay(ben, late)
+    copy.sync(look=True)
+    assert units(copy, item_id) == {"held": 6}
+
+
+def test_a_service_without_offers_is_looked_through(item_id, copy, open_copy):
+    none = problem(404, "not_found", isFinal=True)
+    copy.send(item_id, 5)
+
+    third = open_copy("third", "/offers/find", none, none)
+    third.sync(look=True)
+
+    assert units(third, item_id) == {"held": 1, "given": 5}
 
 
 LIES = {
@@ -292,13 +356,13 @@ LIES = {
 def test_a_service_that_tells_lies_changes_nothing(item_id, copy, monkeypatch, lies):
     told = chain(lies, repeat(lies[-1]))
     monkeypatch.setattr(seeds, "_NUMBERS_MAX", 20)
-    monkeypatch.setattr(copy.deeds, "find", lambda _, asked: [next(told)] * len(asked))
-    before = copy.outputs(), copy.store.all(Numbers)
+    monkeypatch.setattr(copy._deeds, "find", lambda _, asked: [next(told)] * len(asked))
+    before = copy.outputs(), copy._store.all(Numbers)
 
     with pytest.raises(FindingError, match="does not add up"):
-        copy.look()
+        copy.sync(look=True)
 
-    assert (copy.outputs(), copy.store.all(Numbers)) == before
+    assert (copy.outputs(), copy._store.all(Numbers)) == before
     assert copy.send(item_id, 5)
 
 
@@ -310,7 +374,10 @@ def test_a_look_that_was_broken_off_goes_on(anna, open_copy):
 
     broken = Mock(side_effect=[[], KeyboardInterrupt])
     with patch.object(checking, "gather", broken), pytest.raises(KeyboardInterrupt):
-        copy.look()
+        copy.sync(look=True)
 
-    assert copy.is_look_due()
-    assert [each.item_id for each in copy.look()] == items[1:]
+    # Without being told to.
+    with patch.object(checking, "gather", wraps=checking.gather) as gather:
+        copy.sync()
+    assert gather.call_args_list[0].args[2] == items[1]
+    assert units(copy, items[1]) == {"held": 7}

@@ -83,7 +83,7 @@ def test_what_was_given_since_a_refusal_is_not_taken_from_its_receiver(
     with refused("busy"):
         anna.send(item_id, 4, reference=REFERENCE)
 
-    assert anna.deeds.check([given]) == ["unspent"]
+    assert anna._deeds.check([given]) == ["unspent"]
 
 
 def test_a_payment_is_waited_for(anna, ben, item_id, open_wallet, quick):
@@ -131,7 +131,7 @@ def test_a_request_is_ended_by_who_holds_a_part(anna, ben, item_id):
     ended = anna.cancel(asked)
 
     assert (ended.state, ended.code) == ("refused", "offer_withdrawn")
-    assert anna.deeds.offer(asked.offer_id).state == "void"
+    assert anna._deeds.offer(asked.offer_id).state == "void"
     assert units(anna, item_id) == {"held": 8}
     assert anna.cancel(asked) == anna.ask(item_id, 3, reference=REFERENCE) == ended
     # Who holds nothing has to wait.
@@ -162,12 +162,12 @@ def test_a_trade_that_could_not_be_begun_splits_nothing(anna, item_id):
 def test_nothing_shows_a_secret_but_a_link(anna, item_id, caplog):
     caplog.set_level(logging.DEBUG)
     own = Output(3, "deed_", Secret(MARK))
-    [minted] = anna.deeds.mint([own])
+    [minted] = anna._deeds.mint([own])
     claimed = anna.claim(minted, reference=MARK[:5])
-    given = anna.give(anna.outputs_of(claimed)[0])
+    given = anna.give(anna.outputs(claimed)[0])
     secrets = [each.secret.reveal() for each in anna.outputs()]
     shown = [own, minted, claimed, given, *anna.outputs(), *anna.history()]
-    shown += [anna.balance(), anna.deeds.info(), anna.store.all(type(claimed))]
+    shown += [anna.balance(), anna._deeds.info(), anna._store.all(type(claimed))]
 
     for value in shown:
         logging.getLogger("shop").info("%s", value)
@@ -188,7 +188,7 @@ def test_what_is_held_is_given_as_it_is_by_a_call_of_its_own(anna, ben, item_id)
     assert units(anna, item_id) == {"held": 7, "given": 1}
     assert anna.give(one).link == given.link
     ben.claim(given.output)
-    anna.check()
+    anna.sync()
     with refused("not_held"):
         anna.give(one)
 
@@ -196,9 +196,9 @@ def test_what_is_held_is_given_as_it_is_by_a_call_of_its_own(anna, ben, item_id)
 @pytest.mark.parametrize("record", ["[]", '{"key": "x"}'])
 def test_a_record_that_is_damaged_is_told_in_a_sentence(anna, item_id, record):
     sql = "UPDATE records SET record = ? WHERE kind = 'operations'"
-    anna.store._execute(sql, (record,))
+    anna._store._execute(sql, (record,))
 
-    with pytest.raises(WalletFileError, match=f"{anna.store.path} is damaged"):
+    with pytest.raises(WalletFileError, match=f"{anna._store.path} is damaged"):
         anna.history()
 
 
@@ -207,6 +207,6 @@ def test_resumptions_are_told(anna, item_id, open_wallet, caplog):
     with pytest.raises(NoAnswerError):
         open_wallet("anna", "/swap", "answer lost").send(item_id, 1)
 
-    anna.resume()
+    anna.__enter__()
 
     assert "Resumed: send is done" in caplog.text

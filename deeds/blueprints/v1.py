@@ -1,4 +1,4 @@
-"""The interface (contract parts 1, 2 and 4): mint, swap, check, find, item, info."""
+"""The interface (contract 4.1 to 4.6): mint, swap, check, find, item, info."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Who may mint: the tokens of contract part 5."""
+"""Who may mint: the tokens of contract 4.1."""

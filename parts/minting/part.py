@@ -1,4 +1,4 @@
-"""What asks for a token before a mint, where the settings name one (contract part 5).
+"""What asks for a token before a mint, where the settings name one (contract 4.1).
 
 Everything else stays open: swaps, checks, offers and reads need no token.
 """

@@ -20,7 +20,7 @@ OFFER_ID_PREFIX = "offer_"
 # Of the operation that makes one. What completes it is a swap.
 KIND = "offer"
 
-# Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or
+# Seconds for which an offer can be completed (contract 4.7): a minute to 30 days, or
 # a week.
 EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX = 60, 2_592_000
 EXPIRES_IN_S_DEFAULT = 604_800
@@ -118,6 +118,8 @@ SCHEMA = Schema(
 
 # What must be true of every ledger, with queries for where it is not.
 CHECKS = {
+    # `offer_id >= ''` holds for every row. It makes SQLite read offer_outputs in the
+    # order of offers: by its other index this takes ten times as long.
     "an offer names what exists, and was completed in time by a swap that holds its"
     " half": """
         SELECT id FROM offers WHERE completed_by IS NOT NULL AND NOT EXISTS (
@@ -138,8 +140,8 @@ CHECKS = {
         LEFT JOIN outputs ON outputs.item_id = offer_outputs.item_id
             AND outputs.digest = offer_outputs.digest
             AND outputs.amount = offer_outputs.amount
-        WHERE offers.id IS NULL OR items.id IS NULL
-            OR coalesce(outputs.created_by, 0) <> completed_by
+        WHERE offer_id >= '' AND (offers.id IS NULL OR items.id IS NULL
+            OR coalesce(outputs.created_by, 0) <> completed_by)
     """,
     "the making of an offer has an offer, and no other operation has one": f"""
         SELECT operations.id FROM operations

@@ -1,4 +1,4 @@
-"""POST /v1/check (contract part 2).
+"""POST /v1/check (contract 4.4).
 
 What its body may hold is in test_request_schemas.py.
 """

@@ -1,4 +1,4 @@
-"""Making, reading and completing offers (contract part 3).
+"""Making, reading and completing offers (contract 4.7 to 4.9).
 
 What is answered, and what is moved.
 """

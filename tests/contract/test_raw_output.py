@@ -1,4 +1,4 @@
-"""The grammar of raw outputs, item ids (contract 2.1, part 2) and strong secrets.
+"""The grammar of raw outputs, item ids (contract 2.1) and strong secrets.
 
 By examples and by fuzzing, for which the contract's words are written down a second
 time, in another way: both must agree.
@@ -170,7 +170,7 @@ def test_a_strong_secret_with_a_slip_is_not_strong(secret):
     assert [each for each in changed | swapped if is_strong_secret(each)] == [secret]
 
 
-# Contract 2.1 and part 2.
+# Contract 2.1.
 _AMOUNT = r"\+(?P<amount>[1-9][0-9]{0,15})\."
 _SECRET = r"(?P<secret>[^\ud800-\udfff]{1,32})"
 RAW_OUTPUT = re.compile(

@@ -1,4 +1,4 @@
-"""The interface document (contract part 1) and its settled points, on the core alone.
+"""The interface (contract 4.1 to 4.6 and 5), on the core alone.
 
 What each request is refused for is tested with all parts, in tests/contract.
 """

@@ -31,7 +31,7 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
-from deeds_client import Output, offer_link
+from deeds_client import Deeds, Output, offer_link
 
 
 def test_states_of_whatever_names_an_output_or_an_offer(deeds):
@@ -41,7 +41,7 @@ def test_states_of_whatever_names_an_output_or_an_offer(deeds):
         assert deeds.state(each) == "unspent"
     assert deeds.state(Output.fresh(5, made.item_id)) == "unknown"
     bill = deeds.wallet("a").ask(made.item_id, 2)
-    offer = deeds.wallet("a").deeds.offer(bill.offer_id)
+    offer = Deeds(deeds.url).offer(bill.offer_id)
     for each in (bill, offer, offer.id, offer_link(deeds.url, offer.id)):
         assert deeds.state(each) == "open"
     deeds.audit()

@@ -1,4 +1,4 @@
-"""The header Idempotency-Key on mint and swap (contract part 2, "retries")."""
+"""The header Idempotency-Key on mint and swap (contract 5)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may mint (contract part 5): the tokens that a mint must show."""
+"""Who may mint (contract 4.1): the tokens that a mint must show."""
 
 from collections import Counter
 from contextlib import ExitStack

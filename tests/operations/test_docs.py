@@ -1,5 +1,6 @@
 """The documents say what the code does, and their blocks for bash run as they stand."""
 
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
 from tests.support.commanding import invoke
 from tests.support.problems import PROBLEMS
 from tests.support.readme import (
+    FENCE,
     WALK,
     assert_answers_as_shown,
     blocks_of,
@@ -24,6 +26,7 @@ from tests.support.sources import (
     read_text,
     read_variables,
     section,
+    sources,
     table_rows,
 )
 from tests.support.strong_secrets import is_strong_secret
@@ -34,6 +37,17 @@ OF_CLIENTS = {"DEEDS_URL", "DEEDS_COMMAND"}
 # A link in Markdown, of an image too: its path and its fragment. Those with a scheme
 # lead elsewhere.
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
+
+# A section of the contract that is cited, or the first and last one. `parts` are what
+# the contract had before; a comment may begin a line in between.
+CITED = re.compile(
+    r"\bcontract,? (parts? \d|[\d.]*\d)(?: (?:to|and) ([\d.]*\d))?"
+    r"|(parts? \d+) of the contract",
+    re.IGNORECASE,
+)
+NEXT_LINE = re.compile(r"\s*\n\s*(?:#|//|\*)?\s*")
+# Their comments are changed with the engines of wallets.
+CITE_PARTS = ("/client/", "/static/js/", "/tests/page/")
 
 
 def named_in(paths, pattern):
@@ -124,6 +138,50 @@ def test_every_link_leads_to_a_file_and_a_heading_in_it(document):
             broken.append(f"{path}#{fragment}")
 
     assert broken == []
+
+
+def test_every_section_of_the_contract_that_is_cited_exists():
+    headings = found_in("docs/contract.md", r"^##+ (\d+(?:\.\d+)?)\b")
+    cited = {
+        (path, number)
+        for path in sources()
+        for match in CITED.finditer(NEXT_LINE.sub(" ", read_text(path)))
+        for number in filter(None, match.groups())
+    }
+
+    missing = [each for each in cited if each[1] not in headings]
+
+    assert len(cited) > 30
+    assert [
+        (path, number)
+        for path, number in missing
+        if not number.startswith("part") or not any(map(path.count, CITE_PARTS))
+    ] == []
+
+
+def test_the_contract_derives_secrets_as_the_vectors_say():
+    page = section("docs/contract.md", "8. Secrets from a seed")
+    [(_, code)] = FENCE.findall(page)
+    [seed] = re.findall("`([0-9a-f]{64})`", page)
+    [item_id] = re.findall("`(deed_[0-9a-z]{26})`", page)
+    names, vectors = {}, json.loads(read_text("tests/support/wallet_vectors.json"))
+    exec(code, names)  # noqa: S102
+    rows = [[each.strip("`") for each in row] for row in table_rows(page)]
+
+    shown = [row for row in rows if is_strong_secret(row[2])]
+    made = [
+        names["make_secret"](
+            bytes.fromhex(each["seed"]), each["branch"], each["itemId"], each["number"]
+        )
+        for each in vectors
+    ]
+
+    assert made == [each["secret"] for each in vectors]
+    assert len(shown) > 5
+    for branch, number, secret in shown:
+        assert secret == names["make_secret"](
+            bytes.fromhex(seed), branch, item_id, int(number)
+        )
 
 
 def test_the_list_of_decisions_links_each_in_order():

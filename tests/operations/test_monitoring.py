@@ -32,13 +32,15 @@ def test_a_service_is_ready_after_one_read(api, hash_costs):
 
 def test_tables_of_a_later_version_are_not_ready(api, database_url):
     ledger = LedgerView(database_url)
-    set_version = "UPDATE schema_version SET version = ?, serves_from = ?"
-    ledger.execute(set_version, 99, 99)
+    raise_versions = (
+        "UPDATE schema_version SET version = version + ?, serves_from = serves_from + ?"
+    )
+    ledger.execute(raise_versions, 98, 98)
 
     answer = api.get("/readyz")
 
     # Other tests use this database too.
-    ledger.execute(set_version, 1, 1)
+    ledger.execute(raise_versions, -98, -98)
     assert refusal(answer) == UNAVAILABLE
     assert "have version 99" in answer.json()["detail"]
 

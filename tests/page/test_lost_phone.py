@@ -49,16 +49,16 @@ def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(
         Deeds(web_service.url) as deeds,
         Wallet(tmp_path / "terminal", deeds) as terminal,
     ):
-        terminal.restore(path.read_text(), PASSPHRASE)
-        terminal.look()
+        terminal.restore(path, PASSPHRASE, own=True)
+        terminal.sync()
         terminal.send(item_id, 5)
-        path.write_text(terminal.export(PASSPHRASE))
+        terminal.export(tmp_path / "backup", PASSPHRASE)
         theirs = sorted(each.amount for each in terminal.outputs("", "given"))
 
     for phone in (page, other):
         follow(phone, "All deeds")
         look_again(phone)
-    take_in(other, path, whose="")
+    take_in(other, tmp_path / "backup", whose="")
 
     here = [amounts(phone) for phone in (page, other)]
     assert [theirs, [8]] == [[3, 4, 5], here[0]["held"]]

@@ -1,6 +1,6 @@
 // Finds what is ours although this wallet has not made it: an older copy of it, or the
 // wallet of another seed that was taken in, has moved units since. Each secret that it
-// may have used is asked for, until there are no more (part 4 of the contract).
+// may have used is asked for, until there are no more (contract 8).
 
 import { gettext } from "../format/gettext.js";
 import { formatRawOutput } from "../format/raw_output.js";
