@@ -10,7 +10,7 @@ from tests.support.waiting import wait_until
 PASTE = "Claim links"
 # The person is back at the page: what it does now and then, it does at once.
 COME_BACK = "dispatchEvent(new Event('focus'))"
-MINE = "Yes, it’s mine"
+MINE = "Yes, it"
 PASSPHRASE = "four words, not connected"
 COPIED = "navigator.clipboard.readText()"
 

@@ -218,7 +218,7 @@ def test_somebody_elses_backup_does_not_become_the_wallet_here(visitor, stranger
     expect_shown(page, "Nothing was restored.")
     assert records(page) == []
     restore(page, path, PASSPHRASE)
-    press(question, "No, it’s somebody else’s")
+    press(question, "No, it")
 
     told = page.get_by_role("dialog", name="Restored")
     expect_shown(told, "Restored: 5 units of “A ticket”.")

@@ -28,10 +28,10 @@ function cutItem(item) {
     : { ...item, metadata, isCut: true };
 }
 
-/** A mint that has ended is not sent again: its item has the metadata. */
+/** A mint that is done is not sent again: its item has the metadata. */
 function cutMint(operation) {
   const { state, body } = operation;
-  if (state === "begun" || !body.metadata) return operation;
+  if (state !== "done" || !body.metadata) return operation;
   const metadata = JSON.parse(cutMetadata(JSON.stringify(body.metadata)) ?? "{}");
   return { ...operation, body: { ...body, metadata } };
 }
