@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from http.cookiejar import CookieJar
 from typing import Any, TypeVar
 
 import httpx
 
+from deeds_client.connecting import make_client
 from deeds_client.errors import (
     CallError,
     InvalidInputError,
@@ -70,45 +70,51 @@ class Calls:
 
     def __post_init__(self) -> None:
         self.base_url = _parse_address(self.base_url)
-        options = {
+        self.options = {
             "base_url": self.base_url,
             "cookies": _NoCookies(),
             **self.options,
         }
         # By process: on the connections of its parent each would read the other's
         # answers.
-        self._http = cache(lambda _pid: httpx.Client(**options))
-        self._http(os.getpid())
+        self._clients: dict[int, httpx.Client] = {}
 
     def close(self) -> None:
         """Close the connections of this process."""
-        self._http(os.getpid()).close()
+        client = self._clients.get(os.getpid())
+        if client:
+            client.close()
 
     def ask(self, path: str, parse: Parse[T], body: Any, key: Key) -> T:
         """Return what `parse` makes of the answer; with a body it is a POST.
 
         Where `parse` raises InvalidInputError, it is no answer. Raise ProblemError if
-        the service refused, NoAnswerError if nothing of its own came.
+        the service refused, NoAnswerError if nothing of its own came, and
+        InvalidInputError if the environment permits no request.
         """
         deadline = _Deadline(time.monotonic() + self.deadline_s, self.timeout)
         is_lost = False
         for attempts in range(1, self.tries + 1):
             answer = self._exchange(path, body, key, deadline)
             about = (answer.status, answer.wait_s, key, self.base_url, attempts)
-            error: CallError = NoAnswerError(*about)
+            why = _why_lost(answer, path, self.base_url)
+            lost = NoAnswerError(*about, why=why)
+            error: CallError = lost
             with suppress(InvalidInputError):
                 told = parse_json(answer.content)
                 if httpx.codes.is_success(answer.status):
                     return parse(told)
                 error = ProblemError(*about, **_parse_problem(answer, told))
-            if isinstance(error, NoAnswerError):
+            if error is lost:
                 is_lost = True
             elif answer.status not in _BUSY:
                 raise error
             longest_s = _WAIT_S * 2 ** min(attempts, 5)
             wait_s = answer.wait_s + random.uniform(0, longest_s)  # noqa: S311
-            is_too_long = answer.wait_s > _RETRY_AFTER_S_MAX
-            if attempts == self.tries or is_too_long or wait_s > deadline.left_s():
+            is_too_long = (
+                answer.wait_s > _RETRY_AFTER_S_MAX or wait_s > deadline.left_s()
+            )
+            if attempts == self.tries or is_too_long or why:
                 break
             log.info(
                 "%s: request %d: %s, sent again in %.1f s",
@@ -119,7 +125,7 @@ class Calls:
             )
             self.sleep(wait_s)
         # That nothing was done is said of the last request alone.
-        raise NoAnswerError(*about) if is_lost else error
+        raise lost if is_lost else error
 
     def _exchange(
         self, path: str, body: Any, key: Key, deadline: "_Deadline"
@@ -129,7 +135,7 @@ class Calls:
         headers = {**_HEADERS, "Idempotency-Key": key} if key else _HEADERS
         # Any, for httpx knows of numbers only.
         each_wait: Any = deadline
-        request = self._http(os.getpid()).stream(
+        request = self._client().stream(
             method,
             path,
             content=content,
@@ -140,13 +146,22 @@ class Calls:
         try:
             with request as response:
                 read = _read(response)
-        except (httpx.HTTPError, UnicodeError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # httpx reads where a redirect leads, followed or not, and fails at some.
-            return _Answer(type(error).__name__, 0, {}, b"")
+            is_untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+            return _Answer(type(error).__name__, 0, {}, b"", is_untrusted)
         if response.headers.get("Idempotency-Replayed") == "true":
             log.info("%s: answered as the first time", path)
         status = response.status_code
         return _Answer(str(status), status, response.headers, read)
+
+    def _client(self) -> httpx.Client:
+        """Return the client of this process, made for its first request.
+
+        To look into a wallet needs none. Of threads that make one at once, one wins.
+        """
+        clients, pid = self._clients, os.getpid()
+        return clients.get(pid) or clients.setdefault(pid, make_client(self.options))
 
 
 class _NoCookies(CookieJar):
@@ -186,6 +201,7 @@ class _Answer:
     status: int
     headers: Mapping[str, str]
     content: bytes
+    is_untrusted: bool = False  # Its certificate was refused.
 
     @property
     def wait_s(self) -> float:
@@ -210,13 +226,26 @@ def _parse_address(text: str) -> str:
     try:
         url = httpx.URL(text.strip())
         is_whole = url.scheme in ("http", "https") and url.host and not url.userinfo
-    except (httpx.InvalidURL, UnicodeError):
+    except (httpx.InvalidURL, ValueError):
         is_whole = False
     if not is_whole or "?" in text or "#" in text:
         raise InvalidInputError(
             "A service's address looks like https://deeds.example.com, without ? or #."
         )
     return str(url).rstrip("/")
+
+
+def _why_lost(answer: _Answer, path: str, base_url: str) -> str:
+    """Return why no answer of the service came, if it is known and will not change."""
+    if answer.is_untrusted:
+        return f"The certificate of {base_url} is not trusted: see SSL_CERT_FILE."
+    # Another host may be that of a hotel, whose guests have to log in.
+    host = re.escape(httpx.URL(base_url).host)
+    https = rf"(https://{host}(?::[0-9]+)?(?:/[\w/-]*)?){re.escape(path)}"
+    moved_to = re.fullmatch(https, answer.headers.get("Location", ""))
+    if not moved_to or moved_to[1] == base_url:
+        return ""
+    return f"{base_url} redirects to {_clean(moved_to[1])}: use that address."
 
 
 def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:

@@ -244,7 +244,7 @@ class Checker:
         self.resume()
         try:
             self._look_at(items_to_look_at(self.store))
-        except (CallError, FindingError) as error:
+        except (CallError, FindingError, InvalidInputError) as error:
             log.warning("Other copies may have moved more than is known: %s", error)
 
     def sync(self, *, look: bool) -> list[Output]:

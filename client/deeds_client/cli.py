@@ -25,6 +25,7 @@ from deeds_client.commands import (
 )
 from deeds_client.errors import DeedsError, InvalidInputError
 from deeds_client.file import new_file
+from deeds_client.links import Sent
 from deeds_client.records import IN_A_HOLDING, now
 from deeds_client.rows import Row, row_of
 from deeds_client.terminal import read_passphrase, read_text, say, service
@@ -81,14 +82,22 @@ def mint(
         raise InvalidInputError("Links have no AMOUNTS and no --note: use --each.")
     job = ascii((str(file), count, each, name)).encode()
     reference = about["reference"] or hashlib.sha256(job).hexdigest()[:16]
-    with new_file(file) as opened:
-        if wallet.find(reference):
-            say("The same command has begun these links. It goes on with them.")
-        made = wallet.issue(count, each, reference=reference, metadata=metadata)
-        # As the page writes them for spreadsheets. Nothing in a link needs quotes.
-        opened.write("\ufeffnumber,units,link,note\r\n")
-        for sent in made:
-            opened.write(f"{sent.output.number},{sent.output.amount},{sent.link},\r\n")
+    made: list[Sent] = []
+    try:
+        with new_file(file) as opened:
+            if wallet.find(reference):
+                say("The same command has begun these links. It goes on with them.")
+            made = wallet.issue(count, each, reference=reference, metadata=metadata)
+            # As the page writes them for spreadsheets. Nothing in a link needs quotes.
+            opened.write("\ufeffnumber,units,link,note\r\n")
+            for sent in made:
+                row = f"{sent.output.number},{sent.output.amount},{sent.link},"
+                opened.write(f"{row}\r\n")
+    except InvalidInputError:
+        if made:
+            # Another process may have written the same file meanwhile.
+            say(f"The links are made: --reference {reference} writes another file.")
+        raise
     return Result([{"amount": len(made), "file": str(file)}])
 
 

@@ -65,13 +65,14 @@ class CallError(DeedsError):
     base_url: str = ""
     attempts: int = 1  # Requests that were sent.
     outputs: tuple[Any, ...] = field(default=(), repr=False)
+    why: str = ""  # A sentence, where it is known why no answer came.
 
 
 class NoAnswerError(CallError):
     """No answer came, or one that is not the service's: a change may have been made."""
 
     def __str__(self) -> str:
-        text = f"{self.base_url} did not answer."
+        text = self.why or f"{self.base_url} did not answer."
         if self.key:
             text += " It may have been done."
         return text

@@ -8,9 +8,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any, TextIO
 
 from deeds_client.errors import InvalidInputError, WalletFileError
+from deeds_client.links import is_same_service
 from deeds_client.record_format import compact, read_contents, write_contents
 from deeds_client.records import Contents
 from deeds_client.values import member, parse_json
@@ -76,7 +78,7 @@ def import_wallet(text: str, passphrase: str, base_url: str = "") -> Contents:
         ) from None
     home = contents.service or base_url
     # What one service must not be told is not told to another.
-    if base_url and home != base_url:
+    if base_url and not is_same_service(home, base_url):
         raise WalletFileError(f"This backup is for {home!r}, not for {base_url}.")
     return contents
 
@@ -151,19 +153,35 @@ def new_file(file: Path) -> Iterator[TextIO]:
 
     Raise InvalidInputError where it is there already, or cannot be written.
     """
+    is_there = f"{file} is there already."
     if file.exists():
-        raise InvalidInputError(f"{file} is there already.")
-    part = file.with_name(f"{file.name}.part")
+        raise InvalidInputError(is_there)
+    part = None
     try:
-        part.unlink(missing_ok=True)
-        part.touch(0o600, exist_ok=False)
-        with part.open("w", encoding="utf-8", newline="") as opened:
+        # Another process may write the same file: each has a part of its own.
+        handle, part = mkstemp(".part", f"{file.name}.", file.parent)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as opened:
             yield opened
             opened.flush()
-            os.fsync(opened.fileno())
-        part.rename(file)
+            os.fsync(handle)
+        _name(Path(part), file)
+    except FileExistsError:
+        raise InvalidInputError(is_there) from None
     except OSError as error:
         said = f"{file} cannot be written: {error.strerror}."
         raise InvalidInputError(said) from None
     finally:
-        part.unlink(missing_ok=True)
+        if part:
+            Path(part).unlink(missing_ok=True)
+
+
+def _name(part: Path, file: Path) -> None:
+    """Give a part the name of the file. Raise FileExistsError if that is taken."""
+    try:
+        file.hardlink_to(part)
+    except FileExistsError:
+        raise
+    except OSError:
+        # FAT has no links. A kill between these two leaves an empty file.
+        file.touch(exist_ok=False)
+        part.replace(file)

@@ -10,13 +10,15 @@ from deeds_client.values import BASE32, Output
 _TO_ESCAPE = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "-_.~"})
 _ESCAPED = "(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2})+"
 _DEED = rf"deed_[{BASE32}]{{26}}"
-_MARKS = ".,;:!?。*\"'`()[]{}<>„“”«»"
+_RAW = rf"\+[0-9]+\.{_DEED}\."
+_MARKS = ".,;:!?。*\"'`()[]{}<>„“”«»\xad\u200b\u2060\ufeff"
 _END = rf"[{re.escape(_MARKS)}]*(?!\S)"
 # A link, else a raw output, else the beginning of one. Marks around it are of the text.
+# Some messengers take the + for a blank, and some lose it.
 _CLAIM = (
-    rf"claim/({_DEED})(?:\?[^\s#]*)?(?:#|%23)(?:\+|%2[Bb])([0-9]+)\.({_ESCAPED})"
-    rf"(?:&(?:amp;)?unit={_ESCAPED})?{_END}"
-    rf"|(\+[0-9]+\.{_DEED}\.\S{{1,32}}?){_END}|(?:claim/|\+[0-9]+\.)deed_"
+    rf"claim/({_DEED})(?:\?[^\s#]*)?(?:#|%23)(?:\+|%2[Bb]|%20|[ \xa0])?([0-9]+)\."
+    rf"({_ESCAPED})(?:&(?:amp;)?unit={_ESCAPED})?[_~|]*{_END}"
+    rf"|({_RAW}\S{{1,32}}?){_END}|(?:claim/|\+[0-9]+\.)deed_"
 )
 
 
@@ -42,6 +44,11 @@ def claim_link(base_url: str, output: Output) -> str:
 def offer_link(base_url: str, offer_id: str) -> str:
     """Return the link to the page of an offer."""
     return f"{base_url}/offer/{offer_id}"
+
+
+def is_same_service(home: str, base_url: str) -> bool:
+    """Return whether an address is that of `home`, which may have moved to https."""
+    return base_url in (home, home.replace("http:", "https:", 1))
 
 
 def read_claims(text: str, base_url: str) -> list[Output]:
@@ -76,7 +83,9 @@ def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
 
     Raise InvalidInputError if another service's link is.
     """
-    seen = "".join(each for each in text if each.isprintable() or each.isspace())
+    # Markdown and mail programs put a link right behind its own text.
+    apart = re.sub(r"(?<=[(<])(?=https?://)", " ", text)
+    seen = re.sub(r"\S+", _clean, apart)
     found = re.findall(rf"(?<!\S)(\S*?)(?:{pattern})", seen)
     ours = base_url.split("/")[2]
     for front, *_ in found:
@@ -84,3 +93,13 @@ def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
         if "/" in front and host.lower() != ours:
             raise InvalidInputError(f"This link belongs to {host}, not to {ours}.")
     return [groups for _, *groups in found]
+
+
+def _clean(word: re.Match[str]) -> str:
+    """Return a word without what apps put into links: backslashes and unseen marks.
+
+    Those of a raw output are its secret's.
+    """
+    if re.search(_RAW, word[0]):
+        return word[0]
+    return "".join(each for each in word[0] if each.isprintable() and each != "\\")

@@ -183,7 +183,7 @@ class Deeds:
         try:
             info = self._ask("/v1/info", _parse_info)
         except CallError as error:
-            if error.status not in range(200, 429):
+            if error.why or error.status not in range(200, 429):
                 raise
         if not info:
             raise InvalidInputError(f"There is no deed service at {self.base_url}.")

@@ -71,8 +71,8 @@ _OUTPUTS = f"""
 WITH moved AS (
     SELECT outputs.rowid AS place, outputs.record AS record, taker.state AS taken,
         CASE
-            WHEN maker.state = 'done' OR json_extract(outputs.record, '$.foundAt')
-            THEN iif(json_extract(outputs.record, '$.givenAt') NOTNULL, 'given', 'held')
+            WHEN maker.state = 'done' OR json_extract(outputs.record, '$.foundAt') >= 0
+            THEN iif(json_extract(outputs.record, '$.givenAt') >= 0, 'given', 'held')
             WHEN maker.state IS NULL THEN 'seen'
             WHEN maker.state = 'refused' THEN 'void'
             ELSE 'coming'

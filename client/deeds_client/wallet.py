@@ -9,7 +9,7 @@ from deeds_client import beginning, carrying_out, file, merging
 from deeds_client.carrying_out import About, Begin, Order
 from deeds_client.checking import Checker
 from deeds_client.errors import InvalidInputError
-from deeds_client.links import Sent
+from deeds_client.links import Sent, is_same_service
 from deeds_client.records import (
     Holding,
     Operation,
@@ -55,7 +55,8 @@ class Wallet:
         with self._store.transaction() as records:
             ensure_seed(records)
             home = records.note("service").get("url", deeds.base_url)
-            if home == deeds.base_url:
+            if is_same_service(home, deeds.base_url):
+                home = deeds.base_url
                 records.put_note("service", url=home)
         if home != deeds.base_url:
             self.close()

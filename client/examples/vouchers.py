@@ -2,17 +2,28 @@
 
     python vouchers.py guests.csv links.csv --title "Dinner for two"
 
-`guests.csv` has a column `name`. Run it again after whatever broke it off: it goes on
-with the same vouchers. The links are like cash, and the wallet can take back those that
-nobody has claimed. `DEEDS_MINT_TOKEN` is the token of a service that asks for one.
+`guests.csv` has a column `name`, and is as spreadsheets write it: with commas,
+semicolons or tabs, in UTF-8, UTF-16 or Windows-1252. Empty rows get no voucher. Run it
+again after whatever broke it off: it goes on with the same vouchers. The links are like
+cash, and the wallet can take back those that nobody has claimed. `DEEDS_MINT_TOKEN` is
+the token of a service that asks for one.
 """
 
 import argparse
+import codecs
 import csv
+import locale
 import os
+import re
+from contextlib import suppress
+from io import StringIO
 from pathlib import Path
+from tempfile import mkstemp
 
 from deeds_client import Deeds, DeedsError, Wallet
+
+# A spreadsheet would carry it out. With one more apostrophe before it, it is a text.
+FORMULA = re.compile(r"'*(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def main() -> None:
@@ -22,15 +33,70 @@ def main() -> None:
     parser.add_argument("links", type=Path)
     parser.add_argument("--title", default="Voucher")
     arguments = parser.parse_args()
-    with arguments.guests.open(newline="", encoding="utf-8-sig") as lines:
-        names = [row.get("name") for row in csv.DictReader(lines)]
-    if not names or None in names:
-        raise SystemExit("The CSV file needs a column `name`, and a line for each.")
+    names, delimiter = read_names(decode(arguments.guests.read_bytes()))
+    file = arguments.links.resolve()
 
     # Nothing is minted where the links could not be written. Whoever can read the file
-    # can take the vouchers.
-    part = arguments.links.with_name(f"{arguments.links.name}.part")
-    part.touch(0o600)
+    # can take the vouchers: its mode is 0600.
+    handle, part = mkstemp(".part", f"{file.name}.", file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8-sig", newline="") as lines:
+            links = issue(len(names), str(file), arguments.title)
+            writer = csv.writer(lines, delimiter=delimiter)
+            writer.writerow(["name", "link"])
+            for number, name in enumerate(names, start=1):
+                cell = f"'{name}" if FORMULA.match(name) else name
+                writer.writerow([cell, links.get(number, "claimed")])
+        Path(part).replace(file)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def decode(content: bytes) -> str:
+    """Return the text of a file.
+
+    Excel writes UTF-16 and UTF-8 with a byte order mark, else Windows-1252.
+    """
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for encoding in ["utf-16"] if is_utf_16 else ["utf-8-sig", "cp1252"]:
+        with suppress(UnicodeDecodeError):
+            return content.decode(encoding)
+    raise SystemExit("The CSV file is not in UTF-8, UTF-16 or Windows-1252.")
+
+
+def read_names(text: str) -> tuple[list[str], str]:
+    """Return the cells of the column `name`, and what separates the columns."""
+    # Some spreadsheets say it in a line of its own.
+    told = re.match(r"sep=(.)\r?\n", text)
+    delimiters = told[1] if told else f"{usual_delimiter()};\t,"
+    for delimiter in delimiters:
+        lines = StringIO(text[told.end() :] if told else text, newline="")
+        rows = csv.reader(lines, delimiter=delimiter)
+        filled = [row for row in rows if re.search(r"[^\s;,]", "".join(row))]
+        columns = [cell.strip().lower() for cell in filled[0]] if filled else []
+        if "name" in columns and filled[1:]:
+            column = columns.index("name")
+            return [name_in(row[column:]) for row in filled[1:]], delimiter
+    raise SystemExit("The CSV file needs a column `name`, and a line for each.")
+
+
+def usual_delimiter() -> str:
+    """Return what spreadsheets of this machine's language write between columns."""
+    with suppress(locale.Error):
+        locale.setlocale(locale.LC_NUMERIC, "")
+    return ";" if locale.localeconv()["decimal_point"] == "," else ","
+
+
+def name_in(cells: list[str]) -> str:
+    """Return the name, without the apostrophe of one that would be a formula."""
+    name = cells[0] if cells else ""
+    if not name.strip():
+        raise SystemExit("A row of the CSV file has no name.")
+    return name[1:] if name[0] == "'" and FORMULA.match(name) else name
+
+
+def issue(count: int, job: str, title: str) -> dict[int | None, str]:
+    """Return the links of the vouchers that are not claimed, by their numbers."""
     url = os.environ.get("DEEDS_URL", "http://127.0.0.1:8000")
     token = os.environ.get("DEEDS_MINT_TOKEN")
     with (
@@ -39,21 +105,12 @@ def main() -> None:
     ):
         # What was claimed since the last run is not written again.
         wallet.sync()
-        job = str(arguments.links.resolve())
-        about = {"name": arguments.title}
-        vouchers = wallet.issue(len(names), reference=job, metadata=about)
-        links = {voucher.output.number: voucher.link for voucher in vouchers}
-
-    with part.open("w", newline="", encoding="utf-8") as lines:
-        writer = csv.writer(lines)
-        writer.writerow(["name", "link"])
-        for number, name in enumerate(names, start=1):
-            writer.writerow([name, links.get(number, "claimed")])
-    part.replace(arguments.links)
+        vouchers = wallet.issue(count, reference=job, metadata={"name": title})
+        return {voucher.output.number: voucher.link for voucher in vouchers}
 
 
 if __name__ == "__main__":
     try:
         main()
-    except (DeedsError, OSError) as error:
+    except (DeedsError, OSError, csv.Error) as error:
         raise SystemExit(str(error)) from None

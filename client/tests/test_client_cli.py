@@ -186,6 +186,69 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
     assert held() == {"“Night Choir": 2}
 
 
+def begin(line, stdin=subprocess.DEVNULL):
+    """Start a line as a process that holds on at what it reads."""
+    return subprocess.Popen(
+        [*COMMAND, *shlex.split(line)],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_of_two_exports_to_one_new_file_one_is_refused(cider):
+    both = [begin("export new", subprocess.PIPE) for _ in range(2)]
+    wait_until(lambda: len(list(Path().glob("new.*.part"))) == 2)
+
+    said = [process.communicate(PASSPHRASE)[1] for process in both]
+
+    assert sorted(process.returncode for process in both) == [0, 2]
+    assert sorted(said)[1].endswith("/new is there already.\n")
+    assert not list(Path().glob("*.part"))
+    ask("import new", wallet="bob", stdin=PASSPHRASE)
+    assert held("bob") == {"“Cider": 5}
+
+
+@pytest.mark.slow
+def test_two_files_of_one_series_at_once_are_one_series():
+    line = "mint 'Night Choir' --count 60 --csv new"
+    both = [begin(line) for _ in range(2)]
+
+    said = [process.communicate(timeout=60)[1] for process in both]
+    [first, other] = sorted(zip((each.returncode for each in both), said, strict=True))
+
+    assert (first[0], other[0] in (2, 3)) == (0, True)
+    assert "new is there already." in other[1]
+    assert len(Path("new").read_text().splitlines()) == 61
+    assert [row["kind"] for row in ask("history")].count("mint") == 1
+
+
+def test_a_file_that_comes_in_between_is_left_and_its_links_can_be_had(monkeypatch):
+    line = "mint 'Night Choir' --count 9"
+    issue = Wallet.issue
+
+    def come_between(*arguments, **options):
+        made = issue(*arguments, **options)
+        Path("new").write_text("another's")
+        return made
+
+    with patch.object(Wallet, "issue", come_between):
+        refused = run(f"{line} --csv new")
+    reference = refused.stderr.partition("--reference ")[2].split()[0]
+    # A file system without links, such as FAT.
+    monkeypatch.setattr(os, "link", Mock(side_effect=PermissionError))
+    ask(f"{line} --csv other --reference {reference}")
+    again = run(f"{line} --csv other --reference {reference}")
+
+    assert (refused.exit_code, again.exit_code) == (3, 2)
+    assert Path("new").read_text() == "another's"
+    assert len(Path("other").read_text().splitlines()) == 10
+    assert [row["kind"] for row in ask("history")].count("mint") == 1
+    assert not list(Path().glob("*.part"))
+
+
 BROKEN_OFF = pytest.mark.parametrize(
     ("error", "code"),
     [(NoAnswerError(key="1"), 3), (KeyboardInterrupt, 130)],
@@ -441,7 +504,7 @@ def test_a_disk_that_is_full_once_units_moved_is_no_refusal(cider, of, name, lin
 
     assert (full.exit_code, full.stdout) == (3, "")
     assert "it is done, or goes on: see deeds-wallet history" in full.stderr
-    assert not Path("new.part").exists()
+    assert not list(Path().glob("*.part"))
     assert run("balance").exit_code == 0
 
 

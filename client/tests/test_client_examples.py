@@ -1,6 +1,8 @@
 """The examples, each run as a program whose files are in a folder of its own."""
 
 import csv
+import io
+import json
 import re
 import runpy
 import signal
@@ -127,26 +129,98 @@ def test_a_shop_that_is_killed_anywhere_knows_what_it_has_asked_for(
         assert [each.held for each in till.balance().values()] == [2 * len(paid)]
 
 
+CELLS = json.loads((REPOSITORY / "tests/vectors/csv.json").read_text())
+
+
+@pytest.fixture
+def vouchers(run, tmp_path):
+    """A function that runs the script, and returns the text and rows that it writes."""
+    guests, links = tmp_path / "guests.csv", tmp_path / "links.csv"
+
+    def vouchers(content, delimiter=","):
+        guests.write_bytes(content)
+        run("vouchers.py", guests, links)
+        text = links.read_bytes().decode("utf-8")
+        assert text.startswith("\ufeffname")
+        lines = io.StringIO(text[1:], newline="")
+        return [*csv.DictReader(lines, delimiter=delimiter)]
+
+    return vouchers
+
+
 def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(
-    run, deeds, tmp_path
+    vouchers, deeds, tmp_path
 ):
     names = [f"Guest {number}, of many" for number in range(1, 11)]
-    guests, links = tmp_path / "guests.csv", tmp_path / "links.csv"
-    guests.write_text("\n".join(["name", *(f'"{name}"' for name in names)]))
+    content = "\n".join(["name", *(f'"{name}"' for name in names)]).encode()
 
-    def written():
-        run("vouchers.py", guests, links)
-        return list(csv.DictReader(links.read_text().splitlines()))
-
-    rows = written()
+    rows = vouchers(content)
     [output] = read_claims(rows[2]["link"], deeds.base_url)
     with Wallet(tmp_path / "guest", deeds) as guest:
         guest.claim(output)
     with Wallet(tmp_path / "example.wallet", deeds) as issuer:
         issuer.sync()
-    again = written()
+    again = vouchers(content)
 
     assert [row["name"] for row in rows] == names
-    assert links.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "links.csv").stat().st_mode & 0o777 == 0o600
     rows[2]["link"] = "claimed"
     assert again == rows
+    assert not [*tmp_path.glob("*.part")]
+
+
+def test_the_script_reads_what_it_has_written_and_writes_no_formula(run, tmp_path):
+    first, second, third = (tmp_path / f"{count}.csv" for count in range(3))
+    with first.open("w", newline="", encoding="utf-8") as lines:
+        csv.writer(lines).writerows([["name"], *([each["written"]] for each in CELLS)])
+
+    run("vouchers.py", first, second)
+    program = run("vouchers.py", second, third)
+
+    names, _ = program["read_names"](program["decode"](second.read_bytes()))
+    assert names == [each["cell"] for each in CELLS]
+    with third.open(newline="", encoding="utf-8-sig") as lines:
+        written = [row["name"] for row in csv.DictReader(lines)]
+    assert written == [each["written"] for each in CELLS]
+
+
+# As Excel in English and German, LibreOffice and text editors save it.
+SAVED = {
+    "English": ("Name,Table\r\nJörg €,4\r\n,\r\nAnna,\r\n", "cp1252", ","),
+    "German": ("Tisch;Name\r\n4;Jörg €\r\n;\r\n;Anna\r\n", "cp1252", ";"),
+    "German CSV UTF-8": ("Name;x, y\r\nJörg €;4\r\nAnna;\r\n", "utf-8-sig", ";"),
+    "Unicode text": ("name\tx\r\nJörg €\t4\r\nAnna\t\r\n\r\n", "utf-16", "\t"),
+    "big-endian": ("\ufeffname\tx\nJörg €\t\nAnna\t", "utf-16-be", "\t"),
+    "its separator": ("sep=|\r\nname|x\r\nJörg €|\r\nAnna|\r\n", "utf-8", "|"),
+    "an editor": ('\n\nname\n"Jörg €"\n\n  \nAnna', "utf-8", ","),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "delimiter"), SAVED.values(), ids=SAVED.keys()
+)
+def test_the_script_reads_what_spreadsheets_save(vouchers, text, encoding, delimiter):
+    rows = vouchers(text.encode(encoding), delimiter)
+
+    assert [row["name"] for row in rows] == ["Jörg €", "Anna"]
+    assert all("#+1." in row["link"] for row in rows)
+
+
+def test_the_script_writes_one_column_as_the_language_of_the_machine_does(
+    vouchers, monkeypatch
+):
+    monkeypatch.setattr("locale.localeconv", lambda: {"decimal_point": ","})
+
+    assert [row["name"] for row in vouchers(b"name\nAnna", ";")] == ["Anna"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"name\r\n;\r\n", b"guest\nAnna", b"name,x\n,4", b"name\n\x81", b"\xff\xfea"],
+)
+def test_the_script_refuses_what_is_no_list_of_names(vouchers, tmp_path, content):
+    with pytest.raises(SystemExit) as caught:
+        vouchers(content)
+
+    assert re.fullmatch(r"[A-Z].*\.", caught.value.code)
+    assert not (tmp_path / "links.csv").exists()

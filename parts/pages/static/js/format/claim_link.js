@@ -44,19 +44,23 @@ const GAPS = new RegExp(`[\\s>=${UNSEEN}]+`, "g");
 const GAP = `[\\s>=${UNSEEN}]{0,24}`;
 const BASE32 = "[0-9a-hjkmnp-tv-z]";
 const UNDERSCORE = "(?:\\\\?_|%5[Ff])";
+const DOT = "\\\\?\\.";
 const ITEM_ID = `${loose("deed")}${UNDERSCORE}${GAP}(?:${BASE32}${GAP}){25}${BASE32}`;
-const AMOUNT = `[1-9](?:${GAP}[0-9]){0,15}${GAP}\\.`;
+const AMOUNT = `[1-9](?:${GAP}[0-9]){0,15}${GAP}${DOT}`;
 // A link that is a part of another one is escaped, once or twice.
-const SLASH = "(?:/|%(?:25){0,2}2[Ff])";
-const HASH = "(?:#|%(?:25){0,2}23|&num;|&#35;)";
-const PLUS = "(?:\\+|%(?:25){0,2}2[Bb]|&plus;|&#43;)";
+const SLASH = "(?:\\\\?/|%(?:25){0,2}2[Ff])";
+const HASH = "(?:\\\\?#|%(?:25){0,2}23|&num;|&#35;)";
+const PLUS = "(?:\\\\?\\+|%(?:25){0,2}2[Bb]|&plus;|&#43;)";
+const BLANK = "(?:[ \\u00a0]|%(?:25){0,2}20)";
 const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})`;
 // What starts here is longer than a secret can be, so it is never a part of one. Behind
 // the page of an item its id may stand once more: so it was in the links of earlier
-// releases.
+// releases. Some messengers take the plus for a blank, and some lose it; there no line
+// end is undone.
 const START = new RegExp(
-  `${PAGE}${GAP}[^\\s#]{0,300}?(?<signs>${HASH}${GAP}${PLUS})${GAP}(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}\\.)?` +
-    `|(?<plus>${PLUS})${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}\\.`,
+  `${PAGE}(?:${GAP}[^\\s#]{0,300}?(?<signs>${HASH}${GAP}${PLUS})${GAP}|[^\\s#]{0,300}?(?<bare>${HASH}${BLANK}?))` +
+    `(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}${DOT})?` +
+    `|(?<plus>${PLUS})${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}${DOT}`,
   "g",
 );
 const IN_PAGE = new RegExp(PAGE);
@@ -166,7 +170,8 @@ function narrowed(text) {
 function startsOf(plain) {
   let to = 0;
   return Array.from(plain.matchAll(START), (match) => {
-    const { page, signs, amount, again, plus, rawAmount, id } = match.groups ?? {};
+    const { page, signs, bare, amount, again, plus, rawAmount, id } =
+      match.groups ?? {};
     const before = plain.slice(
       Math.max(to, match.index - PART_LENGTH_MAX),
       match.index,
@@ -195,7 +200,7 @@ function startsOf(plain) {
       isStrange: !url && unescape(unescape(word)).includes("//"),
       opener: before.at(-1) ?? "",
       url,
-      escapesCount: escapesCount(signs ?? before.slice(-8) + plus),
+      escapesCount: escapesCount(signs ?? bare ?? before.slice(-8) + plus),
       front: `+${clean(amount ?? rawAmount)}${clean(again ?? `${page ?? id}.`)}`,
     };
   });
@@ -255,17 +260,20 @@ function rawSecret(tail, opener) {
 /** Undo what was done to the rest of a link as a whole. */
 function unwrapped(tail, escapesCount) {
   let text = tail.slice(0, PART_LENGTH_MAX).replace(UNSEEN_ONES, "");
+  text = text.replaceAll("\\", "");
   text = text.replace(/&(?:amp|#38);/g, "&");
   if (escapesCount) text = text.replace(/%(?:25)*26([a-z_]+)%(?:25)*3[Dd]/g, "&$1=");
-  for (let count = 0; count < escapesCount; count += 1)
+  // Where any other escape is left, the signs alone were escaped.
+  for (let count = 0; count < escapesCount && !/^[^&\s]*%(?!25)/.test(text); count += 1)
     text = text.replaceAll("%25", "%");
   return text;
 }
 
-/** Return how often the signs in front of a link were escaped. */
+/** Return how often a link was escaped, hash and plus alike. */
 function escapesCount(signs) {
-  const [found, inner] = /%((?:25)*)2[3Bb]/.exec(signs) ?? [];
-  return found ? 1 + inner.length / 2 : 0;
+  const escaped = Array.from(signs.matchAll(/%((?:25)*)2[3Bb]/g), ([, inner]) => inner);
+  const counts = escaped.map(({ length }) => 1 + length / 2);
+  return counts.length > 1 ? Math.min(...counts) : 0;
 }
 
 /**
@@ -273,7 +281,7 @@ function escapesCount(signs) {
  * none.
  */
 function urlOf(front, alsoHost = HOST) {
-  const plain = unescape(unescape(unescape(front)));
+  const plain = unescape(unescape(unescape(front.replaceAll("\\", ""))));
   const last = plain.split(/(?=https?:\/\/)/i).at(-1) ?? "";
   const host = (HOST.exec(last) ?? alsoHost.exec(last))?.[1];
   const named = /^https?:/i.test(last) ? last : host && `https://${host}`;
@@ -285,7 +293,8 @@ function urlOf(front, alsoHost = HOST) {
 }
 
 /** Return a part of a link without what came between its characters. */
-const clean = (part) => part.replace(GAPS, "").replace("\\", "").replace(/%5f/i, "_");
+const clean = (part) =>
+  part.replace(GAPS, "").replaceAll("\\", "").replace(/%5f/i, "_");
 
 /** Return the pattern of a word that may be broken anywhere. */
 function loose(word) {

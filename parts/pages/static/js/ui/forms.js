@@ -138,6 +138,16 @@ export function makeField(label, attributes) {
   return { element, field };
 }
 
+/** Return a field in which one of these texts is chosen. */
+export function selectField(label, texts) {
+  const options = Object.entries(texts).map(([value, text]) =>
+    make("option", { value }, text),
+  );
+  const select = make("select", { id: freshId("select") }, ...options);
+  const named = make("label", { for: select.id }, label);
+  return { element: make("div", { class: "field" }, named, select), select };
+}
+
 /**
  * @typedef {{title: string, content: (Node | string)[], opener: HTMLElement}} Parts `opener` has the
  *   focus afterwards

@@ -1,13 +1,11 @@
-// Which links are chosen for paper or a file, and what is in the file.
+// Which links are chosen for paper or a file, and the name of the file.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
   chosenLinks,
-  csvOf,
   fileName,
-  statesCsvOf,
   takeBack,
 } from "../../../../../parts/pages/static/js/pages/wallet/link_export.js";
 import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
@@ -53,65 +51,6 @@ for (const [choice, countMax, message] of [
     assert.throws(() => chosenLinks(LINKS, choice, countMax), { message });
   });
 }
-
-test("a file for spreadsheets has a line for each link, and no note is a formula", () => {
-  const notes = [
-    '=HYPERLINK("x")',
-    "+1",
-    "-1",
-    "@a",
-    "Anna, Berta",
-    "line\nend",
-    "עברית",
-    undefined,
-  ];
-  const outputs = notes.map((note, place) => ({ number: place + 1, amount: 5, note }));
-
-  const text = csvOf(
-    outputs,
-    ({ number }) => `https://deeds.example.org/claim#${number}`,
-  );
-
-  assert.equal(text[0], "\ufeff");
-  const [head, ...lines] = text.slice(1).split("\r\n");
-  assert.equal(head, "number,units,link,note");
-  assert.deepEqual(
-    lines.map((line) =>
-      line.replace(/^(\d),5,https:\/\/deeds.example.org\/claim#\1,/, ""),
-    ),
-    [
-      `"'=HYPERLINK(""x"")"`,
-      "'+1",
-      "'-1",
-      "'@a",
-      '"Anna, Berta"',
-      '"line\nend"',
-      "עברית",
-      "",
-      "",
-    ],
-  );
-});
-
-test("a file of states has all that is known of each link, and no link", () => {
-  const at = new Date(2030, 5, 1, 19, 42, 7).getTime();
-  const output = { number: 4, of: 9, issue: 2, amount: 1, note: " =Anna", secret: "s" };
-
-  const text = statesCsvOf(
-    [
-      { output, state: "admitted", at },
-      { output: { amount: 5 }, state: "waiting", at: 0 },
-    ],
-    (state) => `is ${state}`,
-  );
-
-  assert.deepEqual(text.slice(1).split("\r\n"), [
-    "number,issue,units,state,time,note",
-    "4,2,1,is admitted,2030-06-01 19:42:07,' =Anna",
-    ",,5,is waiting,,",
-    "",
-  ]);
-});
 
 test("a file has the name of the deed and the numbers of its links", () => {
   const named = (...numbers) =>

@@ -42,7 +42,7 @@ const claims = makeClaims({ list, view, api: makePageApi(), ...opened });
  */
 async function read(text) {
   const found = await readLinks(text);
-  const [, behind = ""] = text.split(`${location.host}/offer/`);
+  const [, behind = ""] = text.replaceAll("\\", "").split(`${location.host}/offer/`);
   const [offerId] = /^offer_[0-9a-z]{26}/.exec(behind) ?? [];
   if (!offerId || found.links.length) return found;
   location.assign(`/offer/${offerId}`);

@@ -5,20 +5,20 @@
 
 import { parseAmount } from "../../format/amounts.js";
 import { formatAmount, gettext } from "../../format/gettext.js";
+import { csvOf, separatorOf } from "../../format/csv.js";
 import { aboutOf, metadataOf, untilText, whenText } from "../../format/about.js";
 import { issueText } from "../../format/tickets.js";
 import { heldText, shortName, waitText } from "../../texts.js";
 import { isShown, makeMark, nameOf } from "../../ui/card.js";
-import { copyText, download, freshId, make, makeButton, pause } from "../../ui/dom.js";
+import { copyText, download, make, makeButton, pause } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
-import { ask, makeField, say } from "../../ui/forms.js";
+import { ask, makeField, say, selectField } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 
 const PRINTED_MAX = 1000;
 const TICKETS_ON_A_SHEET = 8;
 const PICTURE_MS_MAX = 10_000;
 
-const BYTE_ORDER_MARK = "\ufeff";
 const GIVEN = gettext(
   "They count as handed out from then on; My deeds won't send them to anyone else.",
 );
@@ -49,9 +49,6 @@ const CHOICES = {
 };
 /** What no system takes in the name of a file. */
 const NOT_IN_NAMES = /[\\/:*?"<>|\p{C}]+/gu;
-/** What makes a formula of a cell, which a spreadsheet would carry out. */
-const FORMULA = /^(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
-
 /** @typedef {import("./links_view.js").Shown} Shown */
 
 export const isUsable = ({ state }) => state === "here" || state === "waiting";
@@ -93,34 +90,14 @@ export function fileName(outputs, name) {
   return `${shortName(name.replace(NOT_IN_NAMES, " "))} ${range}`.trim();
 }
 
-/** Return a CSV file (RFC 4180) of links. */
-export function csvOf(outputs, addressOf) {
-  const rows = outputs.map((output) => {
-    return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
+/** Return the field that asks what separates the columns of a file. */
+export function separatorField() {
+  const field = selectField(gettext("Separator"), {
+    ",": gettext("comma"),
+    ";": gettext("semicolon"),
   });
-  return tableOf(["number", "units", "link", "note"], rows);
-}
-
-/** Return a CSV file of all links with their states, which hands none of them out. */
-export function statesCsvOf(links, stateText) {
-  const rows = links.map(({ output, state, at }) => {
-    const { number = "", issue = 1, amount, note = "" } = output;
-    const time = at ? new Date(at).toLocaleString("sv") : "";
-    return [number, number && issue, amount, stateText(state), time, note];
-  });
-  return tableOf(["number", "issue", "units", "state", "time", "note"], rows);
-}
-
-function tableOf(head, rows) {
-  const lines = [head, ...rows].map((row) => row.map(cell).join(","));
-  return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
-}
-
-/** An apostrophe makes a formula a text. */
-function cell(value) {
-  const text = String(value).replace(FORMULA, "'$&");
-  const isSplit = /[",\r\n]/.test(text);
-  return isSplit ? `"${text.replaceAll('"', '""')}"` : text;
+  field.select.value = separatorOf(document.documentElement.lang);
+  return field;
 }
 
 /** Return the buttons for many links, of what the view shows by then. */
@@ -138,6 +115,7 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
       text: gettext("CSV with links"),
       said: gettext("The file is written."),
       act: writeCsv,
+      separator: separatorField,
     },
     { text: gettext("Copy all links"), said: gettext("All are copied."), act: copy },
     {
@@ -170,10 +148,9 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
   await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
 }
 
-async function writeCsv(outputs, /** @type {Shown} */ shown) {
-  const text = csvOf(await giveOut(outputs, shown), (output) =>
-    linkOf(output, shown.unit),
-  );
+async function writeCsv(outputs, /** @type {Shown} */ shown, onWait, separator) {
+  const addressOf = (output) => linkOf(output, shown.unit);
+  const text = csvOf(await giveOut(outputs, shown), addressOf, separator);
   download(text, "text/csv", `${fileName(outputs, nameOf(shown.item))}.csv`);
 }
 
@@ -225,13 +202,16 @@ function askWhich(shown, action, opener) {
     canCancel,
     hint = GIVEN,
     isFor = isUsable,
+    separator,
   } = action;
   const linksNow = () => shown.links.filter(isFor);
   if (!linksNow().length) return say(gettext("There are no such links."));
   const choice = choiceFields(linksNow(), countMax);
+  const columns = separator?.();
+  const fields = [...choice.content, columns?.element ?? ""];
   ask({
     title: text,
-    content: [...choice.content, make("p", { class: "hint" }, hint)],
+    content: [...fields, make("p", { class: "hint" }, hint)],
     yes: text,
     opener,
     said,
@@ -242,6 +222,7 @@ function askWhich(shown, action, opener) {
         chosen.map(({ output }) => output),
         shown,
         onWait,
+        columns?.select.value,
       );
     },
   });
@@ -254,12 +235,13 @@ function choiceFields(links, countMax) {
   const numbers = links.flatMap(({ output }) => output.number ?? []);
   const countOf = (which) =>
     which === "numbers" ? numbers.length : countIn(links, which);
-  const options = Object.entries(CHOICES)
+  const texts = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
-    .map(([value, text]) =>
-      make("option", { value }, text(formatAmount(countOf(value)))),
-    );
-  const which = make("select", { id: freshId("which") }, ...options);
+    .map(([value, text]) => [value, text(formatAmount(countOf(value)))]);
+  const { element, select: which } = selectField(
+    gettext("Which links?"),
+    Object.fromEntries(texts),
+  );
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });
   const [from, to] = [
@@ -270,9 +252,8 @@ function choiceFields(links, countMax) {
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.addEventListener("change", showRange);
   showRange();
-  const label = make("label", { for: which.id }, gettext("Which links?"));
   return {
-    content: [make("div", { class: "field" }, label, which), range],
+    content: [element, range],
     read: () => ({ which: which.value, from: from.field.value, to: to.field.value }),
   };
 }

@@ -2,6 +2,7 @@
 // any door, a note for each, and what can be done with one or with many of them.
 
 import { unitsText } from "../../format/amounts.js";
+import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
 import { numberText } from "../../format/tickets.js";
 import { clockText, linkText, quoted } from "../../texts.js";
@@ -23,8 +24,8 @@ import {
   fileName,
   isUsable,
   manyLinksButtons,
+  separatorField,
   STATES,
-  statesCsvOf,
 } from "./link_export.js";
 
 /** What only makers and doors see. */
@@ -50,7 +51,9 @@ export function linksView(place, /** @type {Opened} */ tools) {
   const many = find(place, "[data-part=many]");
   const list = find(place, "[data-part=list]");
   many.append(...manyLinksButtons(shown));
-  list.append(makeButton(gettext("CSV without links"), () => writeStates(shown)));
+  const text = gettext("CSV without links");
+  const askFirst = ({ currentTarget }) => askForStates(text, shown, currentTarget);
+  list.append(makeButton(text, askFirst));
   const drawRows = rowsOf(place, shown);
   return ({ item, itemId, unit, links, preparing, isMinted }) => {
     Object.assign(shown, { item, unit, links });
@@ -70,14 +73,22 @@ export const isOfDoor = ({ links }) =>
   links.some(({ state }) => AT_DOORS.includes(state));
 
 /** Write all links with their states to a file, which hands none of them out. */
-function writeStates(/** @type {Shown} */ { item, links }) {
-  const outputs = links.map(({ output }) => output);
-  const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
-  download(
-    statesCsvOf(links, (state) => STATES[state]),
-    "text/csv",
-    `${name}.csv`,
-  );
+function askForStates(title, /** @type {Shown} */ shown, opener) {
+  const { element, select } = separatorField();
+  ask({
+    title,
+    content: [element],
+    yes: title,
+    opener,
+    said: gettext("The file is written."),
+    act: async () => {
+      const { item, links } = shown;
+      const outputs = links.map(({ output }) => output);
+      const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
+      const text = statesCsvOf(links, (state) => STATES[state], select.value);
+      download(text, "text/csv", `${name}.csv`);
+    },
+  });
 }
 
 export function drawSeries(

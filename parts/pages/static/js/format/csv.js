@@ -1,0 +1,44 @@
+// Files for spreadsheets, RFC 4180 but for what separates the columns: where a decimal
+// comma is written, Excel takes semicolons. It knows UTF-8 by the byte order mark.
+
+const BYTE_ORDER_MARK = "\ufeff";
+/** What a spreadsheet would carry out, unless one more apostrophe comes before it. */
+const FORMULA = /^'*(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
+
+/** Return a CSV file of links. */
+export function csvOf(outputs, addressOf, separator = ",") {
+  const rows = outputs.map((output) => {
+    return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
+  });
+  return tableOf(["number", "units", "link", "note"], rows, separator);
+}
+
+/** Return a CSV file of all links with their states, which hands none of them out. */
+export function statesCsvOf(links, stateText, separator = ",") {
+  const rows = links.map(({ output, state, at }) => {
+    const { number = "", issue = 1, amount, note = "" } = output;
+    const time = at ? new Date(at).toLocaleString("sv") : "";
+    return [number, number && issue, amount, stateText(state), time, note];
+  });
+  return tableOf(
+    ["number", "issue", "units", "state", "time", "note"],
+    rows,
+    separator,
+  );
+}
+
+function tableOf(head, rows, separator) {
+  const lines = [head, ...rows].map((row) => row.map(cell).join(separator));
+  return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
+}
+
+/** An apostrophe makes a formula a text. */
+function cell(value) {
+  const text = String(value).replace(FORMULA, "'$&");
+  const isSplit = /[",;\r\n]/.test(text);
+  return isSplit ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Return what spreadsheets take for the end of a column where 0.5 is written 0,5. */
+export const separatorOf = (language) =>
+  new Intl.NumberFormat(language).format(0.5).includes(",") ? ";" : ",";
