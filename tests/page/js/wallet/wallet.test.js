@@ -15,11 +15,9 @@ import {
   hasCode,
   heldIn,
   linkFrom,
-  madeBy,
   makerOn,
   mintAmounts,
   operationIn,
-  outputIn,
   walletHolding,
   walletMeeting,
   walletOf,
@@ -45,20 +43,6 @@ test("what is minted is held", async () => {
     [operation.itemId, 5, 0],
   );
   assert.deepEqual(service.live().sort(), [...store.kept.outputs.keys()].sort());
-});
-
-test("a claim takes custody under a fresh secret", async () => {
-  const { given, ...giver } = await giverOf(5);
-  const taker = makerOn(giver.service);
-
-  const outcome = await taker.wallet.claim(given);
-
-  assert.equal(outcome.operation.state, "done");
-  assert.deepEqual(amountsByState(taker.store), { spent: [5], held: [5] });
-  assert.deepEqual(giver.service.live(), [madeBy(taker.store, outcome).key]);
-  await giver.wallet.checkStates();
-  const { state, spentElsewhere } = outputIn(giver.store, given.key);
-  assert.deepEqual([state, spentElsewhere], ["spent", true]);
 });
 
 const CHOICES = [
