@@ -32,7 +32,7 @@ from deeds_client.values import (
 )
 
 Chosen = tuple[list[Output], list[Part]]
-EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
+EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
 _ISSUES = {2: "second issue"}
 _NOTE_LENGTH_MAX = 80  # As the page has it.
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)

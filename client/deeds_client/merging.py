@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 from deeds_client.errors import InvalidInputError, WalletFileError
 from deeds_client.record_format import compact
@@ -50,15 +49,7 @@ log = logging.getLogger("deeds_client")
 _REST_STATES = (OutputState.SEEN, OutputState.VOID, *AT_REST)
 _METADATA_BYTES_MAX = 2048  # Of an item in a file: it is read offline.
 _NAME_LENGTH_MAX = 200
-_DESCRIPTION_LENGTH_MAX = 5_000  # In longer ones nobody reads facts.
 _FACT = re.compile("(?:Date|Place|Valid until|Unit): .", re.DOTALL)
-# A paragraph that stands for what was cut: no fact, so what is before it is none.
-_CUT = "…"
-# What JavaScript's `trim` removes: Python's `strip` knows other blanks.
-_BLANKS = (
-    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
-    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
 _GONE = (OutputState.SPENT, OutputState.VOID, OutputState.SEEN)
 # From what is known least to what wins. To send a mint again is always safe, but a swap
 # that was refused must not move units that its wallet has counted as its own since.
@@ -106,44 +97,18 @@ def cut_metadata(text: str | None) -> str | None:
     }
     if "name" in kept:
         kept["name"] = kept["name"][:_NAME_LENGTH_MAX]
-    if kept.get("description") and _room_beside(kept) < 0:
-        kept["description"] = _cut_description(kept)
+    if _is_too_long(kept):
+        # Its last paragraph, if that is facts as the page reads them.
+        facts = kept.pop("description").split("\n\n")[-1]
+        with_facts = {**kept, "description": facts}
+        are_facts = all(map(_FACT.match, facts.split("\n")))
+        if are_facts and not _is_too_long(with_facts):
+            kept = with_facts
     return compact(kept)
 
 
-def _cut_description(kept: dict[str, str]) -> str:
-    """Return as much of a description as there is room for, with its facts."""
-    text, facts = _split_facts(kept["description"])
-
-    def join(beginning: str, last: str) -> str:
-        return "\n\n".join(filter(None, (beginning, _CUT, last)))
-
-    # At least one letter is kept beside the facts.
-    if _room_beside({**kept, "description": join("x", facts)}) < 0:
-        facts = ""
-    room = _room_beside({**kept, "description": join("x", facts)}) + 1
-    length = 0
-    for character in text:
-        room -= len(compact(character).encode()) - 2
-        if room < 0:
-            break
-        length += 1
-    return join(text[:length], facts)
-
-
-def _split_facts(description: str) -> tuple[str, str]:
-    """Return the text, and the last paragraph where it may be facts."""
-    lines = [line.strip(_BLANKS) for line in description.strip(_BLANKS).split("\n")]
-    facts = [*takewhile(bool, reversed(lines))][::-1]
-    is_read = len(description.encode("utf-16-le")) <= 2 * _DESCRIPTION_LENGTH_MAX
-    if not is_read or not all(map(_FACT.match, facts)):
-        facts = []
-    text = lines[: len(lines) - len(facts)]
-    return "\n".join(text).strip(_BLANKS), "\n".join(facts)
-
-
-def _room_beside(metadata: dict[str, str]) -> int:
-    return _METADATA_BYTES_MAX - len(compact(metadata).encode())
+def _is_too_long(metadata: dict[str, str]) -> bool:
+    return len(compact(metadata).encode()) > _METADATA_BYTES_MAX
 
 
 def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:

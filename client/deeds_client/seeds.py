@@ -1,6 +1,6 @@
 """Secrets that are made from a seed, so that an old backup finds what was made since.
 
-Contract, part 4. A number is taken when an operation is written down, and never again,
+Contract 8. A number is taken when an operation is written down, and never again,
 even if that is refused. No seed is ever in a log, an error or a link.
 
 An older copy of this wallet, or the wallet of another seed that was taken in, has moved

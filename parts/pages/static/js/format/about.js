@@ -14,7 +14,7 @@ import { isUnit } from "./amounts.js";
 import { gettext, isolated, LOCALE } from "./gettext.js";
 
 /** Longer descriptions are text alone: all pages read them. */
-export const DESCRIPTION_LENGTH_MAX = 5_000;
+const DESCRIPTION_LENGTH_MAX = 5_000;
 
 // What turns the direction of writing makes one name look like another;
 // parts/pages/card.py too leaves it out, and texts of which nothing is seen.
@@ -56,13 +56,6 @@ function textOf(value) {
 /** Return what the description of a registry item says; the item may not be known. */
 export const aboutOf = (item) => readAbout(metadataOf(item).description ?? "");
 
-/** Return the lines of a description, each without the blanks around it. */
-export const linesOf = (description) =>
-  description
-    .trim()
-    .split("\n")
-    .map((line) => line.trim());
-
 /** Return what a description says. @returns {About} */
 export function readAbout(/** @type {string} */ description) {
   /** @type {About} */
@@ -75,7 +68,10 @@ export function readAbout(/** @type {string} */ description) {
     clock: {},
   };
   if (description.length > DESCRIPTION_LENGTH_MAX) return about;
-  const lines = linesOf(description);
+  const lines = description
+    .trim()
+    .split("\n")
+    .map((line) => line.trim());
   const start = lines.lastIndexOf("") + 1;
   const facts = lines.slice(start).map((line) => FACT.exec(line) ?? ["", "", ""]);
   const found = Object.fromEntries(facts.map(([, name, value]) => [name, value]));

@@ -2,12 +2,10 @@
 // and where. Pictures of up to a megabyte each stay in the registry. docs/wallet-file.md
 // has the rule, tests/vectors/metadata.json cases of it.
 
-import { DESCRIPTION_LENGTH_MAX, FACT, linesOf } from "../format/about.js";
+import { FACT } from "../format/about.js";
 
 const KEPT_BYTES_MAX = 2_048;
 const KEPT_NAME_LENGTH_MAX = 200;
-/** A paragraph that stands for what was cut: no fact, so what is before it is none. */
-const CUT = "…";
 
 /**
  * Leave out what a file does not keep.
@@ -37,9 +35,8 @@ function cutMint(operation) {
 }
 
 /**
- * Return what a wallet file keeps of an item's metadata (docs/wallet-file.md): all of it
- * where it is short, else its name and as much of its description as there is room for,
- * with the facts.
+ * Return what a wallet file keeps of an item's metadata: all of it where it is short, else
+ * its name and its description, or of that the facts alone.
  * @param {string | null} metadata
  */
 export function cutMetadata(metadata) {
@@ -47,21 +44,9 @@ export function cutMetadata(metadata) {
   const { name, description } = textsOf(metadata);
   const start = name && [...name].slice(0, KEPT_NAME_LENGTH_MAX).join("");
   const write = (about) => JSON.stringify({ name: start, description: about });
-  if (!description || bytesOf(write(description)) <= KEPT_BYTES_MAX)
-    return write(description);
-  const [text, facts] = splitFacts(description);
-  const describe = (beginning, last) =>
-    write([beginning, CUT, last].filter(Boolean).join("\n\n"));
-  // At least one letter is kept beside the facts.
-  const kept = bytesOf(describe("x", facts)) <= KEPT_BYTES_MAX ? facts : "";
-  let room = KEPT_BYTES_MAX - bytesOf(describe("x", kept)) + 1;
-  let beginning = "";
-  for (const character of text) {
-    room -= bytesOf(JSON.stringify(character)) - 2;
-    if (room < 0) break;
-    beginning += character;
-  }
-  return describe(beginning, kept);
+  const facts = factsOf(description ?? "");
+  const kept = [description, facts, undefined].map(write);
+  return kept.find((text) => bytesOf(text) <= KEPT_BYTES_MAX) ?? "{}";
 }
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;
@@ -78,14 +63,8 @@ function textsOf(metadata) {
   }
 }
 
-/** Return a description's text, and the last paragraph where it may be facts. */
-function splitFacts(description) {
-  const lines = linesOf(description);
-  const start = lines.lastIndexOf("") + 1;
-  const last = lines.slice(start);
-  const areFacts =
-    description.length <= DESCRIPTION_LENGTH_MAX &&
-    last.every((line) => FACT.test(line));
-  const textLines = areFacts ? lines.slice(0, start) : lines;
-  return [textLines.join("\n").trim(), areFacts ? last.join("\n") : ""];
+/** Return the last paragraph of a description if all of its lines may be facts. */
+function factsOf(description) {
+  const last = description.split("\n\n").at(-1) ?? "";
+  return last.split("\n").every((line) => FACT.test(line)) ? last : undefined;
 }
