@@ -11,12 +11,20 @@ from datetime import datetime
 from functools import cache, partial
 
 from deeds_client.record_format import compact
-from deeds_client.records import Operation, keys_of, made_by, moment, now
+from deeds_client.records import (
+    Operation,
+    keys_of,
+    made_by,
+    moment,
+    names_of,
+    now,
+)
 from deeds_client.seeds import Finding, Gathered, add_found
 from deeds_client.store import Reader, Records
 from deeds_client.values import (
     CheckState,
     Item,
+    Kind,
     OperationState,
     Output,
     OutputState,
@@ -137,6 +145,10 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
         operation = _add_minted(records, operation, item_id)
     else:
         records.follow(operation)
+    if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
+        # Nobody has seen it: it comes back as the same link.
+        [taken] = records.known(keys_of(operation.inputs))
+        records.change(operation.outputs[0], **names_of(taken))
     done = replace(operation, state=OperationState.DONE, code=None, ended_at=now())
     return records.put(done)
 
