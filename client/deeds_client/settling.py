@@ -130,7 +130,9 @@ def code_of(records: Reader, offer: Operation, code: str) -> str:
     # We have spent what the offer put in, or are about to, or have used its secret.
     is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
     is_used = any(output.operation != offer.key for output in made)
-    return "offer_withdrawn" if is_spent or is_used else code
+    # Only this wallet or a copy of it can use the secret that a request waits for.
+    is_void_ask = offer.kind == Kind.ASK and code == "offer_void"
+    return "offer_withdrawn" if is_spent or is_used or is_void_ask else code
 
 
 def settle_done(records: Records, key: str, item_id: str | None = None) -> Operation:
