@@ -146,10 +146,8 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
     if item_id:
         operation = _add_minted(records, operation, item_id)
     else:
-        records.follow(operation)
-        for output in operation.outputs:
-            # A look may have been the first to see it, but no other copy has made it.
-            records.change(output, found_at=None, may_be_given=False)
+        # A look may have been the first to see them, but no other copy has made them.
+        records.follow(operation, found_at=None, may_be_given=False)
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
         # Nobody has seen it: it comes back as the same link.
         [taken] = records.known(keys_of(operation.inputs))
