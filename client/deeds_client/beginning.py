@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from deeds_client.errors import InvalidInputError, WalletError
-from deeds_client.records import Operation, keys_of, moment, now
+from deeds_client.records import Operation, keys_of, moment, names_of, now
 from deeds_client.seeds import Part, take_secret
 from deeds_client.service import Metadata
 from deeds_client.store import Reader, Records
@@ -156,17 +156,11 @@ def send(records: Records, item_id: str, amount: int) -> Operation:
     inputs, change = choose(records, item_id, amount)
     link = Part(amount, item_id, is_given=True)
     if inputs[0].amount == amount:
-        link = replace(link, **_names_of(inputs[0]))
+        link = replace(link, **names_of(inputs[0]))
     else:
         note = ", ".join(filter(None, map(_ticket_text, inputs)))
         link = replace(link, note=note[:_NOTE_LENGTH_MAX] or None)
     return swap(records, Kind.SEND, inputs, [link, *change], amount=amount)
-
-
-def _names_of(output: Output) -> dict[str, Any]:
-    """Return what a person tells a numbered link by."""
-    names = ("number", "of", "issue", "note") if output.number else ()
-    return {name: getattr(output, name) for name in names}
 
 
 def _ticket_text(output: Output) -> str:
@@ -264,7 +258,7 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
         loose = [output for output in given if not output.number]
         parts = []
         for link in numbered:
-            part = Part(link.amount, link.item_id, **_names_of(link))
+            part = Part(link.amount, link.item_id, **names_of(link))
             parts.append(replace(part, issue=(link.issue or 1) + 1))
         if loose:
             parts.append(Part(sum_of(loose), loose[0].item_id))
@@ -306,11 +300,7 @@ def cancel(records: Records, key: str) -> Operation:
         offered = [output for output in known if output.state == OutputState.OFFERED]
         if not offered:
             return _under_way(records, known, "It is not offered any more.")
-        ending = join(records, Kind.CANCEL, offered)
-        if len(offered) == 1:
-            # Nobody has seen it: it comes back as the same link.
-            records.change(ending.outputs[0], **_names_of(offered[0]))
-        return ending
+        return join(records, Kind.CANCEL, offered)
     wanted = offer.outputs[0]
     if not free_of(records, wanted.item_id):
         _wait_for_change(records, wanted.item_id)
@@ -321,7 +311,6 @@ def cancel(records: Records, key: str) -> Operation:
         raise WalletError("cannot_cancel", said)
     [part, *_], _ = choose(records, wanted.item_id, 1)
     made = replace(wanted, amount=part.amount)
-    records.change(made, **_names_of(part))
     return _begin(Kind.CANCEL, [part], [made], swap_body([part], [made]))
 
 

@@ -122,7 +122,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     contested: set[str] = set()
     for output in theirs.outputs:
         mine = records.output(output.key)
-        told = replace(output, never_held=False, unknown=False)
+        told = replace(output, unknown=False)
         if mine:
             records.put(_merged(mine, told))
         else:

@@ -227,6 +227,12 @@ def named_by(operation: Operation) -> list[str]:
     return keys_of(operation.inputs) + made_by(operation)
 
 
+def names_of(output: Output) -> dict[str, Any]:
+    """Return what a person tells a numbered link by."""
+    names = ("number", "of", "issue", "note") if output.number else ()
+    return {name: getattr(output, name) for name in names}
+
+
 def keys_of(outputs: Iterable[Output]) -> list[str]:
     """Return the keys of outputs."""
     return [each.key for each in outputs]
