@@ -42,13 +42,13 @@ async function richLinks({ service, store, itemId }) {
   const wallet = smallWallet({ service, store });
   const { operation } = await wallet.makeLinks(itemId, { count: 9, each: 1 });
   const [first, second] = operation.outputs.map(({ key }) => outputIn(store, key));
-  await wallet.giveOut([first.key]);
+  await wallet.give([first.key]);
   await wallet.setNote(first.key, "Anna");
   await wallet.claim(second, { atDoor: true, unit: "ticket" });
   await wallet.mint({ links: { count: 9, each: 2 }, unit: "hour" });
 }
 
-/** Offers that are open, done, withdrawn and begun. */
+/** Offers that are open, done, cancelled and begun. */
 async function richOffers({ service, store, wallet, offers, itemId }) {
   const own = (await mintAmounts(wallet, 4, 5)).operation;
   const [give, want] = [
@@ -56,7 +56,7 @@ async function richOffers({ service, store, wallet, offers, itemId }) {
     { itemId, amount: 2 },
   ];
   const { operation } = await offers.trade({ give, want });
-  await offers.withdraw(operation.key);
+  await offers.cancel(operation.key);
   const paid = await offers.ask({ itemId: own.itemId, amount: 4 });
   await offers.complete(await service.api().offer(paid.operation.offerId));
   await wallet.finish(paid.operation.key);
@@ -388,8 +388,8 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
 
   assert.equal(await count(), 1);
   const [held] = heldIn(store);
-  await wallet.giveOut([held.key]);
-  await wallet.giveOut([held.key]);
+  await wallet.give([held.key]);
+  await wallet.give([held.key]);
   await wallet.setNote(held.key, "Anna");
   await wallet.checkStates();
   await wallet.finishBegun();

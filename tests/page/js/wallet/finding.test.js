@@ -96,7 +96,7 @@ test("what the file says of a link stays: its note, its number and that it was h
   const { store, wallet, itemId } = maker;
   const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
   const [first] = keysOf(operation.outputs);
-  await wallet.giveOut([first]);
+  await wallet.give([first]);
   await wallet.setNote(first, "Anna");
   const { givenAt } = outputIn(store, first);
 
@@ -121,7 +121,7 @@ test("links that may have been handed out since count so until they are taken ba
     );
   assert.equal(doubtful().length, 3);
   const [first, second] = doubtful();
-  await phone.wallet.giveOut([first.key]);
+  await phone.wallet.give([first.key]);
   await phone.wallet.takeBack(second.key);
   assert.equal(doubtful().length, 1);
   assert.deepEqual(liveIn(phone), { given: [3, 3], held: [3] });
@@ -167,9 +167,7 @@ test("links that a copy has taken back were not claimed", async () => {
   const maker = await walletHolding(20);
   await maker.wallet.makeLinks(maker.itemId, { count: 3, each: 2 });
   const other = await copyOf(maker);
-  await maker.wallet.giveOut(
-    keysOf(heldIn(maker.store).filter(({ number }) => number)),
-  );
+  await maker.wallet.give(keysOf(heldIn(maker.store).filter(({ number }) => number)));
   const [first, ...rest] = outputsIn(other.store).filter(
     ({ state }) => state === "given",
   );

@@ -97,7 +97,7 @@ test("a claim in a wallet of 10,000 parts reads what it is about alone", async (
 
   const wallet = walletOn(service, store);
   const { operation } = await wallet.claim(link);
-  await wallet.giveOut([`${itemId}.part-7`]);
+  await wallet.give([`${itemId}.part-7`]);
 
   assert.equal(operation.state, "done");
   assert.ok(store.loaded.length < 20, `${store.loaded.length} records`);

@@ -263,7 +263,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
 
   /**
    * Settle the open offers that should have ended: by their time, or because an input
-   * is spent, or an output made by a withdraw.
+   * is spent, or one of its outputs made to cancel it.
    */
   async function endDue() {
     const open = await recordsIn("operations", "open");

@@ -133,7 +133,7 @@ export function makeQuestions({ store, api, change, gather, now }) {
     return atDoor && isSure ? [] : gatherAll(lost, () => ({ refusedKey }));
   }
 
-  /** Return whether what an offer waits for is here: it was withdrawn in this browser. */
+  /** Return whether what an offer waits for is here: it was cancelled in this browser. */
   const isMade = async ({ outputs }) =>
     (await readOutputs(store, keysOf(outputs))).some(({ state }) => state !== "coming");
 

@@ -10,7 +10,7 @@ import { AT_ONCE_MAX } from "./api.js";
 import { begin, beginningWanted } from "./beginning.js";
 import { makeChecks } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
-import { giveOut, isFree, linkParts, setNote } from "./links.js";
+import { give, isFree, linkParts, setNote } from "./links.js";
 import { makeDoorList } from "./door_list.js";
 import { isOurs, makeGather } from "./finding.js";
 import { askForLook, LOOK, makeLook } from "./look.js";
@@ -171,8 +171,8 @@ export function makeWallet({
      *   and sets aside what it makes; where `isUnsent` it is only written down, for `finish` to
      *   send; number and note that a door list `knows`
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `already_spent` here, at the time `at`; `spent_elsewhere`;
-     *   `already_held`; at the door `busy` where its claim began before, at the time `at`
+     * @throws {WalletError} `already_claimed`, here at the time `at`; `already_held`;
+     *   at the door `busy` where its claim began before, at the time `at`
      */
     async claim({ amount, itemId, secret }, options = {}) {
       const { unit, atDoor = false, isUnsent, knows } = options;
@@ -216,8 +216,8 @@ export function makeWallet({
      * Note that the links of these outputs are handed out, see links.js. Nothing is
      * sent.
      */
-    giveOut: (keys) =>
-      changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
+    give: (keys) =>
+      changeOfNote({ outputs: keys }, (draft) => give(draft, keys, now())),
 
     /** Note when the code of what is held was last shown; no backup is needed for that. */
     shown: (key) =>
