@@ -13,7 +13,7 @@ from typing import Any
 
 from deeds_client.carrying_out import wait_for
 from deeds_client.errors import InvalidInputError, WalletError
-from deeds_client.records import Operation, keys_of, moment, now
+from deeds_client.records import NAMES, Operation, keys_of, moment, names_of, now
 from deeds_client.seeds import Part, take_secret
 from deeds_client.service import Metadata
 from deeds_client.store import Reader, Records
@@ -32,12 +32,9 @@ from deeds_client.values import (
     swap_body,
 )
 
-EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract, part 3.
+EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
 _ISSUES = {2: "second issue"}
 _NOTE_LENGTH_MAX = 80  # As the page has it.
-# What a person tells a link by.
-_NAMES = ("number", "of", "issue", "note")
-_NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
 
 
 class SplitFirstError(Exception):
@@ -137,16 +134,11 @@ def send(records: Records, item_id: str, amount: int) -> Operation:
     inputs, change = choose(records, item_id, amount)
     link = Part(amount, item_id, is_given=True)
     if inputs[0].amount == amount:
-        link = replace(link, **_names_of(inputs[0]))
+        link = replace(link, **names_of(inputs[0]))
     else:
         note = ", ".join(filter(None, map(_ticket_text, inputs)))
         link = replace(link, note=note[:_NOTE_LENGTH_MAX] or None)
     return swap(records, Kind.SEND, inputs, [link, *change], amount=amount)
-
-
-def _names_of(output: Output) -> dict[str, Any]:
-    """Return what a person tells a numbered link by."""
-    return {name: getattr(output, name) for name in _NAMES if output.number}
 
 
 def _ticket_text(output: Output) -> str:
@@ -224,12 +216,12 @@ def claim(records: Records, output: Output) -> Operation:
         if begun.is_at_door:
             raise WalletError("busy", "It was scanned at a door. Claim it there.")
         return begun
-    if known.state in _NOT_TO_CLAIM:
-        said = "Already claimed. If it wasn't you, ask the sender."
-        raise WalletError("already_claimed", said)
     if known.state == OutputState.GIVEN:
         return take_back(records, [known])
-    return join(records, Kind.CLAIM, [known])
+    if known.state == OutputState.VOID:
+        return join(records, Kind.CLAIM, [known])
+    said = "Already claimed. If it wasn't you, ask the sender."
+    raise WalletError("already_claimed", said)
 
 
 def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
@@ -244,7 +236,7 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
         loose = [output for output in given if not output.number]
         parts = []
         for link in numbered:
-            part = Part(link.amount, link.item_id, **_names_of(link))
+            part = Part(link.amount, link.item_id, **names_of(link))
             parts.append(replace(part, issue=(link.issue or 1) + 1))
         if loose:
             parts.append(Part(sum_of(loose), loose[0].item_id))
@@ -289,11 +281,7 @@ def cancel(records: Records, key: str) -> Operation:
     if offer.state != OperationState.OPEN or (known and not offered):
         raise WalletError("offer_not_open", "This has ended meanwhile.")
     if offered:
-        ending = join(records, Kind.CANCEL, offered)
-        if len(offered) == 1:
-            # Nobody has seen it: it comes back as the same link.
-            records.change(ending.outputs[0], **_names_of(offered[0]))
-        return ending
+        return join(records, Kind.CANCEL, offered)
     wanted = offer.outputs[0]
     if not free_of(records, wanted.item_id):
         wait_for(records, records.outputs(wanted.item_id, OutputState.LEAVING))
@@ -304,7 +292,6 @@ def cancel(records: Records, key: str) -> Operation:
         raise WalletError("cannot_cancel", said)
     [part, *_], _ = choose(records, wanted.item_id, 1)
     made = replace(wanted, amount=part.amount)
-    records.change(made, **_names_of(part))
     return _begin(Kind.CANCEL, [part], [made], swap_body([part], [made]))
 
 
@@ -346,7 +333,7 @@ def swap(
     for part in parts:
         output = take_secret(records, part)
         given_at = now() if part.is_given else None
-        names = {name: getattr(part, name) for name in _NAMES}
+        names = {name: getattr(part, name) for name in NAMES}
         records.change(output, given_at=given_at, **names)
         made.append(output)
     return _begin(kind, inputs, made, swap_body(inputs, made, expires_in), **about)

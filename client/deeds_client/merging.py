@@ -4,9 +4,9 @@ Docs/wallet-file.md has the rules.
 """
 
 import logging
+import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 from deeds_client.errors import InvalidInputError, WalletFileError
 from deeds_client.record_format import compact
@@ -47,7 +47,7 @@ log = logging.getLogger("deeds_client")
 _REST_STATES = (OutputState.SEEN, OutputState.VOID, *AT_REST)
 _METADATA_BYTES_MAX = 2048  # Of an item in a file: it is read offline.
 _NAME_LENGTH_MAX = 200
-_FACTS = ("Date: ", "Place: ", "Valid until: ", "Unit: ")  # As the page writes them.
+_FACT = re.compile("(?:Date|Place|Valid until|Unit): .", re.DOTALL)
 _GONE = (OutputState.SPENT, OutputState.VOID, OutputState.SEEN)
 # From what is known least to what wins. To send a mint again is always safe, but a swap
 # that was refused must not move units that its wallet has counted as its own since.
@@ -96,11 +96,12 @@ def cut_metadata(text: str | None) -> str | None:
     if "name" in kept:
         kept["name"] = kept["name"][:_NAME_LENGTH_MAX]
     if _is_too_long(kept):
-        lines = reversed(kept.pop("description").split("\n"))
-        facts = [*takewhile(lambda line: line.startswith(_FACTS), lines)]
-        whole = {**kept, "description": "\n".join(reversed(facts))}
-        if facts and not _is_too_long(whole):
-            kept = whole
+        # Its last paragraph, if that is facts as the page reads them.
+        facts = kept.pop("description").split("\n\n")[-1]
+        with_facts = {**kept, "description": facts}
+        are_facts = all(map(_FACT.match, facts.split("\n")))
+        if are_facts and not _is_too_long(with_facts):
+            kept = with_facts
     return compact(kept)
 
 
@@ -119,7 +120,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     contested: set[str] = set()
     for output in theirs.outputs:
         mine = records.output(output.key)
-        told = replace(output, never_held=False, unknown=False)
+        told = replace(output, unknown=False)
         if mine:
             records.put(_merged(mine, told))
         else:

@@ -23,6 +23,7 @@ from deeds_client.values import (
 MAKINGS = (Kind.ASK, Kind.TRADE)
 ENDED = (OperationState.DONE, OperationState.REFUSED)
 NUMBER_MAX = 2**48 - 1  # What is counted on from here stays exact in JavaScript.
+NAMES = ("number", "of", "issue", "note")  # What a person tells a link by.
 SEEDS_MAX = 100  # More wallets than anybody joins; each is looked for.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -218,6 +219,11 @@ def filled(mine: R, theirs: R) -> R:
 def named_by(operation: Operation) -> list[str]:
     """Return the keys of the outputs that an operation takes and makes."""
     return keys_of(operation.inputs) + made_by(operation)
+
+
+def names_of(output: Output) -> dict[str, Any]:
+    """Return what a person tells a numbered link by."""
+    return {name: getattr(output, name) for name in NAMES if output.number}
 
 
 def keys_of(outputs: Iterable[Output]) -> list[str]:

@@ -1,6 +1,6 @@
 """Secrets that are made from a seed, so that an old backup finds what was made since.
 
-Contract, part 4. A number is taken when an operation is written down, and never again,
+Contract 8. A number is taken when an operation is written down, and never again,
 even if that is refused. No seed is ever in a log, an error or a link.
 
 An older copy of this wallet, or the wallet of another seed that was taken in, has moved
@@ -284,7 +284,8 @@ def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
     """Return what is known by now of an output that was found."""
     at, number, branch = now(), place.number, place.branch
     facts: dict[str, Any] = {"amount": place.output.amount, "found_at": at}
-    facts["given_at"] = None if branch == "kept" else at
+    known_at = known.given_at if known else None
+    facts["given_at"] = None if branch == "kept" else known_at or at
     if branch == "series":
         of = min(each for each in series if each >= number)
         if of <= LINK_NUMBER_MAX:

@@ -11,12 +11,20 @@ from datetime import datetime
 from functools import cache, partial
 
 from deeds_client.record_format import compact
-from deeds_client.records import Operation, keys_of, made_by, moment, now
+from deeds_client.records import (
+    Operation,
+    keys_of,
+    made_by,
+    moment,
+    names_of,
+    now,
+)
 from deeds_client.seeds import Finding, Gathered, add_found
 from deeds_client.store import Reader, Records
 from deeds_client.values import (
     CheckState,
     Item,
+    Kind,
     OperationState,
     Output,
     OutputState,
@@ -122,7 +130,9 @@ def code_of(records: Reader, offer: Operation, code: str) -> str:
     # We have spent what the offer put in, or are about to, or have used its secret.
     is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
     is_used = any(output.operation != offer.key for output in made)
-    return "offer_withdrawn" if is_spent or is_used else code
+    # Only this wallet or a copy of it can use the secret that a request waits for.
+    is_void_ask = offer.kind == Kind.ASK and code == "offer_void"
+    return "offer_withdrawn" if is_spent or is_used or is_void_ask else code
 
 
 def settle_done(records: Records, key: str, item_id: str | None = None) -> Operation:
@@ -136,7 +146,12 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
     if item_id:
         operation = _add_minted(records, operation, item_id)
     else:
-        records.follow(operation)
+        # A look may have been the first to see them, but no other copy has made them.
+        records.follow(operation, found_at=None, may_be_given=False)
+    if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
+        # Nobody has seen it: it comes back as the same link.
+        [taken] = records.known(keys_of(operation.inputs))
+        records.change(operation.outputs[0], **names_of(taken))
     done = replace(operation, state=OperationState.DONE, code=None, ended_at=now())
     return records.put(done)
 

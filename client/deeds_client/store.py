@@ -34,7 +34,7 @@ _FORMAT = 0x64656502  # "dee", 2
 # How long one process waits until another has written.
 _BUSY_S = 30.0
 # What follows from operations, and is not written down.
-_DERIVED = ("state", "before", "operation")
+_DERIVED = ("state", "before", "operation", "neverHeld")
 
 _SCHEMA = """
 CREATE TABLE records (
@@ -153,13 +153,16 @@ class Reader:
 
     def parsed(self, text: str, before: str, operation: str, state: str) -> Output:
         """Return the output of a row."""
-        return self._parsed(
+        output = self._parsed(
             Output,
             text,
             state=_STATES[state],
             before=_STATES[before],
             operation=operation,
         )
+        # Whoever has spent it, what was only seen in a link is no loss.
+        is_never_held = output.spent_elsewhere and before == OutputState.SEEN
+        return replace(output, never_held=True) if is_never_held else output
 
     def output(self, key: str) -> Output | None:
         """Return an output with its state and last operation."""
@@ -232,14 +235,17 @@ class Records(Reader):
         new = Output(output.amount, output.item_id, output.secret, created_at=at)
         self.put(replace(known or new, changed_at=at, **facts))
 
-    def follow(self, operation: Operation) -> None:
-        """Bring outputs to what an operation that is done has taken and made."""
+    def follow(self, operation: Operation, **made: Any) -> None:
+        """Bring outputs to what an operation that is done has taken and made.
+
+        `made` is what is known besides of what it has made.
+        """
         for output in operation.inputs:
             # By which operation is more than that it is spent.
             self.change(output, spent_elsewhere=False, is_unclear=False, unknown=False)
         for output in operation.outputs:
             # Another copy may have meant to use the number for another amount.
-            self.change(output, amount=output.amount, unknown=False)
+            self.change(output, amount=output.amount, unknown=False, **made)
 
     def _put(self, kind: str, key: str, record: Any) -> None:
         self._execute(_PUT, (kind, key, compact(record)))

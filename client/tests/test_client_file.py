@@ -106,6 +106,19 @@ def records():
     return max(merged, key=lambda each: len(str(each)))
 
 
+CUTS = json.loads((REPOSITORY / "tests/vectors/metadata.json").read_text())
+
+
+@pytest.mark.parametrize("case", CUTS, ids=lambda case: case["name"])
+def test_a_file_keeps_as_much_of_metadata_as_the_pages_does(case):
+    metadata, kept = (
+        pieces and "".join(text * count for text, count in pieces)
+        for pieces in (case["metadata"], case["kept"])
+    )
+
+    assert merging.cut_metadata(metadata) == kept
+
+
 def is_read(records):
     try:
         return bool(read_contents(records))
@@ -369,6 +382,7 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     page = visitor.go("/wallet")
     page.get_by_role("button", name="Restore").click()
     steps.restore(page, tmp_path / "wallet.json", steps.PASSPHRASE)
+    steps.press(page, steps.MINE)
 
     restored = "Restored: 9 units of “A ticket”."
     steps.expect_notice(page, restored)

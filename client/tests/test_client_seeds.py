@@ -107,18 +107,6 @@ def test_links_behind_more_promised_ones_than_are_looked_for_are_found(
     assert 31 in [output.number for output in copy.outputs(item_id, "given")]
 
 
-def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna, item_id, copy):
-    link = sent(copy, item_id, 1)
-
-    other = sent(anna, item_id, 5)
-
-    assert link.secret != other.secret
-    assert [each.code for each in anna.history()[:2]] == [None, "used_secret"]
-    copy.sync(look=True)
-    anna.sync()
-    assert units(anna, item_id) == units(copy, item_id) == {"given": 6}
-
-
 def test_what_a_copy_has_moved_is_found_where_it_is_missed(
     anna, item_id, copy, open_copy
 ):

@@ -15,10 +15,6 @@ from deeds_client.values import Units
 from deeds_client.wallet import Wallet
 
 
-def amounts(wallet, item_id):
-    return sorted(each.amount for each in wallet.outputs(item_id, "held"))
-
-
 def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
     metadata = {"image": "https://e.example/i", "name": "Choir"}
 
@@ -28,11 +24,6 @@ def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
     known, told = anna.item(operation.item_id), anna._deeds.item(operation.item_id)
     assert (known.metadata, known.total) == (told.metadata, told.total)
     assert (known.name, known.is_minted) == ("Choir", True)
-
-
-def test_a_mint_of_nothing_is_refused(anna):
-    with pytest.raises(InvalidInputError):
-        anna.mint([])
 
 
 def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben, item_id):
@@ -47,37 +38,6 @@ def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben, item_id):
     [noticed] = anna.sync()
     assert (noticed.state, noticed.amount) == ("spent", 3)
     assert units(anna, item_id) == {"held": 5}
-
-
-def test_a_claim_of_an_own_link_takes_it_back(anna, item_id):
-    given = sent(anna, item_id, 3)
-
-    assert anna.claim(given).kind == "takeBack"
-    assert units(anna, item_id) == {"held": 8}
-
-
-def test_links_that_were_not_claimed_are_taken_back(anna, ben, item_id):
-    given = [sent(anna, item_id, 2) for _ in range(4)]
-    ben.claim(given[1])
-
-    assert anna.take_back(given).amount == 6
-    assert units(anna, item_id) == {"held": 6}
-
-
-def test_parts_are_split_and_joined_as_many_as_fit(anna):
-    item_id = anna.mint([9]).item_id
-    with refused("nothing_to_merge"):
-        anna.merge(item_id)
-    anna.split(item_id, [1, 2])
-    assert amounts(anna, item_id) == [1, 2, 6]
-    with refused("too_many"):
-        anna.split(item_id, [1] * 5)
-    anna.split(item_id, [3, 1, 1])
-    assert amounts(anna, item_id) == [1, 1, 1, 1, 2, 3]
-
-    anna.merge(item_id)
-
-    assert amounts(anna, item_id) == [2, 3, 4]
 
 
 def test_a_trade_is_completed_with_several_parts_once(anna, ben, item_id):

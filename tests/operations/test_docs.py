@@ -46,8 +46,6 @@ CITED = re.compile(
     re.IGNORECASE,
 )
 NEXT_LINE = re.compile(r"\s*\n\s*(?:#|//|\*)?\s*")
-# Their comments are changed with the engines of wallets.
-CITE_PARTS = ("/client/", "/static/js/", "/tests/page/")
 
 
 def named_in(paths, pattern):
@@ -152,11 +150,7 @@ def test_every_section_of_the_contract_that_is_cited_exists():
     missing = [each for each in cited if each[1] not in headings]
 
     assert len(cited) > 30
-    assert [
-        (path, number)
-        for path, number in missing
-        if not number.startswith("part") or not any(map(path.count, CITE_PARTS))
-    ] == []
+    assert missing == []
 
 
 def test_the_contract_derives_secrets_as_the_vectors_say():

@@ -10,6 +10,7 @@ from tests.support.waiting import wait_until
 PASTE = "Claim links"
 # The person is back at the page: what it does now and then, it does at once.
 COME_BACK = "dispatchEvent(new Event('focus'))"
+MINE = "Yes, it"
 PASSPHRASE = "four words, not connected"
 COPIED = "navigator.clipboard.readText()"
 
@@ -157,10 +158,15 @@ def restore_elsewhere(visitor, path):
     return page
 
 
-def take_in(page, path):
-    """Restore from a file into the wallet whose list is shown."""
+def take_in(page, path, whose=MINE):
+    """Restore from a file into the wallet whose list is shown.
+
+    One that was used is not asked `whose` it is.
+    """
     press(page, "Restore")
     restore(page, path, PASSPHRASE)
+    if whose:
+        press(page, whose)
     expect_notice(page, "Restored")
 
 

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
+    MINE,
     PASSPHRASE,
     PICK,
     TICKET,
@@ -30,6 +31,8 @@ from tests.page.steps import (
     send,
     send_offline,
     spend,
+    svg,
+    take_in,
 )
 from tests.support.waiting import wait_until
 
@@ -57,6 +60,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     expect(field).to_be_focused()
 
     restore(page, path, PASSPHRASE)
+    press(page, MINE)
 
     # The part that was spent counts for nothing.
     expect_notice(page, "Restored: 10 units of “A ticket”.")
@@ -196,3 +200,51 @@ def test_a_file_that_was_picked_once_is_written_by_itself(visitor):
     press(page, "Back up")
     expect(state).to_contain_text(" to my-deeds.json.")
     assert len(page.evaluate(READ)) > len(after)
+
+
+@slow
+def test_somebody_elses_backup_does_not_become_the_wallet_here(visitor, stranger):
+    page, _ = hold(visitor, 5, metadata=TICKET)
+    page.go_back()
+    path = back_up(page)
+    page = stranger.go("/wallet")
+    press(page, "Restore")
+
+    restore(page, path, PASSPHRASE)
+    question = page.get_by_role("dialog", name="Is this your own backup?")
+    expect(question).to_be_visible()
+    stranger.assert_good()
+    press(question, "Cancel")
+    expect_shown(page, "Nothing was restored.")
+    assert records(page) == []
+    restore(page, path, PASSPHRASE)
+    press(question, "No, it")
+
+    told = page.get_by_role("dialog", name="Restored")
+    expect_shown(told, "Restored: 5 units of “A ticket”.")
+    expect_shown(told, "can spend this until you move it")
+    [theirs] = records(visitor.page, "seeds")
+    seeds = {seed["key"]: "isOwn" in seed for seed in records(page, "seeds")}
+    assert sorted(seeds.values()) == [False, True]
+    assert not seeds[theirs["key"]]
+
+
+@slow
+def test_a_picture_is_in_no_file_and_comes_back_from_the_registry(visitor):
+    metadata = TICKET | {"image": svg(9, 9, f"<!--{'x' * 3000}-->")}
+    page, _ = hold(visitor, 5, metadata=metadata)
+    page.go_back()
+    before = records(page, "items")
+    path = back_up(page)
+    visitor.forget()
+    page = visitor.go("/wallet")
+    page.evaluate("inBrowser.load('wallet/file.js').then(() => 0)")
+    visitor.go_offline()
+
+    take_in(page, path)
+
+    [item] = records(page, "items")
+    assert (item["metadata"], item["isCut"]) == ('{"name":"A ticket"}', True)
+    visitor.go_online()
+    expect(page.locator("[data-row] img")).to_have_attribute("src", metadata["image"])
+    assert records(page, "items") == before

@@ -137,7 +137,7 @@ def test_a_trade_for_a_look_alike_is_warned_of_before_it_is_shown(visitor):
 
 
 @slow
-def test_an_own_offer_shows_its_code_until_it_is_withdrawn(visitor):
+def test_an_own_offer_shows_its_code_until_it_is_cancelled(visitor):
     shed = visitor.api.mint("+2.a", metadata=SHED)
     page, ticket = hold(visitor, 1, metadata=TICKET)
     parts = [{"itemId": ticket, "amount": 1}, {"itemId": shed, "amount": 2}]
@@ -150,9 +150,11 @@ def test_an_own_offer_shows_its_code_until_it_is_withdrawn(visitor):
     expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
     visitor.assert_good()
     press(dialog, "Done")
-    press(page, "Withdraw")
+    press(page, "Cancel offer")
+    press(dialog, "Keep it")
+    press(page, "Cancel offer")
 
-    press(dialog, "Withdraw")
+    press(dialog, "Cancel offer")
 
-    expect(page.locator("#lead")).to_contain_text("Withdrawn.")
+    expect(page.locator("#lead")).to_contain_text("Cancelled.")
     expect(page.locator("#pay")).to_be_hidden()

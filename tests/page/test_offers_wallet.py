@@ -1,6 +1,6 @@
 """Offers in My deeds.
 
-A shop that asks to be paid, a trade, and an offer that is withdrawn.
+A shop that asks to be paid, a trade, and an offer that is cancelled.
 """
 
 import pytest

@@ -99,9 +99,9 @@ def test_a_request_that_is_cancelled_cannot_be_paid(visitor, stranger):
     press(page, "Cancel")
 
     expect(page.locator("#request")).to_be_hidden()
-    expect_shown(page, "It is withdrawn. Its link no longer works.")
+    expect_shown(page, "It is cancelled. Its link no longer works.")
     expect(page.get_by_label("How many?")).to_be_focused()
-    expect_text(stranger.go(path), "#heading", "Withdrawn")
+    expect_text(stranger.go(path), "#heading", "Cancelled")
     assert amounts(page) == {"held": [25], "spent": [25]}
 
 

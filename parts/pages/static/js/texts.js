@@ -114,7 +114,7 @@ const OPERATIONS = {
   ask: [gettext("Received {units}"), gettext("Asking for {units}")],
   trade: [gettext("Traded {units}"), gettext("Offering {units}")],
   complete: [gettext("Paid {units}"), gettext("Paying {units}")],
-  withdraw: [gettext("Withdrew {units}"), gettext("Withdrawing {units}")],
+  withdraw: [gettext("Cancelled {units}"), gettext("Cancelling {units}")],
 };
 
 /**
@@ -263,7 +263,7 @@ const NAMED_MAX = 2;
 const ENDINGS = {
   offer_expired: gettext("Expired. Nobody took it."),
   offer_void: gettext("No longer valid: what it gives was used elsewhere."),
-  offer_withdrawn: gettext("Withdrawn."),
+  offer_withdrawn: gettext("Cancelled. Nobody took it."),
   cancelled: gettext("Cancelled."),
 };
 
@@ -294,10 +294,16 @@ export function offerText({ give = null, want = null, state = "open" }, itemOf) 
   return gettext("You give {given} and get {wanted}", values);
 }
 
+/** Return what the button says that cancels an offer, or a request: it gives nothing. */
+export const cancelText = (gives) =>
+  gives ? gettext("Cancel offer") : gettext("Cancel request");
+
 /** Return what has become of an offer of ours that nobody has taken. */
 export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
-  if (state === "refused") return ENDINGS[code] ?? refusalText({ code, kind });
+  // That it was cancelled before it had its link makes no difference to its maker.
+  const end = isAsk && code === "cancelled" ? "offer_withdrawn" : code;
+  if (state === "refused") return ENDINGS[end] ?? refusalText({ code, kind });
   const until = { time: clockText(expiresAt) };
   return isAsk
     ? gettext("Can be paid until {time}.", until)

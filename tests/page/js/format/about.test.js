@@ -11,6 +11,7 @@ import {
   whenText,
   writeAbout,
 } from "../../../../parts/pages/static/js/format/about.js";
+import { cutMetadata } from "../../../../parts/pages/static/js/wallet/cutting.js";
 
 for (const metadata of [
   "null",
@@ -100,3 +101,13 @@ test("facts of a long description are text, and it is read in no time", () => {
     assert.equal(readAbout(description).text, description);
   }
 });
+
+const VECTORS = new URL("../../../vectors/metadata.json", import.meta.url);
+const textOf = (pieces) =>
+  pieces && pieces.map(([text, count]) => text.repeat(count)).join("");
+
+for (const { name, metadata, kept } of JSON.parse(readFileSync(VECTORS, "utf8"))) {
+  test(`of metadata a wallet file keeps what is read offline: ${name}`, () => {
+    assert.equal(cutMetadata(textOf(metadata)), textOf(kept));
+  });
+}

@@ -1,4 +1,4 @@
-// The grammar of raw outputs (contract 2.1 and part 2), as
+// The grammar of raw outputs (contract 2.1), as
 // tests/contract/test_raw_output.py holds it.
 
 import assert from "node:assert/strict";

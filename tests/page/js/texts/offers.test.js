@@ -60,5 +60,7 @@ test("each end of an offer is told apart", () => {
 
   assert.equal(new Set(texts).size, ends.length);
   for (const text of texts) assert.match(text, /^[A-Z].*\.$/);
+  const unsent = { ...ends[4], kind: "ask", code: "cancelled" };
+  assert.equal(offerStateText(unsent), texts[4]);
   assert.match(texts[0], /until .*19(?:70|69)/);
 });

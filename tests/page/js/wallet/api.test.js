@@ -118,28 +118,15 @@ test("a check of many outputs is asked in parts and answered in order", async ()
   assert.deepEqual(sent.flat(), rawOutputs);
 });
 
-test("a check of nothing asks nothing", async () => {
-  const { api, asked } = apiAnswering();
+test("only the service itself can say that it has no offers", async () => {
+  const problems = ["not_found", "unknown_item"];
+  const answers = problems.map((code) => problemAnswer({ code }, 404));
+  const { api } = apiAnswering(...answers, json({}, { status: 404 }));
+  const find = () => api.findOffered("deed_x", ["a"]);
 
-  assert.deepEqual(await api.check([]), []);
-  assert.deepEqual(asked, []);
-});
-
-test("an item is read", async () => {
-  const item = { id: "deed_x", total: 5, metadata: null };
-  const { api, asked } = apiAnswering(json(item));
-
-  assert.deepEqual(await api.item("deed_x"), item);
-  assert.equal(asked[0][0], "/v1/item/deed_x");
-});
-
-test("QR codes are asked by POST", async () => {
-  const codes = ["<svg a/>", "<svg b/>"];
-  const { api, asked } = apiAnswering(json({ codes }));
-
-  assert.deepEqual(await api.qr(["a", "b"]), codes);
-  assert.equal(asked[0][1].method, "POST");
-  assert.equal(asked[0][1].body, '{"texts":["a","b"]}');
+  assert.equal(await find(), null);
+  await assert.rejects(find(), ProblemError);
+  await assert.rejects(find(), NoAnswerError);
 });
 
 test("a problem comes with its code and seconds to wait", async () => {

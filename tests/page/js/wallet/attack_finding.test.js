@@ -25,11 +25,17 @@ import {
 const liveSum = (service) =>
   service.live().reduce((sum, key) => sum + service.outputs.get(key).amount, 0);
 
-/** An api whose items are as large as they are, and that answers find by `lie`. */
+/**
+ * An api whose items are as large as they are, and that answers find by `lie`, or has
+ * offers of all.
+ */
 function lyingApi(service, lie = (answers) => answers, total = 10) {
   const api = service.api();
+  const isOffered = lie === LIES["offered without an end"];
+  const findOffered = async (_itemId, secrets) => secrets.map(() => true);
   return {
     ...api,
+    ...(isOffered && { findOffered }),
     item: async (id) => ({ ...(await api.item(id)), total }),
     find: async (itemId, secrets) =>
       lie(await api.find(itemId, secrets), itemId, secrets),
@@ -49,6 +55,7 @@ const LIES = {
     answers.map((_, at) => (at ? null : { amount: 3, state: "unspent" })),
   "never null": (answers) =>
     answers.map((each) => each ?? { amount: 1, state: "unspent" }),
+  "offered without an end": (answers) => answers,
   "more than there is": (answers) =>
     answers.map((each) => each && { ...each, amount: 11 }),
   "spent of more than there is": (answers) =>
@@ -99,13 +106,16 @@ test("an answer of another form is no answer", async () => {
     { outputs: [{ amount: "5", state: "unspent" }] },
     { outputs: [{ amount: 2 ** 53, state: "unspent" }] },
     { outputs: { 0: null, length: 1 } },
+    { offered: [] },
+    { offered: [1] },
     { outputs: [undefined, 1] },
     [],
     null,
   ];
   for (const answer of answers) {
     const api = makeApi(async () => Response.json(answer));
-    await assert.rejects(api.find("deed_a", ["x"]), { name: "NoAnswerError" });
+    for (const verb of ["find", "findOffered"])
+      await assert.rejects(api[verb]("deed_a", ["x"]), { name: "NoAnswerError" });
   }
 });
 

@@ -133,12 +133,12 @@ const VERBS = {
     ...completing(5),
     done: { spent: [5] },
   },
-  withdraw: {
+  cancel: {
     before: async () => {
       const { one, other, operation } = await openTrade();
       return { ...one, other, operation, beginsAt: 3 };
     },
-    verb: (wallet, { operation }) => offersOf(wallet).withdraw(operation.key),
+    verb: (wallet, { operation }) => offersOf(wallet).cancel(operation.key),
     done: { spent: [5], held: [5], void: [3] },
     undone: { offered: [5], coming: [3] },
   },
@@ -202,11 +202,9 @@ for (const [name, { before, verb, done, undone }] of Object.entries(VERBS)) {
         if (isOver) break;
         diedCount += 1;
       }
-      // Begin, read, send, settle; a withdraw also reads before, and asks after it for
+      // Begin, read, send, settle; to cancel also reads before, and asks after it for
       // its offer.
-      assert.ok(
-        name === "withdraw" ? diedCount > 7 : diedCount === 3 + beginsAtOf(name),
-      );
+      assert.ok(name === "cancel" ? diedCount > 7 : diedCount === 3 + beginsAtOf(name));
     });
   }
 

@@ -42,7 +42,7 @@ async function party(doorsCount = 2) {
   pass(60);
   const maker = await minted({ count: 3, each: 1 });
   await maker.wallet.setNote(maker.keys[1], "Anna, table 4");
-  await maker.wallet.giveOut(maker.keys);
+  await maker.wallet.give(maker.keys);
   const tickets = maker.keys.map((key) => outputIn(maker.store, key));
   const { itemId } = maker;
   const doors = await Promise.all(
@@ -309,7 +309,7 @@ test("what a list said before it was found here is there once", async () => {
   const [door] = doors;
   const backup = throughText(await maker.wallet.exportRecords());
   const again = madeBy(maker.store, await maker.wallet.takeBack(tickets[1].key));
-  await maker.wallet.giveOut([again.key]);
+  await maker.wallet.give([again.key]);
   await handOver(maker, door);
   const knows = await door.wallet.listed(again);
   await door.wallet.claim(again, { ...AT_DOOR, knows });

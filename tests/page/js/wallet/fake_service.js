@@ -139,6 +139,13 @@ export function fakeService() {
     });
   }
 
+  /** Return whether an offer has ever named each secret of an item as an output. */
+  function findOffered(itemId, secrets) {
+    const named = [...offers.values()].flatMap((offer) => offer.outputs);
+    const keys = new Set(named.map((text) => keyOf(parseRawOutput(text))));
+    return secrets.map((secret) => keys.has(keyOf({ itemId, secret })));
+  }
+
   function item(id) {
     const all = [...outputs].filter(([key]) => key.startsWith(`${id}.`));
     if (!all.length) throw problem("item_not_found", 404);
@@ -148,6 +155,7 @@ export function fakeService() {
   const verbs = {
     item,
     find: findSecrets,
+    findOffered,
     mint: (body, key) => operate(mint, body, key),
     swap: (body, key) => operate(swap, body, key),
     makeOffer: (body, key) => readOffer(operate(makeOffer, body, key)),

@@ -18,12 +18,12 @@ import {
   linkFrom,
   makerOn,
   mintAmounts,
-  NOTHING,
   outputIn,
   people,
   smallWallet,
   walletHolding,
   walletMeeting,
+  walletOf,
   walletOn,
 } from "./parts.js";
 
@@ -42,13 +42,13 @@ async function richLinks({ service, store, itemId }) {
   const wallet = smallWallet({ service, store });
   const { operation } = await wallet.makeLinks(itemId, { count: 9, each: 1 });
   const [first, second] = operation.outputs.map(({ key }) => outputIn(store, key));
-  await wallet.giveOut([first.key]);
+  await wallet.give([first.key]);
   await wallet.setNote(first.key, "Anna");
   await wallet.claim(second, { atDoor: true, unit: "ticket" });
   await wallet.mint({ links: { count: 9, each: 2 }, unit: "hour" });
 }
 
-/** Offers that are open, done, withdrawn and begun. */
+/** Offers that are open, done, cancelled and begun. */
 async function richOffers({ service, store, wallet, offers, itemId }) {
   const own = (await mintAmounts(wallet, 4, 5)).operation;
   const [give, want] = [
@@ -56,7 +56,7 @@ async function richOffers({ service, store, wallet, offers, itemId }) {
     { itemId, amount: 2 },
   ];
   const { operation } = await offers.trade({ give, want });
-  await offers.withdraw(operation.key);
+  await offers.cancel(operation.key);
   const paid = await offers.ask({ itemId: own.itemId, amount: 4 });
   await offers.complete(await service.api().offer(paid.operation.offerId));
   await wallet.finish(paid.operation.key);
@@ -103,10 +103,6 @@ test("a wallet goes into a file and comes back whole", async () => {
   assert.deepEqual(await importWallet(file, PASSPHRASE), asWritten(records));
   const all = ["coming", "given", "held", "leaving", "offered", "spent", "void"];
   assert.deepEqual([...states].sort(), all);
-});
-
-test("an empty wallet goes into a file", async () => {
-  assert.deepEqual(await importWallet(await exportWallet(NOTHING, "x"), "x"), NOTHING);
 });
 
 test("a wallet of 5,000 outputs goes into a file", async () => {
@@ -330,13 +326,41 @@ for (const [name, change] of Object.entries(OTHERS)) {
   test(`forged records are refused: ${name}`, () => assertRefused(change));
 }
 
-test("a file with forged records is refused", async () => {
-  const text = await exportWallet(
-    /** @type {any} */ ({ ...records, outputs: [{ amount: 0 }] }),
-    "x",
-  );
+test("records that could not be read again are not written", async () => {
+  const unreadable = /** @type {any} */ ({ ...records, outputs: [{ amount: 0 }] });
 
-  await assert.rejects(importWallet(text, "x"), NotAWalletFileError);
+  await assert.rejects(exportWallet(unreadable, "x"), NotAWalletFileError);
+});
+
+test("a file keeps of an item what is read offline, and the registry has the rest", async () => {
+  const ground = await walletHolding();
+  const { service, wallet } = ground;
+  const metadata = { name: "A ticket", image: "x".repeat(3_000) };
+  const wanted = { outputs: [{ amount: 5 }], metadata };
+  const { itemId } = (await wallet.mint(wanted)).operation;
+  const whole = await wallet.item(itemId);
+  await walletMeeting(ground, () => "lost").mint(wanted);
+
+  const text = await exportWallet(await wallet.exportRecords(), "x");
+  const read = await importWallet(text, "x");
+
+  const [item] = read.items;
+  assert.deepEqual(item, { ...whole, metadata: '{"name":"A ticket"}', isCut: true });
+  // What is still to be sent is sent as it was.
+  assert.deepEqual(
+    read.operations.map(({ body }) => body.metadata),
+    [{ name: "A ticket" }, metadata],
+  );
+  const { id, total, metadata: registered } = whole;
+  const api = {
+    ...service.api(),
+    item: async () => ({ id, total, metadata: registered }),
+  };
+  const phone = await walletOf(service, read, api);
+  assert.deepEqual(await phone.wallet.item(itemId), item);
+  assert.deepEqual(await phone.wallet.item(itemId, { isWhole: true }), whole);
+  await phone.wallet.importRecords(read);
+  assert.deepEqual(await phone.wallet.item(itemId), whole);
 });
 
 test("a kept key writes the next file, which the same passphrase opens", async () => {
@@ -364,8 +388,8 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
 
   assert.equal(await count(), 1);
   const [held] = heldIn(store);
-  await wallet.giveOut([held.key]);
-  await wallet.giveOut([held.key]);
+  await wallet.give([held.key]);
+  await wallet.give([held.key]);
   await wallet.setNote(held.key, "Anna");
   await wallet.checkStates();
   await wallet.finishBegun();
@@ -388,6 +412,22 @@ test("what a file brings into an empty wallet is backed up, and beside other dee
   await mintAmounts(restored.wallet, 1);
   assert.deepEqual(await backupOf(restored), [1, true]);
   assert.deepEqual(await backupOf(other), [2, false]);
+});
+
+test("somebody else's backup is searched, and is none of ours", async () => {
+  const [maker, { wallet }] = await people([5], []);
+  const copy = await maker.wallet.exportRecords();
+  await maker.wallet.send(maker.itemId, 2);
+  assert.equal(await wallet.mayBeOthers(copy), true);
+
+  await wallet.importRecords(copy, { isOwn: false });
+
+  assert.equal(await wallet.look(), 2);
+  const { seeds } = await wallet.exportRecords();
+  const [own] = seeds.filter(({ isOwn }) => isOwn);
+  assert.deepEqual([seeds.length, own.key === copy.seeds[0].key], [2, false]);
+  assert.equal((await wallet.backup.status()).at, null);
+  assert.equal(await wallet.mayBeOthers(copy), false);
 });
 
 test("codes of links are kept for a time without a network, and are in no file", async () => {

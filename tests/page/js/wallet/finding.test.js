@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { formatRawOutput } from "../../../../parts/pages/static/js/format/raw_output.js";
 import { ProblemError } from "../../../../parts/pages/static/js/wallet/api.js";
 import { deriveSecrets } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import { holdingOf } from "../../../../parts/pages/static/js/wallet/holdings.js";
@@ -21,6 +22,8 @@ import {
   mintAmounts,
   outputIn,
   outputsIn,
+  pass,
+  people,
   smallWallet,
   swapsMeeting,
   throughText,
@@ -93,7 +96,7 @@ test("what the file says of a link stays: its note, its number and that it was h
   const { store, wallet, itemId } = maker;
   const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
   const [first] = keysOf(operation.outputs);
-  await wallet.giveOut([first]);
+  await wallet.give([first]);
   await wallet.setNote(first, "Anna");
   const { givenAt } = outputIn(store, first);
 
@@ -118,7 +121,7 @@ test("links that may have been handed out since count so until they are taken ba
     );
   assert.equal(doubtful().length, 3);
   const [first, second] = doubtful();
-  await phone.wallet.giveOut([first.key]);
+  await phone.wallet.give([first.key]);
   await phone.wallet.takeBack(second.key);
   assert.equal(doubtful().length, 1);
   assert.deepEqual(liveIn(phone), { given: [3, 3], held: [3] });
@@ -164,9 +167,7 @@ test("links that a copy has taken back were not claimed", async () => {
   const maker = await walletHolding(20);
   await maker.wallet.makeLinks(maker.itemId, { count: 3, each: 2 });
   const other = await copyOf(maker);
-  await maker.wallet.giveOut(
-    keysOf(heldIn(maker.store).filter(({ number }) => number)),
-  );
+  await maker.wallet.give(keysOf(heldIn(maker.store).filter(({ number }) => number)));
   const [first, ...rest] = outputsIn(other.store).filter(
     ({ state }) => state === "given",
   );
@@ -201,6 +202,18 @@ test("a copy that used a number of ours for a link that it took back has not cla
   await other.wallet.takeBack(given.key);
 
   await maker.wallet.checkRound();
+
+  assert.deepEqual(lostIn(maker), []);
+});
+
+test("a copy that took a link back after requests that nobody paid has not claimed it", async () => {
+  const { given, ...maker } = await giverOf(9, 5);
+  const other = await copyOf(maker);
+  for (let count = 0; count < 5; count += 1)
+    await other.offers.ask({ itemId: maker.itemId, amount: 1 });
+  await other.wallet.takeBack(given.key);
+
+  await smallWallet(maker).checkRound();
 
   assert.deepEqual(lostIn(maker), []);
 });
@@ -366,22 +379,67 @@ test("an answer that cannot be true is passed over, and the other items are look
   assert.equal(store.kept.operations.size, 4);
 });
 
-test("an item takes six requests at most to look at, where nothing is new", async () => {
+/** Return an api that counts what is asked of these verbs, and the counts. */
+function counting(service) {
+  const counts = { find: 0, findOffered: 0 };
+  const api = service.api((name) => {
+    if (name in counts) counts[name] += 1;
+    return "answered";
+  });
+  return { api, counts };
+}
+
+const WHOLE = { gap: undefined, derive: deriveSecrets };
+
+test("an item takes eight requests to look at where nothing is new, and six where there are no offers", async () => {
   const maker = await walletHolding(5);
-  const api = maker.service.api();
-  let requestsCount = 0;
-  const counted = {
-    ...api,
-    find: (itemId, secrets) => {
-      requestsCount += 1;
-      assert.ok(secrets.length <= 256);
-      return api.find(itemId, secrets);
-    },
-  };
-  const options = { gap: undefined, derive: deriveSecrets };
-  const wallet = walletOn(maker.service, maker.store, counted, options);
+  await mintAmounts(maker.wallet, 5);
+  const { api, counts } = counting(maker.service);
+  const options = [maker.service, maker.store];
 
-  assert.equal(await wallet.look(), 0);
+  assert.equal(await walletOn(...options, api, WHOLE).look(), 0);
+  assert.deepEqual(counts, { find: 12, findOffered: 4 });
+  const findOffered = (...asked) => api.findOffered(...asked).then(() => null);
+  assert.equal(await walletOn(...options, { ...api, findOffered }, WHOLE).look(), 0);
 
-  assert.equal(requestsCount, 6);
+  // That it has none is asked once.
+  assert.deepEqual(counts, { find: 24, findOffered: 5 });
 });
+
+// The second of each pair is how many requests a restore takes.
+for (const [unpaidCount, asked] of [
+  [600, { find: 9, findOffered: 5 }],
+  [5_000, { find: 26, findOffered: 13 }],
+]) {
+  test(`40 payments behind ${unpaidCount} requests that nobody paid are found in an old backup`, async () => {
+    const [shop, customer] = await people([1, 40], []);
+    const { service, store, wallet, itemId } = shop;
+    await customer.wallet.claim(outputsIn(store)[1]);
+    const backup = await wallet.exportRecords();
+    const { api, counts } = counting(service);
+    const [{ key: seed }] = backup.seeds;
+    const places = Array.from({ length: unpaidCount + 50 }, (_, number) => ({
+      seed,
+      itemId,
+      branch: "kept",
+      number,
+    }));
+    for (const [number, secret] of (await derive(places)).entries()) {
+      const outputs = [formatRawOutput({ amount: 1, itemId, secret })];
+      const request = { inputs: [], outputs, expiresIn: 60 };
+      const { offerId } = await api.makeOffer(request, `request ${number}`);
+      const isPaid = number >= unpaidCount && number < unpaidCount + 40;
+      if (isPaid) await customer.offers.complete(await api.offer(offerId));
+      else pass(120);
+    }
+
+    const phone = await walletOf(service, backup, api, { gap: undefined });
+    await phone.wallet.look();
+
+    assert.deepEqual(liveIn(phone), { given: [1], held: Array(40).fill(1) });
+    assert.deepEqual(counts, asked);
+    // A late payment of the last requests must not be another order's.
+    const [{ kept }] = phone.store.kept.numbers.values();
+    assert.equal(kept, unpaidCount + 50);
+  });
+}

@@ -104,7 +104,7 @@ test("what was claimed too late was never here, and is not lost", async () => {
 
 test("a minted link that was handed out and claimed is claimed and never lost", async () => {
   const ground = await minted({ count: 3, each: 2 });
-  const [first] = await ground.wallet.giveOut([ground.keys[0]]);
+  const [first] = await ground.wallet.give([ground.keys[0]]);
   ground.service.take(first, "an honest customer's");
 
   await ground.wallet.checkStates();

@@ -40,15 +40,6 @@ async function lostSend(...fates) {
   return { ...ground, wallet: walletMeeting(ground, () => fates.shift()) };
 }
 
-test("nothing that was begun is nothing to do", async () => {
-  const { wallet } = await walletHolding(5);
-  const kept = keeping(wallet);
-
-  assert.equal(await kept.turn(), 0);
-
-  assert.deepEqual([kept.scheduled, kept.outcomes], [[], []]);
-});
-
 test("what has no answer is asked again after twice as long each time, up to a minute", async () => {
   const { wallet, store } = await lostSend(...Array(7).fill("lost"));
   const kept = keeping(wallet);

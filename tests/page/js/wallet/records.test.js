@@ -8,7 +8,7 @@ import {
   WalletError,
 } from "../../../../parts/pages/static/js/wallet/records.js";
 import { slicesOf } from "./memory_store.js";
-import { mintAmounts, walletHolding, walletOn } from "./parts.js";
+import { walletHolding, walletOn } from "./parts.js";
 
 const SPENT = {
   key: "deed_x.a",
@@ -37,17 +37,6 @@ test("no output is written over another", () => {
   assert.throws(() => draft.addOutput({ ...SPENT, state: "coming" }), WalletError);
 
   assert.deepEqual(draft.changed, {});
-});
-
-test("a source of secrets that repeats itself changes nothing", async () => {
-  const { service, store } = await walletHolding(5);
-  const makeSecret = async () => "again";
-  const wallet = walletOn(service, store, service.api(), { makeSecret });
-  const before = structuredClone(store.kept.outputs);
-
-  await mintAmounts(wallet, 1, 2);
-
-  assert.deepEqual(store.kept.outputs, before);
 });
 
 test("what was not loaded cannot be looked at, and is not taken for what does not exist", async () => {
@@ -108,7 +97,7 @@ test("a claim in a wallet of 10,000 parts reads what it is about alone", async (
 
   const wallet = walletOn(service, store);
   const { operation } = await wallet.claim(link);
-  await wallet.giveOut([`${itemId}.part-7`]);
+  await wallet.give([`${itemId}.part-7`]);
 
   assert.equal(operation.state, "done");
   assert.ok(store.loaded.length < 20, `${store.loaded.length} records`);

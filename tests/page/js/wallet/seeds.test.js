@@ -75,7 +75,7 @@ test("a link has the secret of its own number, and a second issue another one", 
 
   const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 3 });
   const keys = keysOf(operation.outputs);
-  await wallet.giveOut([keys[1]]);
+  await wallet.give([keys[1]]);
   await wallet.takeBack(keys[1]);
 
   const again = outputsIn(store).find(({ issue }) => issue);

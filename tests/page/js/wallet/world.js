@@ -18,6 +18,7 @@ import { Turns } from "./turns.js";
 import {
   assertAllIsHere,
   callsOf,
+  gap,
   makerOn,
   mortal,
   now,
@@ -88,7 +89,8 @@ export class World {
 
   /** Return the people whose stores these are, each in a new tab. */
   people() {
-    return this.stores.map((store) => makerOn(this.service, store));
+    const api = this.service.api();
+    return this.stores.map((store) => makerOn(this.service, store, api, { arrayMax }));
   }
 
   /** Take so many steps, and see after each that nothing is lost. */
@@ -143,7 +145,7 @@ export class World {
       () => ids.length && complete(),
       () => ids.length && complete(),
       () => ids.length && complete(),
-      () => key && offers.withdraw(key),
+      () => key && offers.cancel(key),
       () => key && wallet.finish(key),
       () => wallet.checkRound(),
       async () => random.chance(30) && pass(random.pick([30, 60, 4000])),
@@ -170,7 +172,7 @@ export class World {
       () => wallet.prepareNext(output.itemId),
       () => wallet.prepareNext(output.itemId),
       () => wallet.makeLinks(output.itemId, { count: 1 + random.below(9), each: 1 }),
-      () => wallet.giveOut([output.key]),
+      () => wallet.give([output.key]),
       () => own.length && wallet.setNote(output.key, "Anna"),
       () => scan(random.chance(30) || undefined),
       () => scans.length && wallet.finish(random.pick(scans).key),
@@ -257,6 +259,22 @@ export class World {
     const live = this.service.live().map((key) => outputs.get(key).amount);
     assert.equal(sumOf(live), sumOf([...minted.values()]));
   }
+}
+
+/** A world of shops, whose customers abandon carts. */
+export class ShopWorld extends World {
+  offerActions(tab) {
+    const { itemId } = this.random.pick(outputsIn(tab.store)) ?? {};
+    const abandon = () => itemId && abandonCarts(tab.offers, { itemId, amount: 1 });
+    return [...super.offerActions(tab), abandon];
+  }
+}
+
+/** Ask for more payments that nobody makes than a look passes over unused numbers. */
+export async function abandonCarts(offers, asked) {
+  for (let count = 0; count <= gap; count += 1)
+    await offers.ask({ ...asked, expiresInS: 60 });
+  pass(200);
 }
 
 /** Open every wallet once more, and ask until nothing has changed for each. */

@@ -21,7 +21,8 @@ const DESCRIPTION_LENGTH_MAX = 5_000;
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 
-const FACT = /^(Date|Place|Valid until|Unit): (.+)$/s;
+/** A line that may be a fact. */
+export const FACT = /^(Date|Place|Valid until|Unit): (.+)$/s;
 const TIME = /^([12]\d{3}-\d\d-\d\d) (\d\d:\d\d) ([+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 /**

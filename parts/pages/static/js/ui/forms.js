@@ -207,14 +207,23 @@ function giveBack(places) {
  * Ask, and do it when the answer is yes. The dialog stays open until it is done, and
  * says why not.
  * @param {Parts & {
- *   yes: string, said?: string, canCancel?: boolean,
+ *   yes: string, no?: string, said?: string, canCancel?: boolean,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
- * }} parts `yes` is on the button, `said` once it is done, unless `act` returns what to say, `false`
- *   where another step follows. It throws what stands in the way: a FieldError is shown beside its
- *   field alone. `onWait` says why it takes longer, and returns whether the dialog is still open.
- *   What is begun goes on without the dialog, unless it `canCancel`
+ * }} parts `yes` and `no` are on the buttons, `said` is said once it is done, unless `act` returns
+ *   what to say, `false` where another step follows. It throws what stands in the way: a FieldError
+ *   is shown beside its field alone. `onWait` says why it takes longer, and returns whether the dialog
+ *   is still open. What is begun goes on without the dialog, unless it `canCancel`
  */
-export function ask({ title, content, yes, opener, said, canCancel = false, act }) {
+export function ask({
+  title,
+  content,
+  yes,
+  no = gettext("Cancel"),
+  opener,
+  said,
+  canCancel = false,
+  act,
+}) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
   const progress = make("p", { role: "status", "data-wait": true });
   const id = freshId("form");
@@ -226,12 +235,11 @@ export function ask({ title, content, yes, opener, said, canCancel = false, act 
     problem,
   );
   const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
-  const cancelText = gettext("Cancel");
   const { close, closeButton } = openDialog({
     title,
     content: [form],
     actions,
-    closeText: cancelText,
+    closeText: no,
     opener,
   });
   const onWait = (text) => {
@@ -250,7 +258,7 @@ export function ask({ title, content, yes, opener, said, canCancel = false, act 
     if (!canCancel) closeButton.textContent = gettext("Close");
     const done = await act(onWait, [...form.querySelectorAll("input")]).finally(() => {
       onWait("");
-      closeButton.textContent = cancelText;
+      closeButton.textContent = no;
     });
     if (done !== false) close();
     if (said || done) say(said || done);

@@ -33,7 +33,7 @@ const TRIES_MAX = 20;
  *   api: Pick<import("../wallet/api.js").Api, "qr">, unit?: string,
  * }} CodeTools `unit` is the issuer's word, which links carry
  * @typedef {CodeTools & {
- *   wallet: {giveOut: (keys: string[]) => Promise<OutputRecord[]>},
+ *   wallet: {give: (keys: string[]) => Promise<OutputRecord[]>},
  *   item: import("../wallet/records.js").Item | null,
  * }} LinkTools
  */
@@ -113,7 +113,7 @@ export function handOverByCopy(
  * the way.
  */
 const handOver = ({ key }, { wallet }, act) =>
-  wallet.giveOut([key]).then(act).catch(sayError);
+  wallet.give([key]).then(act).catch(sayError);
 
 /**
  * Return the buttons that hand a link over: the one that matters is to share it, where
@@ -148,7 +148,7 @@ export async function share(url, text) {
 function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
   const told = () =>
     say(gettext("Link copied: {ticket}", { ticket: linkText(output, unit) }));
-  return copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)))
+  return copyText(wallet.give([output.key]).then(() => linkOf(output, unit)))
     .then((isCopied) => (isCopied ? told() : showInstead()))
     .catch(sayError);
 }

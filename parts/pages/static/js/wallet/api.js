@@ -121,6 +121,23 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
       const isRight = (answer) => areAll(answer?.outputs, secrets, isFound);
       return (await post("/v1/find", { itemId, secrets }, isRight)).outputs;
     },
+    /**
+     * Return whether an offer, whatever became of it, has ever named each of an item's
+     * strong secrets as an output; null where the service has no offers.
+     * @param {string[]} secrets at most as many as the service takes at once
+     * @returns {Promise<boolean[] | null>}
+     */
+    async findOffered(itemId, secrets) {
+      const isRight = (answer) => areAll(answer?.offered, secrets, isBoolean);
+      const answer = post("/v1/offers/find", { itemId, secrets }, isRight);
+      return answer.then(
+        ({ offered }) => offered,
+        (error) => {
+          if (error.code === "not_found") return null;
+          throw error;
+        },
+      );
+    },
   };
 }
 
@@ -176,6 +193,7 @@ function areAll(answers, asked, isRight) {
   );
 }
 
+const isBoolean = (value) => typeof value === "boolean";
 const isSuccess = (answer) => answer?.success === true;
 
 function isMintAnswer(answer, asked) {

@@ -303,11 +303,11 @@ const inTheMaking = () =>
 function spent({ spentElsewhere, changedAt }) {
   return spentElsewhere
     ? new WalletError(
-        "spent_elsewhere",
+        "already_claimed",
         gettext("This link was used already. Ask the sender."),
       )
     : new WalletError(
-        "already_spent",
+        "already_claimed",
         gettext("Already claimed in this browser."),
         changedAt,
       );

@@ -2,7 +2,8 @@
 // What it asks for that is in questions.js.
 
 import { batchesOf } from "./api.js";
-import { addFound, askForLook } from "./finding.js";
+import { addFound } from "./finding.js";
+import { askForLook } from "./look.js";
 import {
   ask,
   isMaking,
@@ -55,7 +56,7 @@ const DUE_MAX = 16;
 export function makeChecks({ store, api, change, isStrong, gather, checkedMax, now }) {
   const questions = makeQuestions({ store, api, change, gather, now });
   const { look, wasCarriedOut, findLate, statesOf, recordsIn, awaited } = questions;
-  const { send, isMade, gatherFor, gatherLost } = questions;
+  const { send, gatherFor, gatherLost } = questions;
   /** The output that the last round ended with. */
   let roundEnd = null;
 
@@ -149,9 +150,9 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
    */
   async function settleOffer({ key }, { state, offerId, expiresAt }) {
     const { operation } = await settle(settleOpen, key, { offerId, expiresAt });
+    // That its output is there does not tell: a copy may have used its number.
     const isOver = state !== "expired" || now() >= expiresAt + COMMIT_MS;
-    const isSure = isOver || (await isMade(operation));
-    const isOpen = state === "open" || operation.state !== "open" || !isSure;
+    const isOpen = state === "open" || operation.state !== "open" || !isOver;
     return isOpen ? { operation } : refuse(operation, `offer_${state}`);
   }
 
@@ -262,7 +263,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
 
   /**
    * Settle the open offers that should have ended: by their time, or because an input
-   * is spent, or an output made by a withdraw.
+   * is spent, or one of its outputs made to cancel it.
    */
   async function endDue() {
     const open = await recordsIn("operations", "open");

@@ -7,6 +7,7 @@ import { gettext } from "../format/gettext.js";
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { isItem as isItemOfService, isOfferId } from "./api.js";
+import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
 import { OUTPUT_STATES, REST_STATES } from "./merging.js";
 import { hasFields, itemIdOf, keyOf } from "./records.js";
@@ -59,9 +60,10 @@ export async function makeMaterial(passphrase) {
 }
 
 /**
- * Return the text of a file that holds the records.
+ * Return the text of a file that holds the records, and that was read again.
  * @param {import("./records.js").Records} records
  * @param {Material} material
+ * @throws {NotAWalletFileError} it could not be read
  */
 export async function exportWallet(records, { key, salt, iterations }) {
   // Of each file its own: two under one key and one vector would betray both.
@@ -72,11 +74,17 @@ export async function exportWallet(records, { key, salt, iterations }) {
     kdf: { ...KDF, iterations, salt: toBase64(salt) },
     cipher: { ...CIPHER, iv: toBase64(iv) },
   };
-  const text = new TextEncoder().encode(JSON.stringify(records));
+  const text = new TextEncoder().encode(JSON.stringify(cutRecords(records)));
   const sealed = await crypto.subtle.encrypt(parameters(head, iv), key, text);
   const file = { ...head, data: toBase64(new Uint8Array(sealed)) };
   const checksum = await checksumOf(file);
-  return `${JSON.stringify({ ...file, checksum }, null, 2)}\n`;
+  const written = `${JSON.stringify({ ...file, checksum }, null, 2)}\n`;
+  await openFile(await readFile(written), key).catch(() => {
+    throw new NotAWalletFileError(
+      gettext("This backup could not be read again, so it was not saved."),
+    );
+  });
+  return written;
 }
 
 /**
@@ -92,8 +100,14 @@ async function checksumOf(file) {
  * Return the records of a file. @throws {NotAWalletFileError | WrongPassphraseError}
  */
 export async function importWallet(text, passphrase) {
-  const { head, salt, iv, data } = await readFile(text);
-  const key = await deriveKey(passphrase, salt, head.kdf.iterations);
+  const file = await readFile(text);
+  return openFile(
+    file,
+    await deriveKey(passphrase, file.salt, file.head.kdf.iterations),
+  );
+}
+
+async function openFile({ head, iv, data }, key) {
   const opened = await crypto.subtle
     .decrypt(parameters(head, iv), key, data)
     .catch(() => {
@@ -317,12 +331,13 @@ const isNew = ({ amount, secret }) =>
   isAmount(amount) && checkSecret(secret) === secret;
 
 function isItem(item, operations) {
-  const { key, id, unit, isMinted, doorList = "" } = item;
+  const { key, id, unit, isMinted, isCut, doorList = "" } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
   const isOurs =
     isMinted === undefined || (isMinted === true && operations.some(isMint));
   const isRight = unitOf(unit) === unit && typeof doorList === "string";
-  return key === id && isItemOfService(item) && isOurs && isRight;
+  const isWhole = [undefined, true].includes(isCut);
+  return key === id && isItemOfService(item) && isOurs && isRight && isWhole;
 }
 
 const areTimes = (...times) => times.every(Number.isFinite);

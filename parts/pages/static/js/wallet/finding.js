@@ -1,12 +1,12 @@
 // Finds what is ours although this wallet has not made it: an older copy of it, or the
 // wallet of another seed that was taken in, has moved units since. Each secret that it
-// may have used is asked for, until there are no more (part 4 of the contract).
+// may have used is asked for, until there are no more (contract 8).
 
 import { gettext } from "../format/gettext.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, ProblemError } from "./api.js";
 import { LINK_NUMBER_MAX, nextNumber } from "./links.js";
-import { itemIdOf, keyOf, keysOf, unitsOf } from "./records.js";
+import { keyOf, unitsOf } from "./records.js";
 import {
   BRANCHES,
   nextNumbers,
@@ -14,18 +14,14 @@ import {
   raiseNumbers,
   seedsOf,
 } from "./seeds.js";
-import { isInDoubt } from "./settling.js";
 
-/** So many numbers in a row that nobody has used are the end. */
+/**
+ * So many numbers in a row that neither the ledger nor an offer knows are the end: a shop
+ * asks for many payments that nobody makes.
+ */
 const GAP = 512;
 /** More than anybody has made of an item since a backup. */
 const NUMBERS_MAX = 100_000;
-
-/** Longer than a request is under way of which nobody waits for the answer. */
-const UNDER_WAY_MS = 10 * 60_000;
-
-/** The key of the note that says which items are left to look at. */
-export const LOOK = "look";
 
 /** The service tells of an item that it has, but not this; or of no item. */
 const PASSED_OVER = new Set(["unknown_item", "item_not_found", "scheme_unavailable"]);
@@ -61,21 +57,23 @@ export function makeGather(parts) {
    * written. With `isProbed` nothing more is asked if no copy has made anything of a link:
    * a part that it keeps, or the next issue of its number.
    * @param {string} itemId
-   * @param {{branches?: string[], isProbed?: boolean, refusedKey?: string}} [options] the key of an
-   *   operation that was refused, whose numbers a copy may have used
+   * @param {{
+   *   branches?: string[], isProbed?: boolean, refusedKey?: string, service?: {hasOffers: boolean},
+   * }} [options] the key of an operation that was refused, whose numbers a copy may have used; what is
+   *   known of the service, for several items of one look
    * @returns {Promise<Gathered>}
    * @throws {ProblemError | NoAnswerError | FindingError}
    */
   async function gather(itemId, options = {}) {
-    const { isProbed = false } = options;
+    const { isProbed = false, service = { hasOffers: true } } = options;
     const nothing = { itemId, found: [], next: new Map() };
     const known = await readKnown(itemId);
     try {
       // A copy may have used a number that was taken here for something else.
       const isUnclear = isProbed && (await isAnyUsed(known.outputs));
-      if (isProbed && !isUnclear && !(await isAnyMade(known))) return nothing;
+      if (isProbed && !isUnclear && !(await isAnyMade(known, service))) return nothing;
       const { total } = known.item ?? (await api.item(itemId));
-      const gathered = await gatherAll(known, options);
+      const gathered = await gatherAll(known, { ...options, service });
       const found = await withStates(gathered.found);
       checkSum(found, total);
       return { ...gathered, found, isUnclear };
@@ -124,33 +122,37 @@ export function makeGather(parts) {
     return (await findUnmade(outputs.filter(isUnmade))).length > 0;
   }
 
-  async function isAnyMade({ itemId, nexts }) {
+  async function isAnyMade({ itemId, nexts }, service) {
     for (const { seed, next } of nexts) {
       for (const branch of ["kept", "given"]) {
         const row = rowOf({ seed, itemId, branch }, next[branch], checkedMax);
         if ((await ask(row, new Set())).length) return true;
+        // Behind them it may have made more.
+        if ((await lastOffered(row, service)) !== null) return true;
       }
     }
     return false;
   }
 
   async function gatherAll({ itemId, outputs, nexts }, options) {
-    const { branches = BRANCHES, refusedKey = "" } = options;
+    const { branches = BRANCHES, refusedKey = "", service } = options;
     const isUnmade = ({ state, operation }) =>
       state === "void" || (state === "coming" && operation === refusedKey);
     const unmade = outputs.filter(isUnmade);
     const ours = outputs.filter((output) => isOurs(output) && !isUnmade(output));
     const passedOver = new Set([...ours, ...unmade].map(({ key }) => key));
-    const found = await findUnmade(unmade);
+    // Where only an operation's own secrets are asked for, the others are in their turn.
+    const isAsked = ({ operation }) => branches.length || operation === refusedKey;
+    const found = await findUnmade(unmade.filter(isAsked));
     const nextOf = new Map();
     for (const { seed, next } of nexts) {
       const raised = { ...next };
       for (const branch of branches) {
         const least = leastOf(branch, next, outputs);
-        const row = await scan({ seed, itemId, branch }, least, passedOver);
-        found.push(...row);
-        const last = row.at(-1)?.number ?? -1;
-        raised[branch] = Math.max(raised[branch], last + 1);
+        const row = { seed, itemId, branch };
+        const { used, ...scanned } = await scan(row, least, passedOver, service);
+        found.push(...scanned.found);
+        raised[branch] = Math.max(raised[branch], used + 1);
       }
       nextOf.set(seed, raised);
     }
@@ -158,20 +160,44 @@ export function makeGather(parts) {
   }
 
   /**
-   * Return what is found in a row of numbers, until there are so many without any, and
-   * none before `least`. Those below are asked for too: what a copy has written down
-   * and sent late may be there.
+   * Return what is found in a row of numbers, and the last one that is used, until there
+   * are so many that are not, and none before `least`. Those below are asked for too:
+   * what a copy has written down and sent late may be there.
    */
-  async function scan(row, least, passedOver) {
+  async function scan(row, least, passedOver, service) {
     const found = [];
-    let last = least - 1;
-    const start = Math.max(0, least - NUMBERS_MAX);
-    for (let number = start; number <= last + gap; number += checkedMax) {
-      if (number - least >= NUMBERS_MAX) throw new FindingError();
-      found.push(...(await ask(rowOf(row, number, checkedMax), passedOver)));
-      last = Math.max(last, found.at(-1)?.number ?? last);
+    let used = -1;
+    let number = Math.max(0, least - NUMBERS_MAX);
+    for (;;) {
+      const last = Math.max(used, least - 1);
+      if (number <= last + gap) {
+        if (number - least >= NUMBERS_MAX) throw new FindingError();
+        found.push(...(await ask(rowOf(row, number, checkedMax), passedOver)));
+        used = Math.max(used, found.at(-1)?.number ?? used);
+        number += checkedMax;
+      } else {
+        const offered = await lastOffered(rowOf(row, last + 1, gap), service);
+        if (offered === null) return { found, used };
+        used = offered;
+      }
     }
-    return found;
+  }
+
+  /**
+   * Return the last of these numbers that an offer has named, null where none is. An
+   * offer's outputs are all `kept`.
+   */
+  async function lastOffered(places, service) {
+    if (places[0].branch !== "kept") return null;
+    for (const batch of batchesOf(places, checkedMax).reverse()) {
+      if (!service.hasOffers) return null;
+      const secrets = await derive(batch);
+      const answers = await api.findOffered(batch[0].itemId, secrets);
+      service.hasOffers = answers !== null;
+      const at = answers?.lastIndexOf(true) ?? -1;
+      if (at >= 0) return batch[at].number;
+    }
+    return null;
   }
 
   async function ask(places, passedOver) {
@@ -205,83 +231,6 @@ export function makeGather(parts) {
   }
 
   return gather;
-}
-
-/** Note that these items are to be looked at, with those that are left. */
-export function askForLook(draft, itemIds) {
-  const { left = [] } = draft.slices.notes.get(LOOK) ?? {};
-  draft.put("notes", { key: LOOK, left: [...new Set([...left, ...itemIds])] });
-}
-
-/** Note that an item was looked at; not while something of it may be under way still. */
-function endLook(draft, itemId, now) {
-  const isUnderWay = ({ code, endedAt }) =>
-    isInDoubt(code) && Math.abs(now - endedAt) < UNDER_WAY_MS;
-  const named = draft.operations
-    .list({ state: "refused" })
-    .filter(isUnderWay)
-    .flatMap(({ inputs, outputs }) => [...inputs, ...keysOf(outputs)]);
-  if (named.some((key) => itemIdOf(key) === itemId)) return;
-  const { left } = draft.slices.notes.get(LOOK);
-  draft.put("notes", { key: LOOK, left: left.filter((each) => each !== itemId) });
-}
-
-/**
- * Return what looks at all items of a wallet, one after the other.
- * @param {object} parts
- * @param {Pick<import("./store.js").Store, "read">} parts.store
- * @param {(wanted: import("./records.js").Plan,
- *   apply: (draft: import("./records.js").Draft) => any) => Promise<any>} parts.change
- * @param {ReturnType<typeof makeGather>} parts.gather
- * @param {(gathered: Gathered) => Promise<unknown>} parts.keep writes down what was found
- * @param {() => Promise<unknown>} parts.endOpen settles the offers that have ended: another copy may
- *   have used their secrets
- * @param {() => number} parts.now in milliseconds
- */
-export function makeLook({ store, change, gather, keep, endOpen, now }) {
-  return {
-    /**
-     * Look at every item that the wallet knows, or go on where the last look was broken
-     * off; return how many outputs were found.
-     * @param {{isWhole?: boolean, onProgress?: (done: number, of: number) => void}} [options]
-     *   `isWhole` begins again
-     * @throws {FindingError} at the end, of items of which the answer cannot be true
-     */
-    async look({ isWhole = false, onProgress = () => {} } = {}) {
-      const items = await change({ notes: [LOOK], outputs: "all" }, (draft) => {
-        const { left = [] } = draft.slices.notes.get(LOOK) ?? {};
-        const all = new Set(draft.outputs.list().map(({ itemId }) => itemId));
-        const wanted = left.length && !isWhole ? left : [...all];
-        draft.put("notes", { key: LOOK, left: wanted });
-        return wanted;
-      });
-      await endOpen();
-      let foundCount = 0;
-      let wrong = null;
-      for (const [done, itemId] of items.entries()) {
-        onProgress(done, items.length);
-        try {
-          const gathered = await gather(itemId);
-          await keep({ ...gathered, isLook: true });
-          foundCount += gathered.found.length;
-        } catch (error) {
-          if (!(error instanceof FindingError)) throw error;
-          // The other items are looked at all the same.
-          wrong = error;
-        }
-        const wanted = { notes: [LOOK], operations: [{ state: "refused" }] };
-        await change(wanted, (draft) => endLook(draft, itemId, now()));
-      }
-      if (wrong) throw wrong;
-      return foundCount;
-    },
-
-    /** Return whether a look was broken off. */
-    isLookDue: () =>
-      store.read({ notes: [LOOK] }, ({ notes }) =>
-        Boolean(notes.get(LOOK)?.left.length),
-      ),
-  };
 }
 
 const rowOf = (row, start, count) =>

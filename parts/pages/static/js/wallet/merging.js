@@ -37,10 +37,11 @@ const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
  * @typedef {import("./records.js").OutputRecord[]} Outputs
  * @param {import("./records.js").Draft} draft
  * @param {import("./records.js").Records} theirs see file.js
+ * @param {boolean} isOwn whether a wallet that has never done anything goes on with their seed
  * @returns {{live: Outputs, added: Outputs, given: Outputs}} the outputs of theirs that are live, which
  *   of them are new here, and which of these count as handed out because they may have been since
  */
-export function mergeInto(draft, theirs) {
+export function mergeInto(draft, theirs, isOwn = true) {
   const { outputs, operations } = theirs;
   const unknown = outputs.filter(({ key }) => !draft.outputs.get(key));
   const fresh = new Map(
@@ -49,7 +50,7 @@ export function mergeInto(draft, theirs) {
   const contested = new Set(
     outputs.filter((output) => isContested(draft, output)).map(keyOf),
   );
-  mergeSeeds(draft, theirs);
+  mergeSeeds(draft, theirs, isOwn);
   for (const operation of operations) mergeOperation(draft, operation);
   for (const output of outputs) mergeOutput(draft, fresh.get(output.key) ?? output);
   for (const item of theirs.items) mergeItem(draft, item);
@@ -84,17 +85,19 @@ function isContested(draft, theirs) {
 
 /**
  * Take in seeds and how far their numbers are used. A wallet that has not used its own
- * seed goes on with the file's: it is another copy of that wallet from now on.
+ * seed goes on with the file's, where that is the person's own: it is another copy of
+ * that wallet from now on.
  */
 function mergeSeeds(
   draft,
   /** @type {import("./records.js").Records} */ { seeds, numbers },
+  isOwn,
 ) {
   const own = ownSeed(draft.slices);
   const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key ?? own;
   // A mint takes no number, but a backup of it has the seed.
   const isUsed = draft.operations.list().length > 0;
-  const newOwn = isUsed ? own : theirOwn;
+  const newOwn = isUsed || !isOwn ? own : theirOwn;
   if (newOwn !== own) {
     const unused = existing(draft.slices.seeds.get(own));
     draft.put("seeds", { ...unused, isOwn: undefined, isUnused: true });

@@ -73,17 +73,17 @@ export function offersOf(wallet) {
      * request waits for is used. Where somebody completed it first, the outcome is
      * refused and the offer is done.
      * @param {string} key of the offer's operation
-     * @returns {Promise<Outcome>} of the withdraw
-     * @throws {WalletError} `not_open`: it has ended; `nothing_held`: this request can be
-     *   paid until the time `at`
+     * @returns {Promise<Outcome>} of what cancels it
+     * @throws {WalletError} `offer_not_open`: it has ended; `cannot_cancel`: this request
+     *   can be paid until the time `at`
      */
-    async withdraw(key) {
+    async cancel(key) {
       const making = await wallet.operationOf(key);
       if (making.state !== "open") throw notOpen();
       const { itemId, inputs } = making;
       const outcome = await (inputs.length
-        ? wallet.carryOut(withdraw, { outputKeys: inputs })
-        : wallet.carryOut(withdrawAsk, { itemId, offerKey: key, isOnce: true }));
+        ? wallet.carryOut(cancel, { outputKeys: inputs })
+        : wallet.carryOut(cancelAsk, { itemId, offerKey: key, isOnce: true }));
       if (outcome.operation.state !== "begun") await wallet.finish(key);
       return outcome;
     },
@@ -134,7 +134,7 @@ function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
   };
 }
 
-function withdraw(draft, { outputKeys }) {
+function cancel(draft, { outputKeys }) {
   const inputs = outputKeys.map((key) => draft.outputs.get(key));
   const busy = inputs.find(({ state }) => state === "leaving");
   if (busy) return { begun: draft.operations.get(busy.operation) };
@@ -146,11 +146,11 @@ function withdraw(draft, { outputKeys }) {
  * Swap a part that is held to the secret that a request waits for: the service carries
  * out this or a payment, and never both.
  */
-function withdrawAsk(draft, { offerKey, key: operation, now, arrayMax }) {
+function cancelAsk(draft, { offerKey, key: operation, now, arrayMax }) {
   const asking = draft.operations.get(offerKey);
   const { itemId, amount, outputs, body, expiresAt } = asking;
   const [{ key: awaited }] = outputs;
-  // It may be withdrawn already, and not have been asked for since.
+  // It may be cancelled already, and not have been asked for since.
   const isAwaited = draft.outputs.get(awaited).state === "coming";
   if (asking.state !== "open" || !isAwaited) throw notOpen();
   const begun = draft.operations
@@ -181,13 +181,14 @@ function anyPart(draft, itemId, arrayMax, expiresAt) {
   } catch (error) {
     if (!(error instanceof WalletError) || error.code !== "not_enough") throw error;
     const why = gettext(
-      "To withdraw a request you have to hold some of what it asks for.",
+      "To cancel a request you have to hold some of what it asks for.",
     );
-    throw new WalletError("nothing_held", why, expiresAt);
+    throw new WalletError("cannot_cancel", why, expiresAt);
   }
 }
 
-const notOpen = () => new WalletError("not_open", "This offer is no longer open.");
+const notOpen = () =>
+  new WalletError("offer_not_open", "This offer is no longer open.");
 
 /**
  * Return what an ask, trade or completion gives and gets, each in order of its first

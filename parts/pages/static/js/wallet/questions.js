@@ -3,7 +3,8 @@
 
 import { formatRawOutput } from "../format/raw_output.js";
 import { NoAnswerError, ProblemError } from "./api.js";
-import { askForLook, FindingError, LOOK } from "./finding.js";
+import { FindingError } from "./finding.js";
+import { askForLook, LOOK } from "./look.js";
 import { itemIdOf, keysOf, readOutputs, recordsWith } from "./records.js";
 import { DOUBTS, isInDoubt, SURE } from "./settling.js";
 
@@ -132,7 +133,7 @@ export function makeQuestions({ store, api, change, gather, now }) {
     return atDoor && isSure ? [] : gatherAll(lost, () => ({ refusedKey }));
   }
 
-  /** Return whether what an offer waits for is here: it was withdrawn in this browser. */
+  /** Return whether what an offer waits for is here: it was cancelled in this browser. */
   const isMade = async ({ outputs }) =>
     (await readOutputs(store, keysOf(outputs))).some(({ state }) => state !== "coming");
 
@@ -171,7 +172,6 @@ export function makeQuestions({ store, api, change, gather, now }) {
     statesOf,
     recordsIn,
     awaited,
-    isMade,
     gatherFor,
     gatherLost,
   };

@@ -36,8 +36,9 @@ import { aboutOf } from "../format/about.js";
 /**
  * @typedef {{
  *   id: string, total: number, metadata?: string | null, key?: string, unit?: string,
- *   isMinted?: boolean, doorList?: string,
+ *   isMinted?: boolean, isCut?: boolean, doorList?: string,
  * }} Item `unit` is the issuer's word for one unit, `isMinted` says that this wallet minted it,
+ *   `isCut` that a wallet's file has cut its metadata, see cutMetadata in about.js,
  *   `doorList` is what door lists say of tickets that this wallet has not seen, see door_list.js
  * @typedef {{
  *   key: string, itemId: string, amount: number, secret: string, state: string, before?: string,

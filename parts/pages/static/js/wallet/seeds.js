@@ -1,5 +1,5 @@
 // Secrets that are made from a seed, so that an old backup finds what was made since
-// (part 4 of the contract). A number is taken when an operation is written down, and
+// (contract 8). A number is taken when an operation is written down, and
 // never again, even if that is refused.
 
 import { strongSecretOf } from "../format/raw_output.js";

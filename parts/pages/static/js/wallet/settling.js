@@ -151,10 +151,8 @@ export function settleRefused(draft, key, { code, from, states, isUnclear, now }
   if (operation.state !== from) return operation;
   const isOpen = from === "open";
   // Only this wallet, or a copy of it, can use the secret that a request waits for.
-  const isUsed =
-    isOpen && operation.outputs.some(({ key: made }) => isMade(draft, made));
-  const isWithdrawn = isUsed || (operation.kind === "ask" && code === "offer_void");
-  let why = isWithdrawn ? "offer_withdrawn" : code;
+  const isOfferCancelled = operation.kind === "ask" && code === "offer_void";
+  let why = isOfferCancelled ? "offer_withdrawn" : code;
   for (const input of operation.inputs) {
     const output = existing(draft.outputs.get(input));
     const { state, operation: owner, before } = output;
@@ -163,7 +161,7 @@ export function settleRefused(draft, key, { code, from, states, isUnclear, now }
     // Another operation may have it by now, if a wallet was imported.
     if (state === "leaving" && owner === key) rest(draft, input, before, found, now);
     else if (state === "offered" && isOpen) rest(draft, input, "held", found, now);
-    // It is being withdrawn: there is no offer to go back to.
+    // It is being cancelled: there is no offer to go back to.
     else if (before === "offered" && isOpen)
       draft.changeOutput(input, { before: "held" });
   }
@@ -181,8 +179,6 @@ export function settleRefused(draft, key, { code, from, states, isUnclear, now }
     endedAt: now,
   });
 }
-
-const isMade = (draft, key) => draft.outputs.get(key).state !== "coming";
 
 /** What an open offer put in and we have spent ourselves, or are about to. */
 function isTakenBack({ state, before, spentElsewhere }) {
@@ -228,7 +224,7 @@ function bringToEnd(draft, { key, state: wanted }, { operation, isSpent, now }) 
     draft.changeOutput(key, { before: wanted });
   if (!AWAITED.includes(state)) return;
   const fields = isSpent ? { state: "spent", spentElsewhere: true } : { state: wanted };
-  // A request and what withdraws it wait for one secret.
+  // A request and what cancels it wait for one secret.
   const made = { operation, unknown: undefined, changedAt: now };
   draft.changeOutput(key, { ...fields, ...made });
 }
@@ -240,7 +236,7 @@ function keepAmounts(draft, { body }) {
   }
 }
 
-/** A link that a withdraw took comes back as the same link: nobody has seen it. */
+/** A link that an offer gets back is the same link: nobody has seen it. */
 function keepName(draft, { inputs: [input], outputs: [output] }) {
   const { number, of, issue, note } = draft.outputs.get(input);
   if (number) draft.changeOutput(output.key, { number, of, issue, note });

@@ -10,12 +10,13 @@ import { AT_ONCE_MAX } from "./api.js";
 import { begin, beginningWanted } from "./beginning.js";
 import { makeChecks } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
-import { giveOut, isFree, linkParts, setNote } from "./links.js";
+import { give, isFree, linkParts, setNote } from "./links.js";
 import { makeDoorList } from "./door_list.js";
-import { askForLook, isOurs, LOOK, makeGather, makeLook } from "./finding.js";
+import { isOurs, makeGather } from "./finding.js";
+import { askForLook, LOOK, makeLook } from "./look.js";
 import { mergeInto } from "./merging.js";
 import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
-import { deriveSecrets, Secrets, seedsOf } from "./seeds.js";
+import { deriveSecrets, ownSeed, Secrets, seedsOf } from "./seeds.js";
 
 /** How often a verb is begun while another copy of the wallet is faster. */
 const TRIES_MAX = 4;
@@ -170,8 +171,8 @@ export function makeWallet({
      *   and sets aside what it makes; where `isUnsent` it is only written down, for `finish` to
      *   send; number and note that a door list `knows`
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `already_spent` here, at the time `at`; `spent_elsewhere`;
-     *   `already_held`; at the door `busy` where its claim began before, at the time `at`
+     * @throws {WalletError} `already_claimed`, here at the time `at`; `already_held`;
+     *   at the door `busy` where its claim began before, at the time `at`
      */
     async claim({ amount, itemId, secret }, options = {}) {
       const { unit, atDoor = false, isUnsent, knows } = options;
@@ -215,8 +216,8 @@ export function makeWallet({
      * Note that the links of these outputs are handed out, see links.js. Nothing is
      * sent.
      */
-    giveOut: (keys) =>
-      changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
+    give: (keys) =>
+      changeOfNote({ outputs: keys }, (draft) => give(draft, keys, now())),
 
     /** Note when the code of what is held was last shown; no backup is needed for that. */
     shown: (key) =>
@@ -238,18 +239,20 @@ export function makeWallet({
     takeBack: (...outputKeys) => carryOut("takeBack", { outputKeys }),
 
     /**
-     * Return the registry's item, which never changes, from the store if it is there.
+     * Return the registry's item, which never changes, from the store if it is there:
+     * where it `isWhole`, what a file has cut is asked for.
      */
-    async item(itemId) {
+    async item(itemId, { isWhole = false } = {}) {
       const known = await store.read({ items: [itemId] }, ({ items }) =>
         items.get(itemId),
       );
-      if (known) return known;
+      if (known && !(isWhole && known.isCut)) return known;
       const item = await api.item(itemId);
       const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
         const ofItem = draft.operations.list({ itemId });
         const unit = ofItem.find((operation) => operation.unit)?.unit;
-        return draft.items.get(itemId) ?? draft.putItem({ unit, ...item });
+        const { isCut: _, ...kept } = draft.items.get(itemId) ?? {};
+        return draft.putItem({ unit, ...kept, ...item });
       });
       // A device without room for it shows it all the same.
       return kept.catch(() => item);
@@ -321,12 +324,26 @@ export function makeWallet({
         };
       }),
 
-    /** Merge the records of another wallet, or of an earlier state of this one. */
-    importRecords(theirs) {
+    /**
+     * Return whether a file brings a seed of its own into a wallet that has never done
+     * anything: only a person knows whose it is.
+     */
+    mayBeOthers: ({ seeds }) =>
+      store.read({ operations: "all", seeds: "all" }, (slices) => {
+        const own = seeds.find(({ isOwn }) => isOwn);
+        const isUsed = slices.operations.list().length > 0;
+        return Boolean(own) && !isUsed && own.key !== ownSeed(slices);
+      }),
+
+    /**
+     * Merge the records of another wallet, or of an earlier state of this one. A wallet
+     * that has never done anything goes on with the seed of a file that `isOwn`.
+     */
+    importRecords(theirs, { isOwn = true } = {}) {
       return changeOfNote(ALL, (draft) => {
         const note = noteOf(draft.slices);
-        const isEmpty = !draft.operations.list().length;
-        const merged = mergeInto(draft, theirs);
+        const isEmpty = isOwn && !draft.operations.list().length;
+        const merged = mergeInto(draft, theirs, isOwn);
         if (!draft.isChanged()) return merged;
         // What comes into an empty wallet is in a file, maybe of a page without seeds;
         // beside other deeds it is not in theirs.

@@ -144,12 +144,14 @@ test("while the service says to wait, no other link is claimed, and the page is 
   assert.deepEqual([claimed, woken], [["one", "two"], [busy]]);
 });
 
+const OVERTAKEN = new WalletError("already_claimed", "no");
+
 /** What a wallet was asked to claim, where the service says this of each link. */
 async function claimed(states, opened, older = null) {
   const secrets = [];
   const claim = async ({ secret }) => {
     secrets.push(secret);
-    throw new WalletError("already_spent", "no");
+    throw OVERTAKEN;
   };
   const check = async (raws) => raws.map((raw) => states[raw.split(".")[2]]);
   const { claims } = claimsOn(quietStore(), {
@@ -194,8 +196,7 @@ test("a link that was opened before is claimed alone, by its own button", async 
 });
 
 test("a claim that another tab has made is no mistake", async () => {
-  const overtaken = new WalletError("already_spent", "no");
-  const wallet = { claim: async () => Promise.reject(overtaken), item };
+  const wallet = { claim: async () => Promise.reject(OVERTAKEN), item };
   const { claims, seen, texts } = claimsOn(quietStore(), { wallet });
   await claims.show();
 

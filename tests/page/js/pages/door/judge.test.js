@@ -38,6 +38,7 @@ const claimed = async () => ({ operation: done });
 const failing = (code, message) => async () => {
   throw new WalletError(code, message);
 };
+const gone = failing("already_claimed", "");
 const known = (operation) => async () => ({ record: { state: "spent" }, operation });
 const SCANNED_AT = new Date(2030, 5, 1, 19, 42, 7).getTime();
 
@@ -161,7 +162,6 @@ test("a ticket that comes again is told by how often and since when, and is no f
   const record = { state: "spent", collectedAt: SCANNED_AT, amount: 2 };
   const operation = { ...done, atDoor: true };
   let moment = SCANNED_AT;
-  const gone = failing("already_spent", "");
   const readRecords = async () => ({ record, operation });
   const { judge } = doorOf(gone, { readRecords, now: () => moment });
   const said = async (afterMs) => {
@@ -342,7 +342,6 @@ test("a late answer says when the ticket was scanned", async () => {
 
 test("what was cancelled too late is no admission, and counts", async () => {
   const operation = { ...done, key: "its key", isCancelled: true };
-  const gone = failing("already_spent", "");
   const { judge, judgeLate } = doorOf(gone, { readRecords: known(operation) });
 
   const late = await judgeLate(operation);

@@ -120,7 +120,7 @@ const TOLD = {
   "its answer is lost": [paying("begun"), "On its way", NOW],
   "somebody was faster": [offer("completed"), "Already traded", OVER],
   "it has expired": [offer("expired"), "Expired", OVER],
-  "it is void": [offer("void"), "Withdrawn", OVER],
+  "it is void": [offer("void"), "Cancelled", OVER],
   "it is this browser's own": [own("open"), "Your offer", NOW],
   "it is settled in a moment": [
     { ...own("open"), ...offer("completed") },
@@ -133,7 +133,7 @@ const TOLD = {
     DONE,
     "deed_c",
   ],
-  "it was withdrawn here": [own("refused", "offer_withdrawn"), "Your offer", NOW],
+  "it was cancelled here": [own("refused", "offer_withdrawn"), "Your offer", NOW],
 };
 
 for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {

@@ -12,7 +12,7 @@ import { delayMs, oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
 import { claimState, isKept, isOpened, isOver, offerOf, ON_ITS_WAY } from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */
-const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
+const OVERTAKEN = new Set(["already_held", "already_claimed"]);
 
 /**
  * Return what claims and shows. There is a wallet with its store where the browser can

@@ -8,7 +8,7 @@ import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
-import { askToWithdraw, openOffer } from "../wallet/offers_view.js";
+import { askToCancel, openOffer } from "../wallet/offers_view.js";
 import { itemFinder, readKnown, sayingOf } from "./state.js";
 
 /** How often an offer that somebody may take at any time is asked for again. */
@@ -74,14 +74,14 @@ async function start(opened) {
     (error.textContent ? error : byId("heading")).focus();
   }
 
-  /** Show how an offer of this wallet is handed over, or withdraw it. */
+  /** Show how an offer of this wallet is handed over, or cancel it. */
   function showOwn(act, opener) {
     const [made] = openOffersOf([known.own]);
     act(made, opener, { ...opened, itemOf: itemFinder(known) });
   }
 
-  const withdraw = byId("withdraw");
-  withdraw.addEventListener("click", () => showOwn(askToWithdraw, withdraw));
+  const cancel = byId("cancel");
+  cancel.addEventListener("click", () => showOwn(askToCancel, cancel));
   button.addEventListener("click", () =>
     known.own ? showOwn(openOffer, button) : pay(),
   );
@@ -107,7 +107,8 @@ function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) 
   byId("gained").hidden = !gainedId;
   byId("gained-link").setAttribute("href", `/wallet#${gainedId}`);
   byId("lacking").hidden = !more.isLacking;
-  byId("withdraw").hidden = !more.canWithdraw;
+  byId("cancel").hidden = !more.cancelText;
+  put(byId("cancel"), more.cancelText ?? "");
   byId("pay-bar").hidden = !action;
   const [text, about] = byId("pay").children;
   put(text, action?.text ?? "");

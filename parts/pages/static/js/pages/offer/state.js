@@ -5,6 +5,7 @@ import { aboutOf, isExpired, untilText } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import {
+  cancelText,
   clockText,
   offerStateText,
   offerText,
@@ -60,7 +61,7 @@ const SAID = {
     titles: OVER,
   },
   void: {
-    heads: [gettext("Withdrawn"), gettext("Withdrawn")],
+    heads: [gettext("Cancelled"), gettext("Cancelled")],
     lead: AGAIN,
     titles: OVER,
   },
@@ -125,8 +126,12 @@ export function sayingOf(/** @type {Known} */ known) {
   if (kind === "done")
     return { ...said, ...sayingOfDone(known), gainedId: want[0]?.itemId };
   if (kind !== "own") return said;
-  const ways = own.state === "open" && { action: SHOW, canWithdraw: true };
-  return { ...said, lead: `${deal}. ${offerStateText(own)}`, ...ways };
+  const ways = { action: SHOW, cancelText: cancelText(gives.length) };
+  return {
+    ...said,
+    lead: `${deal}. ${offerStateText(own)}`,
+    ...(own.state === "open" && ways),
+  };
 }
 
 /** What this wallet has done itself is known before the service is asked. */

@@ -1,5 +1,5 @@
 // The screen that a customer sees: the code of one request, what has become of it, and
-// how it is withdrawn.
+// how it is cancelled.
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext, isolated } from "../../format/gettext.js";
@@ -52,15 +52,15 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const operation = operations.find(({ key }) => key === shown.key);
     if (!operation || !screen.isOpen()) return;
     const { state, code = "", amount } = operation;
-    const isWithdrawn = code === "offer_withdrawn" || code === "cancelled";
+    const isCancelled = code === "offer_withdrawn" || code === "cancelled";
     if (state === "open") await showOpen(operation);
     if (state === "done")
       screen.turn("paid", receiptText(operation), { about: partText(amount, item) });
     if (state !== "refused") return;
-    if (!isWithdrawn)
+    if (!isCancelled)
       return screen.turn("over", shown.units, { state: endText(operation) });
     screen.close();
-    say(gettext("It is withdrawn. Its link no longer works."));
+    say(gettext("It is cancelled. Its link no longer works."));
   }
 
   async function showOpen(operation) {
@@ -81,7 +81,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     look();
   }
 
-  /** Say until when it can be paid, and how it ends where it cannot be withdrawn. */
+  /** Say until when it can be paid, and how it ends where it cannot be cancelled. */
   function openText(operation) {
     if (shown.canCancel) return offerStateText(operation);
     const time = clockText(operation.expiresAt);
@@ -136,7 +136,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   /**
    * End a request: what has no answer is never sent again, and what is open is
-   * withdrawn.
+   * cancelled with the service.
    */
   async function end(key, onWait) {
     await wallet.cancel(key);
@@ -144,7 +144,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (operation.state !== "open") return;
     const more = offerStateText(operation);
     await run(
-      () => offers.withdraw(key),
+      () => offers.cancel(key),
       (text) => onWait(`${text} ${more}`),
     );
   }
@@ -164,8 +164,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     }
   }
 
-  const withdraw = () => onceAtATime(byId("cancel"), cancel);
-  screen.onLeave(withdraw);
+  screen.onLeave(() => onceAtATime(byId("cancel"), cancel));
   byId("copy").addEventListener("click", async () => {
     const link = offerLink(shown.offerId);
     say((await copyText(link)) ? gettext("The link is copied.") : link);
@@ -238,12 +237,12 @@ function makeScreen(onClose) {
     },
 
     /** Do this instead of closing while the request can be cancelled. */
-    onLeave(withdraw) {
-      cancelButton.addEventListener("click", withdraw);
+    onLeave(cancel) {
+      cancelButton.addEventListener("click", cancel);
       dialog.addEventListener("cancel", (event) => {
         if (cancelButton.hidden) return;
         event.preventDefault();
-        withdraw();
+        cancel();
       });
     },
   };

@@ -5,7 +5,7 @@
 import { gettext, ngettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
 import { byId, copyTemplate, download, make, makeButton, put } from "../../ui/dom.js";
-import { ask, FieldError, say } from "../../ui/forms.js";
+import { ask, FieldError, openDialog, say } from "../../ui/forms.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive, WalletError } from "../../wallet/records.js";
 
@@ -23,6 +23,13 @@ const MODE = { mode: "readwrite" };
 const BACKED_UP = gettext("Backed up. Keep the file somewhere else.");
 const MAY_BE_GIVEN = gettext(
   "Links that may have been handed out since this backup count as handed out.",
+);
+
+const WHOSE = gettext(
+  "If it’s yours, this browser goes on as another copy of that wallet: whoever has the file can spend what comes in later. If it’s somebody else’s, you keep a wallet of your own.",
+);
+const THEIRS = gettext(
+  "Whoever the backup belongs to can spend this until you move it: open each deed, press “Send” for all of it, then take the link back.",
 );
 
 /**
@@ -196,12 +203,16 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
     yes: gettext("Restore"),
     opener,
     act: async (onWait, [file, passphrase]) => {
-      const { inFile, live, added, given } = await readFile(wallet, file, passphrase);
+      const records = await readFile(file, passphrase);
+      const isOwn = !(await wallet.mayBeOthers(records)) || (await askWhose(opener));
+      const imported = await wallet.importRecords(records, { isOwn });
+      const { live, added, given } = imported;
       const found = await onRestored(onWait);
       // Only now is it known what has been spent since.
       const stillLive = async (outputs) =>
         (await wallet.outputsOf({ outputs })).filter(isLive);
-      const isOlder = (await stillLive(live)).length < inFile.filter(isLive).length;
+      const inFile = records.outputs.filter(isLive);
+      const isOlder = (await stillLive(live)).length < inFile.length;
       const fresh = await stillLive(added);
       const about = {
         fresh,
@@ -209,12 +220,42 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
         isGiven: (await stillLive(given)).length > 0,
         found,
       };
-      return restoredText(about, itemOf);
+      const text = restoredText(about, itemOf);
+      if (isOwn) return text;
+      // It takes longer to read than a notice stays.
+      const content = [text, THEIRS].map((each) => make("p", {}, each));
+      openDialog({ title: gettext("Restored"), content, opener });
     },
   });
 }
 
-async function readFile(wallet, field, passphrase) {
+/**
+ * Ask whether a backup is the person's own, and return the answer.
+ * @returns {Promise<boolean>}
+ * @throws {WalletError} `cancelled`: neither was chosen
+ */
+function askWhose(opener) {
+  return new Promise((resolve, reject) => {
+    const nothing = gettext("Nothing was restored.");
+    const choose = (isOwn) => () => {
+      resolve(isOwn);
+      close();
+    };
+    const { close } = openDialog({
+      title: gettext("Is this your own backup?"),
+      content: [make("p", {}, WHOSE)],
+      actions: [
+        makeButton(gettext("Yes, it’s mine"), choose(true), { kind: "" }),
+        makeButton(gettext("No, it’s somebody else’s"), choose(false)),
+      ],
+      closeText: gettext("Cancel"),
+      onClose: () => reject(new WalletError("cancelled", nothing)),
+      opener,
+    });
+  });
+}
+
+async function readFile(field, passphrase) {
   const file = field.files?.[0];
   if (!file) throw new FieldError(field, gettext("Choose the file first."));
   if (file.size > FILE_BYTES_MAX)
@@ -222,11 +263,10 @@ async function readFile(wallet, field, passphrase) {
   const text = await file.text().catch(() => {
     throw new FieldError(field, gettext("The browser cannot read this file."));
   });
-  const records = await importWallet(text, passphrase.value).catch((error) => {
+  return importWallet(text, passphrase.value).catch((error) => {
     const isItsPassphrase = error.name === "WrongPassphraseError";
     throw new FieldError(isItsPassphrase ? passphrase : field, textFor(error));
   });
-  return { inFile: records.outputs, ...(await wallet.importRecords(records)) };
 }
 
 /** Return what a file has brought, by value, and what was `found` besides. */

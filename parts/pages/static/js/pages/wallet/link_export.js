@@ -143,19 +143,19 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
   const codes = await codesOf(outputs, shown, { onProgress }).catch((error) => {
     throw new WalletError("no_codes", waitText(error, gettext("Nothing was printed.")));
   });
-  const given = await giveOut(outputs, shown);
+  const given = await give(outputs, shown);
   const { image = "" } = metadataOf(shown.item);
   await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
 }
 
 async function writeCsv(outputs, /** @type {Shown} */ shown, onWait, separator) {
   const addressOf = (output) => linkOf(output, shown.unit);
-  const text = csvOf(await giveOut(outputs, shown), addressOf, separator);
+  const text = csvOf(await give(outputs, shown), addressOf, separator);
   download(text, "text/csv", `${fileName(outputs, nameOf(shown.item))}.csv`);
 }
 
 async function copy(outputs, /** @type {Shown} */ shown) {
-  const given = await giveOut(outputs, shown);
+  const given = await give(outputs, shown);
   if (await copyText(given.map((output) => linkOf(output, shown.unit)).join("\n")))
     return;
   throw new WalletError("no_copy", NO_COPY);
@@ -191,7 +191,7 @@ export async function takeBack(
 }
 
 /** Write down that these links are handed out; return those that are now. */
-const giveOut = (outputs, { wallet }) => wallet.giveOut(outputs.map(({ key }) => key));
+const give = (outputs, { wallet }) => wallet.give(outputs.map(({ key }) => key));
 
 function askWhich(shown, action, opener) {
   const {

@@ -2,7 +2,7 @@
 // was taken.
 
 import { gettext } from "../../format/gettext.js";
-import { offerStateText, offerText, sideText } from "../../texts.js";
+import { cancelText, offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard } from "../../ui/card.js";
 import { byId, copyText, listInPieces, make, makeButton, put } from "../../ui/dom.js";
 import { drawCode, linkButtons, share, textField } from "../../ui/link_view.js";
@@ -39,7 +39,7 @@ function rowOf(/** @type {Offer} */ offer, tools) {
     });
   const buttons = [
     buttonFor(gettext("Show link"), openOffer),
-    buttonFor(gettext("Withdraw"), askToWithdraw),
+    buttonFor(cancelText(offer.give), askToCancel),
   ];
   const kind = offer.state === "done" ? "tag good" : "hint";
   const state = make("p", {}, make("span", { class: kind }, endText(offer)));
@@ -137,8 +137,8 @@ function sideCards({ give, want }, { wallet }) {
   return Promise.all([give, want].filter(Boolean).map(cardOf));
 }
 
-/** Ask, and withdraw an offer; say so where somebody has taken it first. */
-export function askToWithdraw(
+/** Ask, and cancel an offer; say so where somebody has taken it first. */
+export function askToCancel(
   /** @type {Offer} */ offer,
   opener,
   /** @type {OfferTools} */ tools,
@@ -149,16 +149,15 @@ export function askToWithdraw(
     make("p", { class: "hint" }, offerStateText(offer)),
   ];
   ask({
-    title: offer.give
-      ? gettext("Withdraw this offer?")
-      : gettext("Withdraw this request?"),
+    title: offer.give ? gettext("Cancel this offer?") : gettext("Cancel this request?"),
     content,
-    yes: gettext("Withdraw"),
+    yes: cancelText(offer.give),
+    no: gettext("Keep it"),
     opener,
     act: async (onWait) => {
       try {
-        await run(() => offersOf(wallet).withdraw(offer.key), onWait);
-        return gettext("It is withdrawn. Its link no longer works.");
+        await run(() => offersOf(wallet).cancel(offer.key), onWait);
+        return gettext("It is cancelled. Its link no longer works.");
       } catch (error) {
         const { operation } = await wallet.finish(offer.key);
         if (operation.state !== "done") throw error;

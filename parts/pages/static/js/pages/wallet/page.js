@@ -273,16 +273,17 @@ function listen(opened, look) {
 }
 
 /**
- * Return what asks for the deeds that are not known yet, once while there is an answer.
+ * Return what asks for the deeds that are not known yet, or not as a whole since they
+ * came from a file, once while there is an answer.
  */
 function itemFetcher(wallet) {
   const asked = new Set();
   return async (isAgain = false) => {
     if (isAgain) asked.clear();
     for (const { item, itemId } of summaries) {
-      if (item || asked.has(itemId)) continue;
+      if ((item && !item.isCut) || asked.has(itemId)) continue;
       asked.add(itemId);
-      await wallet.item(itemId).catch(() => {});
+      await wallet.item(itemId, { isWhole: true }).catch(() => {});
     }
   };
 }

@@ -151,7 +151,7 @@ const kindOf = (origin) => (origin?.kind === "lookalike" ? "notice bad" : "hint"
 
 const hintText = () =>
   gettext(
-    "Anyone with the link can take it, within a week. Until then what you give stays yours, and you can withdraw it.",
+    "Anyone with the link can take it, within a week. Until then what you give stays yours, and you can cancel the offer.",
   );
 
 /** Return the deal in a sentence; nothing while the fields are not filled in rightly. */

@@ -1,0 +1,70 @@
+// What a wallet's file keeps of items: it is read offline, so what they are called, when
+// and where. Pictures of up to a megabyte each stay in the registry. docs/wallet-file.md
+// has the rule, tests/vectors/metadata.json cases of it.
+
+import { FACT } from "../format/about.js";
+
+const KEPT_BYTES_MAX = 2_048;
+const KEPT_NAME_LENGTH_MAX = 200;
+
+/**
+ * Leave out what a file does not keep.
+ * @param {import("./records.js").Records} records
+ */
+export function cutRecords({ items, operations, ...records }) {
+  return {
+    ...records,
+    operations: operations.map(cutMint),
+    items: items.map(cutItem),
+  };
+}
+
+function cutItem(item) {
+  const metadata = cutMetadata(item.metadata ?? null);
+  return metadata === (item.metadata ?? null)
+    ? item
+    : { ...item, metadata, isCut: true };
+}
+
+/** A mint that is done is not sent again: its item has the metadata. */
+function cutMint(operation) {
+  const { state, body } = operation;
+  if (state !== "done" || !body.metadata) return operation;
+  const metadata = JSON.parse(cutMetadata(JSON.stringify(body.metadata)) ?? "{}");
+  return { ...operation, body: { ...body, metadata } };
+}
+
+/**
+ * Return what a wallet file keeps of an item's metadata: all of it where it is short, else
+ * its name and its description, or of that the facts alone.
+ * @param {string | null} metadata
+ */
+export function cutMetadata(metadata) {
+  if (metadata === null || bytesOf(metadata) <= KEPT_BYTES_MAX) return metadata;
+  const { name, description } = textsOf(metadata);
+  const start = name && [...name].slice(0, KEPT_NAME_LENGTH_MAX).join("");
+  const write = (about) => JSON.stringify({ name: start, description: about });
+  const facts = factsOf(description ?? "");
+  const kept = [description, facts, undefined].map(write);
+  return kept.find((text) => bytesOf(text) <= KEPT_BYTES_MAX) ?? "{}";
+}
+
+const bytesOf = (text) => new TextEncoder().encode(text).length;
+
+function textsOf(metadata) {
+  try {
+    const { name, description } = { ...JSON.parse(metadata) };
+    const [one, other] = [name, description].map((value) =>
+      typeof value === "string" ? value : undefined,
+    );
+    return { name: one, description: other };
+  } catch {
+    return {};
+  }
+}
+
+/** Return the last paragraph of a description if all of its lines may be facts. */
+function factsOf(description) {
+  const last = description.split("\n\n").at(-1) ?? "";
+  return last.split("\n").every((line) => FACT.test(line)) ? last : undefined;
+}
