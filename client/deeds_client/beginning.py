@@ -11,7 +11,7 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
-from deeds_client.carrying_out import wait_for
+from deeds_client.carrying_out import SplitFirstError, wait_for
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.records import NAMES, Operation, keys_of, moment, names_of, now
 from deeds_client.seeds import Part, take_secret
@@ -35,10 +35,6 @@ from deeds_client.values import (
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
 _ISSUES = {2: "second issue"}
 _NOTE_LENGTH_MAX = 80  # As the page has it.
-
-
-class SplitFirstError(Exception):
-    """What is to be offered has to be split off first."""
 
 
 def free_of(records: Reader, item_id: str) -> list[Output]:
@@ -349,13 +345,13 @@ def _begin(
     counted = inputs or made
     facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
     # Those of a mint follow with its answer.
-    ends = [] if kind == Kind.MINT else [output.state for output in made]
+    ends = () if kind == Kind.MINT else tuple(output.state for output in made)
     return Operation(
         key=str(uuid.uuid4()),
         kind=kind,
         state=OperationState.BEGUN,
         begun_at=now(),
         body=Secret(body),
-        ends=tuple(ends),
+        ends=ends,
         **facts,
     )

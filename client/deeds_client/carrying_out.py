@@ -50,6 +50,10 @@ class UnderWayError(Exception):
         self.key = key
 
 
+class SplitFirstError(Exception):
+    """What is to be offered has to be split off first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """What a verb was asked for, and how its caller finds it again."""

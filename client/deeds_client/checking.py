@@ -304,7 +304,7 @@ class Checker:
             if state and not (is_known and state == CheckState.UNSPENT):
                 news[output.key] = state
         self._end_open()
-        known = self.store.known(list(news))
+        known = self.store.known(news)
         gathered = self._gather(
             output.key for output in known if is_lost(output, news[output.key])
         )

@@ -8,7 +8,7 @@ follows "done".
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 
 from deeds_client.record_format import compact
 from deeds_client.records import (
@@ -56,8 +56,13 @@ def note_states(
     news: dict[str, str] = {output.key: output.state for output in found}
     # What was found before the last check explains nothing that is missed since.
     checked_at = moment(records.note("check").get("at", 0))
-    last_found = cache(partial(_last_found, records))
-    for output in records.known(list(states.keys() - news.keys())):
+
+    @cache
+    def last_found(item_id: str) -> datetime:
+        known = records.outputs(item_id)
+        return max(output.found_at or moment(0) for output in known)
+
+    for output in records.known(states.keys() - news.keys()):
         state = states[output.key]
         if is_lost(output, state):
             news[output.key] = state
@@ -84,11 +89,6 @@ def is_lost(output: Output, state: CheckState) -> bool:
     if output.state in AT_REST:
         return state == CheckState.SPENT
     return output.state == OutputState.VOID and state != CheckState.UNKNOWN
-
-
-def _last_found(records: Reader, item_id: str) -> datetime:
-    known = records.outputs(item_id)
-    return max(output.found_at or moment(0) for output in known)
 
 
 def _begin_again(records: Records, news: Mapping[str, str], refused: str) -> None:

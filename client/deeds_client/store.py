@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -169,7 +169,7 @@ class Reader:
         rows = self._execute(_ALL, (key, key + "\0"))
         return self.parsed(*rows[0]) if rows else None
 
-    def known(self, keys: Sequence[str]) -> list[Output]:
+    def known(self, keys: Iterable[str]) -> list[Output]:
         """Return the outputs of these keys that are there."""
         return [output for output in map(self.output, keys) if output]
 
@@ -286,14 +286,9 @@ class Store(Reader):
     @contextmanager
     def transaction(self) -> Iterator[Records]:
         """Look at the records and change them: wholly and on disk, or not at all."""
-        with self._lock:
-            try:
-                self._run("BEGIN IMMEDIATE")
-                yield Records(self.path, self._run)
-                self._run("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    self._run("ROLLBACK")
+        with self._lock, self._translated(), self._connection:
+            self._run("BEGIN IMMEDIATE")
+            yield Records(self.path, self._run)
 
     def close(self) -> None:
         """Close the file."""

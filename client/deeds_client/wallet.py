@@ -9,11 +9,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Self, Unpack
 
 from deeds_client import beginning, file, merging
-from deeds_client.beginning import SplitFirstError
 from deeds_client.carrying_out import (
     About,
     Begin,
     Order,
+    SplitFirstError,
     carry_out,
     find,
     finish_first,
