@@ -5,7 +5,7 @@ Docs/wallet-file.md has the rules.
 
 import logging
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from deeds_client.errors import InvalidInputError, WalletFileError
@@ -115,7 +115,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     Of a file that is not `is_own` the seeds are only looked for.
     """
     may_be_given = _may_be_given(theirs)
-    _merge_seeds(records, theirs.seeds, theirs.numbers, is_own=is_own)
+    _merge_seeds(records, theirs, is_own=is_own)
     added = []
     contested: set[str] = set()
     for output in theirs.outputs:
@@ -159,14 +159,13 @@ def _merged(mine: Output, theirs: Output) -> Output:
     return filled(mine, theirs)
 
 
-def _merge_seeds(
-    records: Records, seeds: Sequence[Seed], numbers: Sequence[Numbers], *, is_own: bool
-) -> None:
+def _merge_seeds(records: Records, theirs: Contents, *, is_own: bool) -> None:
     """Take in seeds, and how far their numbers are used.
 
     A wallet that has done nothing yet goes on with the file's own seed, if the person
     says that it is theirs: it is another copy of that wallet from now on.
     """
+    seeds = theirs.seeds
     known = {seed.key for seed in [*records.all(Seed), *seeds]}
     if len(known) > SEEDS_MAX:
         raise WalletFileError("Too many wallets are joined here already.")
@@ -181,7 +180,7 @@ def _merge_seeds(
         records.put(replace(unused, is_own=False, is_unused=True))
     for seed in seeds:
         records.put(replace(seed, is_own=seed.key == new_own, is_unused=False))
-    for each in numbers:
+    for each in theirs.numbers:
         raise_numbers(records, each)
 
 
