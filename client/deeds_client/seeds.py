@@ -215,17 +215,22 @@ def _scan(
 def _next_offered(deeds: Deeds, numbers: Numbers, end: int) -> int:
     """Return the number behind the GAP before `end` that an offer has named, or 0.
 
-    A shop asks for many payments that nobody makes.
+    A shop asks for many payments that nobody makes. The last ones are asked for first.
     """
-    secrets = _secrets(numbers, "kept", range(max(0, end - GAP), end))
-    try:
-        offered = deeds.find_offered(numbers.item_id, list(secrets.values()))
-    except ProblemError as problem:
-        if problem.code == "not_found":
-            return 0  # The service has no offers.
-        raise
-    named = [at + 1 for at, is_named in zip(secrets, offered, strict=True) if is_named]
-    return max(named, default=0)
+    size = deeds.info().array_length_max
+    first = max(0, end - GAP)
+    for stop in range(end, first, -size):
+        secrets = _secrets(numbers, "kept", range(max(first, stop - size), stop))
+        try:
+            offered = deeds.find_offered(numbers.item_id, list(secrets.values()))
+        except ProblemError as problem:
+            if problem.code == "not_found":
+                return 0  # The service has no offers.
+            raise
+        for at, is_named in reversed([*zip(secrets, offered, strict=True)]):
+            if is_named:
+                return at + 1
+    return 0
 
 
 def _secrets(
