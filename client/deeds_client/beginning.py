@@ -11,8 +11,9 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
+from deeds_client.carrying_out import wait_for
 from deeds_client.errors import InvalidInputError, WalletError
-from deeds_client.records import Operation, keys_of, moment, names_of, now
+from deeds_client.records import NAMES, Operation, keys_of, moment, names_of, now
 from deeds_client.seeds import Part, take_secret
 from deeds_client.service import Metadata
 from deeds_client.store import Reader, Records
@@ -31,18 +32,10 @@ from deeds_client.values import (
     swap_body,
 )
 
-Chosen = tuple[list[Output], list[Part]]
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
 _ISSUES = {2: "second issue"}
 _NOTE_LENGTH_MAX = 80  # As the page has it.
 _NOT_TO_CLAIM = (OutputState.HELD, OutputState.OFFERED, OutputState.SPENT)
-
-
-class UnderWayError(Exception):
-    """The operation of this key has to end first: its change may be enough."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
 
 
 class SplitFirstError(Exception):
@@ -70,7 +63,7 @@ def sum_of(parts: Iterable[Output | Part]) -> int:
 
 def choose(
     records: Reader, item_id: str, amount: int, *, are_oldest: bool = False
-) -> Chosen:
+) -> tuple[list[Output], list[Part]]:
     """Return the outputs to spend for an amount, and the change that they leave.
 
     One of just that amount, else the fewest, or the oldest; links with numbers only at
@@ -79,7 +72,7 @@ def choose(
     free = free_of(records, item_id)
     free.sort(key=lambda output: output.number or 0)
     if sum_of(free) < check_amount(amount):
-        _wait_for_change(records, item_id)
+        wait_for(records, records.outputs(item_id, OutputState.LEAVING))
         raise WalletError("not_enough", f"You have {sum_of(free)} of {amount} units.")
     plain = [output for output in free if not output.number]
     pool = plain if sum_of(plain) >= amount else free
@@ -95,26 +88,12 @@ def choose(
     return inputs, [Part(-missing, item_id)] if missing else []
 
 
-def _wait_for_change(records: Reader, item_id: str) -> None:
-    for output in records.outputs(item_id, OutputState.LEAVING):
-        wait_for(records, output)
-
-
-def wait_for(records: Reader, output: Output) -> None:
-    """Raise UnderWayError where an operation takes an output, which has to end."""
-    if output.state == OutputState.LEAVING:
-        taking = records.operation(output.operation or "")
-        if not taking.is_at_door:
-            raise UnderWayError(taking.key)
-
-
 def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
     """Begin to mint an item in outputs of these amounts."""
     if not amounts:
         raise InvalidInputError("Say how many units to make.")
     made = [Output.fresh(each) for each in amounts]
-    body = mint_body(made, dict(metadata) if metadata else None)
-    return _begin(Kind.MINT, [], made, body, item_id="")
+    return _begin(Kind.MINT, [], made, mint_body(made, metadata), item_id="")
 
 
 def links(
@@ -124,7 +103,7 @@ def links(
 
     Return the mint when all are made.
     """
-    item_id = check_id("deed", minting.item_id)
+    item_id = minting.item_id
     known = records.outputs(item_id)
     made = [output for output in known if output.state != OutputState.VOID]
     for output in made:
@@ -132,7 +111,7 @@ def links(
             # A look did not know how many there would be.
             records.change(output, of=count)
         if output.state == OutputState.COMING and output.number:
-            return records.operation(output.operation or "")
+            return records.operation(output.operation)
     first = 1 + max(output.number or 0 for output in made)
     if first > count:
         return minting
@@ -192,10 +171,9 @@ def give(records: Records, output: Output) -> Output:
     """Count an output that is held as handed out, and return it."""
     known = records.output(output.key)
     ours = (OutputState.HELD, OutputState.GIVEN)
-    if not known or known.state not in ours or known.unknown:
-        raise WalletError("not_held", "This output is not held here.")
-    if _is_set_aside(known):
-        raise WalletError("not_held", "This output was set aside.")
+    is_ours = known and known.state in ours and not known.unknown
+    if not known or not is_ours or _is_set_aside(known):
+        raise WalletError("not_held", "This is not held here, or was set aside.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
     return replace(known, state=OutputState.GIVEN)
@@ -234,7 +212,7 @@ def claim(records: Records, output: Output) -> Operation:
         records.change(output, amount=output.amount)
         return join(records, Kind.CLAIM, [output])
     if known.state in (OutputState.COMING, OutputState.LEAVING):
-        begun = records.operation(known.operation or "")
+        begun = records.operation(known.operation)
         if begun.is_at_door:
             raise WalletError("busy", "It was scanned at a door. Claim it there.")
         return begun
@@ -263,20 +241,24 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
         if loose:
             parts.append(Part(sum_of(loose), loose[0].item_id))
         return swap(records, Kind.TAKE_BACK, given, parts)
-    return _under_way(
-        records, known, "Nothing to take back: it was claimed or never handed out."
-    )
+    for output in known:
+        if output.state == OutputState.LEAVING:
+            return records.operation(output.operation)
+    said = "Nothing to take back: it was claimed or never handed out."
+    raise WalletError("not_given", said)
 
 
 def ask(records: Records, item_id: str, amount: int, expires_in: int) -> Operation:
     """Begin an offer that gives nothing."""
     _check_expiry(expires_in)
-    wanted = Part(amount, check_id("deed", item_id))
+    wanted = Part(amount, item_id)
     return swap(records, Kind.ASK, [], [wanted], expires_in=expires_in)
 
 
 def trade(records: Records, gives: Units, wants: Units, expires_in: int) -> Operation:
     """Begin an offer. Raise SplitFirstError where no part is just what it gives."""
+    if gives.item_id == wants.item_id:
+        raise InvalidInputError("Choose another deed to trade for.")
     wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
     _check_expiry(expires_in)
     inputs, change = choose(records, gives.item_id, gives.amount)
@@ -293,17 +275,16 @@ def _check_expiry(expires_in: int) -> None:
 def cancel(records: Records, key: str) -> Operation:
     """Begin to end an offer of ours: one of its inputs is spent, or its secret used."""
     offer = records.operation(key)
-    if offer.state != OperationState.OPEN:
+    known = records.known(keys_of(offer.inputs))
+    wait_for(records, known)
+    offered = [output for output in known if output.state == OutputState.OFFERED]
+    if offer.state != OperationState.OPEN or (known and not offered):
         raise WalletError("offer_not_open", "This has ended meanwhile.")
-    if offer.inputs:
-        known = records.known(keys_of(offer.inputs))
-        offered = [output for output in known if output.state == OutputState.OFFERED]
-        if not offered:
-            return _under_way(records, known, "It is not offered any more.")
+    if offered:
         return join(records, Kind.CANCEL, offered)
     wanted = offer.outputs[0]
     if not free_of(records, wanted.item_id):
-        _wait_for_change(records, wanted.item_id)
+        wait_for(records, records.outputs(wanted.item_id, OutputState.LEAVING))
         said = (
             f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
             " that holds a part of the deed can end a request before."
@@ -351,14 +332,9 @@ def swap(
     made = []
     for part in parts:
         output = take_secret(records, part)
-        records.change(
-            output,
-            given_at=now() if part.is_given else None,
-            number=part.number,
-            of=part.of,
-            issue=part.issue,
-            note=part.note,
-        )
+        given_at = now() if part.is_given else None
+        names = {name: getattr(part, name) for name in NAMES}
+        records.change(output, given_at=given_at, **names)
         made.append(output)
     return _begin(kind, inputs, made, swap_body(inputs, made, expires_in), **about)
 
@@ -372,7 +348,6 @@ def _begin(
 ) -> Operation:
     counted = inputs or made
     facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
-    check_amount(facts["amount"])
     # Those of a mint follow with its answer.
     ends = [] if kind == Kind.MINT else [output.state for output in made]
     return Operation(
@@ -384,11 +359,3 @@ def _begin(
         ends=tuple(ends),
         **facts,
     )
-
-
-def _under_way(records: Reader, outputs: Sequence[Output], said: str) -> Operation:
-    """Return the operation that takes one of these. Raise WalletError without one."""
-    for output in outputs:
-        if output.state == OutputState.LEAVING:
-            return records.operation(output.operation or "")
-    raise WalletError("not_given", said)

@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.cookiejar import CookieJar
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
-from deeds_client.connecting import make_client
 from deeds_client.errors import (
     CallError,
     InvalidInputError,
@@ -27,10 +26,9 @@ from deeds_client.errors import (
     ProblemError,
     plain,
 )
-from deeds_client.values import member, parse_json
+from deeds_client.values import T, member, parse_json
 from deeds_client.version import __version__
 
-T = TypeVar("T")
 Parse = Callable[[Any], T]
 Key = str | None
 
@@ -49,6 +47,16 @@ _HEADERS = {
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",
     "User-Agent": f"deeds-client/{__version__}",
+}
+# What httpx raises at what it cannot use.
+_NOT_VALID = (httpx.InvalidURL, ImportError, OSError, ValueError)
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+# What a variable must be, by its name in small letters.
+_FORMS = {
+    **dict.fromkeys(_PROXIES, "a proxy such as http://proxy.example.com:3128"),
+    "no_proxy": "hosts separated by commas, and ::1 without brackets",
+    "ssl_cert_file": "a file of certificates",
+    "sslkeylogfile": "a file that can be written",
 }
 
 log = logging.getLogger("deeds_client")
@@ -70,11 +78,6 @@ class Calls:
 
     def __post_init__(self) -> None:
         self.base_url = _parse_address(self.base_url)
-        self.options = {
-            "base_url": self.base_url,
-            "cookies": _NoCookies(),
-            **self.options,
-        }
         # By process: on the connections of its parent each would read the other's
         # answers.
         self._clients: dict[int, httpx.Client] = {}
@@ -160,8 +163,11 @@ class Calls:
 
         To look into a wallet needs none. Of threads that make one at once, one wins.
         """
-        clients, pid = self._clients, os.getpid()
-        return clients.get(pid) or clients.setdefault(pid, make_client(self.options))
+        pid = os.getpid()
+        known = self._clients.get(pid)
+        return known or self._clients.setdefault(
+            pid, _make_client(self.base_url, self.options)
+        )
 
 
 class _NoCookies(CookieJar):
@@ -274,3 +280,40 @@ def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
 
 def _clean(text: str, length_max: int = 200) -> str:
     return plain(_SECRET.sub("…", text), length_max)
+
+
+def _make_client(base_url: str, options: Mapping[str, Any]) -> httpx.Client:
+    """Return a client with these options.
+
+    Raise InvalidInputError where one of them, or a variable, is not valid.
+    """
+    try:
+        return httpx.Client(base_url=base_url, cookies=_NoCookies(), **options)
+    except _NOT_VALID as error:
+        name = _name_of_variable(error)
+    # What httpx says may hold the password of a proxy.
+    if not name:
+        raise InvalidInputError("httpx cannot work with these options or settings.")
+    raise InvalidInputError(f"{name} must be {_FORMS[name.lower()]}.")
+
+
+def _name_of_variable(error: Exception) -> str:
+    """Return the name of the variable that is not valid, or "" for one of no name."""
+    # Of two that differ in case alone, the one in small letters counts.
+    names = {name.lower(): name for name in sorted(os.environ)}
+    if isinstance(error, OSError):
+        # Of certificates Python does not say which file it was.
+        return names.get("sslkeylogfile" if error.filename else "ssl_cert_file", "")
+    for kind in _PROXIES:
+        if kind in names and not _is_proxy(os.environ[names[kind]]):
+            return names[kind]
+    return names.get("no_proxy", "")
+
+
+def _is_proxy(address: str) -> bool:
+    whole = address if "://" in address else f"http://{address}"
+    try:
+        httpx.Client(proxy=whole, trust_env=False, verify=False).close()  # noqa: S501
+    except _NOT_VALID:
+        return False
+    return True

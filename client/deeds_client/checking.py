@@ -242,10 +242,13 @@ class Checker:
         The log tells of a look that is not finished by that.
         """
         self.resume()
+        why: Exception = FindingError()
         try:
-            self._look_at(items_to_look_at(self.store))
-        except (CallError, FindingError, InvalidInputError) as error:
-            log.warning("Other copies may have moved more than is known: %s", error)
+            is_right = self._look_at(items_to_look_at(self.store))
+        except (CallError, InvalidInputError) as error:
+            is_right, why = False, error
+        if not is_right:
+            log.warning("Other copies may have moved more than is known: %s", why)
 
     def sync(self, *, look: bool) -> list[Output]:
         """Ask in batches what became of everything: see `Wallet.sync`."""
@@ -254,11 +257,7 @@ class Checker:
             items = items_to_look_at(records)
             if look and not items:
                 items = ask_for_look(records)
-        wrong = None
-        try:
-            self._look_at(items)
-        except FindingError as error:
-            wrong = error
+        is_right = self._look_at(items)
         begun_at = now()
         self.resume()
         self._check()
@@ -267,15 +266,15 @@ class Checker:
             self._check()
         with self.store.transaction() as records:
             records.put_note("check", at=milliseconds(begun_at))
-        if wrong:
-            raise wrong
+        if not is_right:
+            raise FindingError
         after = self.store.rows()
         return [self.store.parsed(*row) for row in after if row not in before]
 
-    def _look_at(self, items: Sequence[str]) -> None:
+    def _look_at(self, items: Sequence[str]) -> bool:
         """Look at items for outputs that the wallet does not know.
 
-        Raise `FindingError` at the end, of items of which the answer cannot be true.
+        Return whether the answers about all of them can be true.
         """
         if items:
             # A copy may have used what they get.
@@ -288,8 +287,7 @@ class Checker:
                 note_states(records, {}, gathered)
                 records.put_note("look", left=items[done:])
             log.info("Looked at %d of %d items.", done, len(items))
-        if not are_right:
-            raise FindingError
+        return are_right
 
     def _check(self) -> None:
         """Note what the service says of what is at rest, or to be made."""
@@ -338,4 +336,4 @@ def _is_of_one(error: CallError | InvalidInputError) -> bool:
     A filter may keep one back for what is in it, and no pepper is for some items.
     """
     is_refused = isinstance(error, CallError) and error.status in range(400, 429)
-    return is_refused or getattr(error, "code", "") == "scheme_unavailable"
+    return is_refused or error.code == "scheme_unavailable"

@@ -154,13 +154,12 @@ class Commands(click.Group):
 
 def find(wallet: Wallet, text: str) -> str:
     """Return the id of the deed that an argument names: see `rows.find`."""
-    options = click.get_current_context().find_root().params
-    return rows.find(wallet, text, is_minted=options["is_minted"])
+    return rows.find(wallet, text, is_minted=option("is_minted"))
 
 
-def is_json() -> bool:
-    """Return whether a program reads what is printed."""
-    return bool(click.get_current_context().find_root().params["is_json"])
+def option(name: str) -> Any:
+    """Return an option of all commands."""
+    return click.get_current_context().find_root().params[name]
 
 
 def show(wallet: Wallet, result: Result) -> None:
@@ -169,8 +168,9 @@ def show(wallet: Wallet, result: Result) -> None:
     Raise OSError where standard output takes no more.
     """
     found = [rows.row_of(wallet, record) for record in result.records]
-    lines = [json.dumps(found, indent=2)] if is_json() else rows.lines_of(found)
-    if terminal.is_terminal(sys.stdout) and not is_json() and len(found) == 1:
+    is_json = option("is_json")
+    lines = [json.dumps(found, indent=2)] if is_json else rows.lines_of(found)
+    if terminal.is_terminal(sys.stdout) and not is_json and len(found) == 1:
         link = found[0].get("link")
         # An ASCII terminal has no blocks.
         if link and "█".encode(sys.stdout.encoding, "ignore"):
@@ -185,9 +185,8 @@ def outcome(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError):
         return f"{error.filename or 'Standard output'}: {error.strerror}.", _BAD_INPUT
     said = str(error)
-    is_final = getattr(error, "is_final", False)
-    if isinstance(error, CallError | FindingError) and not is_final:
-        if getattr(error, "key", None):
+    if isinstance(error, CallError | FindingError) and not error.is_final:
+        if isinstance(error, CallError) and error.key:
             said += " The next command goes on with it."
         return said, _NO_ANSWER
     code = getattr(error, "code", "")  # Of what the service or the wallet refuses.

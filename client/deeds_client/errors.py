@@ -24,6 +24,9 @@ def plain(value: Any, length_max: int = 200) -> str:
 class DeedsError(Exception):
     """Any failure of this package. Its text is a plain sentence or two."""
 
+    code = ""  # A word for programs, of what the wallet or the service refuses.
+    is_final = False  # The request can never be carried out, as the service says.
+
 
 class InvalidInputError(DeedsError):
     """What was passed is not valid: an amount, a raw output, a link or an address."""
@@ -66,6 +69,7 @@ class CallError(DeedsError):
     attempts: int = 1  # Requests that were sent.
     outputs: tuple[Any, ...] = field(default=(), repr=False)
     why: str = ""  # A sentence, where it is known why no answer came.
+    is_final: bool = False
 
 
 class NoAnswerError(CallError):
@@ -86,7 +90,6 @@ class ProblemError(CallError):
     title: str = ""  # One line of at most 200 characters.
     detail: str = ""  # One line of at most 500 characters.
     index: int | None = None  # Of the element at fault, from 0.
-    is_final: bool = False  # The request can never be carried out, as the service says.
 
     def __str__(self) -> str:
         return f"{self.title}. {self.detail}"

@@ -20,8 +20,6 @@ from deeds_client.records import (
     keys_of,
 )
 from deeds_client.seeds import (
-    BRANCHES,
-    LINK_NUMBER_MAX,
     own_seed,
     raise_numbers,
     used_seeds,
@@ -140,7 +138,9 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     _merge_operations(records, theirs.operations, contested)
     for item in theirs.items:
         known = records.get(Item, item.id)
-        records.put(_joined(known, item) if known else item)
+        # What is whole stays whole.
+        joined = replace(filled(known, item), is_cut=known.is_cut) if known else item
+        records.put(joined)
     new = records.known(added)
     return [output for output in new if output.state not in _GONE]
 
@@ -157,11 +157,6 @@ def _merged(mine: Output, theirs: Output) -> Output:
             mine = replace(mine, number=None, of=None, each=None, issue=None)
         mine = replace(mine, amount=theirs.amount)
     return filled(mine, theirs)
-
-
-def _joined(mine: Item, theirs: Item) -> Item:
-    """Return what both wallets know of an item. What is whole stays whole."""
-    return replace(filled(mine, theirs), is_cut=mine.is_cut)
 
 
 def _merge_seeds(
@@ -187,9 +182,7 @@ def _merge_seeds(
     for seed in seeds:
         records.put(replace(seed, is_own=seed.key == new_own, is_unused=False))
     for each in numbers:
-        # Whatever a file says: what is counted on from here can be written and read.
-        at_most = {name: min(getattr(each, name), LINK_NUMBER_MAX) for name in BRANCHES}
-        raise_numbers(records, each.seed, each.item_id, at_most)
+        raise_numbers(records, each)
 
 
 def _may_be_given(theirs: Contents) -> Container[str]:

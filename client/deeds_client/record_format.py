@@ -39,7 +39,6 @@ from deeds_client.values import (
     exactly,
     member,
     mint_body,
-    parse_state,
     swap_body,
 )
 
@@ -88,13 +87,11 @@ def _check_request(operation: Operation, found: dict[str, Any]) -> None:
     body = operation.body.reveal()
     inputs, outputs = operation.inputs, operation.outputs
     if operation.kind == Kind.MINT:
-        has_metadata = "metadata" in body
-        metadata = member(body, "metadata", dict) if has_metadata else None
-        sent = mint_body(outputs, metadata)
+        body = {"metadata": {}, **body}
+        sent = {**mint_body(outputs), "metadata": member(body, "metadata", dict)}
     else:
-        is_offer = "expiresIn" in body
-        expires_in = check_amount(body["expiresIn"]) if is_offer else None
-        sent = swap_body(inputs, outputs, expires_in)
+        body = {"expiresIn": 1, **body}
+        sent = swap_body(inputs, outputs, check_amount(body["expiresIn"]))
     ends = [member(each, "key", str) for each in member(found, "outputs", list)]
     told = (body, found.get("inputs"), ends)
     if told != (sent, keys_of(inputs), made_by(operation)):
@@ -198,10 +195,7 @@ def _places(value: Any) -> tuple[int, ...]:
 
 
 def _ends(value: Any) -> tuple[OutputState, ...]:
-    return tuple(
-        parse_state(OutputState, member(each, "state", str))
-        for each in exactly(list, value)
-    )
+    return tuple(member(each, "state", OutputState) for each in exactly(list, value))
 
 
 def _metadata(value: Any) -> str | None:
@@ -210,15 +204,14 @@ def _metadata(value: Any) -> str | None:
 
 _PARSERS: dict[Any, Callable[[Any], Any]] = {
     int: check_amount,
-    bool: partial(exactly, bool),
-    str: partial(exactly, str),
     datetime: moment,
     Number: _number,
     Secret[str]: lambda value: Secret(exactly(str, value)),
     Secret[dict[str, Any]]: lambda value: Secret(exactly(dict, value)),
     tuple[int, ...]: _places,
     **{
-        kind: partial(parse_state, kind) for kind in (Kind, OperationState, OutputState)
+        kind: partial(exactly, kind)
+        for kind in (bool, str, Kind, OperationState, OutputState)
     },
 }
 # In the order in which a file has them.

@@ -11,6 +11,7 @@ from deeds_client.errors import InvalidInputError
 from deeds_client.values import (
     Item,
     Kind,
+    More,
     OperationState,
     Output,
     OutputState,
@@ -22,6 +23,7 @@ from deeds_client.values import (
 MAKINGS = (Kind.ASK, Kind.TRADE)
 ENDED = (OperationState.DONE, OperationState.REFUSED)
 NUMBER_MAX = 2**48 - 1  # What is counted on from here stays exact in JavaScript.
+NAMES = ("number", "of", "issue", "note")  # What a person tells a link by.
 SEEDS_MAX = 100  # More wallets than anybody joins; each is looked for.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,7 +34,6 @@ _SEED = re.compile("[0-9a-f]{64}")
 ABSENT = (None, False, (), "")  # What is not written.
 
 Number = NewType("Number", int)
-More = Secret[dict[str, Any]] | None
 R = TypeVar("R")
 
 
@@ -59,7 +60,7 @@ class Operation:
     ended_at: datetime | None = None
     code: str | None = None
     body: Secret[dict[str, Any]]  # Of its request.
-    ends: tuple[OutputState, ...] = field(default=(), repr=False)
+    ends: tuple[OutputState, ...] = ()
     unit: str | None = None
     own: tuple[int, ...] = ()  # Places of a mint's secrets that a person made.
     asked: Secret[str] | None = None  # A hash of what the reference is for.
@@ -67,7 +68,7 @@ class Operation:
     is_unsent: bool = False
     is_cancelled: bool = False
     is_sent_again: bool = False
-    more: More = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         if not _UUID.fullmatch(self.key):
@@ -94,12 +95,10 @@ class Operation:
         The item of a mint is missing before its answer.
         """
         made = member(self.body.reveal(), "outputs", list)
-        if self.kind == Kind.MINT:
-            parts = [_minted(self.item_id or "deed_", each) for each in made]
-        else:
-            parts = list(map(Output.parse, made))
-        ends = self.ends or [OutputState.HELD] * len(parts)
-        return tuple(map(_becoming, parts, ends))
+        ends = self.ends or [OutputState.HELD] * len(made)
+        parse = self._parse_minted if self.kind == Kind.MINT else Output.parse
+        parts = zip(map(parse, made), ends, strict=False)
+        return tuple(replace(part, state=state) for part, state in parts)
 
     @property
     def is_refused(self) -> bool:
@@ -111,14 +110,9 @@ class Operation:
         """Whether only a person at a door of the page may have it sent."""
         return self.at_door and not self.is_cancelled
 
-
-def _minted(item_id: str, asked: Any) -> Output:
-    amount, secret = member(asked, "amount", int), member(asked, "secret", str)
-    return Output(amount, item_id, Secret(secret))
-
-
-def _becoming(output: Output, state: OutputState) -> Output:
-    return replace(output, state=state)
+    def _parse_minted(self, asked: Any) -> Output:
+        amount, secret = member(asked, "amount", int), member(asked, "secret", str)
+        return Output(amount, self.item_id or "deed_", Secret(secret))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +123,7 @@ class Seed:
     created_at: datetime
     is_own: bool = False
     is_unused: bool = False  # No backup needs it.
-    more: More = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         if not _SEED.fullmatch(self.key):
@@ -144,7 +138,7 @@ class Numbers:
     kept: Number = Number(0)
     given: Number = Number(0)
     series: Number = Number(0)
-    more: More = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         check_id("deed", self.item_id)
@@ -229,8 +223,7 @@ def named_by(operation: Operation) -> list[str]:
 
 def names_of(output: Output) -> dict[str, Any]:
     """Return what a person tells a numbered link by."""
-    names = ("number", "of", "issue", "note") if output.number else ()
-    return {name: getattr(output, name) for name in names}
+    return {name: getattr(output, name) for name in NAMES if output.number}
 
 
 def keys_of(outputs: Iterable[Output]) -> list[str]:

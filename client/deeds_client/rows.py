@@ -92,15 +92,15 @@ def row_of(wallet: Wallet, record: Record) -> Row:
         if value and value is not True:
             row[name] = value
     if isinstance(record, Operation):
-        row |= _of_operation(record, service().base_url)
+        row |= _of_operation(record)
     if isinstance(record, Output):
-        row |= _of_output(record, service().base_url)
+        row |= _of_output(record)
     if "itemId" in row:
         row["deed"] = title(wallet, str(row["itemId"]))
     return row
 
 
-def _of_operation(operation: Operation, base_url: str) -> Row:
+def _of_operation(operation: Operation) -> Row:
     at = operation.begun_at
     # As a clock on the wall shows it.
     time = f"{at.astimezone():%Y-%m-%d %H:%M}"
@@ -110,7 +110,7 @@ def _of_operation(operation: Operation, base_url: str) -> Row:
     if operation.offer_id:
         row["offerId"] = operation.offer_id
         if operation.state == OperationState.OPEN:
-            row["link"] = links.offer_link(base_url, operation.offer_id)
+            row["link"] = links.offer_link(service().base_url, operation.offer_id)
     return row
 
 
@@ -119,10 +119,10 @@ def word_of(operation: Operation) -> str:
     return operation.kind.name.lower()
 
 
-def _of_output(output: Output, base_url: str) -> Row:
+def _of_output(output: Output) -> Row:
     row: Row = {}
     if output.state == OutputState.GIVEN:
-        row["link"] = links.claim_link(base_url, output)
+        row["link"] = links.claim_link(service().base_url, output)
     if output.is_unclear:
         row["said"] = "Moved by another copy of this wallet, or claimed."
     elif output.spent_elsewhere and output.shown_at:

@@ -9,9 +9,8 @@ units: each secret that it may have used is asked for, until there are no more.
 
 import hmac
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deeds_client.errors import FindingError, ProblemError
@@ -24,7 +23,6 @@ from deeds_client.values import (
     Output,
     OutputState,
     Secret,
-    check_id,
     strong_secret,
 )
 
@@ -81,15 +79,16 @@ def next_numbers(records: Reader, seed: str, item_id: str) -> Numbers:
     return records.get(Numbers, key) or Numbers(key)
 
 
-def raise_numbers(
-    records: Records, seed: str, item_id: str, numbers: Mapping[str, int]
-) -> None:
-    """Write down next numbers. They never run backwards."""
-    known = next_numbers(records, seed, item_id)
-    raised: dict[str, Any] = {
-        branch: max(getattr(known, branch), number)
-        for branch, number in numbers.items()
-    }
+def raise_numbers(records: Records, numbers: Numbers) -> None:
+    """Write down next numbers. They never run backwards.
+
+    Whatever a file says: what is counted on from here can be written and read.
+    """
+    known = next_numbers(records, numbers.seed, numbers.item_id)
+    raised: dict[str, Any] = {}
+    for branch in BRANCHES:
+        number = min(getattr(numbers, branch), LINK_NUMBER_MAX)
+        raised[branch] = max(getattr(known, branch), number)
     changed = replace(known, **raised)
     if changed != known:
         records.put(changed)
@@ -110,7 +109,8 @@ def take_secret(records: Records, part: Part) -> Output:
         if part.number and not part.issue and part.number >= numbers.series:
             branch, number = "series", part.number
         secret = derive(seed, part.item_id, branch, number)
-        raise_numbers(records, seed, part.item_id, {branch: number + 1})
+        taken: Any = {branch: number + 1}
+        records.put(replace(numbers, **taken))
         output = Output(part.amount, part.item_id, Secret(secret), state=state)
         # Another copy of this wallet may have handed it to us as a link.
         if not records.get(Output, output.key):
@@ -121,7 +121,6 @@ def take_secret(records: Records, part: Part) -> Output:
 class Place:
     """An output that was found at a number of a branch."""
 
-    seed: str = field(repr=False)
     branch: str
     number: int
     output: Output
@@ -130,10 +129,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of an item, and the next numbers by seed."""
+    """What was found of an item, and the next numbers of each seed."""
 
     places: Sequence[Place] = ()
-    next: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
+    next: Sequence[Numbers] = ()
 
 
 # What was found of each item that was looked at. None, where it did not add up.
@@ -149,23 +148,25 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
     with store.transaction() as records:
         outputs = records.outputs(item_id)
         item = records.get(Item, item_id)
-        seeds = [seed.key for seed in used_seeds(records)]
-        numbers = {seed: next_numbers(records, seed, item_id) for seed in seeds}
+        seeds = [
+            next_numbers(records, seed.key, item_id) for seed in used_seeds(records)
+        ]
     ours = {output.key for output in outputs if _is_ours(output, refused)}
     # Behind links that are still to be made others may have been.
     is_promised = any(output.each for output in outputs)
     promised = 1 + max((output.of or 0 for output in outputs), default=0)
     found: list[Place] = []
-    used: dict[str, dict[str, int]] = {seed: {} for seed in seeds}
+    following = []
     try:
-        for seed, branch in product(seeds, BRANCHES):
-            least = getattr(numbers[seed], branch)
-            if branch == "series" and is_promised:
-                least = max(least, promised)
-            places, offered = _scan(deeds, seed, item_id, branch, least, ours)
-            last = max([offered, *(place.number for place in places)])
-            used[seed][branch] = last + 1
-            found += places
+        for numbers in seeds:
+            unused: dict[str, Any] = {}
+            for branch in BRANCHES:
+                least = getattr(numbers, branch)
+                if branch == "series" and is_promised:
+                    least = max(least, promised)
+                places, unused[branch] = _scan(deeds, numbers, branch, least, ours)
+                found += places
+            following.append(replace(numbers, **unused))
         found = _at_one_moment(deeds, found)
         unspent = sum(place.output.amount for place in found if not place.is_spent)
         if unspent > (item or deeds.item(item_id)).total:
@@ -174,64 +175,64 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
         if problem.code in _PASSED_OVER:
             return Finding()
         raise
-    return Finding(found, used)
+    return Finding(found, following)
 
 
 def _scan(
-    deeds: Deeds, seed: str, item_id: str, branch: str, least: int, ours: set[str]
+    deeds: Deeds, numbers: Numbers, branch: str, least: int, ours: set[str]
 ) -> tuple[list[Place], int]:
-    """Return what is found in a branch, and the last number that an offer has named.
+    """Return what is found in a branch, and the next number that nobody has used.
 
     It ends with GAP numbers that neither the ledger nor an offer knows, and none before
     `least`. Those below are asked for too: what a copy has written down and sent late
     may be there.
     """
-    size = deeds.info().array_length_max
+    item_id = numbers.item_id
     found: list[Place] = []
-    offered = -1
+    unused = 0
     number, end = max(0, least - _NUMBERS_MAX), least + GAP
     while number < end:
         if number - least > _NUMBERS_MAX:
             raise FindingError
-        secrets: dict[Secret[str], int] = {}
-        while number < end and len(secrets) < size:
-            secret = derive(seed, item_id, branch, number)
-            if f"{item_id}.{secret}" not in ours:
-                secrets[Secret(secret)] = number
-            number += 1
-        answers = deeds.find(item_id, list(secrets))
-        for asked, answer in zip(secrets, answers, strict=True):
+        secrets = _secrets(numbers, branch, range(number, end))
+        number = end
+        places = [
+            at for at in secrets if f"{item_id}.{secrets[at].reveal()}" not in ours
+        ]
+        answers = deeds.find(item_id, [secrets[at] for at in places])
+        for at, answer in zip(places, answers, strict=True):
             if answer:
-                output = Output(answer.amount, item_id, asked)
-                place = Place(seed, branch, secrets[asked], output, answer.is_spent)
-                found.append(place)
-                end = max(end, place.number + 1 + GAP)
+                output = Output(answer.amount, item_id, secrets[at])
+                found.append(Place(branch, at, output, answer.is_spent))
+                unused = at + 1
         # What an offer gets is kept, and so is its change.
-        if number == end and branch == "kept":
-            offered = max(offered, _last_offered(deeds, seed, item_id, end))
-            end = max(end, offered + 1 + GAP)
-    return found, offered
+        if branch == "kept" and unused + GAP <= end:
+            unused = max(unused, _next_offered(deeds, numbers, end))
+        end = max(end, unused + GAP)
+    return found, unused
 
 
-def _last_offered(deeds: Deeds, seed: str, item_id: str, end: int) -> int:
-    """Return the last of the GAP numbers before `end` that an offer has named, or -1.
+def _next_offered(deeds: Deeds, numbers: Numbers, end: int) -> int:
+    """Return the number behind the GAP before `end` that an offer has named, or 0.
 
     A shop asks for many payments that nobody makes.
     """
-    size = deeds.info().array_length_max
-    first = max(0, end - GAP)
-    for start in range(end - 1, first - 1, -size):
-        numbers = range(start, max(start - size, first - 1), -1)
-        secrets = [Secret(derive(seed, item_id, "kept", each)) for each in numbers]
-        try:
-            offered = deeds.find_offered(item_id, secrets)
-        except ProblemError as problem:
-            if problem.code == "not_found":
-                return -1  # The service has no offers.
-            raise
-        if True in offered:
-            return numbers[offered.index(True)]
-    return -1
+    secrets = _secrets(numbers, "kept", range(max(0, end - GAP), end))
+    try:
+        offered = deeds.find_offered(numbers.item_id, list(secrets.values()))
+    except ProblemError as problem:
+        if problem.code == "not_found":
+            return 0  # The service has no offers.
+        raise
+    named = [at + 1 for at, is_named in zip(secrets, offered, strict=True) if is_named]
+    return max(named, default=0)
+
+
+def _secrets(
+    numbers: Numbers, branch: str, places: Iterable[int]
+) -> dict[int, Secret[str]]:
+    seed, item_id = numbers.seed, numbers.item_id
+    return {at: Secret(derive(seed, item_id, branch, at)) for at in places}
 
 
 def _is_ours(output: Output, refused: str) -> bool:
@@ -260,8 +261,8 @@ def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
 
 def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
     """Add what was found of an item, and count on from there. Return what is new."""
-    for seed, numbers in finding.next.items():
-        raise_numbers(records, seed, item_id, numbers)
+    for numbers in finding.next:
+        raise_numbers(records, numbers)
     # Of how many a link is one, others of its series tell.
     series = {output.of for output in records.outputs(item_id) if output.of}
     places = finding.places
@@ -312,4 +313,5 @@ def ask_for_look(records: Records, *item_ids: str) -> list[str]:
 
 def items_to_look_at(records: Reader) -> list[str]:
     """Return what is left of a look that is due."""
-    return [check_id("deed", each) for each in records.note("look").get("left", [])]
+    left: list[str] = records.note("look").get("left", [])
+    return left

@@ -5,10 +5,10 @@ What it answers is not trusted: what is not of the right form is no answer.
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
@@ -25,6 +25,7 @@ from deeds_client.values import (
     OfferState,
     Output,
     Secret,
+    T,
     Units,
     check_amount,
     check_id,
@@ -32,13 +33,11 @@ from deeds_client.values import (
     exactly,
     member,
     mint_body,
-    parse_state,
     swap_body,
 )
 
 Outputs = Sequence[Output]
 Metadata = Mapping[str, str] | None
-T = TypeVar("T")
 
 _MINT = "/v1/mint"
 WEEK_S = 7 * 24 * 60 * 60
@@ -97,7 +96,7 @@ class Deeds:
             Output.fresh(each) if isinstance(each, int) else each for each in outputs
         ]
         try:
-            item_id = self.send(_MINT, mint_body(new, metadata or None), key)
+            item_id = self.send(_MINT, mint_body(new, metadata), key)
         except CallError as error:
             error.outputs = tuple(new)
             raise
@@ -137,31 +136,24 @@ class Deeds:
 
     def check(self, outputs: Outputs) -> list[CheckState]:
         """Return for each output whether it is unspent, spent or unknown."""
-        states: list[CheckState] = []
-        for batch in self._batches(outputs):
-            body = {"outputs": [each.raw for each in batch]}
-            parse_each = partial(parse_state, CheckState)
-            parse = partial(_parse_list, "states", len(batch), parse_each)
-            states += self._ask("/v1/check", parse, body)
-        return states
+        raws = [each.raw for each in outputs]
+        parse = partial(exactly, CheckState)
+        return self._ask_each("/v1/check", {}, "outputs", raws, "states", parse)
 
     def find(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[Found | None]:
         """Return the output of each strong secret, None where the item has had none."""
-        found: list[Found | None] = []
-        for batch in self._batches(secrets):
-            body = {"itemId": item_id, "secrets": [each.reveal() for each in batch]}
-            parse = partial(_parse_list, "outputs", len(batch), _parse_found)
-            found += self._ask("/v1/find", parse, body)
-        return found
+        about, asked = {"itemId": item_id}, [each.reveal() for each in secrets]
+        return self._ask_each(
+            "/v1/find", about, "secrets", asked, "outputs", _parse_found
+        )
 
     def find_offered(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[bool]:
         """Return for each strong secret whether an offer ever named it as an output."""
-        offered: list[bool] = []
-        for batch in self._batches(secrets):
-            body = {"itemId": item_id, "secrets": [each.reveal() for each in batch]}
-            parse = partial(_parse_list, "offered", len(batch), partial(exactly, bool))
-            offered += self._ask("/v1/offers/find", parse, body)
-        return offered
+        about, asked = {"itemId": item_id}, [each.reveal() for each in secrets]
+        parse = partial(exactly, bool)
+        return self._ask_each(
+            "/v1/offers/find", about, "secrets", asked, "offered", parse
+        )
 
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""
@@ -205,10 +197,23 @@ class Deeds:
             self._info = None
             raise
 
-    def _batches(self, values: Sequence[T]) -> Iterator[Sequence[T]]:
+    def _ask_each(
+        self,
+        path: str,
+        about: Mapping[str, str],
+        name: str,
+        values: Sequence[str],
+        answers: str,
+        parse: Parse[T],
+    ) -> list[T]:
+        """Ask of each value, in batches of as many as the service takes."""
+        found: list[T] = []
         size = self.info().array_length_max
         for start in range(0, len(values), size):
-            yield values[start : start + size]
+            batch = values[start : start + size]
+            parse_all = partial(_parse_list, answers, len(batch), parse)
+            found += self._ask(path, parse_all, {**about, name: batch})
+        return found
 
 
 def _parse_info(answer: Any) -> Info:
@@ -220,9 +225,8 @@ def _parse_info(answer: Any) -> Info:
 
 def _parse_item(item_id: str, answer: Any) -> Item:
     total = member(answer, "total", int)
-    if answer.get("metadata") is None:
-        return Item(item_id, total)
-    return Item(item_id, total, member(answer, "metadata", str))
+    metadata = answer.get("metadata")
+    return Item(item_id, total, None if metadata is None else exactly(str, metadata))
 
 
 def _parse_offer(answer: Any) -> Offer:
@@ -232,7 +236,7 @@ def _parse_offer(answer: Any) -> Offer:
     """
     return Offer(
         check_id("offer", member(answer, "offerId", str)),
-        parse_state(OfferState, member(answer, "state", str)),
+        member(answer, "state", OfferState),
         _parse_units(member(answer, "gives", list)),
         _parse_units(member(answer, "wants", list)),
         _parse_time(member(answer, "expiresAt", str)),
@@ -261,7 +265,7 @@ def _parse_found(told: Any) -> Found | None:
     if told is None:
         return None
     amount = check_amount(member(told, "amount", int))
-    state = parse_state(CheckState, member(told, "state", str))
+    state = member(told, "state", CheckState)
     if state == CheckState.UNKNOWN:
         raise InvalidInputError("An output that is found is known.")
     return Found(amount, state == CheckState.SPENT)

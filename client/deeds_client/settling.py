@@ -55,7 +55,7 @@ def note_states(
     ]
     news: dict[str, str] = {output.key: output.state for output in found}
     # What was found before the last check explains nothing that is missed since.
-    checked_at = records.noted_at("check")
+    checked_at = moment(records.note("check").get("at", 0))
     last_found = cache(partial(_last_found, records))
     for output in records.known(list(states.keys() - news.keys())):
         state = states[output.key]

@@ -8,23 +8,21 @@ import logging
 import os
 import sqlite3
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
 from deeds_client.record_format import KINDS, compact, read, write
 from deeds_client.records import (
-    IN_A_HOLDING,
     Holding,
     Operation,
+    R,
     keys_of,
     made_by,
-    milliseconds,
-    moment,
     now,
 )
 from deeds_client.values import Output, OutputState, exactly, parse_json
@@ -53,10 +51,6 @@ _INDEX = """
 CREATE INDEX IF NOT EXISTS operations_by_{name} ON records
 (json_extract(record, '$.{name}')) WHERE kind = 'operations'
 """
-_OPERATIONS = """
-SELECT record FROM records
-WHERE kind = 'operations' AND json_extract(record, '$.{name}') = ? ORDER BY rowid
-"""
 # Of several operations that take or make an output, one that is done counts, else one
 # begun.
 _MOVE = """
@@ -77,7 +71,7 @@ WITH moved AS (
             WHEN maker.state = 'refused' THEN 'void'
             ELSE 'coming'
         END AS before,
-        iif(taker.state = 'refused', maker.key, coalesce(taker.key, maker.key))
+        coalesce(iif(taker.state = 'refused', NULL, taker.key), maker.key, '')
             AS operation
     FROM records AS outputs
     {_MOVE.format(role="taker", is_input=1)} {_MOVE.format(role="maker", is_input=0)}
@@ -93,9 +87,13 @@ WITH moved AS (
 """
 _ALL = _OUTPUTS + "SELECT record, before, operation, state FROM outputs ORDER BY place"
 _AMOUNTS = f"""{_OUTPUTS}
-SELECT json_extract(record, '$.itemId'), state, json_extract(record, '$.unknown'),
-    json_extract(record, '$.amount'), count(*), min(json_extract(record, '$.createdAt'))
-FROM outputs GROUP BY 1, 2, 3, 4 ORDER BY min(place)
+SELECT json_extract(record, '$.itemId'), CASE
+        WHEN state NOT IN ('held', 'given', 'offered', 'coming') THEN NULL
+        WHEN json_extract(record, '$.unknown') THEN 'unknown'
+        ELSE state
+    END, json_extract(record, '$.amount'), count(*),
+    min(json_extract(record, '$.createdAt'))
+FROM outputs GROUP BY 1, 2, 3 ORDER BY min(place)
 """
 _PUT = """
 INSERT INTO records (kind, key, record) VALUES (?, ?, ?)
@@ -104,8 +102,7 @@ ON CONFLICT (kind, key) DO UPDATE SET record = excluded.record
 _STATES = {state.value: state for state in OutputState}
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
-R = TypeVar("R")
-Row = tuple[str, str, str | None, str]
+Row = tuple[str, str, str, str]
 Execute = Callable[..., list[Any]]
 
 
@@ -121,25 +118,18 @@ class Reader:
 
     def get(self, kind: type[R], key: str) -> R | None:
         """Return the record of a kind with this key."""
-        sql = "SELECT record FROM records WHERE kind = ? AND key = ?"
-        rows = self._execute(sql, (_NAMES[kind], key))
-        return self._parsed(kind, *rows[0]) if rows else None
+        found = self._found(kind, "key = ?", key)
+        return found[0] if found else None
 
     def all(self, kind: type[R]) -> list[R]:
         """Return the records of a kind, the oldest first."""
-        sql = "SELECT record FROM records WHERE kind = ? ORDER BY rowid"
-        rows = self._execute(sql, (_NAMES[kind],))
-        return [self._parsed(kind, text) for (text,) in rows]
+        return self._found(kind, "TRUE")
 
     def note(self, name: str) -> dict[str, Any]:
         """Return what the wallet has noted under a name, empty if nothing."""
         sql = "SELECT record FROM records WHERE kind = 'notes' AND key = ?"
         rows = self._execute(sql, (name,))
         return exactly(dict, parse_json(rows[0][0])) if rows else {}
-
-    def noted_at(self, name: str) -> datetime:
-        """Return the time that was noted under a name, 1970 if none was."""
-        return moment(self.note(name).get("at", 0))
 
     def operation(self, key: str) -> Operation:
         """Return an operation. Raise `WalletError` where there is none of this key."""
@@ -150,23 +140,18 @@ class Reader:
 
     def operations(self, name: str, value: str) -> list[Operation]:
         """Return those of this "state", "reference" or "offerId", the oldest first."""
-        rows = self._execute(_OPERATIONS.format(name=name), (value,))
-        return [self._parsed(Operation, text) for (text,) in rows]
+        return self._found(Operation, f"json_extract(record, '$.{name}') = ?", value)
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
         """Return the outputs of an item or all, in these states, oldest first."""
         rows = self.rows(item_id)
-        if states:
-            rows = [row for row in rows if row[-1] in states]
-        return [self.parsed(*row) for row in rows]
+        return [self.parsed(*row) for row in rows if not states or row[-1] in states]
 
     def rows(self, item_id: str = "") -> list[Row]:
         """Return what `parsed` makes outputs of: the same row is the same output."""
         return self._execute(_ALL, _bounds(item_id))
 
-    def parsed(
-        self, text: str, before: str, operation: str | None, state: str
-    ) -> Output:
+    def parsed(self, text: str, before: str, operation: str, state: str) -> Output:
         """Return the output of a row."""
         output = self._parsed(
             Output,
@@ -190,19 +175,24 @@ class Reader:
 
     def holdings(self) -> dict[str, Holding]:
         """Return what is held of each item, by its id."""
-        backup_ms = milliseconds(self.noted_at("backup"))
+        backup_ms = self.note("backup").get("at", 0)
         rows = self._execute(_AMOUNTS, _bounds())
         # Of a deed that the backup names, a restore finds all that has moved since.
         saved = {row[0] for row in rows if row[-1] <= backup_ms}
-        holdings: dict[str, Holding] = {}
-        for item_id, state, is_unknown, amount, count, _ in rows:
-            if state not in IN_A_HOLDING:
-                continue
-            known = holdings.get(item_id, Holding(item_id, in_backup=item_id in saved))
-            name = "unknown" if is_unknown else state
-            units = getattr(known, name) + amount * count
-            holdings[item_id] = replace(known, **{name: units})
-        return holdings
+        units: dict[str, Counter[str]] = defaultdict(Counter)
+        for item_id, name, amount, count, _ in rows:
+            if name:
+                units[item_id][name] += amount * count
+        return {
+            item_id: Holding(item_id, **units[item_id], in_backup=item_id in saved)
+            for item_id in units
+        }
+
+    def _found(self, kind: type[R], condition: str, *values: str) -> list[R]:
+        # The indexes are of one kind, by its name.
+        sql = f"SELECT record FROM records WHERE kind = '{_NAMES[kind]}' AND"
+        rows = self._execute(f"{sql} {condition} ORDER BY rowid", values)
+        return [self._parsed(kind, text) for (text,) in rows]
 
     def _parsed(self, kind: type[R], text: str, **known: Any) -> R:
         try:

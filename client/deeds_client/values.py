@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from enum import StrEnum, auto
+from enum import StrEnum
 from re import compile as pattern
 from typing import Any, Generic, Self, TypeVar
 
@@ -27,7 +27,6 @@ _SECRET = pattern("[^\ud800-\udfff]{1,32}")
 _RAW_OUTPUT = pattern(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.((?s:.+))")
 
 T = TypeVar("T")
-State = TypeVar("State", bound=StrEnum)
 
 
 class Secret(Generic[T]):
@@ -57,58 +56,61 @@ class Secret(Generic[T]):
     __html__ = __repr__  # What `flask.jsonify` asks for.
 
 
+More = Secret[dict[str, Any]] | None  # What a record has besides.
+
+
 class Kind(StrEnum):
     """What an operation does."""
 
-    MINT = auto()
-    CLAIM = auto()
-    SEND = auto()
-    SPLIT = auto()
-    MERGE = auto()
+    MINT = "mint"
+    CLAIM = "claim"
+    SEND = "send"
+    SPLIT = "split"
+    MERGE = "merge"
     TAKE_BACK = "takeBack"
     CANCEL = "withdraw"  # The end of an offer of ours.
-    ASK = auto()
-    TRADE = auto()
-    COMPLETE = auto()
+    ASK = "ask"
+    TRADE = "trade"
+    COMPLETE = "complete"
 
 
 class OperationState(StrEnum):
     """How far an operation is. An offer of ours is open until it ends."""
 
-    BEGUN = auto()  # Written down; it may have reached the service.
-    OPEN = auto()  # An offer that waits to be completed.
-    DONE = auto()
-    REFUSED = auto()  # It moved nothing, and `code` says why.
+    BEGUN = "begun"  # Written down; it may have reached the service.
+    OPEN = "open"  # An offer that waits to be completed.
+    DONE = "done"
+    REFUSED = "refused"  # It moved nothing, and `code` says why.
 
 
 class OutputState(StrEnum):
     """Where an output is. SEEN and VOID ones are not ours."""
 
-    SEEN = auto()  # In a link that was read.
-    VOID = auto()  # Of an operation that was refused.
-    COMING = auto()  # Of an operation that is under way, or an open offer.
-    HELD = auto()
-    OFFERED = auto()  # Put into an open offer.
-    GIVEN = auto()  # Its link was handed out.
-    LEAVING = auto()  # Taken by an operation that is under way.
-    SPENT = auto()
+    SEEN = "seen"  # In a link that was read.
+    VOID = "void"  # Of an operation that was refused.
+    COMING = "coming"  # Of an operation that is under way, or an open offer.
+    HELD = "held"
+    OFFERED = "offered"  # Put into an open offer.
+    GIVEN = "given"  # Its link was handed out.
+    LEAVING = "leaving"  # Taken by an operation that is under way.
+    SPENT = "spent"
 
 
 class CheckState(StrEnum):
     """What the service says of an output."""
 
-    UNSPENT = auto()
-    SPENT = auto()
-    UNKNOWN = auto()
+    UNSPENT = "unspent"
+    SPENT = "spent"
+    UNKNOWN = "unknown"
 
 
 class OfferState(StrEnum):
     """What the service says of an offer."""
 
-    OPEN = auto()
-    COMPLETED = auto()
-    VOID = auto()  # One of its inputs was spent, or one of its new secrets used.
-    EXPIRED = auto()
+    OPEN = "open"
+    COMPLETED = "completed"
+    VOID = "void"  # One of its inputs was spent, or one of its new secrets used.
+    EXPIRED = "expired"
 
 
 def make_secret() -> str:
@@ -159,7 +161,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def exactly(kind: type[T], value: Any) -> T:
-    """Return the value if it has just this type. Raise InvalidInputError for others."""
+    """Return the value if it has just this type, or the member of an enumeration.
+
+    Raise InvalidInputError for others.
+    """
+    if issubclass(kind, StrEnum) and value in [*kind]:
+        return kind(value)
     if type(value) is not kind:
         raise InvalidInputError("A value is missing or of another type.")
     return value
@@ -171,14 +178,6 @@ def member(found: Any, name: str, kind: type[T]) -> T:
     Raise InvalidInputError where it has not, or this is no object.
     """
     return exactly(kind, exactly(dict, found).get(name))
-
-
-def parse_state(kind: type[State], value: Any) -> State:
-    """Return the member of an enumeration. Raise InvalidInputError where it is none."""
-    try:
-        return kind(value)
-    except ValueError:
-        raise InvalidInputError("A kind or a state is not known.") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +194,7 @@ class Output:
     _: KW_ONLY
     state: OutputState = OutputState.SEEN
     before: OutputState = OutputState.SEEN  # The state to which a refusal returns it.
-    operation: str | None = None  # The key of the one that makes or takes it.
+    operation: str = ""  # The key of the one that makes or takes it.
     number: int | None = None  # The link's number, from 1.
     of: int | None = None  # How many numbered links there are.
     issue: int | None = None  # Of its number: from 2 after the page took it back.
@@ -214,7 +213,7 @@ class Output:
     is_unclear: bool = False  # Another copy of this wallet may have spent it.
     never_held: bool = False
     unknown: bool = False  # The service says that it never had it.
-    more: Secret[dict[str, Any]] | None = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         check_amount(self.amount)
@@ -263,13 +262,13 @@ def check_mint_token(text: str) -> Secret[str]:
 
 
 def mint_body(
-    outputs: Iterable[Output], metadata: Mapping[str, str] | None
+    outputs: Iterable[Output], metadata: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the body of a request that mints these outputs."""
     asked = [
         {"amount": each.amount, "secret": each.secret.reveal()} for each in outputs
     ]
-    return {"outputs": asked} | ({} if metadata is None else {"metadata": metadata})
+    return {"outputs": asked} | ({"metadata": dict(metadata)} if metadata else {})
 
 
 def swap_body(
@@ -295,7 +294,7 @@ class Item:
     unit: str | None = None  # The issuer's word for one unit.
     is_minted: bool = False  # By this wallet.
     is_cut: bool = False  # A file had less of its metadata than the registry has.
-    more: Secret[dict[str, Any]] | None = field(default=None, repr=False)
+    more: More = None
 
     def __post_init__(self) -> None:
         check_amount(self.total)

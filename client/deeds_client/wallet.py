@@ -3,14 +3,31 @@
 from __future__ import annotations  # Its help has short signatures.
 
 from dataclasses import replace
+from math import inf
+from threading import Event
+from time import monotonic
 from typing import TYPE_CHECKING, Self, Unpack
 
-from deeds_client import beginning, carrying_out, file, merging
-from deeds_client.carrying_out import About, Begin, Order
+from deeds_client import beginning, file, merging
+from deeds_client.beginning import SplitFirstError
+from deeds_client.carrying_out import (
+    About,
+    Begin,
+    Order,
+    carry_out,
+    find,
+    finish_first,
+)
 from deeds_client.checking import Checker
-from deeds_client.errors import InvalidInputError
+from deeds_client.errors import (
+    CallError,
+    InvalidInputError,
+    ProblemError,
+    WalletError,
+)
 from deeds_client.links import Sent, is_same_service
 from deeds_client.records import (
+    ENDED,
     Holding,
     Operation,
     keys_of,
@@ -29,13 +46,17 @@ from deeds_client.values import (
     Output,
     OutputState,
     Units,
+    check_amount,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from threading import Event
 
     from deeds_client.file import Place
+
+_WAIT_S = 2.0  # Before an offer is asked for again at first, and at most.
+_WAIT_S_MAX = 15.0
+_BACK_OFF = 1.25
 
 
 class Wallet:
@@ -55,10 +76,10 @@ class Wallet:
         with self._store.transaction() as records:
             ensure_seed(records)
             home = records.note("service").get("url", deeds.base_url)
-            if is_same_service(home, deeds.base_url):
-                home = deeds.base_url
-                records.put_note("service", url=home)
-        if home != deeds.base_url:
+            is_home = is_same_service(home, deeds.base_url)
+            if is_home:
+                records.put_note("service", url=deeds.base_url)
+        if not is_home:
             self.close()
             raise InvalidInputError(f"This wallet is for {home}, not {deeds.base_url}.")
 
@@ -81,22 +102,45 @@ class Wallet:
         **about: Unpack[About],
     ) -> Operation:
         """Make an item in these outputs, with a name, a description, an image."""
-        order = Order(Kind.MINT, ([*amounts], dict(metadata or {})), **about)
-        return self._run(order, lambda _: beginning.mint(amounts, metadata))
+        return self._run(
+            Kind.MINT,
+            ([*amounts], dict(metadata or {})),
+            about,
+            lambda _: beginning.mint(amounts, metadata),
+        )
 
     def issue(
         self, count: int, each: int = 1, *, reference: str, metadata: Metadata = None
     ) -> list[Sent]:
         """Make an item as numbered links; return those that nobody has claimed."""
-        order = Order(Kind.MINT, (count, each, dict(metadata or {})), reference)
-        issued = carrying_out.issue(self._checker, order, count, each, metadata)
-        return list(map(self._sent, issued))
+        total = check_amount(check_amount(count) * check_amount(each))
+        minting = self._run(
+            Kind.MINT,
+            (count, each, dict(metadata or {})),
+            {"reference": reference},
+            lambda _: beginning.mint([total], metadata),
+        )
+        room = self._deeds.info().array_length_max
+        while True:
+            made = self._run(
+                Kind.SPLIT,
+                (),
+                {},
+                lambda records: beginning.links(records, minting, count, each, room),
+            )
+            # When all are made, the mint is returned.
+            if made.kind == Kind.MINT:
+                break
+        links = self.outputs(minting.item_id, OutputState.GIVEN)
+        return [self._sent(output) for output in links if output.number]
 
     def send(self, item_id: str, amount: int, **about: Unpack[About]) -> Sent:
         """Make a link of this amount to give away; change comes back."""
-        order = Order(Kind.SEND, (item_id, amount), **about)
         sending = self._run(
-            order, lambda records: beginning.send(records, item_id, amount)
+            Kind.SEND,
+            (item_id, amount),
+            about,
+            lambda records: beginning.send(records, item_id, amount),
         )
         return self._sent(self.outputs(sending)[0])
 
@@ -107,28 +151,42 @@ class Wallet:
 
     def claim(self, output: Output, **about: Unpack[About]) -> Operation:
         """Make ours what somebody handed over, or take an own link back."""
-        order = Order(Kind.CLAIM, (output.raw,), **about)
-        return self._run(order, lambda records: beginning.claim(records, output))
+        return self._run(
+            Kind.CLAIM,
+            (output.raw,),
+            about,
+            lambda records: beginning.claim(records, output),
+        )
 
     def split(
         self, item_id: str, amounts: Sequence[int], **about: Unpack[About]
     ) -> Operation:
         """Make parts of these amounts of what is free, change behind them."""
-        order = Order(Kind.SPLIT, (item_id, [*amounts]), **about)
         return self._run(
-            order, lambda records: beginning.split(records, item_id, amounts)
+            Kind.SPLIT,
+            (item_id, [*amounts]),
+            about,
+            lambda records: beginning.split(records, item_id, amounts),
         )
 
     def merge(self, item_id: str, **about: Unpack[About]) -> Operation:
         """Join what is free without a number, the smallest parts, as many as fit."""
         room = self._deeds.info().array_length_max
-        order = Order(Kind.MERGE, (item_id,), **about)
-        return self._run(order, lambda records: beginning.merge(records, item_id, room))
+        return self._run(
+            Kind.MERGE,
+            (item_id,),
+            about,
+            lambda records: beginning.merge(records, item_id, room),
+        )
 
     def take_back(self, outputs: Outputs, **about: Unpack[About]) -> Operation:
         """Make links worthless that were handed out and nobody has claimed."""
-        order = Order(Kind.TAKE_BACK, tuple(keys_of(outputs)), **about)
-        return self._run(order, lambda records: beginning.take_back(records, outputs))
+        return self._run(
+            Kind.TAKE_BACK,
+            keys_of(outputs),
+            about,
+            lambda records: beginning.take_back(records, outputs),
+        )
 
     def ask(
         self,
@@ -138,33 +196,60 @@ class Wallet:
         **about: Unpack[About],
     ) -> Operation:
         """Ask to be paid within 60 to 2592000 seconds: see `wait_paid`."""
-        order = Order(Kind.ASK, (item_id, amount), **about)
         return self._run(
-            order, lambda records: beginning.ask(records, item_id, amount, expires_in)
+            Kind.ASK,
+            (item_id, amount),
+            about,
+            lambda records: beginning.ask(records, item_id, amount, expires_in),
         )
 
     def trade(
         self, give: Units, want: Units, expires_in: int = WEEK_S, **about: Unpack[About]
     ) -> Operation:
         """Offer units for those of another item, as long as `ask`."""
-        if give.item_id == want.item_id:
-            raise InvalidInputError("Choose another deed to trade for.")
         sides = (give.item_id, give.amount, want.item_id, want.amount)
-        order = Order(Kind.TRADE, sides, **about)
-        return carrying_out.trade(self._checker, order, give, want, expires_in)
+        while True:
+            try:
+                return self._run(
+                    Kind.TRADE,
+                    sides,
+                    about,
+                    lambda records: beginning.trade(records, give, want, expires_in),
+                )
+            except SplitFirstError:
+                self.split(give.item_id, [give.amount])
 
     def complete(self, offer: Offer, **about: Unpack[About]) -> Operation:
         """Give what an offer wants, get what it gives: see `Deeds.offer`."""
-        order = Order(Kind.COMPLETE, (offer.id,), **about)
-        return self._run(order, lambda records: beginning.complete(records, offer))
+        return self._run(
+            Kind.COMPLETE,
+            (offer.id,),
+            about,
+            lambda records: beginning.complete(records, offer),
+        )
 
     def cancel(self, operation: Operation) -> Operation:
         """End an ask or trade, unless it was paid, as far as the wallet can."""
-        return carrying_out.cancel(self._checker, operation.key)
+        for begun in self.history(OperationState.BEGUN):
+            if begun.kind == Kind.CANCEL:
+                finish_first(self._checker, begun.key)
+        try:
+            if self.refresh(operation).state == OperationState.OPEN:
+                self._run(
+                    Kind.CANCEL,
+                    (),
+                    {},
+                    lambda records: beginning.cancel(records, operation.key),
+                )
+        except (ProblemError, WalletError):
+            # It may have been paid in this moment.
+            if self.refresh(operation).state == OperationState.OPEN:
+                raise
+        return self.refresh(operation)
 
     def find(self, reference: str) -> Operation | None:
         """Return the operation of a reference as it is in the file."""
-        return carrying_out.find(self._store, reference)
+        return find(self._store, reference)
 
     def refresh(self, operation: Operation) -> Operation:
         """Send what was begun, ask for an open offer; return it as it is then."""
@@ -177,7 +262,26 @@ class Wallet:
         stop: Event | None = None,
     ) -> Operation:
         """Refresh every 2 to 15 s until it ends, so many seconds, or `stop`."""
-        return carrying_out.wait(self.refresh, operation, timeout, stop)
+        stop = stop or Event()
+        gives_up_at = monotonic() + (inf if timeout is None else timeout)
+        wait_s = _WAIT_S
+        while True:
+            lost = None
+            try:
+                operation = self.refresh(operation)
+            except CallError as error:
+                if error.is_final:
+                    raise
+                lost = error
+            left_s = gives_up_at - monotonic()
+            if operation.state in ENDED or left_s <= 0 or stop.is_set():
+                break
+            told_s = lost.retry_after_s if lost else 0
+            stop.wait(min(max(wait_s, told_s), left_s))
+            wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
+        if lost:
+            raise lost
+        return operation
 
     def sync(self, *, look: bool = False) -> list[Output]:
         """Ask what became of all, also by other copies; return what changed."""
@@ -201,9 +305,9 @@ class Wallet:
 
     def history(self, state: OperationState | None = None) -> list[Operation]:
         """Return the operations, all or in this state, the latest first."""
-        if state:
-            return self._store.operations("state", state)[::-1]
-        return self._store.all(Operation)[::-1]
+        store = self._store
+        found = store.operations("state", state) if state else store.all(Operation)
+        return found[::-1]
 
     def balance(self) -> dict[str, Holding]:
         """Return what the wallet holds of each item, by its id."""
@@ -236,8 +340,10 @@ class Wallet:
             ask_for_look(records)
         return added
 
-    def _run(self, order: Order, begin: Begin) -> Operation:
-        return carrying_out.carry_out(self._checker, order, begin)
+    def _run(
+        self, kind: Kind, arguments: Sequence[object], about: About, begin: Begin
+    ) -> Operation:
+        return carry_out(self._checker, Order(kind, arguments, **about), begin)
 
     def _sent(self, output: Output) -> Sent:
         return Sent(output, self._deeds.base_url)

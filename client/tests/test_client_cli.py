@@ -18,8 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from deeds_client import NoAnswerError
-from deeds_client.cli import main
-from deeds_client.cli_offers import _seconds
+from deeds_client.cli import _seconds, main
 from deeds_client.records import Operation
 from deeds_client.service import Deeds
 from deeds_client.store import Store

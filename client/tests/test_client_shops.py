@@ -8,7 +8,7 @@ import pytest
 from client_walk import pay, problem, refused, units
 from flask import Flask, jsonify
 
-from deeds_client import carrying_out
+from deeds_client import wallet
 from deeds_client.errors import (
     InvalidInputError,
     NoAnswerError,
@@ -24,7 +24,7 @@ REFERENCE = "order-17"
 @pytest.fixture
 def quick(monkeypatch):
     """Waits are counted, and are short."""
-    monkeypatch.setattr(carrying_out, "_WAIT_S", 0.001)
+    monkeypatch.setattr(wallet, "_WAIT_S", 0.001)
 
 
 def test_a_reference_names_one_operation_with_what_it_was_asked_for(anna, item_id):
