@@ -45,8 +45,7 @@ class SplitFirstError(Exception):
 def free_of(records: Reader, item_id: str) -> list[Output]:
     """Return what a verb may spend of an item."""
     held = records.outputs(check_id("deed", item_id), OutputState.HELD)
-    # What the service does not know would spoil a swap. What was set aside is for a
-    # verb of its own.
+    # What the service does not know would spoil a swap.
     return [each for each in held if not each.unknown and not _is_set_aside(each)]
 
 
