@@ -40,8 +40,7 @@ _NOTE_LENGTH_MAX = 80  # As the page has it.
 def free_of(records: Reader, item_id: str) -> list[Output]:
     """Return what a verb may spend of an item."""
     held = records.outputs(check_id("deed", item_id), OutputState.HELD)
-    # What the service does not know would spoil a swap. What was set aside is for a
-    # verb of its own.
+    # What the service does not know would spoil a swap.
     return [each for each in held if not each.unknown and not _is_set_aside(each)]
 
 
@@ -166,10 +165,9 @@ def give(records: Records, output: Output) -> Output:
     """Count an output that is held as handed out, and return it."""
     known = records.output(output.key)
     ours = (OutputState.HELD, OutputState.GIVEN)
-    if not known or known.state not in ours or known.unknown:
-        raise WalletError("not_held", "This output is not held here.")
-    if _is_set_aside(known):
-        raise WalletError("not_held", "This output was set aside.")
+    is_ours = known and known.state in ours and not known.unknown
+    if not known or not is_ours or _is_set_aside(known):
+        raise WalletError("not_held", "This is not held here, or was set aside.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
     return replace(known, state=OutputState.GIVEN)
