@@ -224,6 +224,8 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
     Each number comes back as its next issue, all else as one part.
     """
     known = records.known(keys_of(outputs))
+    if len({output.item_id for output in known}) > 1:
+        raise InvalidInputError("Take back links of one deed at a time.")
     given = [output for output in known if output.state == OutputState.GIVEN]
     if given:
         numbered = [output for output in given if output.number]

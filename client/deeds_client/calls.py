@@ -78,6 +78,8 @@ class Calls:
 
     def __post_init__(self) -> None:
         self.base_url = _parse_address(self.base_url)
+        if self.tries < 1:
+            raise InvalidInputError("A call takes one try or more.")
         # By process: on the connections of its parent each would read the other's
         # answers.
         self._clients: dict[int, httpx.Client] = {}
@@ -153,6 +155,8 @@ class Calls:
             # httpx reads where a redirect leads, followed or not, and fails at some.
             is_untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
             return _Answer(type(error).__name__, 0, {}, b"", is_untrusted)
+        except RuntimeError:
+            raise InvalidInputError("The connections were closed.") from None
         if response.headers.get("Idempotency-Replayed") == "true":
             log.info("%s: answered as the first time", path)
         status = response.status_code

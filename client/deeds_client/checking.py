@@ -106,7 +106,9 @@ class Checker:
             # answer tells.
             was_sent = not is_first or problem.attempts > 1
             is_unsure = was_sent and operation.kind == Kind.MINT
-            if not problem.is_final or is_unsure:
+            # A service may have no offers.
+            has_none = operation.kind in MAKINGS and problem.code == "not_found"
+            if is_unsure or not (problem.is_final or has_none):
                 raise
             if self._refuse(operation, problem.code).state == OperationState.REFUSED:
                 raise
@@ -257,7 +259,8 @@ class Checker:
         wrong = None
         try:
             self._look_at(items)
-        except FindingError as error:
+        except (CallError, FindingError) as error:
+            # What is here already is asked for all the same.
             wrong = error
         begun_at = now()
         self.resume()
@@ -270,7 +273,7 @@ class Checker:
         if wrong:
             raise wrong
         after = self.store.rows()
-        return [self.store.parsed(*row) for row in after if row not in before]
+        return self.store.parsed([row for row in after if row not in before])
 
     def _look_at(self, items: Sequence[str]) -> None:
         """Look at items for outputs that the wallet does not know.

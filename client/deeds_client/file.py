@@ -38,18 +38,20 @@ Place = str | os.PathLike[str]
 
 
 def save_wallet(path: Place, contents: Contents, passphrase: str) -> None:
-    """Write a new file that holds these records, and read it as a restore does."""
+    """Write a new file that holds these records. First it is read as by a restore."""
     with new_file(Path(path)) as opened:
         opened.write(export_wallet(contents, passphrase))
-    load_wallet(path, passphrase)
+        opened.seek(0)
+        import_wallet(opened.read(), passphrase)
 
 
 def load_wallet(path: Place, passphrase: str, base_url: str = "") -> Contents:
     """Return what a file holds: see `import_wallet`."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise WalletFileError(f"{path} cannot be read: {error.strerror}.") from None
+    except (OSError, ValueError) as error:
+        said = f"{path} cannot be read: {getattr(error, 'strerror', error)}."
+        raise WalletFileError(said) from None
     return import_wallet(text, passphrase, base_url)
 
 
@@ -154,21 +156,22 @@ def new_file(file: Path) -> Iterator[TextIO]:
     Raise InvalidInputError where it is there already, or cannot be written.
     """
     is_there = f"{file} is there already."
-    if file.exists():
+    # Of what can be no name too this says something.
+    if os.path.exists(file):  # noqa: PTH110
         raise InvalidInputError(is_there)
     part = None
     try:
         # Another process may write the same file: each has a part of its own.
         handle, part = mkstemp(".part", f"{file.name}.", file.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as opened:
+        with os.fdopen(handle, "w+", encoding="utf-8", newline="") as opened:
             yield opened
             opened.flush()
             os.fsync(handle)
         _name(Path(part), file)
     except FileExistsError:
         raise InvalidInputError(is_there) from None
-    except OSError as error:
-        said = f"{file} cannot be written: {error.strerror}."
+    except (OSError, ValueError) as error:
+        said = f"{file} cannot be written: {getattr(error, 'strerror', error)}."
         raise InvalidInputError(said) from None
     finally:
         if part:

@@ -74,7 +74,9 @@ def _cut_item(item: Item) -> Item:
 def _cut_request(operation: Operation) -> Operation:
     """Return an operation for a file. Of a mint that may be sent again all is kept."""
     body = operation.body.reveal()
-    if "metadata" in body and operation.state == OperationState.DONE:
+    is_refused = operation.is_refused and not operation.reference
+    is_over = operation.state == OperationState.DONE or is_refused
+    if "metadata" in body and is_over:
         metadata = parse_json(cut_metadata(compact(body["metadata"])) or "{}")
         body = {**body, "metadata": metadata}
     return replace(operation, is_sent_again=False, body=Secret(body))
@@ -112,8 +114,9 @@ def _is_too_long(metadata: dict[str, str]) -> bool:
 def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     """Take in records, and return the outputs that are new; some may be given.
 
-    Of a file that is not `is_own` the seeds are only looked for.
+    Of a file that is not `is_own` the seeds are only looked for, and less is believed.
     """
+    theirs = _believed(records, theirs, is_own=is_own)
     may_be_given = _may_be_given(theirs)
     _merge_seeds(records, theirs, is_own=is_own)
     added = []
@@ -145,6 +148,30 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     return [output for output in new if output.state not in _GONE]
 
 
+def _believed(records: Records, theirs: Contents, *, is_own: bool) -> Contents:
+    """Return of a file what is believed of it: docs/wallet-file.md, "Merging"."""
+    own, seeds = own_seed(records), {seed.key: seed.is_own for seed in theirs.seeds}
+    is_unused = not records.all(Operation)
+    if seeds.get(own) or (is_own and is_unused):
+        return theirs
+    # The orders of another wallet are none of this one.
+    operations = [
+        replace(each, reference=None, asked=None) for each in theirs.operations
+    ]
+    if is_own or own in seeds:
+        log.warning("This wallet was used before: it goes on with its own seed.")
+        return replace(theirs, operations=operations)
+    log.warning(_OF_A_STRANGER)
+    # What they have begun to mint would be sent, maybe with our token. What an item is,
+    # the registry tells.
+    done = [
+        each
+        for each in operations
+        if each.kind != Kind.MINT or each.state == OperationState.DONE
+    ]
+    return replace(theirs, operations=done, items=[])
+
+
 def _merged(mine: Output, theirs: Output) -> Output:
     """Return what both wallets know of an output.
 
@@ -173,8 +200,6 @@ def _merge_seeds(records: Records, theirs: Contents, *, is_own: bool) -> None:
     for seed in seeds:
         if is_own and seed.is_own and not records.all(Operation):
             new_own = seed.key
-    if not is_own and own not in {seed.key for seed in seeds}:
-        log.warning(_OF_A_STRANGER)
     unused = records.get(Seed, own)
     if unused and new_own != own:
         records.put(replace(unused, is_own=False, is_unused=True))

@@ -53,7 +53,7 @@ def compact(value: Any) -> str:
             value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )
         text.encode()
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         raise InvalidInputError("A text or a number in this is not valid.") from None
     return text
 
@@ -93,6 +93,8 @@ def _check_request(operation: Operation, found: dict[str, Any]) -> None:
         body = {"expiresIn": 1, **body}
         sent = swap_body(inputs, outputs, check_amount(body["expiresIn"]))
     ends = [member(each, "key", str) for each in member(found, "outputs", list)]
+    if not outputs and operation.kind != Kind.COMPLETE:
+        raise InvalidInputError("An operation makes nothing.")
     told = (body, found.get("inputs"), ends)
     if told != (sent, keys_of(inputs), made_by(operation)):
         raise InvalidInputError("An operation sends something else than it says.")
@@ -194,14 +196,23 @@ def _places(value: Any) -> tuple[int, ...]:
     return tuple(map(_number, exactly(list, value)))
 
 
+def _word(words: dict[str, R], value: Any) -> R:
+    try:
+        return words[value]
+    except (KeyError, TypeError):
+        raise InvalidInputError("A kind or a state is not known.") from None
+
+
 def _ends(value: Any) -> tuple[OutputState, ...]:
-    return tuple(member(each, "state", OutputState) for each in exactly(list, value))
+    made = exactly(list, value)
+    return tuple(_word(_ENDS, exactly(dict, each).get("state")) for each in made)
 
 
 def _metadata(value: Any) -> str | None:
     return None if value is None else exactly(str, value)  # The registry's null.
 
 
+_ENDS = {state.value: state for state in (OutputState.HELD, OutputState.GIVEN)}
 _PARSERS: dict[Any, Callable[[Any], Any]] = {
     int: check_amount,
     datetime: moment,
@@ -209,9 +220,10 @@ _PARSERS: dict[Any, Callable[[Any], Any]] = {
     Secret[str]: lambda value: Secret(exactly(str, value)),
     Secret[dict[str, Any]]: lambda value: Secret(exactly(dict, value)),
     tuple[int, ...]: _places,
+    **{kind: partial(exactly, kind) for kind in (bool, str)},
     **{
-        kind: partial(exactly, kind)
-        for kind in (bool, str, Kind, OperationState, OutputState)
+        kind: partial(_word, {each.value: each for each in kind})
+        for kind in (Kind, OperationState, OutputState)
     },
 }
 # In the order in which a file has them.

@@ -52,10 +52,13 @@ def find(wallet: Wallet, text: str, *, is_minted: bool = False) -> str:
         return wallet.item(text).id
     key = _folded(text)
     found: dict[str, str] = {}
-    for item_id in wallet.balance():
+    # A deed that is sold out is still the one that is meant.
+    ours = [operation.item_id for operation in wallet.history() if operation.item_id]
+    for item_id in dict.fromkeys([*wallet.balance(), *ours]):
         whole = title(wallet, item_id)
         # Anybody may mint and give a deed of any name: none is preferred.
-        is_meant = any(_folded(part).startswith(key) for part in whole.rsplit(" ", 1))
+        parts = [part.strip("“”") for part in whole.rsplit(" ", 1)]
+        is_meant = any(_folded(part).startswith(key) for part in parts)
         if is_meant and (not is_minted or wallet.item(item_id).is_minted):
             found[item_id] = whole
     if key and len(found) == 1:
@@ -72,7 +75,7 @@ def title(wallet: Wallet, item_id: str) -> str:
     name = ""
     with suppress(DeedsError):
         name = plain(wallet.item(item_id).name, _NAME_LENGTH_MAX)
-    return f"“{name or '?'}” {item_id[5:9]}·{item_id[-4:]}"
+    return f"“{name or '?'}” {plain(item_id[5:9])}·{plain(item_id[-4:])}"
 
 
 def _folded(name: str) -> str:
@@ -160,7 +163,9 @@ def _table(shown: Sequence[dict[str, str]]) -> list[str]:
     for cells in shown:
         table.add_row(*(cells.get(name, "") for name in names))
     drawn = io.StringIO()
-    console = Console(file=drawn, width=_UNBOUNDED, markup=False, emoji=False)
+    console = Console(
+        file=drawn, width=_UNBOUNDED, markup=False, emoji=False, color_system=None
+    )
     console.print(table)
     lines = drawn.getvalue().splitlines()
     return [line.rstrip() for line in lines]

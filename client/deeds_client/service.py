@@ -234,11 +234,14 @@ def _parse_offer(answer: Any) -> Offer:
 
     Raise InvalidInputError where it is of another form.
     """
+    wants = _parse_units(member(answer, "wants", list))
+    if not wants:
+        raise InvalidInputError("An offer wants something.")
     return Offer(
         check_id("offer", member(answer, "offerId", str)),
         member(answer, "state", OfferState),
         _parse_units(member(answer, "gives", list)),
-        _parse_units(member(answer, "wants", list)),
+        wants,
         _parse_time(member(answer, "expiresAt", str)),
     )
 

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -145,29 +146,35 @@ class Reader:
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
         """Return the outputs of an item or all, in these states, oldest first."""
         rows = self.rows(item_id)
-        return [self.parsed(*row) for row in rows if not states or row[-1] in states]
+        return self.parsed([row for row in rows if not states or row[-1] in states])
 
     def rows(self, item_id: str = "") -> list[Row]:
         """Return what `parsed` makes outputs of: the same row is the same output."""
         return self._execute(_ALL, _bounds(item_id))
 
-    def parsed(self, text: str, before: str, operation: str, state: str) -> Output:
-        """Return the output of a row."""
-        output = self._parsed(
-            Output,
-            text,
-            state=_STATES[state],
-            before=_STATES[before],
-            operation=operation,
-        )
+    def parsed(self, rows: Sequence[Row]) -> list[Output]:
+        """Return the outputs of rows."""
+        derived = [
+            {
+                "state": _STATES[state],
+                "before": _STATES[before],
+                "operation": operation,
+            }
+            for _, before, operation, state in rows
+        ]
+        outputs = self._parsed(Output, [row[0] for row in rows], derived)
         # Whoever has spent it, what was only seen in a link is no loss.
-        is_never_held = output.spent_elsewhere and before == OutputState.SEEN
-        return replace(output, never_held=True) if is_never_held else output
+        return [
+            replace(output, never_held=True)
+            if output.spent_elsewhere and output.before == OutputState.SEEN
+            else output
+            for output in outputs
+        ]
 
     def output(self, key: str) -> Output | None:
         """Return an output with its state and last operation."""
         rows = self._execute(_ALL, (key, key + "\0"))
-        return self.parsed(*rows[0]) if rows else None
+        return self.parsed(rows)[0] if rows else None
 
     def known(self, keys: Iterable[str]) -> list[Output]:
         """Return the outputs of these keys that are there."""
@@ -192,11 +199,15 @@ class Reader:
         # The indexes are of one kind, by its name.
         sql = f"SELECT record FROM records WHERE kind = '{_NAMES[kind]}' AND"
         rows = self._execute(f"{sql} {condition} ORDER BY rowid", values)
-        return [self._parsed(kind, text) for (text,) in rows]
+        return self._parsed(kind, [text for (text,) in rows], repeat({}))
 
-    def _parsed(self, kind: type[R], text: str, **known: Any) -> R:
+    def _parsed(
+        self, kind: type[R], texts: Sequence[str], derived: Iterable[dict[str, Any]]
+    ) -> list[R]:
         try:
-            return read(kind, parse_json(text), **known)
+            found = parse_json(f"[{','.join(texts)}]")
+            both = zip(found, derived, strict=False)
+            return [read(kind, each, **known) for each, known in both]
         except InvalidInputError as error:
             raise WalletFileError(f"{self.path} is damaged: {error}") from None
 
@@ -335,6 +346,9 @@ class Store(Reader):
                 why = "is in use by another program"
         except OSError as error:
             why = f"cannot be opened: {error.strerror}"
+        except ValueError:
+            # Such as a lone surrogate.
+            raise InvalidInputError("A text or a path is not valid.") from None
         else:
             return
         raise WalletFileError(f"{self.path} {why}.")

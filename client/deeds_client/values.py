@@ -7,6 +7,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -165,13 +166,12 @@ def exactly(kind: type[T], value: Any) -> T:
 
     Raise InvalidInputError for others.
     """
-    try:
-        found = kind(value) if issubclass(kind, StrEnum) else value
-    except ValueError:
-        found = None
-    if type(found) is not kind:
-        raise InvalidInputError("A value is missing or of another type.")
-    return found
+    if type(value) is kind:
+        return value
+    with suppress(ValueError):
+        if issubclass(kind, StrEnum):
+            return kind(value)
+    raise InvalidInputError("A value is missing or of another type.")
 
 
 def member(found: Any, name: str, kind: type[T]) -> T:

@@ -109,6 +109,9 @@ def test_a_deed_is_named_in_many_ways():
     ask("mint Night 5", wallet="bob")
     gift = run("send 1 Night", wallet="bob").stdout.split()[-1]
     ask("claim", stdin=gift)
+    # The own deed is sold out.
+    ask("claim", wallet="bob", stdin=run(f"send 5 {item_id}").stdout.split()[-1])
+    ask("check")
 
     # A stranger's deed has just the name that is typed.
     unclear = run("ask 5 night")

@@ -142,6 +142,10 @@ def first(records, kind):
 
 FORGED = {
     "another is sent": lambda swap, _: swap["body"]["outputs"].append("+1.deed_a.b"),
+    "nothing is made": lambda claim, _: [
+        claim["outputs"].clear(),
+        claim["body"]["outputs"].clear(),
+    ],
     "no output is known": lambda _, records: records.update(outputs=[]),
     "no object of metadata": lambda _, records: first(records, "mint")["body"].update(
         metadata="name"

@@ -284,6 +284,38 @@ def test_a_strangers_backup_takes_over_no_wallet(anna, ben, item_id, caplog):
     assert moved.secret.reveal() == derive(seed, item_id, "kept", 0)
 
 
+def test_what_a_stranger_has_begun_to_mint_is_not_minted_here(
+    anna, ben, open_wallet, item_id
+):
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/mint", "lost").mint([7])
+    path = backup_file(anna)
+
+    ben.restore(path, PASSPHRASE)
+    ben.sync()
+    assert {each.state for each in ben.history()} == {"done"}
+    # What an item is, the registry tells.
+    assert not ben.item(item_id).is_minted
+
+    # What is one's own goes on.
+    ben.restore(path, PASSPHRASE, own=True)
+    ben.sync()
+    told = ben.balance().values()
+    assert sum(each.held for each in told) == 6 + 7
+
+
+def test_an_order_of_another_wallet_is_none_of_this_one(anna, ben):
+    item_id = ben.mint([5]).item_id
+    asked = anna.ask(item_id, 1, reference="order-1")
+    pay(ben, asked)
+    anna.sync()
+
+    ben.restore(backup_file(anna), PASSPHRASE, own=True)
+
+    assert ben.find("order-1") is None
+    assert ben.ask(item_id, 1, reference="order-1").state == "open"
+
+
 def test_an_own_backup_makes_a_copy_of_a_wallet_that_made_nothing(
     anna, ben, item_id, caplog
 ):
