@@ -35,6 +35,9 @@ def main() -> None:
     arguments = parser.parse_args()
     names, delimiter = read_names(decode(arguments.guests.read_bytes()))
     file = arguments.links.resolve()
+    # A voucher would be another's.
+    if file.exists() and read_names(decode(file.read_bytes()))[0] != names:
+        raise SystemExit(f"{file} is of other names. Write another file.")
 
     # Nothing is minted where the links could not be written. Whoever can read the file
     # can take the vouchers: its mode is 0600.

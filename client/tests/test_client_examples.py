@@ -166,6 +166,8 @@ def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(
     assert (tmp_path / "links.csv").stat().st_mode & 0o777 == 0o600
     rows[2]["link"] = "claimed"
     assert again == rows
+    with pytest.raises(SystemExit, match="is of other names"):
+        vouchers(content.replace(b"Guest 3", b"Guest 30"))
     assert not [*tmp_path.glob("*.part")]
 
 
