@@ -22,6 +22,7 @@ import {
   outputIn,
   outputsIn,
   passWeek,
+  people,
   swapsMeeting,
   throughText,
   traders,
@@ -193,15 +194,42 @@ test("an output under way whose operation is missing goes back", async () => {
   assertAllIsHere(ground.service, copy.store);
 });
 
-test("an item comes with its wallet, and one's own is kept", async () => {
-  const ground = await walletHolding(5);
-  const item = { id: "deed_x", key: "deed_x", total: 5, metadata: null };
-  const other = { ...item, metadata: "{}" };
+test("of somebody else's backup no mint is sent, and no word on deeds is believed", async () => {
+  const [maker, { wallet, store, service }] = await people([5], []);
+  const { itemId } = maker;
+  await mintAmounts(
+    walletMeeting(maker, () => "lost"),
+    7,
+  );
+  const file = throughText(await maker.wallet.exportRecords());
+  file.items[0].total = 1;
+  file.operations.forEach((each) => Object.assign(each, { reference: "order 1" }));
+  await maker.wallet.send(itemId, 2);
+  const told = () =>
+    operationsIn(store).map(({ state, reference }) => [state, reference]);
+  assert.equal(await wallet.isOwnFile(file), null);
 
-  await ground.wallet.importRecords({ ...NOTHING, items: [item] });
-  await ground.wallet.importRecords({ ...NOTHING, items: [other] });
+  await wallet.importRecords(file);
 
-  assert.deepEqual(ground.store.kept.items.get("deed_x"), item);
+  assert.deepEqual(told(), [["done", undefined]]);
+  assert.equal((await wallet.backup.status()).at, null);
+  assert.equal(await wallet.isOwnFile(file), false);
+  // The registry's total: what was moved adds up.
+  assert.equal(await wallet.look(), 2);
+  const item = await wallet.item(itemId);
+  await wallet.importRecords(file);
+  assert.deepEqual(await wallet.item(itemId), item);
+  // A second wallet of one's own has its orders for itself.
+  await wallet.importRecords(file, { isOwn: true });
+  assert.deepEqual(await wallet.item(itemId), { ...item, isMinted: true });
+  assert.deepEqual(told(), [
+    ["done", undefined],
+    ["begun", undefined],
+  ]);
+  const copy = await walletOf(service, file);
+  assert.equal(await copy.wallet.isOwnFile(file), true);
+  await copy.wallet.importRecords(file);
+  assert.deepEqual(throughText(await copy.wallet.exportRecords()), file);
 });
 
 test("a given link claimed by its own copy is found in either", async () => {

@@ -23,7 +23,8 @@ async function restored({ random, service, stores, exports }) {
     ...exports,
   ];
   while (files.length) {
-    await wallet.importRecords(files.splice(random.below(files.length), 1)[0]);
+    const [file] = files.splice(random.below(files.length), 1);
+    await wallet.importRecords(file, { isOwn: true });
     if (random.chance(60)) await wallet.checkStates();
   }
   await finishAll([{ wallet, store }]);

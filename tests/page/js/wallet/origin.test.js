@@ -114,7 +114,7 @@ test("a deed of which only a claim was refused is as new as before", async () =>
   service.take(given);
   const { store, wallet: taker } = makerOn(service);
   const items = [itemId, "deed_other"].map((id) => ({ id, key: id, total: 5 }));
-  await taker.importRecords({ ...NOTHING, items: [items[0]] });
+  await taker.importRecords({ ...NOTHING, items: [items[0]] }, { isOwn: true });
 
   const { operation } = await taker.claim(given);
 

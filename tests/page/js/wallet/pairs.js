@@ -47,8 +47,8 @@ async function pairsOf(world) {
   const found = Array.from({ length: PAIRS_COUNT }, async () => {
     const files = [random.pick(exports), random.pick(exports)];
     const wallet = walletOn(service, memoryStore());
-    await wallet.importRecords(files[0]);
-    const { added, given } = await wallet.importRecords(files[1]);
+    await wallet.importRecords(files[0], { isOwn: true });
+    const { added, given } = await wallet.importRecords(files[1], { isOwn: true });
     return { files, merged: await wallet.exportRecords(), added, given };
   });
   return Promise.all(found);

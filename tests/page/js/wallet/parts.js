@@ -169,7 +169,7 @@ export const NOTHING = {
 /** Return somebody with a wallet of their own that has taken in these records. */
 export async function walletOf(service, records, api = service.api(), options = {}) {
   const person = makerOn(service, memoryStore(), api, options);
-  await person.wallet.importRecords(records);
+  await person.wallet.importRecords(records, { isOwn: true });
   return person;
 }
 

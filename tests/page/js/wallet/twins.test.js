@@ -23,7 +23,7 @@ class Twins extends ShopWorld {
       await mintAmounts(one.wallet, ...amounts);
     }
     const records = throughText(await one.wallet.exportRecords());
-    await other.wallet.importRecords(records);
+    await other.wallet.importRecords(records, { isOwn: true });
     return records.outputs.map(({ itemId }) => itemId);
   }
 }

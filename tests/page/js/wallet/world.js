@@ -190,7 +190,9 @@ export class World {
       () => wallet.finishBegun(),
       () => wallet.finishBegun(),
       async () => this.exports.push(throughText(await wallet.exportRecords())),
-      () => this.exports.length && wallet.importRecords(random.pick(this.exports)),
+      () =>
+        this.exports.length &&
+        wallet.importRecords(random.pick(this.exports), { isOwn: true }),
     ];
   }
 

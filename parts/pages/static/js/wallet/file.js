@@ -307,7 +307,8 @@ function isOperation(operation, known) {
     outputs.every(
       (output) => known.has(output.key) && TARGET_STATES.includes(output.state),
     );
-  if (!isWhole) return false;
+  // A payment that the service never saw would count as made.
+  if (!isWhole || (kind !== "complete" && !body.outputs.length)) return false;
   if (kind === "mint") return body.outputs.every(isNew);
   // What is sent must be what is settled. The amount of a link may have been put right
   // since.
@@ -319,12 +320,12 @@ function isOperation(operation, known) {
 }
 
 /** What is completed or open has an offer that can be asked for. */
-function hasOffer({ kind, state, offerId, expiresAt, body, outputs }) {
+function hasOffer({ kind, state, offerId, expiresAt, body }) {
   if (kind === "complete" && !isOfferId(offerId)) return false;
   if (!MAKINGS.includes(kind)) return state !== "open";
   const isMade = isOfferId(offerId) && areTimes(expiresAt);
   const isUnmade = state !== "open" && offerId === undefined && expiresAt === undefined;
-  return isAmount(body.expiresIn) && outputs.length > 0 && (isMade || isUnmade);
+  return isAmount(body.expiresIn) && (isMade || isUnmade);
 }
 
 const isNew = ({ amount, secret }) =>

@@ -37,11 +37,12 @@ const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
  * @typedef {import("./records.js").OutputRecord[]} Outputs
  * @param {import("./records.js").Draft} draft
  * @param {import("./records.js").Records} theirs see file.js
- * @param {boolean} isOwn whether a wallet that has never done anything goes on with their seed
+ * @param {boolean} isOwn whether a person says that it is their own: then a wallet that has never done
+ *   anything goes on with its seed
  * @returns {{live: Outputs, added: Outputs, given: Outputs}} the outputs of theirs that are live, which
  *   of them are new here, and which of these count as handed out because they may have been since
  */
-export function mergeInto(draft, theirs, isOwn = true) {
+export function mergeInto(draft, theirs, isOwn) {
   const { outputs, operations } = theirs;
   const unknown = outputs.filter(({ key }) => !draft.outputs.get(key));
   const fresh = new Map(
@@ -50,10 +51,15 @@ export function mergeInto(draft, theirs, isOwn = true) {
   const contested = new Set(
     outputs.filter((output) => isContested(draft, output)).map(keyOf),
   );
-  mergeSeeds(draft, theirs, isOwn);
-  for (const operation of operations) mergeOperation(draft, operation);
+  const isOfSeed = mergeSeeds(draft, theirs, isOwn);
+  const isTrusted = isOwn || isOfSeed;
+  // A mint would be sent with this browser's token, and a stranger knows its secrets.
+  const isTaken = ({ kind, state }) => isTrusted || kind !== "mint" || state === "done";
+  for (const operation of operations.filter(isTaken))
+    mergeOperation(draft, operation, isOfSeed);
   for (const output of outputs) mergeOutput(draft, fresh.get(output.key) ?? output);
-  for (const item of theirs.items) mergeItem(draft, item);
+  // What a stranger's item is, the registry tells when it is needed.
+  for (const item of isTrusted ? theirs.items : []) mergeItem(draft, item);
   for (const operation of draft.operations.list({ state: "refused" })) {
     const isInDoubt = operation.inputs.some((input) => contested.has(input));
     // Nobody stands at the door any more: it is only asked what became of it.
@@ -86,7 +92,7 @@ function isContested(draft, theirs) {
 /**
  * Take in seeds and how far their numbers are used. A wallet that has not used its own
  * seed goes on with the file's, where that is the person's own: it is another copy of
- * that wallet from now on.
+ * that wallet from now on. Return whether this wallet and the file have one own seed.
  */
 function mergeSeeds(
   draft,
@@ -94,10 +100,10 @@ function mergeSeeds(
   isOwn,
 ) {
   const own = ownSeed(draft.slices);
-  const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key ?? own;
+  const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key;
   // A mint takes no number, but a backup of it has the seed.
   const isUsed = draft.operations.list().length > 0;
-  const newOwn = isUsed || !isOwn ? own : theirOwn;
+  const newOwn = isUsed || !isOwn ? own : (theirOwn ?? own);
   if (newOwn !== own) {
     const unused = existing(draft.slices.seeds.get(own));
     draft.put("seeds", { ...unused, isOwn: undefined, isUnused: true });
@@ -121,6 +127,7 @@ function mergeSeeds(
     const itemId = key.slice(seed.length + 1);
     raiseNumbers(draft, seed, itemId, Object.fromEntries(BRANCHES.map(atMost)));
   }
+  return theirOwn === newOwn;
 }
 
 function mergeItem(draft, theirs) {
@@ -131,8 +138,14 @@ function mergeItem(draft, theirs) {
   draft.putItem({ ...(mine ?? theirs), unit, isMinted, doorList });
 }
 
-function mergeOperation(draft, theirs) {
-  const mine = draft.operations.get(theirs.key);
+/**
+ * What a caller of the client has asked for under a name, only a copy of this wallet can
+ * know. Another wallet's payments are for other orders.
+ */
+function mergeOperation(draft, operation, isOfSeed) {
+  const mine = draft.operations.get(operation.key);
+  const { reference, asked } = mine ?? {};
+  const theirs = isOfSeed ? operation : { ...operation, reference, asked };
   const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
   const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
   const stateOf = (each) => (isEnded(each) ? "ended" : each.state);

@@ -325,21 +325,25 @@ export function makeWallet({
       }),
 
     /**
-     * Return whether a file brings a seed of its own into a wallet that has never done
-     * anything: only a person knows whose it is.
+     * Return whether a file is of this wallet, by its own seed. Return null where it
+     * comes with another one into a wallet that has never done anything: only a person
+     * knows whose it is.
+     * @returns {Promise<boolean | null>}
      */
-    mayBeOthers: ({ seeds }) =>
+    isOwnFile: ({ seeds }) =>
       store.read({ operations: "all", seeds: "all" }, (slices) => {
         const own = seeds.find(({ isOwn }) => isOwn);
         const isUsed = slices.operations.list().length > 0;
-        return Boolean(own) && !isUsed && own.key !== ownSeed(slices);
+        const isOurs = own?.key === ownSeed(slices);
+        return own && !isOurs && !isUsed ? null : isOurs;
       }),
 
     /**
      * Merge the records of another wallet, or of an earlier state of this one. A wallet
-     * that has never done anything goes on with the seed of a file that `isOwn`.
+     * that has never done anything goes on with the seed of a file that `isOwn`; of one
+     * that is neither that nor of our seed, less is believed.
      */
-    importRecords(theirs, { isOwn = true } = {}) {
+    importRecords(theirs, { isOwn = false } = {}) {
       return changeOfNote(ALL, (draft) => {
         const note = noteOf(draft.slices);
         const isEmpty = isOwn && !draft.operations.list().length;

@@ -204,9 +204,10 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
     opener,
     act: async (onWait, [file, passphrase]) => {
       const records = await readFile(file, passphrase);
-      const isOwn = !(await wallet.mayBeOthers(records)) || (await askWhose(opener));
+      const isOwn = (await wallet.isOwnFile(records)) ?? (await askWhose(opener));
       const imported = await wallet.importRecords(records, { isOwn });
       const { live, added, given } = imported;
+      await nameAll(wallet, added).catch(() => {});
       const found = await onRestored(onWait);
       // Only now is it known what has been spent since.
       const stillLive = async (outputs) =>
@@ -227,6 +228,12 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
       openDialog({ title: gettext("Restored"), content, opener });
     },
   });
+}
+
+/** Ask the registry what came in: a stranger's file is not believed. */
+async function nameAll(wallet, outputs) {
+  const itemIds = new Set(outputs.map((output) => output.itemId));
+  for (const itemId of itemIds) await wallet.item(itemId);
 }
 
 /**

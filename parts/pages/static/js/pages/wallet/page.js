@@ -217,6 +217,7 @@ async function start(opened) {
   });
   const onRestored = async (onWait) => {
     wake();
+    await redraw();
     const found = await look({
       onWait,
       word: gettext("Found since the backup: {value}."),
