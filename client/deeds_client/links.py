@@ -24,11 +24,13 @@ _SECRET = (
 _CLAIM = (
     rf"claim/({_DEED})(?:\?[^\s#]{{0,300}})?(?:[#\uff03]|%23|&#35;|&num;)"
     rf"(?:[+\uff0b \xa0]|%2[Bb]|%20|&#43;|&plus;)?([0-9]+)\.({_SECRET})"
-    rf"|({_ALONE}|{_RAW}\S{{1,32}}?(?=[{_MARKS}]*(?:(?!\S)|(?<=[(<])https?://)))"
+    rf"|({_ALONE}|{_RAW}\S{{1,32}}?(?=[{_MARKS}]*+(?:(?!\S)|(?<=[(<])https?://)))"
     r"|(?:claim/|\+[0-9]+\.)deed_"
 )
-# Around the host of an address: what names the same host with it, too.
-_AROUND_HOST = r"^(?:.*://)?[\W_]*|\.?(?::443|:80)?(?:/.*|$)"
+# All but the host of an address. A port or a dot may name the same host.
+_AROUND_HOST = (
+    r"^[^/]*$|^(?:.*://|[\W_]*\w+:(?=[^\W\d]))?[\W_]*|\.?(?::443|:80)?(?:/.*|$)"
+)
 # A link that is a parameter of another one, escaped once more, its secret too.
 _WRAPPED = (
     rf"(?<==)https?(?::|%3[Aa])[\w.:/%-]+{_DEED}%(?:25)*23%(?:25)*2[Bb][0-9]+\."
@@ -106,7 +108,7 @@ def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
         host, ours = (
             re.sub(_AROUND_HOST, "", each.lower()) for each in (front, base_url)
         )
-        if "/" in front and host != ours:
+        if host not in ("", ours):
             raise InvalidInputError(f"This link belongs to {host}, not to {ours}.")
         found.append(match.groups(""))
         end = match.end()
