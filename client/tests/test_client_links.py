@@ -98,6 +98,7 @@ CUT_OFF = [
     f"{LINK}a%C",
     link_of("a").replace("#", "\n> #"),
     f"{LINK}pass-on.it",
+    f"{LINK}größe",
     link_of("a") * 2,
     f"{link_of('a')} +5.{ID}.{'b' * 33}",
 ]
