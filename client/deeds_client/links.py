@@ -8,17 +8,33 @@ from deeds_client.errors import InvalidInputError
 from deeds_client.values import BASE32, Output
 
 _TO_ESCAPE = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "-_.~"})
-_ESCAPED = "(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2})+"
 _DEED = rf"deed_[{BASE32}]{{26}}"
 _RAW = rf"\+[0-9]+\.{_DEED}\."
-_MARKS = ".,;:!?。*\"'`()[]{}<>„“”«»\xad\u200b\u2060\ufeff"
-_END = rf"[{re.escape(_MARKS)}]*(?!\S)"
-# A link, else a raw output, else the beginning of one. Marks around it are of the text.
+# A raw output that has its line for itself: the secret is the rest of the line.
+_ALONE = rf"(?<![^\r\n])[ \t]*{_RAW}[^\r\n]{{1,32}}+(?=[ \t]*(?![^\r\n]))"
+_MARKS = re.escape(".,;:!?。*\"'`()[]{}<>„“”«»\xad\u200b\u2060\ufeff")
+# A secret ends where its alphabet does, and one of 32 letters and digits has no more.
+# Signs within a word are of a link that a person wrote, whose end nobody knows.
+_SECRET = (
+    rf"[{BASE32}]{{32}}(?![A-Za-z0-9])|(?:[A-Za-z0-9]|%[0-9A-Fa-f]{{2}})++"
+    r"(?![-._~!*+@$:/=]*[A-Za-z0-9%\xc0-\u052f])"
+)
+# A link, else a raw output, else the beginning of one.
 # Some messengers take the + for a blank, and some lose it.
 _CLAIM = (
-    rf"claim/({_DEED})(?:\?[^\s#]*)?(?:#|%23)(?:\+|%2[Bb]|%20|[ \xa0])?([0-9]+)\."
-    rf"({_ESCAPED})(?:&(?:amp;)?unit={_ESCAPED})?[_~|]*{_END}"
-    rf"|({_RAW}\S{{1,32}}?){_END}|(?:claim/|\+[0-9]+\.)deed_"
+    rf"claim/({_DEED})(?:\?[^\s#]{{0,300}})?(?:[#\uff03]|%23|&#35;|&num;)"
+    rf"(?:[+\uff0b \xa0]|%2[Bb]|%20|&#43;|&plus;)?([0-9]+)\.({_SECRET})"
+    rf"|({_ALONE}|{_RAW}\S{{1,32}}?(?=[{_MARKS}]*+(?:(?!\S)|(?<=[(<])https?://)))"
+    r"|(?:claim/|\+[0-9]+\.)deed_"
+)
+# All but the host of an address. A port or a dot may name the same host.
+_AROUND_HOST = (
+    r"^[^/]*$|^(?:.*://|[\W_]*\w+:(?=[^\W\d]))?[\W_]*|\.?(?::443|:80)?(?:/.*|$)"
+)
+# A link that is a parameter of another one, escaped once more, its secret too.
+_WRAPPED = (
+    rf"(?<==)https?(?::|%3[Aa])[\w.:/%-]+{_DEED}%(?:25)*23%(?:25)*2[Bb][0-9]+\."
+    r"(?:[A-Za-z0-9]|%25)++(?!%(?!(?:25)*26))[\w.%-]*"
 )
 
 
@@ -57,12 +73,14 @@ def read_claims(text: str, base_url: str) -> list[Output]:
     Raise InvalidInputError without any.
     """
     outputs = []
+    for _ in range(2):  # A mail program may wrap what a website has wrapped.
+        text = re.sub(_WRAPPED, lambda link: unquote(link[0]), text)
     for item_id, amount, secret, raw in _found(_CLAIM, text, base_url):
         if not item_id and not raw:
             raise InvalidInputError("This link is cut off. Ask for it again.")
         # What is escaped but is no text gets surrogates, which no output has.
         unescaped = unquote(secret, errors="surrogateescape")
-        outputs.append(Output.parse(raw or f"+{amount}.{item_id}.{unescaped}"))
+        outputs.append(Output.parse(raw.lstrip() or f"+{amount}.{item_id}.{unescaped}"))
     if not outputs:
         raise InvalidInputError(
             "There is no whole claim link in this text. Ask for it again."
@@ -83,16 +101,18 @@ def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
 
     Raise InvalidInputError if another service's link is.
     """
-    # Markdown and mail programs put a link right behind its own text.
-    apart = re.sub(r"(?<=[(<])(?=https?://)", " ", text)
-    seen = re.sub(r"\S+", _clean, apart)
-    found = re.findall(rf"(?<!\S)(\S*?)(?:{pattern})", seen)
-    ours = base_url.split("/")[2]
-    for front, *_ in found:
-        host = front.rpartition("://")[2].lstrip(f"/{_MARKS}").partition("/")[0]
-        if "/" in front and host.lower() != ours:
+    seen = re.sub(rf"{_ALONE}|\S+", _clean, text)
+    found, end = [], 0
+    for match in re.finditer(pattern, seen):
+        front = re.split(r"\s", seen[end : match.start()])[-1]
+        host, ours = (
+            re.sub(_AROUND_HOST, "", each.lower()) for each in (front, base_url)
+        )
+        if host not in ("", ours):
             raise InvalidInputError(f"This link belongs to {host}, not to {ours}.")
-    return [groups for _, *groups in found]
+        found.append(match.groups(""))
+        end = match.end()
+    return found
 
 
 def _clean(word: re.Match[str]) -> str:

@@ -70,8 +70,9 @@ const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
 const CAPITALS = /\bDEED_[0-9A-Z]{26}/;
 const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
 // In a link that a person wrote by hand, signs within a word are of the secret; those
-// at its end are of the sentence around it.
-const LETTER = "[A-Za-z0-9%]|[^\\x00-\\x7f\\s\\p{P}]";
+// at its end are of the sentence around it, and so is what follows in a script without
+// blanks: no letter of it stands in a link as it is.
+const LETTER = "[A-Za-z0-9%\\u00c0-\\u052f]";
 const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u");
 const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,483})/;
 const HOST =
@@ -262,7 +263,12 @@ function unwrapped(tail, escapesCount) {
   let text = tail.slice(0, PART_LENGTH_MAX).replace(UNSEEN_ONES, "");
   text = text.replaceAll("\\", "");
   text = text.replace(/&(?:amp|#38);/g, "&");
-  if (escapesCount) text = text.replace(/%(?:25)*26([a-z_]+)%(?:25)*3[Dd]/g, "&$1=");
+  if (escapesCount) {
+    // Less often than it would be in the secret.
+    const escaped = `%(?:25){0,${escapesCount - 1}}`;
+    const pair = new RegExp(`${escaped}26([a-z_]+)${escaped}3[Dd]`, "g");
+    text = text.replace(pair, "&$1=");
+  }
   // Where any other escape is left, the signs alone were escaped.
   for (let count = 0; count < escapesCount && !/^[^&\s]*%(?!25)/.test(text); count += 1)
     text = text.replaceAll("%25", "%");
@@ -286,7 +292,11 @@ function urlOf(front, alsoHost = HOST) {
   const host = (HOST.exec(last) ?? alsoHost.exec(last))?.[1];
   const named = /^https?:/i.test(last) ? last : host && `https://${host}`;
   try {
-    return named ? new URL(named) : null;
+    if (!named) return null;
+    const url = new URL(named);
+    // A dot behind it names the same host.
+    url.hostname = url.hostname.replace(/\.$/, "");
+    return url;
   } catch {
     return null;
   }
