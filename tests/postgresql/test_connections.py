@@ -112,6 +112,8 @@ def test_nothing_is_opened_or_started_before_it_is_used(
     open_database, database_url, other
 ):
     threads_count = threading.active_count()
+    # The server ends the session that made the tables in its own time.
+    wait_until(lambda: other.execute(SESSIONS).fetchall() == [])
 
     database = open_database(database_url)
 
