@@ -116,9 +116,14 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
 
     Of a file that is not `is_own` the seeds are only looked for, and less is believed.
     """
-    theirs = _believed(records, theirs, is_own=is_own)
+    own = own_seed(records)
+    if is_own and not records.all(Operation):
+        # A wallet that has done nothing yet is another copy of that one from now on.
+        own = next((seed.key for seed in theirs.seeds if seed.is_own), own)
+    else:
+        theirs = _believed(theirs, own, is_own=is_own)
+    _merge_seeds(records, theirs, own)
     may_be_given = _may_be_given(theirs)
-    _merge_seeds(records, theirs, is_own=is_own)
     added = []
     contested: set[str] = set()
     for output in theirs.outputs:
@@ -148,11 +153,13 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     return [output for output in new if output.state not in _GONE]
 
 
-def _believed(records: Records, theirs: Contents, *, is_own: bool) -> Contents:
-    """Return of a file what is believed of it: docs/wallet-file.md, "Merging"."""
-    own, seeds = own_seed(records), {seed.key: seed.is_own for seed in theirs.seeds}
-    is_unused = not records.all(Operation)
-    if seeds.get(own) or (is_own and is_unused):
+def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
+    """Return of a file what is believed of it: docs/wallet-file.md, "Merging".
+
+    `own` is the seed of this wallet.
+    """
+    seeds = {seed.key: seed.is_own for seed in theirs.seeds}
+    if seeds.get(own):
         return theirs
     # The orders of another wallet are none of this one.
     operations = [
@@ -186,25 +193,20 @@ def _merged(mine: Output, theirs: Output) -> Output:
     return filled(mine, theirs)
 
 
-def _merge_seeds(records: Records, theirs: Contents, *, is_own: bool) -> None:
-    """Take in seeds, and how far their numbers are used.
+def _merge_seeds(records: Records, theirs: Contents, own: str) -> None:
+    """Take in seeds, of which `own` is the own one now, and how far numbers are used.
 
-    A wallet that has done nothing yet goes on with the file's own seed, if the person
-    says that it is theirs: it is another copy of that wallet from now on.
+    An own one of before was never used.
     """
     seeds = theirs.seeds
     known = {seed.key for seed in [*records.all(Seed), *seeds]}
     if len(known) > SEEDS_MAX:
         raise WalletFileError("Too many wallets are joined here already.")
-    own = new_own = own_seed(records)
-    for seed in seeds:
-        if is_own and seed.is_own and not records.all(Operation):
-            new_own = seed.key
-    unused = records.get(Seed, own)
-    if unused and new_own != own:
+    unused = records.get(Seed, own_seed(records))
+    if unused and unused.key != own:
         records.put(replace(unused, is_own=False, is_unused=True))
     for seed in seeds:
-        records.put(replace(seed, is_own=seed.key == new_own, is_unused=False))
+        records.put(replace(seed, is_own=seed.key == own, is_unused=False))
     for each in theirs.numbers:
         raise_numbers(records, each)
 
