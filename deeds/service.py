@@ -78,10 +78,14 @@ class DeedService:
 
     def check(self, raws: Sequence[RawOutput], client: str) -> list[str]:
         """Return "unspent", "spent" or "unknown" for each. Changes nothing."""
-        outputs = self._find(raws, client)
+        items = self.ledger.read_hashings({raw.item_id for raw in raws})
+        known = [raw for raw in raws if raw.item_id in items]
+        outputs = self.hasher.hash_outputs(known, items, client)
+        records = iter(self.ledger.read_outputs(outputs))
+        found = [next(records) if raw.item_id in items else None for raw in raws]
         return [
             output.state if output and output.amount == raw.amount else "unknown"
-            for raw, output in zip(raws, outputs, strict=True)
+            for raw, output in zip(raws, found, strict=True)
         ]
 
     def find(self, request: FindRequest, client: str) -> list[FoundOutput | None]:
@@ -194,14 +198,6 @@ class DeedService:
         item_id = make_id(ITEM_ID_PREFIX, self.token_bytes)
         hashing = ItemHashing(self.token_bytes(SALT_BYTES), self.hasher.policy, total)
         return Item(item_id, total, request.metadata), hashing
-
-    def _find(self, raws: Sequence[RawOutput], client: str) -> list[FoundOutput | None]:
-        """Return what is recorded under the secret of each, of any amount, or None."""
-        items = self.ledger.read_hashings({raw.item_id for raw in raws})
-        known = [raw for raw in raws if raw.item_id in items]
-        outputs = self.hasher.hash_outputs(known, items, client)
-        records = iter(self.ledger.read_outputs(outputs))
-        return [next(records) if raw.item_id in items else None for raw in raws]
 
 
 def fingerprint(
