@@ -38,7 +38,7 @@ import { aboutOf } from "../format/about.js";
  *   id: string, total: number, metadata?: string | null, key?: string, unit?: string,
  *   isMinted?: boolean, isCut?: boolean, doorList?: string,
  * }} Item `unit` is the issuer's word for one unit, `isMinted` says that this wallet minted it,
- *   `isCut` that a wallet's file has cut its metadata, see cutMetadata in about.js,
+ *   `isCut` that a wallet's file has cut its metadata, see cutMetadata in cutting.js,
  *   `doorList` is what door lists say of tickets that this wallet has not seen, see door_list.js
  * @typedef {{
  *   key: string, itemId: string, amount: number, secret: string, state: string, before?: string,
