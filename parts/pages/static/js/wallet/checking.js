@@ -21,7 +21,6 @@ import {
   recordsWith,
 } from "./records.js";
 import {
-  AT_REST,
   DOUBTS,
   isInDoubt,
   settleChecked,
@@ -31,6 +30,7 @@ import {
   settleRefused,
   settlingWanted,
 } from "./settling.js";
+import { AT_REST } from "./states.js";
 
 /** What a service may take to commit what it began before an offer expired. */
 const COMMIT_MS = 60_000;
@@ -92,7 +92,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
   const setOut = (key) =>
     change({ operations: [key] }, (draft) => {
       const { isUnsent, ...operation } = existing(draft.operations.get(key));
-      return isUnsent ? draft.put("operations", operation) : operation;
+      return isUnsent ? draft.putOperation(operation) : operation;
     });
 
   /**
@@ -103,14 +103,13 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     change(settlingWanted([key]), (draft) => {
       const operation = existing(draft.operations.get(key));
       if (operation.state !== "begun") return;
-      draft.put("operations", { ...operation, isCancelled: true });
+      draft.putOperation({ ...operation, isCancelled: true });
       if (!operation.isUnsent) return;
       settleRefused(draft, key, {
         code: "cancelled",
         from: "begun",
         states: new Map(),
         isUnclear: () => false,
-        now: now(),
       });
     });
 
@@ -161,9 +160,9 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     const wanted = settlingWanted([key, ...keysOf(late)], { itemId, gathered });
     return {
       operation: await change(wanted, (draft) => {
-        settleLate(draft, late, now());
-        const operation = rule(draft, key, { ...found, now: now() });
-        addFound(draft, gathered, now());
+        settleLate(draft, late);
+        const operation = rule(draft, key, found);
+        addFound(draft, gathered);
         return operation;
       }),
     };
@@ -216,9 +215,9 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
       gathered,
     });
     const isChanged = await change(wanted, (draft) => {
-      settleLate(draft, late, now());
-      addFound(draft, gathered, now());
-      settleChecked(draft, news, unclearBy(gathered, areOld), now());
+      settleLate(draft, late);
+      addFound(draft, gathered);
+      settleChecked(draft, news, unclearBy(gathered, areOld));
       return draft.isChanged();
     });
     return (await endUsed(made)) || isChanged;
@@ -351,9 +350,9 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
  */
 function unclearBy(gathered, areOld) {
   const items = new Map(gathered.map((each) => [each.itemId, each]));
-  return ({ itemId, mayBeGiven }, wanted) => {
+  return ({ itemId, mayBeGiven, state }) => {
     const { found = [], isUnclear, isLook } = items.get(itemId) ?? {};
-    const isUnseen = isLook && wanted !== "given";
+    const isUnseen = isLook && state !== "given";
     return Boolean(found.length || isUnclear || isUnseen || mayBeGiven || areOld);
   };
 }

@@ -5,17 +5,16 @@
 
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
-import { isOurs } from "./finding.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
 import {
   existing,
   isCollected,
-  isLive,
   itemIdOf,
   recordsWith,
   WalletError,
 } from "./records.js";
 import { hexOf } from "./seeds.js";
+import { isLive, isOurs } from "./states.js";
 
 const HEAD = "deeds door list 1";
 const LABEL = "deeds door list v1:";
@@ -279,7 +278,6 @@ function undo(draft, itemId, key, now) {
     throw new WalletError("not_held", gettext("It is no longer here."));
   if (!fresh) return null;
   const named = number ? { number, of, issue: issue + 1, note } : {};
-  const given = { state: "given", givenAt: now, undoneAt, changedAt: now };
-  draft.changeOutput(fresh.key, { ...named, ...given });
+  draft.changeOutput(fresh.key, { ...named, givenAt: now, undoneAt });
   return draft.outputs.get(fresh.key);
 }

@@ -87,11 +87,10 @@ export function nextNumber(outputs) {
  * @param {import("./records.js").Draft} draft
  * @throws {WalletError} none of them can be handed out.
  */
-export function give(draft, keys, now) {
-  const given = { state: "given", givenAt: now, changedAt: now };
+export function give(draft, keys) {
   for (const key of keys) {
     const output = draft.outputs.get(key);
-    if (output && isFree(output)) draft.changeOutput(key, given);
+    if (output && isFree(output)) draft.changeOutput(key, { givenAt: draft.now });
     if (output?.state === "given" && output.mayBeGiven) {
       draft.changeOutput(key, { mayBeGiven: undefined });
     }

@@ -146,7 +146,7 @@ function cancel(draft, { outputKeys }) {
  * Swap a part that is held to the secret that a request waits for: the service carries
  * out this or a payment, and never both.
  */
-function cancelAsk(draft, { offerKey, key: operation, now, arrayMax }) {
+function cancelAsk(draft, { offerKey, arrayMax }) {
   const asking = draft.operations.get(offerKey);
   const { itemId, amount, outputs, body, expiresAt } = asking;
   const [{ key: awaited }] = outputs;
@@ -158,12 +158,6 @@ function cancelAsk(draft, { offerKey, key: operation, now, arrayMax }) {
     .find((each) => each.outputs.some(({ key }) => key === awaited));
   if (begun) return { begun };
   const part = anyPart(draft, itemId, arrayMax, expiresAt);
-  draft.changeOutput(part.key, {
-    state: "leaving",
-    before: part.state,
-    operation,
-    changedAt: now,
-  });
   const made = { ...parseRawOutput(body.outputs[0]), amount: part.amount };
   return {
     kind: "withdraw",

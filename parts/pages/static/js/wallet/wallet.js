@@ -12,11 +12,12 @@ import { makeChecks } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { give, isFree, linkParts, setNote } from "./links.js";
 import { makeDoorList } from "./door_list.js";
-import { isOurs, makeGather } from "./finding.js";
+import { makeGather } from "./finding.js";
 import { askForLook, LOOK, makeLook } from "./look.js";
 import { mergeInto } from "./merging.js";
 import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
 import { deriveSecrets, ownSeed, Secrets, seedsOf } from "./seeds.js";
+import { isOurs } from "./states.js";
 
 /** How often a verb is begun while another copy of the wallet is faster. */
 const TRIES_MAX = 4;
@@ -71,7 +72,7 @@ export function makeWallet({
 
   const change = (wanted, apply) =>
     store.update(wanted, (slices) => {
-      const draft = new Draft(slices);
+      const draft = new Draft(slices, now());
       const result = apply(draft);
       return { ...draft.changed, result };
     });
@@ -216,8 +217,7 @@ export function makeWallet({
      * Note that the links of these outputs are handed out, see links.js. Nothing is
      * sent.
      */
-    give: (keys) =>
-      changeOfNote({ outputs: keys }, (draft) => give(draft, keys, now())),
+    give: (keys) => changeOfNote({ outputs: keys }, (draft) => give(draft, keys)),
 
     /** Note when the code of what is held was last shown; no backup is needed for that. */
     shown: (key) =>
@@ -316,7 +316,7 @@ export function makeWallet({
         const itemIds = itemIdsOf(outputs.list());
         exported = { savedCount: noteOf(slices).count, itemIds };
         return {
-          outputs: outputs.list(),
+          outputs: outputs.list().map(({ takers, makers, ...output }) => output),
           operations: operations.list(),
           items: items.list(),
           seeds: seedsOf(slices),
