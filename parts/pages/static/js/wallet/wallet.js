@@ -8,6 +8,8 @@ import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX } from "./api.js";
 import { begin, beginningWanted } from "./beginning.js";
+import { claim, links, merge, mint, nextLinks } from "./beginning.js";
+import { send, split, takeBack } from "./beginning.js";
 import { makeChecks } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { give, isFree, linkParts, setNote } from "./links.js";
@@ -105,6 +107,8 @@ export function makeWallet({
    * Write an operation down, whole, with its secrets; then send it. Where another copy
    * of this wallet was faster, it is begun again with what is known by then, unless it
    * `isOnce`.
+   * @param {import("./beginning.js").Rule} rule see beginning.js and offers.js
+   * @param {object} given what the rule is given besides
    * @returns {Promise<Outcome>}
    */
   async function carryOut(rule, given) {
@@ -135,7 +139,7 @@ export function makeWallet({
     const secrets = new Secrets(derive);
     const planned = { ...plan, secrets };
     return secrets.during(() => {
-      const wanted = beginningWanted(rule, planned);
+      const wanted = beginningWanted(planned);
       return changeOfNote(wanted, (draft) => begin(draft, rule, planned));
     });
   }
@@ -154,13 +158,13 @@ export function makeWallet({
      *   metadata?: object, unit?: string,
      * }} wanted `links` in place of `outputs`; `unit` is the issuer's word for one
      */
-    async mint({ outputs = [], links, metadata, unit }) {
-      const made = links ? linkParts(checkLinks(links), arrayMax) : outputs;
+    async mint({ outputs = [], links: series, metadata, unit }) {
+      const made = series ? linkParts(checkLinks(series), arrayMax) : outputs;
       const amount = sumOf(made.map((part) => checkAmount(part.amount)));
       checkCount(made, arrayMax);
       const fresh = await Promise.all(made.map(() => makeSecret()));
-      const about = { amount, links, metadata, unit: checkUnit(unit) };
-      return carryOut("mint", { outputs: made, fresh, ...about });
+      const about = { amount, links: series, metadata, unit: checkUnit(unit) };
+      return carryOut(mint, { itemIds: [], outputs: made, fresh, ...about });
     },
 
     /**
@@ -181,8 +185,8 @@ export function makeWallet({
         itemId,
         secret: checkSecret(secret),
       };
-      const outputKey = keyOf(output);
-      return carryOut("claim", { output, outputKey, unit, atDoor, isUnsent, knows });
+      const outputKeys = [keyOf(output)];
+      return carryOut(claim, { outputKeys, output, unit, atDoor, isUnsent, knows });
     },
 
     /**
@@ -190,19 +194,19 @@ export function makeWallet({
      * output.
      */
     send: async (itemId, amount) =>
-      carryOut("send", { itemId, amount: checkAmount(amount) }),
+      carryOut(send, { itemId, amount: checkAmount(amount) }),
 
     /** Split an output into these amounts and the rest of it. */
     async split(outputKey, amounts) {
       checkCount(amounts, arrayMax);
       amounts.forEach(checkAmount);
-      return carryOut("split", { outputKey, amounts });
+      return carryOut(split, { outputKeys: [outputKey], amounts });
     },
 
     /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
-      const links = checkLinks(wanted);
-      return carryOut("links", { itemId, links });
+      const looksAt = [{ itemId }];
+      return carryOut(links, { itemId, looksAt, links: checkLinks(wanted) });
     },
 
     /**
@@ -210,7 +214,7 @@ export function makeWallet({
      * begun already, by another tab too, is finished instead.
      * @returns {Promise<Outcome | null>} null when all are made
      */
-    prepareNext: (itemId) => carryOut("nextLinks", { itemId }),
+    prepareNext: (itemId) => carryOut(nextLinks, { itemId }),
 
     /**
      * Note that the links of these outputs are handed out, see links.js. Nothing is
@@ -231,12 +235,12 @@ export function makeWallet({
       changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
 
     /** Join the parts of an item that are free and have no number. */
-    merge: (itemId) => carryOut("merge", { itemId }),
+    merge: (itemId) => carryOut(merge, { itemId }),
 
     /**
      * Make links of an item that were handed out worthless, unless somebody was faster.
      */
-    takeBack: (...outputKeys) => carryOut("takeBack", { outputKeys }),
+    takeBack: (...outputKeys) => carryOut(takeBack, { outputKeys }),
 
     /**
      * Return the registry's item, which never changes, from the store if it is there:
