@@ -63,9 +63,9 @@ export class NoAnswerError extends Error {
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const get = (path, isRight, options) => ask(fetch, path, options, isRight);
+  const get = (path, isRight, options) => request(fetch, path, options, isRight);
   const post = (path, body, isRight, ...credentials) =>
-    ask(fetch, path, postOptions(body, ...credentials), isRight);
+    request(fetch, path, postOptions(body, ...credentials), isRight);
   return {
     async mint(body, key) {
       const token = tokens.readToken();
@@ -141,6 +141,38 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
   };
 }
 
+/**
+ * Send what an operation asks for, or ask for an offer of ours that is open.
+ * @param {Api} api
+ */
+export function sendOperation(api, { kind, key, state, body, offerId }) {
+  if (state === "open") return api.offer(offerId);
+  if (kind === "mint") return api.mint(body, key);
+  if (isMaking({ kind })) return api.makeOffer(body, key);
+  return kind === "complete" ? api.complete(offerId, body, key) : api.swap(body, key);
+}
+
+/** Return whether an operation makes an offer. */
+export const isMaking = ({ kind }) => kind === "ask" || kind === "trade";
+
+/**
+ * Return the answer, or what the service or the network has against it.
+ * @returns {Promise<{answer?: any, problem?: any}>}
+ */
+export async function ask(question) {
+  try {
+    return { answer: await question() };
+  } catch (problem) {
+    if (problem instanceof ProblemError || problem instanceof NoAnswerError)
+      return { problem };
+    throw problem;
+  }
+}
+
+/** Return whether what was sent can never be carried out. */
+export const isRefusal = (problem) =>
+  problem instanceof ProblemError && problem.isFinal;
+
 function postOptions(body, key, token) {
   const headers = { "Content-Type": "application/json" };
   if (key !== undefined) headers["Idempotency-Key"] = key;
@@ -148,7 +180,7 @@ function postOptions(body, key, token) {
   return { method: "POST", headers, body: JSON.stringify(body), cache: "no-store" };
 }
 
-async function ask(fetch, url, options, isRight) {
+async function request(fetch, url, options, isRight) {
   // The body too is read before the time is up.
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const shared = {

@@ -138,13 +138,9 @@ export function listedLinks(/** @type {import("./records.js").Item | null} */ it
 
 /**
  * Return the door list of a wallet.
- * @param {{
- *   store: Pick<import("./store.js").Store, "read">, now: () => number,
- *   change: (wanted: import("./records.js").Plan, apply: (draft: Draft) => any) => Promise<any>,
- *   isStrong: (secret: string) => Promise<boolean>,
- * }} parts
+ * @param {import("./wallet.js").Parts} parts
  */
-export function makeDoorList({ store, change, isStrong, now }) {
+export function makeDoorList({ store, changeOfNote, isStrong, now }) {
   const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
 
   return {
@@ -187,7 +183,9 @@ export function makeDoorList({ store, change, isStrong, now }) {
       const outputs = known.filter((each) => isOurs(each) && !each.neverHeld);
       const ids = await Promise.all(outputs.map(ticketId));
       const keys = new Map(ids.map((id, place) => [id, outputs[place].key]));
-      await change(wantedOf(itemId), (draft) => noteRows(draft, itemId, rows, keys));
+      await changeOfNote(wantedOf(itemId), (draft) =>
+        noteRows(draft, itemId, rows, keys),
+      );
       return rows.length;
     },
 
@@ -198,7 +196,7 @@ export function makeDoorList({ store, change, isStrong, now }) {
      * @returns {Promise<OutputRecord | null>}
      */
     undoAdmission: (itemId, key) =>
-      change(wantedOf(itemId), (draft) =>
+      changeOfNote(wantedOf(itemId), (draft) =>
         itemIdOf(key)
           ? undo(draft, itemId, key, now())
           : undoRow(draft, itemId, key, now()),
@@ -206,7 +204,7 @@ export function makeDoorList({ store, change, isStrong, now }) {
 
     /** Note that a ticket that came in, or waits, was shown again; return how often it was. */
     scannedAgain: (key) =>
-      change({ outputs: [key] }, (draft) => {
+      changeOfNote({ outputs: [key] }, (draft) => {
         const { scans = 1 } = existing(draft.outputs.get(key));
         draft.changeOutput(key, { scans: scans + 1 });
         return scans + 1;
