@@ -66,6 +66,11 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
   const get = (path, isRight, options) => request(fetch, path, options, isRight);
   const post = (path, body, isRight, ...credentials) =>
     request(fetch, path, postOptions(body, ...credentials), isRight);
+  /** Return one answer to each that was asked, all of them right. */
+  const postEach = async (path, body, asked, name, isRight) => {
+    const areRight = (answer) => areAll(answer?.[name], asked, isRight);
+    return (await post(path, body, areRight))[name];
+  };
   return {
     async mint(body, key) {
       const token = tokens.readToken();
@@ -99,16 +104,12 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
       return get(`/v1/item/${encodeURIComponent(id)}`, isRight);
     },
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
-    async qr(texts) {
-      const isCode = (code) => typeof code === "string" && code.startsWith("<svg ");
-      const isRight = (answer) => areAll(answer?.codes, texts, isCode);
-      return (await post("/web/qr", { texts }, isRight)).codes;
-    },
+    qr: (texts) => postEach("/web/qr", { texts }, texts, "codes", isCode),
     async check(rawOutputs) {
       const states = [];
       for (const outputs of batchesOf(rawOutputs, checkedMax)) {
-        const isRight = (answer) => areAll(answer?.states, outputs, isState);
-        states.push(...(await post("/v1/check", { outputs }, isRight)).states);
+        const answers = postEach("/v1/check", { outputs }, outputs, "states", isState);
+        states.push(...(await answers));
       }
       return states;
     },
@@ -117,26 +118,21 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
      * @param {string[]} secrets at most as many as the service takes at once
      * @returns {Promise<(Found | null)[]>}
      */
-    async find(itemId, secrets) {
-      const isRight = (answer) => areAll(answer?.outputs, secrets, isFound);
-      return (await post("/v1/find", { itemId, secrets }, isRight)).outputs;
-    },
+    find: (itemId, secrets) =>
+      postEach("/v1/find", { itemId, secrets }, secrets, "outputs", isFound),
     /**
      * Return whether an offer, whatever became of it, has ever named each of an item's
      * strong secrets as an output; null where the service has no offers.
      * @param {string[]} secrets at most as many as the service takes at once
      * @returns {Promise<boolean[] | null>}
      */
-    async findOffered(itemId, secrets) {
-      const isRight = (answer) => areAll(answer?.offered, secrets, isBoolean);
-      const answer = post("/v1/offers/find", { itemId, secrets }, isRight);
-      return answer.then(
-        ({ offered }) => offered,
-        (error) => {
-          if (error.code === "not_found") return null;
-          throw error;
-        },
-      );
+    findOffered(itemId, secrets) {
+      const body = { itemId, secrets };
+      const answers = postEach("/v1/offers/find", body, secrets, "offered", isBoolean);
+      return answers.catch((error) => {
+        if (error.code === "not_found") return null;
+        throw error;
+      });
     },
   };
 }
@@ -183,13 +179,14 @@ function postOptions(body, key, token) {
 async function request(fetch, url, options, isRight) {
   // The body too is read before the time is up.
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const shared = {
-    credentials: "omit",
-    redirect: "error",
-    referrerPolicy: "no-referrer",
-  };
   try {
-    const response = await fetch(url, { ...shared, ...options, signal });
+    const response = await fetch(url, {
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      signal,
+      ...options,
+    });
     const answer = await response.json().catch(() => null);
     if (!response.ok) throw problemOf(response, answer);
     // An answer of another form is somebody else's.
@@ -225,6 +222,7 @@ function areAll(answers, asked, isRight) {
   );
 }
 
+const isCode = (code) => typeof code === "string" && code.startsWith("<svg ");
 const isBoolean = (value) => typeof value === "boolean";
 const isSuccess = (answer) => answer?.success === true;
 
@@ -250,12 +248,10 @@ export function isOfferId(value) {
 
 function isOffer(answer) {
   const { offerId, state, gives, wants, expiresAt } = answer ?? {};
-  const areParts = (parts) => Array.isArray(parts) && parts.every(isPart);
-  const isKnown = ["open", "completed", "void", "expired"].includes(state);
   return (
     isOfferId(offerId) &&
-    isKnown &&
-    [gives, wants].every(areParts) &&
+    ["open", "completed", "void", "expired"].includes(state) &&
+    [gives, wants].every((parts) => areAll(parts, parts, isPart)) &&
     Date.parse(expiresAt) > 0
   );
 }

@@ -70,7 +70,10 @@ export async function finish(parts, key, isFirst = false) {
   if (answer) {
     const settled = await settle(parts, settleDone, key, { itemId: answer.itemId });
     // What was carried out before may be spent since.
-    if (!isFirst) await ask(() => checkMade(parts, settled.operation));
+    const made = keysOf(settled.operation.outputs);
+    const check = async () =>
+      checkSome(parts, await readOutputs(parts.store, made), { areOld: true });
+    if (!isFirst) await ask(check);
     return settled;
   }
   const mayBeDone = kind === "mint" && !isFirst && DOUBTS.has(problem.code);
@@ -193,36 +196,34 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
   const isThere = ({ key }) => states.get(key) !== "unknown";
   const made = keysOf(outputs.filter((output) => !isAtRest(output) && isThere(output)));
   const found = (gatheredBefore ?? []).flatMap((each) => each.found.map(keyOf));
-  const telling = new Set([...spentAmong(states), ...made, ...found]);
-  const late = await findLate(parts, telling);
-  const isNews = ({ key, unknown }) =>
-    Boolean(unknown) || states.get(key) !== "unspent";
+  const late = await findLate(
+    parts,
+    new Set([...spentAmong(states), ...made, ...found]),
+  );
+  const isNews = ({ key, unknown }) => unknown || states.get(key) !== "unspent";
   const known = outputs.filter((output) => isAtRest(output) && isNews(output));
   const news = new Map(known.map(({ key }) => [key, states.get(key)]));
   const lost = known.filter(({ key }) => news.get(key) === "spent");
   const gathered = gatheredBefore ?? (await gatherLost(parts, lost));
   if (!gatheredBefore) await keepEach(parts, gathered);
-  if (!news.size && !late.length && !gathered.length) return endUsed(parts, made);
-  const wanted = settlingWanted(keysOf(late), { outputs: [...news.keys()], gathered });
-  const isChanged = await change(wanted, (draft) => {
+  const named = { outputs: [...news.keys()], gathered };
+  const isChanged = await change(settlingWanted(keysOf(late), named), (draft) => {
     settleLate(draft, late, now());
     addFound(draft, gathered, now());
     settleChecked(draft, news, unclearBy(gathered, areOld), now());
     return draft.isChanged();
   });
-  return (await endUsed(parts, made)) || isChanged;
+  // Another copy of this wallet may have used the secrets of an offer that is open.
+  const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
+  return (await endOpen(parts, isUsed)) || isChanged;
 }
-
-const checkMade = async (parts, { outputs }) =>
-  checkSome(parts, await readOutputs(parts.store, keysOf(outputs)), { areOld: true });
 
 /** Where a copy has made something of an item, it has spent what it was made of. */
 async function keepEach(parts, gathered) {
   for (const each of gathered) {
-    const isMade = each.found.length > 0;
-    if (isMade) await keepGathered(parts, each);
+    if (each.found.length) await keepGathered(parts, each);
     // The copy may go on meanwhile, or have moved units: the next visit looks once more.
-    if (isMade || each.isWrong) await noteLook(parts, [each.itemId]);
+    if (each.found.length || each.wrong) await noteLook(parts, [each.itemId]);
   }
 }
 
@@ -239,20 +240,25 @@ export async function keepGathered(parts, gathered) {
   const { itemId } = gathered;
   const states = AT_REST.map((state) => ({ itemId, state }));
   const asked = await recordsWith(parts.store, "outputs", ...states);
-  const [first = [], ...others] = batchesOf(asked, parts.checkedMax);
-  for (const batch of [first, ...others])
-    await checkSome(parts, batch, { gatheredBefore: [gathered] });
+  await checkSome(parts, asked, { gatheredBefore: [gathered] });
 }
 
-/** Another copy of this wallet may have used the secrets of an offer that is open. */
-async function endUsed(parts, made) {
-  const isUsed = ({ outputs }) => outputs.some(({ key }) => made.includes(key));
-  return endEach(parts, (await recordsIn(parts, "operations", "open")).filter(isUsed));
+/**
+ * Ask what became of our open offers, of all or of those that are due; return whether one
+ * is open no longer.
+ * @param {Parts} parts
+ * @param {(offer: OperationRecord) => boolean} [isDue]
+ */
+export async function endOpen(parts, isDue = () => true, countMax = Infinity) {
+  const open = (await recordsIn(parts, "operations", "open")).filter(isDue);
+  let isChanged = false;
+  for (const { key } of open.slice(0, countMax)) {
+    const { operation, problem } = await finish(parts, key);
+    if (problem) throw problem;
+    isChanged ||= operation.state !== "open";
+  }
+  return isChanged;
 }
-
-/** Ask what became of all offers of ours. */
-export const endOpen = async (/** @type {Parts} */ parts) =>
-  endEach(parts, await recordsIn(parts, "operations", "open"));
 
 /**
  * Settle the open offers that should have ended: by their time, or because an input is
@@ -262,21 +268,11 @@ async function endDue(parts) {
   const open = await recordsIn(parts, "operations", "open");
   const known = await readOutputs(parts.store, open.flatMap(namedBy));
   const stateOf = new Map(known.map(({ key, state }) => [key, state]));
-  const isDue = ({ expiresAt, inputs, outputs }) =>
+  const isDue = ({ expiresAt = 0, inputs, outputs }) =>
     parts.now() >= expiresAt + COMMIT_MS ||
     inputs.some((key) => stateOf.get(key) === "spent") ||
     outputs.some(({ key }) => stateOf.get(key) !== "coming");
-  return endEach(parts, open.filter(isDue).slice(0, DUE_MAX));
-}
-
-async function endEach(parts, offers) {
-  let isChanged = false;
-  for (const { key } of offers) {
-    const { operation, problem } = await finish(parts, key);
-    if (problem) throw problem;
-    isChanged ||= operation.state !== "open";
-  }
-  return isChanged;
+  return endOpen(parts, isDue, DUE_MAX);
 }
 
 /**
@@ -298,31 +294,29 @@ async function checkStates(parts) {
 /** @param {Parts} parts */
 function roundsOf(parts) {
   const { isStrong, checkedMax } = parts;
-  /** The output that the last round ended with. */
-  let roundEnd = null;
+  /** The keys of what was asked for since all was. */
+  const asked = new Set();
 
   /**
    * Ask once for links and offers that wait, and what was shown to a door, the newest
-   * first, going on where the last round ended. Of weak secrets the service is not
+   * first of those that the last rounds have left. Of weak secrets the service is not
    * asked: each question is a guess to it.
    * @returns {Promise<boolean>} whether anything has changed
    * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} and nothing was changed of the part that it is about.
    */
   return async function checkRound() {
     const ours = await recordsIn(parts, "outputs", ...AT_REST);
-    const isAsked = ({ state, shownAt }) => state !== "held" || shownAt;
-    const all = [...ours.filter(isAsked), ...(await awaited(parts, "open"))];
-    const waiting = all.sort(newestFirst);
-    const left = waiting.filter(
-      (output) => !roundEnd || newestFirst(roundEnd, output) < 0,
-    );
-    const asked = [];
-    for (const output of left.length ? left : waiting) {
-      if (asked.length < checkedMax && (await isStrong(output.secret)))
-        asked.push(output);
+    const isWaiting = ({ state, shownAt }) => state !== "held" || shownAt;
+    const all = [...ours.filter(isWaiting), ...(await awaited(parts, "open"))];
+    const left = all.filter(({ key }) => !asked.has(key));
+    const next = [];
+    for (const output of left.sort(newestFirst)) {
+      if (next.length < checkedMax && (await isStrong(output.secret)))
+        next.push(output);
     }
-    const isChanged = asked.length > 0 && (await checkSome(parts, asked));
-    roundEnd = asked.length < checkedMax ? null : asked.at(-1);
+    const isChanged = next.length > 0 && (await checkSome(parts, next));
+    keysOf(next).forEach((key) => asked.add(key));
+    if (next.length < checkedMax || next.length === left.length) asked.clear();
     return (await endDue(parts)) || isChanged;
   };
 }
@@ -338,16 +332,14 @@ function roundsOf(parts) {
 function unclearBy(gathered, areOld) {
   const items = new Map(gathered.map((each) => [each.itemId, each]));
   return ({ itemId, mayBeGiven }, wanted) => {
-    const { found = [], isUnclear, isLook } = items.get(itemId) ?? {};
+    const { found = [], wrong, isUnclear, isLook } = items.get(itemId) ?? {};
     const isUnseen = isLook && wanted !== "given";
-    return Boolean(found.length || isUnclear || isUnseen || mayBeGiven || areOld);
+    const isMoved = found.length || wrong || isUnclear || isUnseen;
+    return Boolean(isMoved || mayBeGiven || areOld);
   };
 }
 
 function newestFirst(one, other) {
   const since = ({ givenAt, createdAt }) => givenAt ?? createdAt;
-  return (
-    since(other) - since(one) ||
-    Number(one.key > other.key) - Number(one.key < other.key)
-  );
+  return since(other) - since(one);
 }

@@ -22,10 +22,10 @@ const LABEL = "deeds door list v1:";
 const ID_BYTES = 8;
 const ROW =
   /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
-/** What a letter of a list means; of the last one nothing has become yet. */
-const STATES = { a: "admitted", u: "undone", b: "taken back", n: "expected" };
+/** What a letter of a list means; of the first one nothing has become yet. */
+const STATES = { n: "expected", b: "taken back", a: "admitted", u: "undone" };
 /** Of two letters of one second the later of these is true. */
-const ORDER = "nbau";
+const LETTERS = Object.keys(STATES);
 
 /**
  * What a list says of a ticket, and since when.
@@ -53,14 +53,14 @@ export const isDoorList = (text) => text.startsWith(HEAD);
 export function rowsOf(text = "") {
   return text.split("\n").flatMap((line) => {
     const [, id, letter, time, ...more] = ROW.exec(line.trimEnd()) ?? [];
-    const [amount, number = 0, of = 0, issue = 0] = more.slice(0, 4).map(Number);
+    const [amount, number, of, issue] = more.slice(0, 4).map(Number);
     const note = more[4];
     const isRight = [number, of, issue].every((each) => !(each > LINK_NUMBER_MAX));
     if (!id || !isAmount(amount) || !isRight || !isNote(note ?? "")) return [];
-    const named = number ? { number, of: of || number } : {};
-    const numbered = { ...named, ...(number && issue > 1 ? { issue } : {}) };
+    const named = number && { number, of: of || number };
+    const reissued = number && issue > 1 && { issue };
     const at = 1000 * parseInt(time, 36);
-    return [{ id, letter, at, amount, ...numbered, ...(note ? { note } : {}) }];
+    return [{ id, letter, at, amount, ...named, ...reissued, ...(note && { note }) }];
   });
 }
 
@@ -81,8 +81,7 @@ export function joinLists(itemId, ...texts) {
   for (const row of texts.flatMap(rowsOf)) {
     const known = rows.get(row.id) ?? row;
     const latest = isLater(row, known) ? row : known;
-    const named = known.number ? known : row;
-    const { number, of, issue } = named;
+    const { number, of, issue } = known.number ? known : row;
     const note = latest.note ?? known.note ?? row.note;
     rows.set(row.id, { ...latest, number, of, issue, note });
   }
@@ -91,7 +90,7 @@ export function joinLists(itemId, ...texts) {
 
 /** Lists are joined in any order, and say the same. */
 function isLater(/** @type {Row} */ row, /** @type {Row} */ known) {
-  const order = ORDER.indexOf(row.letter) - ORDER.indexOf(known.letter);
+  const order = LETTERS.indexOf(row.letter) - LETTERS.indexOf(known.letter);
   return (row.at - known.at || order || row.amount - known.amount) > 0;
 }
 
@@ -152,15 +151,13 @@ export function makeDoorList({ store, changeOfNote, isStrong, now }) {
     async doorList(itemId, links) {
       const rows = await Promise.all(
         links.map(async ({ output, state, at }) => {
-          const { secret, amount, number, of, issue, note } = output;
           const isSpent = output.state === "spent";
+          const { secret } = output;
           const isSafe = !secret || isSpent || (await isStrong(secret));
           if (!isSafe) return [];
-          const letters = Object.keys(STATES);
-          const letter = letters.find((each) => STATES[each] === state) ?? "n";
+          const letter = LETTERS.find((each) => STATES[each] === state) ?? "n";
           const since = letter === "n" ? 0 : at;
-          const named = { amount, number, of, issue, note };
-          return [{ id: await ticketId(output), letter, at: since, ...named }];
+          return [{ ...output, id: await ticketId(output), letter, at: since }];
         }),
       );
       return writeList(itemId, rows.flat());
@@ -197,9 +194,7 @@ export function makeDoorList({ store, changeOfNote, isStrong, now }) {
      */
     undoAdmission: (itemId, key) =>
       changeOfNote(wantedOf(itemId), (draft) =>
-        itemIdOf(key)
-          ? undo(draft, itemId, key, now())
-          : undoRow(draft, itemId, key, now()),
+        (itemIdOf(key) ? undo : undoRow)(draft, itemId, key, now()),
       ),
 
     /** Note that a ticket that came in, or waits, was shown again; return how often it was. */

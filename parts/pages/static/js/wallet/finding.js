@@ -42,9 +42,9 @@ export const LOOK = "look";
  * @typedef {import("./seeds.js").Place & import("./api.js").Found & {secret: string, of?: number}} FoundPlace
  * @typedef {{
  *   itemId: string, found: FoundPlace[], next: Map<string, object>, isUnclear?: boolean,
- *   isWrong?: boolean, isLook?: boolean,
+ *   wrong?: FindingError, isLook?: boolean,
  * }} Gathered what was found of an item, and the next numbers by seed; `isUnclear` where that did not
- *   add up, `isWrong` where the answer cannot be true, `isLook` where nothing has pointed to the item
+ *   add up, `wrong` where the answer cannot be true, `isLook` where nothing has pointed to the item
  */
 
 /**
@@ -56,7 +56,7 @@ export const LOOK = "look";
  * @param {{branches?: string[], isProbed?: boolean, refusedKey?: string}} [options] the key of an
  *   operation that was refused, whose numbers a copy may have used
  * @returns {Promise<Gathered>}
- * @throws {ProblemError | NoAnswerError | FindingError}
+ * @throws {ProblemError | NoAnswerError}
  */
 export async function gather(given, itemId, options = {}) {
   const parts = { service: { hasOffers: true }, ...given };
@@ -69,10 +69,11 @@ export async function gather(given, itemId, options = {}) {
       return nothing;
     const { total } = known.item ?? (await parts.api.item(itemId));
     const gathered = await gatherAll(parts, known, options);
-    const found = await withStates(parts, gathered.found);
-    checkSum(found, total);
-    return { ...gathered, found, isUnclear };
+    await takeStates(parts, gathered.found);
+    checkSum(gathered.found, total);
+    return { ...gathered, isUnclear };
   } catch (error) {
+    if (error instanceof FindingError) return { ...nothing, wrong: error };
     if (error instanceof ProblemError && PASSED_OVER.has(error.code)) return nothing;
     throw error;
   }
@@ -215,15 +216,14 @@ async function find({ api, checkedMax }, places) {
 }
 
 /**
- * Return what was found in its states at one moment: another copy may have moved units
+ * Ask for the states of what was found at one moment: another copy may have moved units
  * in between. A wrong amount would hide an output for ever.
  */
-async function withStates({ api }, found) {
+async function takeStates({ api }, found) {
   const unspent = found.filter(({ state }) => state === "unspent");
   const states = await api.check(unspent.map(formatRawOutput));
   if (states.includes("unknown")) throw new FindingError();
-  const stateOf = new Map(unspent.map((place, at) => [place, states[at]]));
-  return found.map((place) => ({ ...place, state: stateOf.get(place) ?? place.state }));
+  unspent.forEach((place, at) => Object.assign(place, { state: states[at] }));
 }
 
 const rowOf = (row, start, count) =>

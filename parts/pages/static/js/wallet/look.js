@@ -2,7 +2,7 @@
 // wallet has not made it (finding.js). A note says which items are left.
 
 import { endOpen, keepGathered } from "./checking.js";
-import { FindingError, gather, LOOK } from "./finding.js";
+import { gather, LOOK } from "./finding.js";
 import { namedBy } from "./questions.js";
 import { itemIdOf } from "./records.js";
 import { isInDoubt } from "./settling.js";
@@ -33,7 +33,7 @@ export const makeLook = (parts) => ({
    * off; return how many outputs were found.
    * @param {{isWhole?: boolean, onProgress?: (done: number, of: number) => void}} [options]
    *   `isWhole` begins again
-   * @throws {FindingError} at the end, of items of which the answer cannot be true
+   * @throws {import("./finding.js").FindingError} at the end, of items of which the answer cannot be true
    */
   async look({ isWhole = false, onProgress = () => {} } = {}) {
     const { change } = parts;
@@ -48,18 +48,14 @@ export const makeLook = (parts) => ({
     await endOpen(parts);
     const asking = { ...parts, service: { hasOffers: true } };
     let foundCount = 0;
-    let wrong = null;
+    let wrong;
     for (const [done, itemId] of items.entries()) {
       onProgress(done, items.length);
-      try {
-        const gathered = await gather(asking, itemId);
-        await keepGathered(parts, { ...gathered, isLook: true });
-        foundCount += gathered.found.length;
-      } catch (error) {
-        if (!(error instanceof FindingError)) throw error;
-        // The other items are looked at all the same.
-        wrong = error;
-      }
+      const gathered = await gather(asking, itemId);
+      foundCount += gathered.found.length;
+      // The other items are looked at all the same.
+      if (gathered.wrong) wrong = gathered.wrong;
+      else await keepGathered(parts, { ...gathered, isLook: true });
       const wanted = { notes: [LOOK], operations: [{ state: "refused" }] };
       await change(wanted, (draft) => endLook(draft, itemId, parts.now()));
     }

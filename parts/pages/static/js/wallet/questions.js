@@ -4,7 +4,7 @@
 
 import { formatRawOutput } from "../format/raw_output.js";
 import { ask, isMaking, isRefusal, sendOperation } from "./api.js";
-import { FindingError, gather } from "./finding.js";
+import { gather } from "./finding.js";
 import { itemIdOf, keysOf, readOutputs, recordsWith } from "./records.js";
 import { DOUBTS, isInDoubt, SURE } from "./settling.js";
 
@@ -93,10 +93,9 @@ async function wasCarriedOut(parts, operation, code, spent) {
  * @param {string} [except] the key of an operation
  */
 export async function findLate(parts, telling, except) {
+  if (!telling.size) return [];
   const found = [];
-  const suspects = telling.size
-    ? await recordsIn(parts, "operations", "refused", "open")
-    : [];
+  const suspects = await recordsIn(parts, "operations", "refused", "open");
   for (const operation of suspects) {
     const { key, offerId, code } = operation;
     if (key === except || !namedBy(operation).some((each) => telling.has(each)))
@@ -162,19 +161,12 @@ export function gatherLost(parts, lost) {
 }
 
 /**
- * Return what is found of these outputs' items; of what does not add up, nothing.
+ * Return what is found of these outputs' items.
  * @returns {Promise<Gathered[]>}
  */
 async function gatherAll(parts, keys, optionsOf) {
   const gathered = [];
-  for (const itemId of new Set(keys.map(itemIdOf))) {
-    try {
-      gathered.push(await gather(parts, itemId, optionsOf(itemId)));
-    } catch (error) {
-      if (!(error instanceof FindingError)) throw error;
-      const nothing = { itemId, found: [], next: new Map() };
-      gathered.push({ ...nothing, isUnclear: true, isWrong: true });
-    }
-  }
+  for (const itemId of new Set(keys.map(itemIdOf)))
+    gathered.push(await gather(parts, itemId, optionsOf(itemId)));
   return gathered;
 }

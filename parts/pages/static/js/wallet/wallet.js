@@ -94,8 +94,8 @@ function makeParts({
 
   /** How many outputs are asked for at once. */
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const changes = { change, changeOfNote };
-  return { ...given, ...changes, derive, isStrong, arrayMax, checkedMax, now };
+  const shared = { derive, isStrong, arrayMax, checkedMax, now, change, changeOfNote };
+  return { ...given, ...shared };
 }
 
 /**
@@ -153,12 +153,12 @@ function makeVerbs(parts) {
      *   metadata?: object, unit?: string,
      * }} wanted `links` in place of `outputs`; `unit` is the issuer's word for one
      */
-    async mint({ outputs = [], links: series, metadata, unit }) {
-      const made = series ? linkParts(checkLinks(series), arrayMax) : outputs;
+    async mint({ outputs = [], links, metadata, unit }) {
+      const made = links ? linkParts(checkLinks(links), arrayMax) : outputs;
       const amount = sumOf(made.map((part) => checkAmount(part.amount)));
       checkCount(made, arrayMax);
       const fresh = await Promise.all(made.map(() => makeSecret()));
-      const about = { amount, links: series, metadata, unit: checkUnit(unit) };
+      const about = { amount, links, metadata, unit: checkUnit(unit) };
       return carryOut(parts, mint, { itemIds: [], outputs: made, fresh, ...about });
     },
 
@@ -174,21 +174,10 @@ function makeVerbs(parts) {
      *   at the door `busy` where its claim began before, at the time `at`
      */
     async claim({ amount, itemId, secret }, options = {}) {
-      const { unit, atDoor = false, isUnsent, knows } = options;
-      const output = {
-        amount: checkAmount(amount),
-        itemId,
-        secret: checkSecret(secret),
-      };
+      checkAmount(amount);
+      const output = { amount, itemId, secret: checkSecret(secret) };
       const outputKeys = [keyOf(output)];
-      return carryOut(parts, claim, {
-        outputKeys,
-        output,
-        unit,
-        atDoor,
-        isUnsent,
-        knows,
-      });
+      return carryOut(parts, claim, { ...options, output, outputKeys });
     },
 
     /**
