@@ -63,9 +63,14 @@ export class NoAnswerError extends Error {
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const get = (path, isRight, options) => ask(fetch, path, options, isRight);
+  const get = (path, isRight, options) => request(fetch, path, options, isRight);
   const post = (path, body, isRight, ...credentials) =>
-    ask(fetch, path, postOptions(body, ...credentials), isRight);
+    request(fetch, path, postOptions(body, ...credentials), isRight);
+  /** Return one answer to each that was asked, all of them right. */
+  const postEach = async (path, body, asked, name, isRight) => {
+    const areRight = (answer) => areAll(answer?.[name], asked, isRight);
+    return (await post(path, body, areRight))[name];
+  };
   return {
     async mint(body, key) {
       const token = tokens.readToken();
@@ -99,16 +104,12 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
       return get(`/v1/item/${encodeURIComponent(id)}`, isRight);
     },
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
-    async qr(texts) {
-      const isCode = (code) => typeof code === "string" && code.startsWith("<svg ");
-      const isRight = (answer) => areAll(answer?.codes, texts, isCode);
-      return (await post("/web/qr", { texts }, isRight)).codes;
-    },
+    qr: (texts) => postEach("/web/qr", { texts }, texts, "codes", isCode),
     async check(rawOutputs) {
       const states = [];
       for (const outputs of batchesOf(rawOutputs, checkedMax)) {
-        const isRight = (answer) => areAll(answer?.states, outputs, isState);
-        states.push(...(await post("/v1/check", { outputs }, isRight)).states);
+        const answers = postEach("/v1/check", { outputs }, outputs, "states", isState);
+        states.push(...(await answers));
       }
       return states;
     },
@@ -117,29 +118,56 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
      * @param {string[]} secrets at most as many as the service takes at once
      * @returns {Promise<(Found | null)[]>}
      */
-    async find(itemId, secrets) {
-      const isRight = (answer) => areAll(answer?.outputs, secrets, isFound);
-      return (await post("/v1/find", { itemId, secrets }, isRight)).outputs;
-    },
+    find: (itemId, secrets) =>
+      postEach("/v1/find", { itemId, secrets }, secrets, "outputs", isFound),
     /**
      * Return whether an offer, whatever became of it, has ever named each of an item's
      * strong secrets as an output; null where the service has no offers.
      * @param {string[]} secrets at most as many as the service takes at once
      * @returns {Promise<boolean[] | null>}
      */
-    async findOffered(itemId, secrets) {
-      const isRight = (answer) => areAll(answer?.offered, secrets, isBoolean);
-      const answer = post("/v1/offers/find", { itemId, secrets }, isRight);
-      return answer.then(
-        ({ offered }) => offered,
-        (error) => {
-          if (error.code === "not_found") return null;
-          throw error;
-        },
-      );
+    findOffered(itemId, secrets) {
+      const body = { itemId, secrets };
+      const answers = postEach("/v1/offers/find", body, secrets, "offered", isBoolean);
+      return answers.catch((error) => {
+        if (error.code === "not_found") return null;
+        throw error;
+      });
     },
   };
 }
+
+/**
+ * Send what an operation asks for, or ask for an offer of ours that is open.
+ * @param {Api} api
+ */
+export function sendOperation(api, { kind, key, state, body, offerId }) {
+  if (state === "open") return api.offer(offerId);
+  if (kind === "mint") return api.mint(body, key);
+  if (isMaking({ kind })) return api.makeOffer(body, key);
+  return kind === "complete" ? api.complete(offerId, body, key) : api.swap(body, key);
+}
+
+/** Return whether an operation makes an offer. */
+export const isMaking = ({ kind }) => kind === "ask" || kind === "trade";
+
+/**
+ * Return the answer, or what the service or the network has against it.
+ * @returns {Promise<{answer?: any, problem?: any}>}
+ */
+export async function ask(question) {
+  try {
+    return { answer: await question() };
+  } catch (problem) {
+    if (problem instanceof ProblemError || problem instanceof NoAnswerError)
+      return { problem };
+    throw problem;
+  }
+}
+
+/** Return whether what was sent can never be carried out. */
+export const isRefusal = (problem) =>
+  problem instanceof ProblemError && problem.isFinal;
 
 function postOptions(body, key, token) {
   const headers = { "Content-Type": "application/json" };
@@ -148,16 +176,17 @@ function postOptions(body, key, token) {
   return { method: "POST", headers, body: JSON.stringify(body), cache: "no-store" };
 }
 
-async function ask(fetch, url, options, isRight) {
+async function request(fetch, url, options, isRight) {
   // The body too is read before the time is up.
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const shared = {
-    credentials: "omit",
-    redirect: "error",
-    referrerPolicy: "no-referrer",
-  };
   try {
-    const response = await fetch(url, { ...shared, ...options, signal });
+    const response = await fetch(url, {
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      signal,
+      ...options,
+    });
     const answer = await response.json().catch(() => null);
     if (!response.ok) throw problemOf(response, answer);
     // An answer of another form is somebody else's.
@@ -193,6 +222,7 @@ function areAll(answers, asked, isRight) {
   );
 }
 
+const isCode = (code) => typeof code === "string" && code.startsWith("<svg ");
 const isBoolean = (value) => typeof value === "boolean";
 const isSuccess = (answer) => answer?.success === true;
 
@@ -218,12 +248,10 @@ export function isOfferId(value) {
 
 function isOffer(answer) {
   const { offerId, state, gives, wants, expiresAt } = answer ?? {};
-  const areParts = (parts) => Array.isArray(parts) && parts.every(isPart);
-  const isKnown = ["open", "completed", "void", "expired"].includes(state);
   return (
     isOfferId(offerId) &&
-    isKnown &&
-    [gives, wants].every(areParts) &&
+    ["open", "completed", "void", "expired"].includes(state) &&
+    [gives, wants].every((parts) => areAll(parts, parts, isPart)) &&
     Date.parse(expiresAt) > 0
   );
 }

@@ -24,47 +24,46 @@ import { isUnderWay } from "./states.js";
 const CHOSEN_FROM = ["held", "leaving", "offered"];
 
 /**
- * Each returns `inputs` and what is `made` of them, or the operation that is `begun`
+ * A rule returns `inputs` and what is `made` of them, or the operation that is `begun`
  * already. Those of offers.js also tell what the other half `gives` and `gets`.
+ * @typedef {(draft: import("./records.js").Draft, plan: any) => any} Rule
  */
-const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
 
 /**
- * Return what a rule looks at: the outputs it names or what rests of items, and what is
- * made.
+ * Return what the rule of a plan looks at: the outputs that it names or `looksAt`, else
+ * what can be chosen of its items; and what is made of them.
+ * @returns {import("./records.js").Plan}
  */
-export function beginningWanted(rule, { key, outputKey, offerKey, secrets, ...plan }) {
-  const { outputKeys = outputKey ? [outputKey] : [] } = plan;
+export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...plan }) {
   const { itemId = itemIdOf(outputKeys[0] ?? ""), itemIds = [itemId] } = plan;
-  if (rule === "mint") return { operations: [key] };
-  const all = itemIds.flatMap((id) =>
-    CHOSEN_FROM.map((state) => ({ itemId: id, state })),
-  );
-  const named = outputKeys.length ? outputKeys : all;
-  const fresh = secrets.keysOf(itemIds);
+  const { looksAt = outputKeys.length ? outputKeys : itemIds.flatMap(choosable) } =
+    plan;
   return {
     operations: [key, offerKey, { state: "begun" }],
-    outputs: rule === "links" ? { itemId } : [...named, ...fresh],
+    outputs: [...looksAt, ...secrets.keysOf(itemIds)],
     items: itemIds,
     seeds: "all",
-    // What is leaving is of an operation that is begun; what is named may be coming by
-    // an open offer.
     next: (slices) => ({
+      // What is leaving is of an operation that is begun; what is named may be coming by
+      // an open offer.
       operations: outputKeys.map((each) => slices.outputs.get(each)?.operation),
+      // What cancels a request makes the output that it waits for.
       outputs: keysOf(slices.operations.get(offerKey)?.outputs ?? []),
       numbers: numbersWanted(slices, itemIds),
     }),
   };
 }
 
+const choosable = (itemId) => CHOSEN_FROM.map((state) => ({ itemId, state }));
+
 /**
  * Begin an operation by a rule; return what is begun already, or null when there is
  * nothing to do.
  * @param {import("./records.js").Draft} draft
- * @param {keyof typeof RULES | Function} rule
+ * @param {Rule} rule
  */
 export function begin(draft, rule, plan) {
-  const found = (typeof rule === "string" ? RULES[rule] : rule)(draft, plan);
+  const found = rule(draft, plan);
   if ("begun" in found) return found.begun;
   const { key, now } = plan;
   if (draft.operations.get(key))
@@ -74,7 +73,7 @@ export function begin(draft, rule, plan) {
 }
 
 /** Its outputs get records when the answer names the item. */
-function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amount }) {
+export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amount }) {
   const outputs = asked.map((part, place) => {
     return { amount: part.amount, secret: checkSecret(part.secret ?? fresh[place]) };
   });
@@ -90,8 +89,9 @@ function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amount }) 
  * door what this wallet holds or has handed out itself is claimed too, and a second
  * call is refused, there and elsewhere; what it `knows` of the ticket is kept with it.
  */
-function claim(draft, plan) {
-  const { output, outputKey, atDoor, isUnsent, knows = {}, now } = plan;
+export function claim(draft, plan) {
+  const { output, atDoor, isUnsent, knows = {}, now } = plan;
+  const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
   if (isUnderWay(record)) {
     const begun = draft.operations.get(record.operation);
@@ -124,7 +124,7 @@ function claim(draft, plan) {
  * has just this amount passes its number and its note on; of several the note says what
  * they were.
  */
-function send(draft, { itemId, amount, arrayMax, now }) {
+export function send(draft, { itemId, amount, arrayMax, now }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
   const names = inputs.map(ticketText).filter(Boolean);
   const ofMany = { note: cutNote(names.join(", ")) || undefined };
@@ -134,7 +134,7 @@ function send(draft, { itemId, amount, arrayMax, now }) {
 }
 
 /** Split an output into these amounts, and the rest of it if there is one. */
-function split(draft, { outputKey, amounts, arrayMax }) {
+export function split(draft, { outputKeys: [outputKey], amounts, arrayMax }) {
   const input = mine(draft, outputKey, "held");
   const rest = amounts.reduce((left, amount) => left - amount, input.amount);
   if (rest < 0)
@@ -145,7 +145,7 @@ function split(draft, { outputKey, amounts, arrayMax }) {
 }
 
 /** Make a series of numbered links from what is held; change comes back. */
-function links(draft, { itemId, links: { count, each }, arrayMax }) {
+export function links(draft, { itemId, links: { count, each }, arrayMax }) {
   const amount = count * each;
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
   const series = { count, each, from: nextNumber(draft.outputs.list({ itemId })) };
@@ -157,7 +157,7 @@ function links(draft, { itemId, links: { count, each }, arrayMax }) {
  * Split one more batch of links off a part that was made for them, unless a tab does
  * already.
  */
-function nextLinks(draft, { itemId, arrayMax }) {
+export function nextLinks(draft, { itemId, arrayMax }) {
   const input = ["held", "leaving"]
     .flatMap((state) => draft.outputs.list({ itemId, state }))
     .find((output) => output.each && !output.unknown);
@@ -177,7 +177,7 @@ function nextLinks(draft, { itemId, arrayMax }) {
 /**
  * Join what is free of an item, as many as one swap takes; links keep their numbers.
  */
-function merge(draft, { itemId, arrayMax }) {
+export function merge(draft, { itemId, arrayMax }) {
   const loose = freeOf(draft, itemId).filter(({ number }) => !number);
   // The smallest first, so that every merge leaves as few as it can.
   const inputs = loose
@@ -192,7 +192,7 @@ function merge(draft, { itemId, arrayMax }) {
  * Make links that were handed out worthless, but those of several that were claimed
  * meanwhile. Each number comes back as its next issue, all else as one part.
  */
-function takeBack(draft, { outputKeys }) {
+export function takeBack(draft, { outputKeys }) {
   const given = outputKeys.filter((key) => draft.outputs.get(key)?.state === "given");
   const keys = given.length ? given : outputKeys;
   const inputs = keys.map((key) => mine(draft, key, "given"));

@@ -1,17 +1,10 @@
-// Settles by what the service says: sends what was begun, and checks outputs and offers.
-// What it asks for that is in questions.js.
+// Settles by what the service says: sends what was begun, checks outputs and offers, and
+// writes down what was answered. What it asks for that is in questions.js.
 
-import { batchesOf } from "./api.js";
-import { addFound } from "./finding.js";
-import { askForLook } from "./look.js";
-import {
-  ask,
-  isMaking,
-  isRefusal,
-  LOOK_NOTE,
-  makeQuestions,
-  spentAmong,
-} from "./questions.js";
+import { ask, batchesOf, isRefusal, sendOperation } from "./api.js";
+import { addFound, askForLook, LOOK } from "./finding.js";
+import { awaited, askWhatBecame, findLate, gatherFor } from "./questions.js";
+import { gatherLost, namedBy, recordsIn, spentAmong, statesOf } from "./questions.js";
 import {
   existing,
   itemIdOf,
@@ -38,329 +31,314 @@ const COMMIT_MS = 60_000;
 const DUE_MAX = 16;
 
 /**
- * What became of an operation. Where it is still begun, `problem` says why; it will be
- * sent again.
- * @typedef {{operation: import("./records.js").OperationRecord, problem?: any}} Outcome
- *
- * Return the checks of a wallet, see wallet.js.
- * @param {object} parts
- * @param {Pick<import("./store.js").Store, "read">} parts.store
- * @param {import("./api.js").Api} parts.api
- * @param {(wanted: import("./records.js").Plan,
- *   apply: (draft: import("./records.js").Draft) => any) => Promise<any>} parts.change
- * @param {(secret: string) => Promise<boolean>} parts.isStrong
- * @param {ReturnType<typeof import("./finding.js").makeGather>} parts.gather
- * @param {number} parts.checkedMax how many outputs are asked for at once
- * @param {() => number} parts.now
+ * @typedef {import("./wallet.js").Parts} Parts
+ * @typedef {import("./finding.js").Gathered} Gathered
+ * @typedef {import("./records.js").OperationRecord} OperationRecord
+ * @typedef {{operation: OperationRecord, problem?: any}} Outcome what became of an operation: where it
+ *   is still begun, `problem` says why, and it will be sent again
  */
-export function makeChecks({ store, api, change, isStrong, gather, checkedMax, now }) {
-  const questions = makeQuestions({ store, api, change, gather, now });
-  const { look, wasCarriedOut, findLate, statesOf, recordsIn, awaited } = questions;
-  const { send, gatherFor, gatherLost } = questions;
-  /** The output that the last round ended with. */
-  let roundEnd = null;
 
-  const operationOf = (key) =>
-    store.read({ operations: [key] }, ({ operations }) =>
-      existing(operations.get(key)),
-    );
+/**
+ * Return the checks of a wallet.
+ * @param {Parts} parts
+ */
+export const makeChecks = (parts) => ({
+  operationOf: (key) => operationOf(parts, key),
+  finish: (key) => finish(parts, key),
+  cancel: (key) => cancel(parts, key),
+  finishBegun: () => finishBegun(parts),
+  checkStates: () => checkStates(parts),
+  checkRound: roundsOf(parts),
+});
 
-  /**
-   * Send an operation that was begun, again or first, or ask for an offer of ours that
-   * is open; and settle it.
-   * @returns {Promise<Outcome>}
-   */
-  async function finish(key, isFirst = false) {
-    const operation = await setOut(key);
-    const { kind, state, isCancelled } = operation;
-    if (state !== "begun" && state !== "open") return { operation };
-    if (isCancelled) return refuse(operation, "cancelled");
-    const { answer, problem } = await ask(() => send(operation));
-    if (answer && "offerId" in answer) return settleOffer(operation, answer);
-    if (answer) {
-      const settled = await settle(settleDone, key, { itemId: answer.itemId });
-      // What was carried out before may be spent since.
-      if (!isFirst) await ask(() => checkMade(settled.operation));
-      return settled;
-    }
-    const mayBeDone = kind === "mint" && !isFirst && DOUBTS.has(problem.code);
-    if (mayBeDone || !isRefusal(problem)) return { operation, problem };
-    return refuse(operation, problem.code);
+const operationOf = (/** @type {Parts} */ { store }, key) =>
+  store.read({ operations: [key] }, ({ operations }) => existing(operations.get(key)));
+
+/**
+ * Send an operation that was begun, again or first, or ask for an offer of ours that is
+ * open; and settle it.
+ * @param {Parts} parts
+ * @returns {Promise<Outcome>}
+ */
+export async function finish(parts, key, isFirst = false) {
+  const operation = await setOut(parts, key);
+  const { kind, state, isCancelled } = operation;
+  if (state !== "begun" && state !== "open") return { operation };
+  if (isCancelled) return refuse(parts, operation, "cancelled");
+  const { answer, problem } = await ask(() => sendOperation(parts.api, operation));
+  if (answer && "offerId" in answer) return settleOffer(parts, operation, answer);
+  if (answer) {
+    const settled = await settle(parts, settleDone, key, { itemId: answer.itemId });
+    // What was carried out before may be spent since.
+    const made = keysOf(settled.operation.outputs);
+    const check = async () =>
+      checkSome(parts, await readOutputs(parts.store, made), { areOld: true });
+    if (!isFirst) await ask(check);
+    return settled;
   }
+  const mayBeDone = kind === "mint" && !isFirst && DOUBTS.has(problem.code);
+  if (mayBeDone || !isRefusal(problem)) return { operation, problem };
+  return refuse(parts, operation, problem.code);
+}
 
-  /** Return an operation; from now on it may have reached the service. */
-  const setOut = (key) =>
-    change({ operations: [key] }, (draft) => {
-      const { isUnsent, ...operation } = existing(draft.operations.get(key));
-      return isUnsent ? draft.putOperation(operation) : operation;
+/** Return an operation; from now on it may have reached the service. */
+const setOut = ({ change }, key) =>
+  change({ operations: [key] }, (draft) => {
+    const { isUnsent, ...operation } = existing(draft.operations.get(key));
+    return isUnsent ? draft.putOperation(operation) : operation;
+  });
+
+/**
+ * Give up what a person at a door has scanned. What was never sent never will be; of all
+ * else `finish` only asks whether it was carried out.
+ */
+const cancel = ({ change }, key) =>
+  change(settlingWanted([key]), (draft) => {
+    const operation = existing(draft.operations.get(key));
+    if (operation.state !== "begun") return;
+    draft.putOperation({ ...operation, isCancelled: true });
+    if (!operation.isUnsent) return;
+    settleRefused(draft, key, {
+      code: "cancelled",
+      from: "begun",
+      states: new Map(),
+      isUnclear: () => false,
     });
+  });
 
-  /**
-   * Give up what a person at a door has scanned. What was never sent never will be; of
-   * all else `finish` only asks whether it was carried out.
-   */
-  const cancel = (key) =>
-    change(settlingWanted([key]), (draft) => {
-      const operation = existing(draft.operations.get(key));
-      if (operation.state !== "begun") return;
-      draft.putOperation({ ...operation, isCancelled: true });
-      if (!operation.isUnsent) return;
-      settleRefused(draft, key, {
-        code: "cancelled",
-        from: "begun",
-        states: new Map(),
-        isUnclear: () => false,
-      });
-    });
+/**
+ * Settle what the service refused, unless it turns out to have been carried out before.
+ * @param {Parts} parts
+ * @param {OperationRecord} operation
+ * @param {string} code
+ * @returns {Promise<Outcome>}
+ */
+async function refuse(parts, operation, code) {
+  const { key, state: from } = operation;
+  const { answer, problem } = await ask(async () => {
+    const found = await askWhatBecame(parts, operation, code);
+    if (found.isDone) return found;
+    const gathered = await gatherFor(parts, operation, code, found.spent);
+    await keepEach(parts, gathered);
+    return { ...found, gathered, late: await findLate(parts, found.spent, key) };
+  });
+  if (problem) return { operation, problem };
+  const { isDone, ...found } = answer;
+  if (isDone) return settle(parts, settleDone, key, found);
+  // It may be under way still: the next visit looks for what it has made by then.
+  if (isInDoubt(code)) await noteLook(parts, namedBy(operation).map(itemIdOf));
+  const isUnclear = unclearBy(found.gathered);
+  return settle(parts, settleRefused, key, { ...found, code, from, isUnclear });
+}
 
-  /**
-   * Settle what the service refused, unless it turns out to have been carried out
-   * before.
-   */
-  async function refuse(operation, code) {
-    const { key, state: from } = operation;
-    const { answer, problem } = await ask(async () => {
-      const found = await look(operation, async (spent) =>
-        isMaking(operation)
-          ? code === "offer_completed"
-          : wasCarriedOut(operation, code, spent),
-      );
-      if (found.isDone) return { ...found, late: [], gathered: [] };
-      const gathered = await gatherFor(operation, code, found.spent);
-      await keepEach(gathered);
-      return { ...found, gathered, late: await findLate(found.spent, key) };
-    });
-    if (problem) return { operation, problem };
-    const { isDone, spent, states, late, gathered } = answer;
-    if (isDone) return settle(settleDone, key, { spent });
-    // It may be under way still: the next visit looks for what it has made by then.
-    if (isInDoubt(code)) {
-      const itemIds = [...operation.inputs, ...keysOf(operation.outputs)].map(itemIdOf);
-      await change(LOOK_NOTE, (draft) => askForLook(draft, itemIds));
-    }
-    const isUnclear = unclearBy(gathered);
-    const told = { code, from, states, isUnclear };
-    return settle(settleRefused, key, told, late, gathered);
+/**
+ * Settle an offer of ours by its state: a making that is sent again may have ended long
+ * ago.
+ */
+async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
+  const settled = await settle(parts, settleOpen, key, { offerId, expiresAt });
+  const { operation } = settled;
+  // That its output is there does not tell: a copy may have used its number.
+  const isOver = state !== "expired" || parts.now() >= expiresAt + COMMIT_MS;
+  const isOpen = state === "open" || operation.state !== "open" || !isOver;
+  return isOpen ? settled : refuse(parts, operation, `offer_${state}`);
+}
+
+/**
+ * Settle an operation by a rule of settling.js, with what was carried out late and what
+ * was gathered.
+ * @returns {Promise<Outcome>}
+ */
+function settle({ change }, rule, key, found) {
+  const { itemId, late = [], gathered = [] } = found;
+  const wanted = settlingWanted([key, ...keysOf(late)], { itemId, gathered });
+  return change(wanted, (draft) => {
+    settleLate(draft, late);
+    const operation = rule(draft, key, found);
+    addFound(draft, gathered);
+    return { operation };
+  });
+}
+
+/**
+ * Send again what was begun, until the service says to wait; what was scanned at a door
+ * is sent by that door alone.
+ * @param {Parts} parts
+ * @returns {Promise<Outcome[]>}
+ */
+async function finishBegun(parts) {
+  const outcomes = [];
+  const begun = await recordsIn(parts, "operations", "begun");
+  for (const { key, atDoor, isCancelled } of begun) {
+    if (atDoor && !isCancelled) continue;
+    const outcome = await finish(parts, key);
+    outcomes.push(outcome);
+    const { retryAfterS, code } = outcome.problem ?? {};
+    // A missing pepper is the trouble of some items only.
+    if (retryAfterS && code !== "scheme_unavailable") break;
   }
+  return outcomes;
+}
 
-  /**
-   * Settle an offer of ours by its state: a making that is sent again may have ended
-   * long ago.
-   */
-  async function settleOffer({ key }, { state, offerId, expiresAt }) {
-    const { operation } = await settle(settleOpen, key, { offerId, expiresAt });
-    // That its output is there does not tell: a copy may have used its number.
-    const isOver = state !== "expired" || now() >= expiresAt + COMMIT_MS;
-    const isOpen = state === "open" || operation.state !== "open" || !isOver;
-    return isOpen ? { operation } : refuse(operation, `offer_${state}`);
+/**
+ * Ask for outputs that are at rest or awaited here, and write down what was gathered of
+ * their items, or is now; return whether anything has changed.
+ * @param {Parts} parts
+ * @param {any[]} outputs
+ * @param {{gatheredBefore?: Gathered[], areOld?: boolean}} [known] they `areOld` where they were made
+ *   some time ago, and only now are here
+ */
+async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
+  const { change } = parts;
+  const states = await statesOf(parts, outputs);
+  const isAtRest = ({ state }) => AT_REST.includes(state);
+  const isThere = ({ key }) => states.get(key) !== "unknown";
+  const made = keysOf(outputs.filter((output) => !isAtRest(output) && isThere(output)));
+  const found = (gatheredBefore ?? []).flatMap((each) => each.found.map(keyOf));
+  const late = await findLate(
+    parts,
+    new Set([...spentAmong(states), ...made, ...found]),
+  );
+  const isNews = ({ key, unknown }) => unknown || states.get(key) !== "unspent";
+  const known = outputs.filter((output) => isAtRest(output) && isNews(output));
+  const news = new Map(known.map(({ key }) => [key, states.get(key)]));
+  const lost = known.filter(({ key }) => news.get(key) === "spent");
+  const gathered = gatheredBefore ?? (await gatherLost(parts, lost));
+  if (!gatheredBefore) await keepEach(parts, gathered);
+  const named = { outputs: [...news.keys()], gathered };
+  const isChanged = await change(settlingWanted(keysOf(late), named), (draft) => {
+    settleLate(draft, late);
+    addFound(draft, gathered);
+    settleChecked(draft, news, unclearBy(gathered, areOld));
+    return draft.isChanged();
+  });
+  // Another copy of this wallet may have used the secrets of an offer that is open.
+  const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
+  return (await endOpen(parts, isUsed)) || isChanged;
+}
+
+/** Where a copy has made something of an item, it has spent what it was made of. */
+async function keepEach(parts, gathered) {
+  for (const each of gathered) {
+    if (each.found.length) await keepGathered(parts, each);
+    // The copy may go on meanwhile, or have moved units: the next visit looks once more.
+    if (each.found.length || each.wrong) await noteLook(parts, [each.itemId]);
   }
+}
 
-  const settle = async (rule, key, found, late = [], gathered = []) => {
-    const { itemId } = found;
-    const wanted = settlingWanted([key, ...keysOf(late)], { itemId, gathered });
-    return {
-      operation: await change(wanted, (draft) => {
-        settleLate(draft, late);
-        const operation = rule(draft, key, found);
-        addFound(draft, gathered);
-        return operation;
-      }),
-    };
-  };
+const noteLook = ({ change }, itemIds) =>
+  change({ notes: [LOOK] }, (draft) => askForLook(draft, itemIds));
 
-  /**
-   * Send again what was begun, until the service says to wait; what was scanned at a
-   * door is sent by that door alone.
-   * @returns {Promise<Outcome[]>}
-   */
-  async function finishBegun() {
-    const outcomes = [];
-    for (const { key, atDoor, isCancelled } of await recordsIn("operations", "begun")) {
-      if (atDoor && !isCancelled) continue;
-      outcomes.push(await finish(key));
-      const { retryAfterS, code } = outcomes.at(-1)?.problem ?? {};
-      // A missing pepper is the trouble of some items only.
-      if (retryAfterS && code !== "scheme_unavailable") break;
-    }
-    return outcomes;
+/**
+ * Write down what was gathered of an item, and ask for all of ours there. What is spent
+ * by then, a copy of this wallet may have spent.
+ * @param {Parts} parts
+ * @param {Gathered} gathered
+ */
+export async function keepGathered(parts, gathered) {
+  const { itemId } = gathered;
+  const states = AT_REST.map((state) => ({ itemId, state }));
+  const asked = await recordsWith(parts.store, "outputs", ...states);
+  await checkSome(parts, asked, { gatheredBefore: [gathered] });
+}
+
+/**
+ * Ask what became of our open offers, of all or of those that are due; return whether one
+ * is open no longer.
+ * @param {Parts} parts
+ * @param {(offer: OperationRecord) => boolean} [isDue]
+ */
+export async function endOpen(parts, isDue = () => true, countMax = Infinity) {
+  const open = (await recordsIn(parts, "operations", "open")).filter(isDue);
+  let isChanged = false;
+  for (const { key } of open.slice(0, countMax)) {
+    const { operation, problem } = await finish(parts, key);
+    if (problem) throw problem;
+    isChanged ||= operation.state !== "open";
   }
+  return isChanged;
+}
 
-  /**
-   * Ask for outputs that are at rest or awaited here, and write down what was gathered
-   * of their items, or is now; return whether anything has changed.
-   * @param {any[]} outputs
-   * @param {{gatheredBefore?: import("./finding.js").Gathered[], areOld?: boolean}} [known] they
-   *   `areOld` where they were made some time ago, and only now are here
-   */
-  async function checkSome(outputs, { gatheredBefore, areOld } = {}) {
-    const states = await statesOf(outputs);
-    const isAtRest = ({ state }) => AT_REST.includes(state);
-    const isThere = ({ key }) => states.get(key) !== "unknown";
-    const made = keysOf(
-      outputs.filter((output) => !isAtRest(output) && isThere(output)),
-    );
-    const found = (gatheredBefore ?? []).flatMap((each) => each.found.map(keyOf));
-    const telling = new Set([...spentAmong(states), ...made, ...found]);
-    const late = await findLate(telling);
-    const isNews = ({ key, unknown }) =>
-      Boolean(unknown) || states.get(key) !== "unspent";
-    const known = outputs.filter((output) => isAtRest(output) && isNews(output));
-    const news = new Map(known.map(({ key }) => [key, states.get(key)]));
-    const lost = known.filter(({ key }) => news.get(key) === "spent");
-    const gathered = gatheredBefore ?? (await gatherLost(lost));
-    if (!gatheredBefore) await keepEach(gathered);
-    if (!news.size && !late.length && !gathered.length) return endUsed(made);
-    const wanted = settlingWanted(keysOf(late), {
-      outputs: [...news.keys()],
-      gathered,
-    });
-    const isChanged = await change(wanted, (draft) => {
-      settleLate(draft, late);
-      addFound(draft, gathered);
-      settleChecked(draft, news, unclearBy(gathered, areOld));
-      return draft.isChanged();
-    });
-    return (await endUsed(made)) || isChanged;
-  }
+/**
+ * Settle the open offers that should have ended: by their time, or because an input is
+ * spent, or one of its outputs made to cancel it.
+ */
+async function endDue(parts) {
+  const open = await recordsIn(parts, "operations", "open");
+  const known = await readOutputs(parts.store, open.flatMap(namedBy));
+  const stateOf = new Map(known.map(({ key, state }) => [key, state]));
+  const isDue = ({ expiresAt = 0, inputs, outputs }) =>
+    parts.now() >= expiresAt + COMMIT_MS ||
+    inputs.some((key) => stateOf.get(key) === "spent") ||
+    outputs.some(({ key }) => stateOf.get(key) !== "coming");
+  return endOpen(parts, isDue, DUE_MAX);
+}
 
-  const checkMade = async ({ outputs }) =>
-    checkSome(await readOutputs(store, keysOf(outputs)), { areOld: true });
+/**
+ * Ask the service what of ours is still unspent, in batches, and settle the offers that
+ * ended.
+ * @param {Parts} parts
+ * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} and nothing was changed of the batch that it is about.
+ */
+async function checkStates(parts) {
+  const outputs = [
+    ...(await recordsIn(parts, "outputs", ...AT_REST)),
+    ...(await awaited(parts, "open", "refused")),
+  ];
+  for (const batch of batchesOf(outputs, parts.checkedMax))
+    await checkSome(parts, batch);
+  await endDue(parts);
+}
 
-  /** Where a copy has made something of an item, it has spent what it was made of. */
-  async function keepEach(gathered) {
-    for (const each of gathered) {
-      if (!each.found.length) continue;
-      await keepGathered(each);
-      // The copy may go on meanwhile: the next visit looks once more.
-      await change(LOOK_NOTE, (draft) => askForLook(draft, [each.itemId]));
-    }
-  }
-
-  /**
-   * Write down what was gathered of an item, and ask for all of ours there. What is
-   * spent by then, a copy of this wallet may have spent.
-   */
-  async function keepGathered(gathered) {
-    const { itemId } = gathered;
-    const states = AT_REST.map((state) => ({ itemId, state }));
-    const asked = await recordsWith(store, "outputs", ...states);
-    const [first, ...others] = batchesOf(asked, checkedMax);
-    const known = { gatheredBefore: [gathered] };
-    await checkSome(first ?? [], known);
-    for (const batch of others) await checkSome(batch, known);
-  }
-
-  /** Another copy of this wallet may have used the secrets of an offer that is open. */
-  async function endUsed(made) {
-    const open = await recordsIn("operations", "open");
-    const isUsed = ({ outputs }) => outputs.some(({ key }) => made.includes(key));
-    return endEach(open.filter(isUsed));
-  }
-
-  /** Ask what became of all offers of ours. */
-  const endOpen = async () => endEach(await recordsIn("operations", "open"));
-
-  /**
-   * Settle the open offers that should have ended: by their time, or because an input
-   * is spent, or one of its outputs made to cancel it.
-   */
-  async function endDue() {
-    const open = await recordsIn("operations", "open");
-    const named = open.flatMap(({ inputs, outputs }) => [
-      ...inputs,
-      ...keysOf(outputs),
-    ]);
-    const known = await readOutputs(store, named);
-    const stateOf = new Map(known.map(({ key, state }) => [key, state]));
-    const isDue = ({ expiresAt, inputs, outputs }) =>
-      now() >= expiresAt + COMMIT_MS ||
-      inputs.some((key) => stateOf.get(key) === "spent") ||
-      outputs.some(({ key }) => stateOf.get(key) !== "coming");
-    return endEach(open.filter(isDue).slice(0, DUE_MAX));
-  }
-
-  async function endEach(offers) {
-    let isChanged = false;
-    for (const { key } of offers) {
-      const { operation, problem } = await finish(key);
-      if (problem) throw problem;
-      isChanged ||= operation.state !== "open";
-    }
-    return isChanged;
-  }
-
-  /**
-   * Ask the service what of ours is still unspent, in batches, and settle the offers
-   * that ended.
-   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} and nothing was changed of the batch that it is about.
-   */
-  async function checkStates() {
-    const outputs = [
-      ...(await recordsIn("outputs", ...AT_REST)),
-      ...(await awaited("open", "refused")),
-    ];
-    for (const batch of batchesOf(outputs, checkedMax)) await checkSome(batch);
-    await endDue();
-  }
+/** @param {Parts} parts */
+function roundsOf(parts) {
+  const { isStrong, checkedMax } = parts;
+  /** The keys of what was asked for since all was. */
+  const asked = new Set();
 
   /**
    * Ask once for links and offers that wait, and what was shown to a door, the newest
-   * first, going on where the last round ended. Of weak secrets the service is not
+   * first of those that the last rounds have left. Of weak secrets the service is not
    * asked: each question is a guess to it.
    * @returns {Promise<boolean>} whether anything has changed
    * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} and nothing was changed of the part that it is about.
    */
-  async function checkRound() {
-    const ours = await recordsIn("outputs", ...AT_REST);
-    const isAsked = ({ state, shownAt }) => state !== "held" || shownAt;
-    const all = [...ours.filter(isAsked), ...(await awaited("open"))];
-    const waiting = all.sort(newestFirst);
-    const left = waiting.filter(
-      (output) => !roundEnd || newestFirst(roundEnd, output) < 0,
-    );
-    const asked = [];
-    for (const output of left.length ? left : waiting) {
-      if (asked.length < checkedMax && (await isStrong(output.secret)))
-        asked.push(output);
+  return async function checkRound() {
+    const ours = await recordsIn(parts, "outputs", ...AT_REST);
+    const isWaiting = ({ state, shownAt }) => state !== "held" || shownAt;
+    const all = [...ours.filter(isWaiting), ...(await awaited(parts, "open"))];
+    const left = all.filter(({ key }) => !asked.has(key));
+    const next = [];
+    for (const output of left.sort(newestFirst)) {
+      if (next.length < checkedMax && (await isStrong(output.secret)))
+        next.push(output);
     }
-    const isChanged = asked.length > 0 && (await checkSome(asked));
-    roundEnd = asked.length < checkedMax ? null : asked.at(-1);
-    return (await endDue()) || isChanged;
-  }
-
-  return {
-    operationOf,
-    finish,
-    cancel,
-    finishBegun,
-    checkStates,
-    checkRound,
-    keepGathered,
-    endOpen,
+    const isChanged = next.length > 0 && (await checkSome(parts, next));
+    keysOf(next).forEach((key) => asked.add(key));
+    if (next.length < checkedMax || next.length === left.length) asked.clear();
+    return (await endDue(parts)) || isChanged;
   };
 }
 
 /**
  * Return what says of an output that is spent by nobody here whether a copy of this
- * wallet may have spent it: where it has made something of the item, where a look,
- * maybe after a restore, is the first to see that it is gone, and where a link may not
- * even have been handed out.
- * @param {import("./finding.js").Gathered[]} gathered
+ * wallet may have spent it: where it has made something of the item, where a look, maybe
+ * after a restore, is the first to see that it is gone, and where a link may not even
+ * have been handed out.
+ * @param {Gathered[]} gathered
  * @param {boolean} [areOld] see checkSome
  */
 function unclearBy(gathered, areOld) {
   const items = new Map(gathered.map((each) => [each.itemId, each]));
   return ({ itemId, mayBeGiven, state }) => {
-    const { found = [], isUnclear, isLook } = items.get(itemId) ?? {};
+    const { found = [], wrong, isUnclear, isLook } = items.get(itemId) ?? {};
     const isUnseen = isLook && state !== "given";
-    return Boolean(found.length || isUnclear || isUnseen || mayBeGiven || areOld);
+    const isMoved = found.length || wrong || isUnclear || isUnseen;
+    return Boolean(isMoved || mayBeGiven || areOld);
   };
 }
 
 function newestFirst(one, other) {
   const since = ({ givenAt, createdAt }) => givenAt ?? createdAt;
-  return (
-    since(other) - since(one) ||
-    Number(one.key > other.key) - Number(one.key < other.key)
-  );
+  return since(other) - since(one);
 }

@@ -21,10 +21,10 @@ const LABEL = "deeds door list v1:";
 const ID_BYTES = 8;
 const ROW =
   /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
-/** What a letter of a list means; of the last one nothing has become yet. */
-const STATES = { a: "admitted", u: "undone", b: "taken back", n: "expected" };
+/** What a letter of a list means; of the first one nothing has become yet. */
+const STATES = { n: "expected", b: "taken back", a: "admitted", u: "undone" };
 /** Of two letters of one second the later of these is true. */
-const ORDER = "nbau";
+const LETTERS = Object.keys(STATES);
 
 /**
  * What a list says of a ticket, and since when.
@@ -52,14 +52,14 @@ export const isDoorList = (text) => text.startsWith(HEAD);
 export function rowsOf(text = "") {
   return text.split("\n").flatMap((line) => {
     const [, id, letter, time, ...more] = ROW.exec(line.trimEnd()) ?? [];
-    const [amount, number = 0, of = 0, issue = 0] = more.slice(0, 4).map(Number);
+    const [amount, number, of, issue] = more.slice(0, 4).map(Number);
     const note = more[4];
     const isRight = [number, of, issue].every((each) => !(each > LINK_NUMBER_MAX));
     if (!id || !isAmount(amount) || !isRight || !isNote(note ?? "")) return [];
-    const named = number ? { number, of: of || number } : {};
-    const numbered = { ...named, ...(number && issue > 1 ? { issue } : {}) };
+    const named = number && { number, of: of || number };
+    const reissued = number && issue > 1 && { issue };
     const at = 1000 * parseInt(time, 36);
-    return [{ id, letter, at, amount, ...numbered, ...(note ? { note } : {}) }];
+    return [{ id, letter, at, amount, ...named, ...reissued, ...(note && { note }) }];
   });
 }
 
@@ -80,8 +80,7 @@ export function joinLists(itemId, ...texts) {
   for (const row of texts.flatMap(rowsOf)) {
     const known = rows.get(row.id) ?? row;
     const latest = isLater(row, known) ? row : known;
-    const named = known.number ? known : row;
-    const { number, of, issue } = named;
+    const { number, of, issue } = known.number ? known : row;
     const note = latest.note ?? known.note ?? row.note;
     rows.set(row.id, { ...latest, number, of, issue, note });
   }
@@ -90,7 +89,7 @@ export function joinLists(itemId, ...texts) {
 
 /** Lists are joined in any order, and say the same. */
 function isLater(/** @type {Row} */ row, /** @type {Row} */ known) {
-  const order = ORDER.indexOf(row.letter) - ORDER.indexOf(known.letter);
+  const order = LETTERS.indexOf(row.letter) - LETTERS.indexOf(known.letter);
   return (row.at - known.at || order || row.amount - known.amount) > 0;
 }
 
@@ -137,13 +136,9 @@ export function listedLinks(/** @type {import("./records.js").Item | null} */ it
 
 /**
  * Return the door list of a wallet.
- * @param {{
- *   store: Pick<import("./store.js").Store, "read">, now: () => number,
- *   change: (wanted: import("./records.js").Plan, apply: (draft: Draft) => any) => Promise<any>,
- *   isStrong: (secret: string) => Promise<boolean>,
- * }} parts
+ * @param {import("./wallet.js").Parts} parts
  */
-export function makeDoorList({ store, change, isStrong, now }) {
+export function makeDoorList({ store, changeOfNote, isStrong }) {
   const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
 
   return {
@@ -155,15 +150,13 @@ export function makeDoorList({ store, change, isStrong, now }) {
     async doorList(itemId, links) {
       const rows = await Promise.all(
         links.map(async ({ output, state, at }) => {
-          const { secret, amount, number, of, issue, note } = output;
           const isSpent = output.state === "spent";
+          const { secret } = output;
           const isSafe = !secret || isSpent || (await isStrong(secret));
           if (!isSafe) return [];
-          const letters = Object.keys(STATES);
-          const letter = letters.find((each) => STATES[each] === state) ?? "n";
+          const letter = LETTERS.find((each) => STATES[each] === state) ?? "n";
           const since = letter === "n" ? 0 : at;
-          const named = { amount, number, of, issue, note };
-          return [{ id: await ticketId(output), letter, at: since, ...named }];
+          return [{ ...output, id: await ticketId(output), letter, at: since }];
         }),
       );
       return writeList(itemId, rows.flat());
@@ -186,7 +179,9 @@ export function makeDoorList({ store, change, isStrong, now }) {
       const outputs = known.filter((each) => isOurs(each) && !each.neverHeld);
       const ids = await Promise.all(outputs.map(ticketId));
       const keys = new Map(ids.map((id, place) => [id, outputs[place].key]));
-      await change(wantedOf(itemId), (draft) => noteRows(draft, itemId, rows, keys));
+      await changeOfNote(wantedOf(itemId), (draft) =>
+        noteRows(draft, itemId, rows, keys),
+      );
       return rows.length;
     },
 
@@ -197,15 +192,13 @@ export function makeDoorList({ store, change, isStrong, now }) {
      * @returns {Promise<OutputRecord | null>}
      */
     undoAdmission: (itemId, key) =>
-      change(wantedOf(itemId), (draft) =>
-        itemIdOf(key)
-          ? undo(draft, itemId, key, now())
-          : undoRow(draft, itemId, key, now()),
+      changeOfNote(wantedOf(itemId), (draft) =>
+        (itemIdOf(key) ? undo : undoRow)(draft, itemId, key),
       ),
 
     /** Note that a ticket that came in, or waits, was shown again; return how often it was. */
     scannedAgain: (key) =>
-      change({ outputs: [key] }, (draft) => {
+      changeOfNote({ outputs: [key] }, (draft) => {
         const { scans = 1 } = existing(draft.outputs.get(key));
         draft.changeOutput(key, { scans: scans + 1 });
         return scans + 1;
@@ -256,20 +249,20 @@ function keepList(draft, itemId, doorList) {
   if (doorList !== item.doorList) draft.putItem({ ...item, doorList });
 }
 
-function undoRow(draft, itemId, id, now) {
+function undoRow(draft, itemId, id) {
   const { doorList } = existing(draft.items.get(itemId));
   const row = existing(rowsOf(doorList).find((each) => each.id === id));
   // The clock that wrote the row may be ahead of ours.
-  const undone = { ...row, letter: "u", at: Math.max(now, row.at) };
+  const undone = { ...row, letter: "u", at: Math.max(draft.now, row.at) };
   keepList(draft, itemId, joinLists(itemId, doorList, writeList(itemId, [undone])));
   return null;
 }
 
-function undo(draft, itemId, key, now) {
+function undo(draft, itemId, key) {
   const output = existing(draft.outputs.get(key));
   const { admittedAt = 0, collectedAt = 0 } = output;
   // A clock that told one of these may have been ahead.
-  const undoneAt = Math.max(now, admittedAt, collectedAt);
+  const undoneAt = Math.max(draft.now, admittedAt, collectedAt);
   draft.changeOutput(key, { undoneAt });
   if (!collectedAt) return null;
   const { operation, number, of, issue = 1, note } = output;
@@ -278,6 +271,6 @@ function undo(draft, itemId, key, now) {
     throw new WalletError("not_held", gettext("It is no longer here."));
   if (!fresh) return null;
   const named = number ? { number, of, issue: issue + 1, note } : {};
-  draft.changeOutput(fresh.key, { ...named, givenAt: now, undoneAt });
+  draft.changeOutput(fresh.key, { ...named, givenAt: draft.now, undoneAt });
   return draft.outputs.get(fresh.key);
 }

@@ -6,7 +6,7 @@ import { gettext } from "../format/gettext.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, ProblemError } from "./api.js";
 import { LINK_NUMBER_MAX, nextNumber } from "./links.js";
-import { keyOf, unitsOf } from "./records.js";
+import { keyOf, keysOf, unitsOf } from "./records.js";
 import {
   BRANCHES,
   nextNumbers,
@@ -33,206 +33,199 @@ export class FindingError extends Error {
   message = gettext("The service’s answer does not add up. Nothing was changed.");
 }
 
+/** The key of the note that says which items are left to look at. */
+export const LOOK = "look";
+
 /**
+ * @typedef {import("./wallet.js").Parts & {service?: {hasOffers: boolean}}} Parts `service` is what is
+ *   known of the service, for several items of one look
+ * @typedef {import("./records.js").OutputRecord} OutputRecord
  * @typedef {import("./seeds.js").Place & import("./api.js").Found & {secret: string, of?: number}} FoundPlace
  * @typedef {{
  *   itemId: string, found: FoundPlace[], next: Map<string, object>, isUnclear?: boolean,
- *   isLook?: boolean,
+ *   wrong?: FindingError, isLook?: boolean,
  * }} Gathered what was found of an item, and the next numbers by seed; `isUnclear` where that did not
- *   add up, `isLook` where nothing has pointed to the item
- *
- * Return what looks for outputs of an item, `gather`.
- * @param {object} parts
- * @param {Pick<import("./store.js").Store, "read">} parts.store
- * @param {import("./api.js").Api} parts.api
- * @param {typeof import("./seeds.js").deriveSecrets} parts.derive
- * @param {(secret: string) => Promise<boolean>} parts.isStrong
- * @param {number} parts.checkedMax how many secrets are asked for at once
- * @param {number} [parts.gap]
+ *   add up, `wrong` where the answer cannot be true, `isLook` where nothing has pointed to the item
  */
-export function makeGather(parts) {
-  const { store, api, derive, isStrong, checkedMax, gap = GAP } = parts;
 
-  /**
-   * Return what the service has of an item and this wallet does not know; nothing is
-   * written. With `isProbed` nothing more is asked if no copy has made anything of a link:
-   * a part that it keeps, or the next issue of its number.
-   * @param {string} itemId
-   * @param {{
-   *   branches?: string[], isProbed?: boolean, refusedKey?: string, service?: {hasOffers: boolean},
-   * }} [options] the key of an operation that was refused, whose numbers a copy may have used; what is
-   *   known of the service, for several items of one look
-   * @returns {Promise<Gathered>}
-   * @throws {ProblemError | NoAnswerError | FindingError}
-   */
-  async function gather(itemId, options = {}) {
-    const { isProbed = false, service = { hasOffers: true } } = options;
-    const nothing = { itemId, found: [], next: new Map() };
-    const known = await readKnown(itemId);
-    try {
-      // A copy may have used a number that was taken here for something else.
-      const isUnclear = isProbed && (await isAnyUsed(known.outputs));
-      if (isProbed && !isUnclear && !(await isAnyMade(known, service))) return nothing;
-      const { total } = known.item ?? (await api.item(itemId));
-      const gathered = await gatherAll(known, { ...options, service });
-      const found = await withStates(gathered.found);
-      checkSum(found, total);
-      return { ...gathered, found, isUnclear };
-    } catch (error) {
-      if (error instanceof ProblemError && PASSED_OVER.has(error.code)) return nothing;
-      throw error;
+/**
+ * Return what the service has of an item and this wallet does not know; nothing is
+ * written. With `isProbed` nothing more is asked if no copy has made anything of a link:
+ * a part that it keeps, or the next issue of its number.
+ * @param {Parts} given
+ * @param {string} itemId
+ * @param {{branches?: string[], isProbed?: boolean, refusedKey?: string}} [options] the key of an
+ *   operation that was refused, whose numbers a copy may have used
+ * @returns {Promise<Gathered>}
+ * @throws {ProblemError | NoAnswerError}
+ */
+export async function gather(given, itemId, options = {}) {
+  const parts = { service: { hasOffers: true }, ...given };
+  const nothing = { itemId, found: [], next: new Map() };
+  const known = await readKnown(parts, itemId);
+  try {
+    // A copy may have used a number that was taken here for something else.
+    const isUnclear = options.isProbed && (await isAnyUsed(parts, known));
+    if (options.isProbed && !isUnclear && !(await isAnyMade(parts, known)))
+      return nothing;
+    const { total } = known.item ?? (await parts.api.item(itemId));
+    const gathered = await gatherAll(parts, known, options);
+    await takeStates(parts, gathered.found);
+    checkSum(gathered.found, total);
+    return { ...gathered, isUnclear };
+  } catch (error) {
+    if (error instanceof FindingError) return { ...nothing, wrong: error };
+    if (error instanceof ProblemError && PASSED_OVER.has(error.code)) return nothing;
+    throw error;
+  }
+}
+
+/** Return what the wallet knows of an item, with the next numbers of each seed. */
+const readKnown = (/** @type {Parts} */ { store }, itemId) =>
+  store.read(
+    {
+      seeds: "all",
+      outputs: { itemId },
+      items: [itemId],
+      next: (slices) => ({ numbers: numbersWanted(slices, [itemId]) }),
+    },
+    (slices) => ({
+      itemId,
+      item: slices.items.get(itemId),
+      outputs: slices.outputs.list({ itemId }),
+      nexts: seedsOf(slices).map(({ key: seed }) => ({
+        seed,
+        next: nextNumbers(slices, seed, itemId),
+      })),
+    }),
+  );
+
+async function isAnyUsed(parts, { outputs }) {
+  const isUnmade = ({ state }) => state === "void" || state === "coming";
+  return (await findUnmade(parts, outputs.filter(isUnmade))).length > 0;
+}
+
+async function isAnyMade(parts, { itemId, nexts }) {
+  for (const { seed, next } of nexts) {
+    for (const branch of ["kept", "given"]) {
+      const row = rowOf({ seed, itemId, branch }, next[branch], parts.checkedMax);
+      if ((await findPlaces(parts, row, new Set())).length) return true;
+      // Behind them it may have made more.
+      if ((await lastOffered(parts, row)) !== null) return true;
     }
   }
+  return false;
+}
 
-  /**
-   * Return what was found in its states at one moment: another copy may have moved units
-   * in between. A wrong amount would hide an output for ever.
-   */
-  async function withStates(found) {
-    const unspent = found.filter(({ state }) => state === "unspent");
-    const states = await api.check(unspent.map(formatRawOutput));
-    if (states.includes("unknown")) throw new FindingError();
-    const stateOf = new Map(unspent.map((place, at) => [place, states[at]]));
-    return found.map((place) => ({
-      ...place,
-      state: stateOf.get(place) ?? place.state,
-    }));
-  }
-
-  const readKnown = (itemId) =>
-    store.read(
-      {
-        seeds: "all",
-        outputs: { itemId },
-        items: [itemId],
-        next: (slices) => ({ numbers: numbersWanted(slices, [itemId]) }),
-      },
-      (slices) => ({
-        itemId,
-        item: slices.items.get(itemId),
-        outputs: slices.outputs.list({ itemId }),
-        nexts: seedsOf(slices).map(({ key: seed }) => ({
-          seed,
-          next: nextNumbers(slices, seed, itemId),
-        })),
-      }),
-    );
-
-  async function isAnyUsed(outputs) {
-    const isUnmade = ({ state }) => state === "void" || state === "coming";
-    return (await findUnmade(outputs.filter(isUnmade))).length > 0;
-  }
-
-  async function isAnyMade({ itemId, nexts }, service) {
-    for (const { seed, next } of nexts) {
-      for (const branch of ["kept", "given"]) {
-        const row = rowOf({ seed, itemId, branch }, next[branch], checkedMax);
-        if ((await ask(row, new Set())).length) return true;
-        // Behind them it may have made more.
-        if ((await lastOffered(row, service)) !== null) return true;
-      }
+async function gatherAll(parts, { itemId, outputs, nexts }, options) {
+  const { branches = BRANCHES, refusedKey = "" } = options;
+  const isRefused = ({ makers = {} }) => refusedKey in makers;
+  const isUnmade = (output) =>
+    output.state === "void" || (output.state === "coming" && isRefused(output));
+  const unmade = outputs.filter(isUnmade);
+  const passedOver = new Set(
+    keysOf(outputs.filter((output) => isOurs(output) || isUnmade(output))),
+  );
+  // Where only an operation's own secrets are asked for, the others are in their turn.
+  const isAsked = (output) => branches.length || isRefused(output);
+  const found = await findUnmade(parts, unmade.filter(isAsked));
+  const nextOf = new Map();
+  for (const { seed, next } of nexts) {
+    const raised = { ...next };
+    for (const branch of branches) {
+      const least = leastOf(branch, next, outputs);
+      const scanned = await scan(parts, { seed, itemId, branch }, least, passedOver);
+      found.push(...scanned.found);
+      raised[branch] = Math.max(raised[branch], scanned.used + 1);
     }
-    return false;
+    nextOf.set(seed, raised);
   }
+  return { itemId, found: withOf(found, outputs), next: nextOf };
+}
 
-  async function gatherAll({ itemId, outputs, nexts }, options) {
-    const { branches = BRANCHES, refusedKey = "", service } = options;
-    const isRefused = ({ makers = {} }) => refusedKey in makers;
-    const isUnmade = (output) =>
-      output.state === "void" || (output.state === "coming" && isRefused(output));
-    const unmade = outputs.filter(isUnmade);
-    const ours = outputs.filter((output) => isOurs(output) && !isUnmade(output));
-    const passedOver = new Set([...ours, ...unmade].map(({ key }) => key));
-    // Where only an operation's own secrets are asked for, the others are in their turn.
-    const isAsked = (output) => branches.length || isRefused(output);
-    const found = await findUnmade(unmade.filter(isAsked));
-    const nextOf = new Map();
-    for (const { seed, next } of nexts) {
-      const raised = { ...next };
-      for (const branch of branches) {
-        const least = leastOf(branch, next, outputs);
-        const row = { seed, itemId, branch };
-        const { used, ...scanned } = await scan(row, least, passedOver, service);
-        found.push(...scanned.found);
-        raised[branch] = Math.max(raised[branch], used + 1);
-      }
-      nextOf.set(seed, raised);
-    }
-    return { itemId, found: withOf(found, outputs), next: nextOf };
-  }
-
-  /**
-   * Return what is found in a row of numbers, and the last one that is used, until there
-   * are so many that are not, and none before `least`. Those below are asked for too:
-   * what a copy has written down and sent late may be there.
-   */
-  async function scan(row, least, passedOver, service) {
-    const found = [];
-    let used = -1;
-    let number = Math.max(0, least - NUMBERS_MAX);
-    for (;;) {
-      const last = Math.max(used, least - 1);
-      if (number <= last + gap) {
-        if (number - least >= NUMBERS_MAX) throw new FindingError();
-        found.push(...(await ask(rowOf(row, number, checkedMax), passedOver)));
-        used = Math.max(used, found.at(-1)?.number ?? used);
-        number += checkedMax;
-      } else {
-        const offered = await lastOffered(rowOf(row, last + 1, gap), service);
-        if (offered === null) return { found, used };
-        used = offered;
-      }
+/**
+ * Return what is found in a row of numbers, and the last one that is used, until there
+ * are so many that are not, and none before `least`. Those below are asked for too: what
+ * a copy has written down and sent late may be there.
+ */
+async function scan(parts, row, least, passedOver) {
+  const { checkedMax, gap = GAP } = parts;
+  const found = [];
+  let used = -1;
+  let number = Math.max(0, least - NUMBERS_MAX);
+  for (;;) {
+    const last = Math.max(used, least - 1);
+    if (number <= last + gap) {
+      if (number - least >= NUMBERS_MAX) throw new FindingError();
+      const places = rowOf(row, number, checkedMax);
+      found.push(...(await findPlaces(parts, places, passedOver)));
+      used = Math.max(used, found.at(-1)?.number ?? used);
+      number += checkedMax;
+    } else {
+      const offered = await lastOffered(parts, rowOf(row, last + 1, gap));
+      if (offered === null) return { found, used };
+      used = offered;
     }
   }
+}
 
-  /**
-   * Return the last of these numbers that an offer has named, null where none is. An
-   * offer's outputs are all `kept`.
-   */
-  async function lastOffered(places, service) {
-    if (places[0].branch !== "kept") return null;
-    for (const batch of batchesOf(places, checkedMax).reverse()) {
-      if (!service.hasOffers) return null;
-      const secrets = await derive(batch);
-      const answers = await api.findOffered(batch[0].itemId, secrets);
-      service.hasOffers = answers !== null;
-      const at = answers?.lastIndexOf(true) ?? -1;
-      if (at >= 0) return batch[at].number;
-    }
-    return null;
+/**
+ * Return the last of these numbers that an offer has named, null where none is. An
+ * offer's outputs are all `kept`.
+ */
+async function lastOffered({ api, derive, checkedMax, service }, places) {
+  if (places[0].branch !== "kept") return null;
+  for (const batch of batchesOf(places, checkedMax).reverse()) {
+    if (!service.hasOffers) return null;
+    const answers = await api.findOffered(batch[0].itemId, await derive(batch));
+    service.hasOffers = answers !== null;
+    const at = answers?.lastIndexOf(true) ?? -1;
+    if (at >= 0) return batch[at].number;
   }
+  return null;
+}
 
-  async function ask(places, passedOver) {
-    const secrets = await derive(places);
-    const all = places.map((place, at) => ({ ...place, secret: secrets[at] }));
-    return find(all.filter((place) => !passedOver.has(keyOf(place))));
+/** Return what there is at places, but for outputs that are known. */
+async function findPlaces(parts, places, passedOver) {
+  const secrets = await parts.derive(places);
+  const all = places.map((place, at) => ({ ...place, secret: secrets[at] }));
+  return find(
+    parts,
+    all.filter((place) => !passedOver.has(keyOf(place))),
+  );
+}
+
+/** A number that was refused here may have been used by another copy. */
+async function findUnmade(parts, unmade) {
+  const places = [];
+  for (const { itemId, secret, givenAt, number, of, each } of unmade) {
+    const branch = givenAt || (number && !each) ? "given" : "kept";
+    const place = { itemId, secret, branch, number, of };
+    if (await parts.isStrong(secret)) places.push(place);
   }
+  return find(parts, places);
+}
 
-  /** A number that was refused here may have been used by another copy. */
-  async function findUnmade(unmade) {
-    const places = [];
-    for (const { itemId, secret, givenAt, number, of, each } of unmade) {
-      const branch = givenAt || (number && !each) ? "given" : "kept";
-      const place = { itemId, secret, branch, number, of };
-      if (await isStrong(secret)) places.push(place);
-    }
-    return find(places);
+async function find({ api, checkedMax }, places) {
+  const found = [];
+  for (const batch of batchesOf(places, checkedMax)) {
+    const secrets = batch.map(({ secret }) => secret);
+    const answers = await api.find(batch[0].itemId, secrets);
+    const there = batch.map((place, at) => answers[at] && { ...place, ...answers[at] });
+    found.push(...there.filter(Boolean));
   }
+  return found;
+}
 
-  async function find(places) {
-    const found = [];
-    for (const batch of batchesOf(places, checkedMax)) {
-      const secrets = batch.map(({ secret }) => secret);
-      const answers = await api.find(batch[0].itemId, secrets);
-      const there = batch.map(
-        (place, at) => answers[at] && { ...place, ...answers[at] },
-      );
-      found.push(...there.filter(Boolean));
-    }
-    return found;
-  }
-
-  return gather;
+/**
+ * Ask for the states of what was found at one moment: another copy may have moved units
+ * in between. A wrong amount would hide an output for ever.
+ */
+async function takeStates({ api }, found) {
+  const unspent = found.filter(({ state }) => state === "unspent");
+  const states = await api.check(unspent.map(formatRawOutput));
+  if (states.includes("unknown")) throw new FindingError();
+  unspent.forEach((place, at) => Object.assign(place, { state: states[at] }));
 }
 
 const rowOf = (row, start, count) =>
@@ -263,6 +256,12 @@ function withOf(found, outputs) {
     if (place.branch !== "series") return place;
     return { ...place, of: known.find((of) => of >= place.number) ?? last };
   });
+}
+
+/** Note that these items are to be looked at, with those that are left. */
+export function askForLook(draft, itemIds) {
+  const { left = [] } = draft.slices.notes.get(LOOK) ?? {};
+  draft.put("notes", { key: LOOK, left: [...new Set([...left, ...itemIds])] });
 }
 
 /**

@@ -152,12 +152,11 @@ function groupOf(output) {
   if (state === "given") return "waiting";
   if (state === "offered") return "offered";
   if (state === "coming") return givenAt || output.collectedAt ? null : "coming";
-  if (isUnclear) return null;
+  if (state !== "spent" || isUnclear) return null;
   if (isUsed(output)) return "used";
-  if (state === "spent" && spentElsewhere) return givenAt ? "claimed" : "lost";
+  if (spentElsewhere) return givenAt ? "claimed" : "lost";
   // A link of this wallet that came back to it at the door.
-  const isLink = givenAt || output.number;
-  return state === "spent" && isLink && isCollected(output) ? "given" : null;
+  return (givenAt || output.number) && isCollected(output) ? "given" : null;
 }
 
 /**
@@ -216,10 +215,9 @@ function linkOf(output, setAside) {
   if (state === "given") return link("waiting", waitsSince);
   if (state !== "spent") return null;
   if (isUsed(output)) return link("used", changedAt);
-  if (output.spentElsewhere && givenAt)
-    return link(output.isUnclear ? "moved" : "claimed", changedAt);
-  if (output.spentElsewhere) return null;
-  return givenAt ? link("taken back", changedAt) : null;
+  if (!givenAt) return null;
+  if (!output.spentElsewhere) return link("taken back", changedAt);
+  return link(output.isUnclear ? "moved" : "claimed", changedAt);
 }
 
 /** Of one amount what has no number comes first, and then the first link of a series. */

@@ -198,12 +198,10 @@ export function partsOf({ body }) {
   };
   body.inputs.forEach(add(-1));
   body.outputs.forEach(add(1));
-  const parts = Array.from(sums, ([itemId, sum]) => ({ itemId, amount: sum }));
+  const parts = Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
   const lost = parts.map(({ itemId, amount }) => ({ itemId, amount: -amount }));
-  const [gives, gets] = [lost, parts].map((all) =>
-    all.filter(({ amount }) => amount > 0),
-  );
-  return { gives, gets };
+  const isSome = ({ amount }) => amount > 0;
+  return { gives: lost.filter(isSome), gets: parts.filter(isSome) };
 }
 
 /**
@@ -227,8 +225,6 @@ export function openOffersOf(operations, now = Date.now()) {
 
 /** @param {any} operation @returns {OfferMade} */
 function offerMade(operation) {
-  const { key, kind, state, code, offerId, expiresAt, begunAt, endedAt } = operation;
   const { gives, gets } = partsOf(operation);
-  const [give = null, want] = [gives[0], gets[0]];
-  return { key, kind, state, code, offerId, give, want, expiresAt, begunAt, endedAt };
+  return { ...operation, give: gives[0] ?? null, want: gets[0] };
 }

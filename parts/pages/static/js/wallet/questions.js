@@ -1,10 +1,10 @@
 // Asks the service what became of operations and outputs, and what another copy of this
-// wallet may have made. Nothing is settled here: see checking.js.
+// wallet may have made. It reads the store for what to ask and writes nothing: what was
+// answered is written down by checking.js.
 
 import { formatRawOutput } from "../format/raw_output.js";
-import { NoAnswerError, ProblemError } from "./api.js";
-import { FindingError } from "./finding.js";
-import { askForLook, LOOK } from "./look.js";
+import { ask, isMaking, isRefusal, sendOperation } from "./api.js";
+import { gather } from "./finding.js";
 import { itemIdOf, keysOf, readOutputs, recordsWith } from "./records.js";
 import { DOUBTS, isInDoubt, SURE } from "./settling.js";
 
@@ -12,190 +12,25 @@ import { DOUBTS, isInDoubt, SURE } from "./settling.js";
  * What a service may still complete, by another clock or after a pepper has come back.
  */
 const LATE_MS = 24 * 60 * 60_000;
-export const LOOK_NOTE = { notes: [LOOK] };
 
 /**
- * Return the questions that checking.js asks.
- * @param {object} parts
- * @param {Pick<import("./store.js").Store, "read">} parts.store
- * @param {import("./api.js").Api} parts.api
- * @param {(wanted: import("./records.js").Plan,
- *   apply: (draft: import("./records.js").Draft) => any) => Promise<any>} parts.change
- * @param {ReturnType<typeof import("./finding.js").makeGather>} parts.gather
- * @param {() => number} parts.now
+ * @typedef {import("./wallet.js").Parts} Parts
+ * @typedef {import("./finding.js").Gathered} Gathered
+ * @typedef {import("./records.js").OperationRecord} OperationRecord
  */
-export function makeQuestions({ store, api, change, gather, now }) {
-  function send({ kind, key, state, body, offerId }) {
-    if (state === "open") return api.offer(offerId);
-    if (kind === "mint") return api.mint(body, key);
-    if (isMaking({ kind })) return api.makeOffer(body, key);
-    return kind === "complete" ? api.complete(offerId, body, key) : api.swap(body, key);
-  }
 
-  /**
-   * Ask for the states of an operation's inputs, and whether it was carried out although
-   * it was refused; if so, for those of what it has made.
-   * @param {(spent: Set<string>) => Promise<boolean>} askDone
-   * @returns {Promise<{isDone: boolean, states: Map<string, string>, spent: Set<string>}>}
-   */
-  async function look(operation, askDone) {
-    const inputs = await statesOf(await readOutputs(store, operation.inputs));
-    const isDone = await askDone(spentAmong(inputs));
-    const outputs = isDone ? await readOutputs(store, keysOf(operation.outputs)) : [];
-    const states = new Map([...inputs, ...(await statesOf(outputs))]);
-    return { isDone, states, spent: spentAmong(states) };
-  }
+/** Return the records of a kind that are in one of these states. */
+export const recordsIn = (/** @type {Parts} */ { store }, kind, ...states) =>
+  recordsWith(store, kind, ...states.map((state) => ({ state })));
 
-  /** Return whether somebody has completed an offer of ours that was called ended. */
-  async function isCompleted({ offerId }) {
-    return Boolean(offerId) && (await api.offer(offerId)).state === "completed";
-  }
+/** Return the keys of all outputs that an operation spends or makes. */
+export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
 
-  /**
-   * Return whether a swap, or a payment, that was refused with this code has spent these
-   * inputs. That its outputs are there does not tell: another copy of this wallet may
-   * have used the same numbers. Its key does: once an input is spent, the same request
-   * cannot be carried out any more, and is answered as the first time or refused.
-   */
-  async function wasCarriedOut(operation, code, spent) {
-    if (SURE.has(code) || !spent.size) return false;
-    const { answer, problem } = await ask(() => send({ ...operation, state: "begun" }));
-    if (answer) return true;
-    if (!isRefusal(problem)) throw problem;
-    // Where the limits are others now, its key was not looked up. What is there is
-    // ours, whichever copy has made it.
-    const { inputs, outputs } = operation;
-    const isTaken = spent.size === inputs.length && outputs.length > 0;
-    if (!DOUBTS.has(problem.code) || !isTaken) return false;
-    const states = await statesOf(await readOutputs(store, keysOf(outputs)));
-    return ![...states.values()].includes("unknown");
-  }
-
-  /**
-   * Return the refused and open operations that were carried out after all, where one
-   * of these outputs tells: an input that is spent, or something made that is there.
-   */
-  async function findLate(telling, except) {
-    const found = [];
-    const suspects = telling.size
-      ? await recordsIn("operations", "refused", "open")
-      : [];
-    for (const operation of suspects) {
-      const named = [...operation.inputs, ...keysOf(operation.outputs)];
-      if (operation.key === except || !named.some((key) => telling.has(key))) continue;
-      const { isDone, spent } = await look(operation, async (spentInputs) =>
-        isMaking(operation)
-          ? isCompleted(operation)
-          : wasCarriedOut(operation, operation.code, spentInputs),
-      );
-      if (isDone) found.push({ key: operation.key, spent });
-    }
-    return found;
-  }
-
-  async function statesOf(outputs) {
-    const states = await api.check(outputs.map(formatRawOutput));
-    return new Map(outputs.map(({ key }, place) => [key, states[place]]));
-  }
-
-  const recordsIn = (kind, ...states) =>
-    recordsWith(store, kind, ...states.map((state) => ({ state })));
-
-  /** Return the first output of each offer, or refusal, that may be carried out by now. */
-  async function awaited(...states) {
-    const isPossible = ({ code, expiresAt, endedAt }) =>
-      (expiresAt || isInDoubt(code)) && (expiresAt ?? endedAt) + LATE_MS > now();
-    const possible = (await recordsIn("operations", ...states)).filter(isPossible);
-    const firsts = possible.flatMap(({ outputs }) => outputs.slice(0, 1));
-    return readOutputs(store, keysOf(firsts));
-  }
-
-  /**
-   * Return what another copy of this wallet has made, where a refusal points to one: a
-   * number that was used, or something that is spent and was ours. At a door somebody
-   * waits, who may have come twice: there it is enough that the ticket is spent. But not
-   * where it may be our own request that has spent it.
-   */
-  async function gatherFor(operation, code, spent) {
-    const { key: refusedKey, atDoor, inputs, outputs } = operation;
-    const lost = inputs.filter((key) => spent.has(key));
-    if (code === "offer_void" && (await isMade(operation))) return [];
-    if (code === "used_secret" || code === "offer_void") {
-      const named = [...keysOf(outputs), ...inputs];
-      const branches = atDoor ? ["kept"] : undefined;
-      return gatherAll(named, () => ({ refusedKey, branches }));
-    }
-    // A copy may have used its secrets all the same: it is enough to ask for them.
-    if (code === "offer_expired" && !lost.length) {
-      return gatherAll(keysOf(outputs), () => ({ refusedKey, branches: [] }));
-    }
-    const isSure = SURE.has(code);
-    return atDoor && isSure ? [] : gatherAll(lost, () => ({ refusedKey }));
-  }
-
-  /** Return whether what an offer waits for is here: it was cancelled in this browser. */
-  const isMade = async ({ outputs }) =>
-    (await readOutputs(store, keysOf(outputs))).some(({ state }) => state !== "coming");
-
-  /** Return what is found of these outputs' items; of what does not add up, nothing. */
-  async function gatherAll(keys, optionsOf) {
-    const gathered = [];
-    for (const itemId of new Set(keys.map(itemIdOf))) {
-      try {
-        gathered.push(await gather(itemId, optionsOf(itemId)));
-      } catch (error) {
-        if (!(error instanceof FindingError)) throw error;
-        gathered.push({ itemId, found: [], next: new Map(), isUnclear: true });
-        // Another copy may have moved units meanwhile: the next visit looks.
-        await change(LOOK_NOTE, (draft) => askForLook(draft, [itemId]));
-      }
-    }
-    return gathered;
-  }
-
-  /**
-   * Before it is said who has spent something of ours, look for what another copy of
-   * this wallet has made of it. Links are claimed every day: of them it is enough to ask
-   * whether anything was kept.
-   */
-  function gatherLost(lost) {
-    const isProbed = (itemId) =>
-      lost.every((output) => output.itemId !== itemId || output.state === "given");
-    return gatherAll(keysOf(lost), (itemId) => ({ isProbed: isProbed(itemId) }));
-  }
-
-  return {
-    send,
-    look,
-    wasCarriedOut,
-    findLate,
-    statesOf,
-    recordsIn,
-    awaited,
-    gatherFor,
-    gatherLost,
-  };
+/** Return the states of outputs by their keys. */
+export async function statesOf(/** @type {Parts} */ { api }, outputs) {
+  const states = await api.check(outputs.map(formatRawOutput));
+  return new Map(outputs.map(({ key }, place) => [key, states[place]]));
 }
-
-/**
- * Return the answer, or what the service or the network has against it.
- * @returns {Promise<{answer?: any, problem?: any}>}
- */
-export async function ask(question) {
-  try {
-    return { answer: await question() };
-  } catch (problem) {
-    if (problem instanceof ProblemError || problem instanceof NoAnswerError)
-      return { problem };
-    throw problem;
-  }
-}
-
-export const isMaking = ({ kind }) => kind === "ask" || kind === "trade";
-
-/** Return whether what was sent can never be carried out. */
-export const isRefusal = (problem) =>
-  problem instanceof ProblemError && problem.isFinal;
 
 /**
  * Return the keys of those that the service calls spent. @param {Map<string, string>}
@@ -205,4 +40,133 @@ export function spentAmong(states) {
   return new Set(
     [...states].filter(([, state]) => state === "spent").map(([key]) => key),
   );
+}
+
+/**
+ * Ask for the states of an operation's inputs, and whether it was carried out although
+ * it was refused with this code; if so, for those of what it has made.
+ * @param {Parts} parts
+ * @param {OperationRecord} operation
+ * @param {string} code of an offer of ours `offer_` and its state
+ */
+export async function askWhatBecame(parts, operation, code) {
+  const inputs = await statesOf(
+    parts,
+    await readOutputs(parts.store, operation.inputs),
+  );
+  const isDone = isMaking(operation)
+    ? code === "offer_completed"
+    : await wasCarriedOut(parts, operation, code, spentAmong(inputs));
+  const outputs = isDone ? await statesOf(parts, await readMade(parts, operation)) : [];
+  const states = new Map([...inputs, ...outputs]);
+  return { isDone, states, spent: spentAmong(states) };
+}
+
+const readMade = ({ store }, { outputs }) => readOutputs(store, keysOf(outputs));
+
+/**
+ * Return whether a swap, or a payment, that was refused with this code has spent these
+ * inputs. That its outputs are there does not tell: another copy of this wallet may
+ * have used the same numbers. Its key does: once an input is spent, the same request
+ * cannot be carried out any more, and is answered as the first time or refused.
+ */
+async function wasCarriedOut(parts, operation, code, spent) {
+  if (SURE.has(code) || !spent.size) return false;
+  const again = { ...operation, state: "begun" };
+  const { answer, problem } = await ask(() => sendOperation(parts.api, again));
+  if (answer) return true;
+  if (!isRefusal(problem)) throw problem;
+  // Where the limits are others now, its key was not looked up. What is there is ours,
+  // whichever copy has made it.
+  const { inputs, outputs } = operation;
+  const isTaken = spent.size === inputs.length && outputs.length > 0;
+  if (!DOUBTS.has(problem.code) || !isTaken) return false;
+  const states = await statesOf(parts, await readMade(parts, operation));
+  return ![...states.values()].includes("unknown");
+}
+
+/**
+ * Return the refused and open operations that were carried out after all, where one of
+ * these outputs tells: an input that is spent, or something made that is there.
+ * @param {Parts} parts
+ * @param {Set<string>} telling
+ * @param {string} [except] the key of an operation
+ */
+export async function findLate(parts, telling, except) {
+  if (!telling.size) return [];
+  const found = [];
+  const suspects = await recordsIn(parts, "operations", "refused", "open");
+  for (const operation of suspects) {
+    const { key, offerId, code } = operation;
+    if (key === except || !namedBy(operation).some((each) => telling.has(each)))
+      continue;
+    // An offer of ours that was called ended may have been completed.
+    const isOffer = isMaking(operation) && offerId;
+    const now = isOffer ? `offer_${(await parts.api.offer(offerId)).state}` : code;
+    const { isDone, spent } = await askWhatBecame(parts, operation, now);
+    if (isDone) found.push({ key, spent });
+  }
+  return found;
+}
+
+/** Return the first output of each offer, or refusal, that may be carried out by now. */
+export async function awaited(/** @type {Parts} */ parts, ...states) {
+  const isPossible = ({ code, expiresAt, endedAt }) =>
+    (expiresAt || isInDoubt(code)) && (expiresAt ?? endedAt) + LATE_MS > parts.now();
+  const possible = (await recordsIn(parts, "operations", ...states)).filter(isPossible);
+  const firsts = possible.flatMap(({ outputs }) => outputs.slice(0, 1));
+  return readOutputs(parts.store, keysOf(firsts));
+}
+
+/**
+ * Return what another copy of this wallet has made, where a refusal points to one: a
+ * number that was used, or something that is spent and was ours. At a door somebody
+ * waits, who may have come twice: there it is enough that the ticket is spent. But not
+ * where it may be our own request that has spent it.
+ * @param {Parts} parts
+ * @param {OperationRecord} operation
+ * @param {string} code
+ * @param {Set<string>} spent
+ */
+export async function gatherFor(parts, operation, code, spent) {
+  const { key: refusedKey, atDoor, inputs, outputs } = operation;
+  const lost = inputs.filter((key) => spent.has(key));
+  if (code === "offer_void" && (await isMade(parts, operation))) return [];
+  if (code === "used_secret" || code === "offer_void") {
+    const branches = atDoor ? ["kept"] : undefined;
+    return gatherAll(parts, namedBy(operation), () => ({ refusedKey, branches }));
+  }
+  // A copy may have used its secrets all the same: it is enough to ask for them.
+  if (code === "offer_expired" && !lost.length)
+    return gatherAll(parts, keysOf(outputs), () => ({ refusedKey, branches: [] }));
+  if (atDoor && SURE.has(code)) return [];
+  return gatherAll(parts, lost, () => ({ refusedKey }));
+}
+
+/** Return whether what an offer waits for is here: it was cancelled in this browser. */
+const isMade = async (parts, operation) =>
+  (await readMade(parts, operation)).some(({ state }) => state !== "coming");
+
+/**
+ * Before it is said who has spent something of ours, look for what another copy of this
+ * wallet has made of it. Links are claimed every day: of them it is enough to ask
+ * whether anything was kept.
+ * @param {Parts} parts
+ * @param {import("./records.js").OutputRecord[]} lost
+ */
+export function gatherLost(parts, lost) {
+  const isProbed = (itemId) =>
+    lost.every((output) => output.itemId !== itemId || output.state === "given");
+  return gatherAll(parts, keysOf(lost), (itemId) => ({ isProbed: isProbed(itemId) }));
+}
+
+/**
+ * Return what is found of these outputs' items.
+ * @returns {Promise<Gathered[]>}
+ */
+async function gatherAll(parts, keys, optionsOf) {
+  const gathered = [];
+  for (const itemId of new Set(keys.map(itemIdOf)))
+    gathered.push(await gather(parts, itemId, optionsOf(itemId)));
+  return gathered;
 }

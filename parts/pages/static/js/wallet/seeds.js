@@ -74,19 +74,15 @@ export const numbersWanted = (slices, itemIds) =>
 
 /** Return the next number of each branch. */
 export function nextNumbers({ numbers }, seed, itemId) {
-  const {
-    kept = 0,
-    given = 0,
-    series = 0,
-  } = numbers.get(numbersKey(seed, itemId)) ?? {};
-  return { kept, given, series };
+  const known = numbers.get(numbersKey(seed, itemId));
+  return { kept: 0, given: 0, series: 0, ...known };
 }
 
 /** Write down the next numbers; none ever runs backwards. */
 export function raiseNumbers(draft, seed, itemId, next) {
   const key = numbersKey(seed, itemId);
   const known = draft.slices.numbers.get(key) ?? {};
-  const isHigher = (branch) => (next[branch] ?? 0) > (known[branch] ?? 0);
+  const isHigher = (branch) => next[branch] > (known[branch] ?? 0);
   const higher = BRANCHES.filter(isHigher).map((branch) => [branch, next[branch]]);
   if (higher.length)
     draft.put("numbers", { ...known, key, ...Object.fromEntries(higher) });

@@ -1,4 +1,6 @@
-// The wallet: what this browser holds, and how it moves.
+// The wallet: what this browser holds, and how it moves. Here are its verbs; what they do
+// is in the modules below, of which each needs only those further down (see
+// docs/development.md).
 //
 // Every verb is first written down whole, then sent, then settled. Whenever the page
 // dies in between, `finishBegun` sends it again with the same Idempotency-Key, which
@@ -7,17 +9,17 @@
 import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX } from "./api.js";
+import { countChange, makeBackup, NOTE } from "./backup.js";
 import { begin, beginningWanted } from "./beginning.js";
-import { makeChecks } from "./checking.js";
+import { claim, links, merge, mint, nextLinks } from "./beginning.js";
+import { send, split, takeBack } from "./beginning.js";
+import { finish, makeChecks } from "./checking.js";
+import { makeDoorList } from "./door_list.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { give, isFree, linkParts, setNote } from "./links.js";
-import { makeDoorList } from "./door_list.js";
-import { makeGather } from "./finding.js";
-import { askForLook, LOOK, makeLook } from "./look.js";
-import { mergeInto } from "./merging.js";
+import { makeLook } from "./look.js";
 import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
-import { deriveSecrets, ownSeed, Secrets, seedsOf } from "./seeds.js";
-import { isOurs } from "./states.js";
+import { deriveSecrets, Secrets } from "./seeds.js";
 
 /** How often a verb is begun while another copy of the wallet is faster. */
 const TRIES_MAX = 4;
@@ -27,126 +29,122 @@ const USED = new Set(["used_secret", "duplicate_secret"]);
 /** What these take, the wallet has chosen: it can choose again. */
 const CHOOSING = new Set(["send", "split", "merge", "trade", "complete"]);
 
-const BACKUP = "backup";
-const NOTE = { notes: [BACKUP, LOOK] };
-/** @type {import("./records.js").Plan} */
-const ALL = {
-  outputs: "all",
-  operations: "all",
-  items: "all",
-  seeds: "all",
-  numbers: "all",
-  ...NOTE,
-};
-
 /**
+ * @typedef {ReturnType<typeof makeParts>} Parts
  * @typedef {ReturnType<typeof makeWallet>} Wallet
  * @typedef {import("./checking.js").Outcome} Outcome
  */
 
 /**
  * Return a wallet.
- * @param {object} parts
- * @param {Pick<import("./store.js").Store, "read" | "update">} parts.store
- * @param {import("./api.js").Api} parts.api
- * @param {() => Promise<string>} parts.makeSecret one for a mint, at random
- * @param {typeof deriveSecrets} [parts.derive] all others, from a seed
- * @param {(secret: string) => Promise<boolean>} [parts.isStrong] whether a machine made a secret
- * @param {number} [parts.arrayMax] how many inputs or outputs the service takes at once
- * @param {number} [parts.gap] after how many unused numbers none is looked for
- * @param {() => number} [parts.now] in milliseconds
+ * @param {Parameters<typeof makeParts>[0]} given
  */
-export function makeWallet({
-  store,
-  api,
-  makeSecret,
+export function makeWallet(given) {
+  const parts = makeParts(given);
+  return {
+    carryOut: (rule, plan) => carryOut(parts, rule, plan),
+    ...makeVerbs(parts),
+    ...makeRecords(parts),
+    ...makeChecks(parts),
+    ...makeLook(parts),
+    ...makeDoorList(parts),
+    ...makeBackup(parts),
+  };
+}
+
+/**
+ * Return what all modules of a wallet work with.
+ * @param {object} given
+ * @param {Pick<import("./store.js").Store, "read" | "update">} given.store
+ * @param {import("./api.js").Api} given.api
+ * @param {() => Promise<string>} given.makeSecret one for a mint, at random
+ * @param {typeof deriveSecrets} [given.derive] all others, from a seed
+ * @param {(secret: string) => Promise<boolean>} [given.isStrong] whether a machine made a secret
+ * @param {number} [given.arrayMax] how many inputs or outputs the service takes at once
+ * @param {number} [given.gap] after how many unused numbers none is looked for
+ * @param {() => number} [given.now] in milliseconds
+ */
+function makeParts({
   derive = deriveSecrets,
   isStrong = isStrongSecret,
   arrayMax = AT_ONCE_MAX,
-  gap,
   now = Date.now,
+  ...given
 }) {
-  /** What the records of the last export hold: so many changes, and these items. */
-  /** @type {{savedCount: number, itemIds: string[]}} */
-  let exported = { savedCount: 0, itemIds: [] };
-
+  /**
+   * Load what is wanted, and write down what `apply` changes of it, in one transaction.
+   * @param {import("./records.js").Plan} wanted
+   * @param {(draft: Draft) => any} apply
+   * @returns {Promise<any>} what it returns
+   */
   const change = (wanted, apply) =>
-    store.update(wanted, (slices) => {
+    given.store.update(wanted, (slices) => {
       const draft = new Draft(slices, now());
       const result = apply(draft);
       return { ...draft.changed, result };
     });
 
-  /** Change what the next backup should hold. */
+  /** Change what the next backup should hold. @type {typeof change} */
   const changeOfNote = (wanted, apply) =>
     change({ ...wanted, ...NOTE }, (draft) => {
       const result = apply(draft);
-      const note = noteOf(draft.slices);
-      if (draft.isChanged()) draft.put("notes", { ...note, count: note.count + 1 });
+      countChange(draft);
       return result;
     });
 
+  /** How many outputs are asked for at once. */
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const gather = makeGather({ store, api, derive, isStrong, checkedMax, gap });
-  const {
-    keepGathered: keep,
-    endOpen,
-    ...asked
-  } = makeChecks({
-    store,
-    api,
-    change,
-    isStrong,
-    gather,
-    checkedMax,
-    now,
+  const shared = { derive, isStrong, arrayMax, checkedMax, now, change, changeOfNote };
+  return { ...given, ...shared };
+}
+
+/**
+ * Write an operation down, whole, with its secrets; then send it. Where another copy of
+ * this wallet was faster, it is begun again with what is known by then, unless it
+ * `isOnce`.
+ * @param {Parts} parts
+ * @param {import("./beginning.js").Rule} rule see beginning.js and offers.js
+ * @param {any} given what the rule is given besides
+ * @returns {Promise<any>} its outcome, or null when there is nothing to do
+ */
+async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
+  const { arrayMax, now } = parts;
+  const plan = { ...given, key: crypto.randomUUID(), now: now(), arrayMax };
+  const begun = await writeDown(parts, rule, plan);
+  if (!begun) return null;
+  if (begun.isUnsent) return { operation: begun };
+  const outcome = await finish(parts, begun.key, true);
+  const mayTryAgain = begun.key === plan.key && !given.isOnce && triesLeft > 1;
+  if (!mayTryAgain || !wasOvertaken(outcome.operation)) return outcome;
+  return carryOut(parts, rule, given, triesLeft - 1).catch((error) => {
+    // What is left is not enough: then the refusal says why.
+    if (error instanceof WalletError) return outcome;
+    throw error;
   });
+}
 
-  /**
-   * Write an operation down, whole, with its secrets; then send it. Where another copy
-   * of this wallet was faster, it is begun again with what is known by then, unless it
-   * `isOnce`.
-   * @returns {Promise<Outcome>}
-   */
-  async function carryOut(rule, given) {
-    let outcome = await carryOutOnce(rule, given);
-    for (let tries = 1; outcome?.isOvertaken && tries < TRIES_MAX; tries += 1) {
-      const before = outcome;
-      outcome = await carryOutOnce(rule, given).catch((error) => {
-        // What is left is not enough: then the refusal says why.
-        if (error instanceof WalletError) return { ...before, isOvertaken: false };
-        throw error;
-      });
-    }
-    return outcome;
-  }
+function writeDown({ derive, changeOfNote }, rule, plan) {
+  const secrets = new Secrets(derive);
+  const planned = { ...plan, secrets };
+  return secrets.during(() =>
+    changeOfNote(beginningWanted(planned), (draft) => begin(draft, rule, planned)),
+  );
+}
 
-  async function carryOutOnce(rule, given) {
-    const plan = { ...given, key: crypto.randomUUID(), now: now(), arrayMax };
-    const begun = await writeDown(rule, plan);
-    if (!begun) return begun;
-    if (begun.isUnsent) return { operation: begun };
-    const outcome = await asked.finish(begun.key, true);
-    const isAgain = begun.key === plan.key && !given.isOnce;
-    const isOvertaken = isAgain && wasOvertaken(outcome.operation);
-    return { ...outcome, isOvertaken };
-  }
+/** Return whether another copy of this wallet has used a number or an input first. */
+const wasOvertaken = (
+  /** @type {import("./records.js").OperationRecord} */ { state, code = "", kind },
+) =>
+  state === "refused" &&
+  (USED.has(code) || (code === "spent_input" && CHOOSING.has(kind)));
 
-  function writeDown(rule, plan) {
-    const secrets = new Secrets(derive);
-    const planned = { ...plan, secrets };
-    return secrets.during(() => {
-      const wanted = beginningWanted(rule, planned);
-      return changeOfNote(wanted, (draft) => begin(draft, rule, planned));
-    });
-  }
-
+/**
+ * Return the verbs that move units.
+ * @param {Parts} parts
+ */
+function makeVerbs(parts) {
+  const { makeSecret, arrayMax } = parts;
   return {
-    carryOut,
-    ...asked,
-    ...makeLook({ store, change, gather, keep, endOpen, now }),
-    ...makeDoorList({ store, change: changeOfNote, isStrong, now }),
-
     /**
      * Mint an item in these amounts, or as so many numbered links: of more links than
      * the service takes outputs at once, `prepareNext` makes the rest.
@@ -161,7 +159,7 @@ export function makeWallet({
       checkCount(made, arrayMax);
       const fresh = await Promise.all(made.map(() => makeSecret()));
       const about = { amount, links, metadata, unit: checkUnit(unit) };
-      return carryOut("mint", { outputs: made, fresh, ...about });
+      return carryOut(parts, mint, { itemIds: [], outputs: made, fresh, ...about });
     },
 
     /**
@@ -176,14 +174,10 @@ export function makeWallet({
      *   at the door `busy` where its claim began before, at the time `at`
      */
     async claim({ amount, itemId, secret }, options = {}) {
-      const { unit, atDoor = false, isUnsent, knows } = options;
-      const output = {
-        amount: checkAmount(amount),
-        itemId,
-        secret: checkSecret(secret),
-      };
-      const outputKey = keyOf(output);
-      return carryOut("claim", { output, outputKey, unit, atDoor, isUnsent, knows });
+      checkAmount(amount);
+      const output = { amount, itemId, secret: checkSecret(secret) };
+      const outputKeys = [keyOf(output)];
+      return carryOut(parts, claim, { ...options, output, outputKeys });
     },
 
     /**
@@ -191,19 +185,19 @@ export function makeWallet({
      * output.
      */
     send: async (itemId, amount) =>
-      carryOut("send", { itemId, amount: checkAmount(amount) }),
+      carryOut(parts, send, { itemId, amount: checkAmount(amount) }),
 
     /** Split an output into these amounts and the rest of it. */
     async split(outputKey, amounts) {
       checkCount(amounts, arrayMax);
       amounts.forEach(checkAmount);
-      return carryOut("split", { outputKey, amounts });
+      return carryOut(parts, split, { outputKeys: [outputKey], amounts });
     },
 
     /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
-      const links = checkLinks(wanted);
-      return carryOut("links", { itemId, links });
+      const looksAt = [{ itemId }];
+      return carryOut(parts, links, { itemId, looksAt, links: checkLinks(wanted) });
     },
 
     /**
@@ -211,8 +205,24 @@ export function makeWallet({
      * begun already, by another tab too, is finished instead.
      * @returns {Promise<Outcome | null>} null when all are made
      */
-    prepareNext: (itemId) => carryOut("nextLinks", { itemId }),
+    prepareNext: (itemId) => carryOut(parts, nextLinks, { itemId }),
 
+    /** Join the parts of an item that are free and have no number. */
+    merge: (itemId) => carryOut(parts, merge, { itemId }),
+
+    /**
+     * Make links of an item that were handed out worthless, unless somebody was faster.
+     */
+    takeBack: (...outputKeys) => carryOut(parts, takeBack, { outputKeys }),
+  };
+}
+
+/**
+ * Return what reads records, and what notes something with them: nothing moves.
+ * @param {Parts} parts
+ */
+function makeRecords({ store, api, change, changeOfNote }) {
+  return {
     /**
      * Note that the links of these outputs are handed out, see links.js. Nothing is
      * sent.
@@ -223,20 +233,12 @@ export function makeWallet({
     shown: (key) =>
       change({ outputs: [key] }, (draft) => {
         if (isFree(draft.outputs.get(key) ?? {}))
-          draft.changeOutput(key, { shownAt: now() });
+          draft.changeOutput(key, { shownAt: draft.now });
       }),
 
     /** Keep a person's note on an output. */
     setNote: (key, text) =>
       changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
-
-    /** Join the parts of an item that are free and have no number. */
-    merge: (itemId) => carryOut("merge", { itemId }),
-
-    /**
-     * Make links of an item that were handed out worthless, unless somebody was faster.
-     */
-    takeBack: (...outputKeys) => carryOut("takeBack", { outputKeys }),
 
     /**
      * Return the registry's item, which never changes, from the store if it is there:
@@ -274,109 +276,5 @@ export function makeWallet({
 
     /** @param {{key: string, svg: string}[]} codes */
     keepCodes: (codes) => store.update({}, () => ({ codes, result: undefined })),
-
-    backup: {
-      /**
-       * Return how much has changed since the last backup, and how many items that it
-       * does not name are here: what becomes of the others is found by its seed. Return
-       * what encrypts the next one too, and the `file` that it is written to.
-       */
-      async status() {
-        const { count, savedCount, itemIds, ...more } = await store.read(NOTE, noteOf);
-        const changesCount = count - savedCount;
-        const isNew = ({ state, itemId }) =>
-          state !== "spent" && !itemIds.includes(itemId);
-        const fresh = ({ outputs }) => itemIdsOf(outputs.list().filter(isNew));
-        const news = changesCount ? await store.read({ outputs: "all" }, fresh) : [];
-        return { ...more, changesCount, newCount: news.length };
-      },
-
-      /**
-       * Note that the records of the last `exportRecords` are in a file.
-       * @param {import("./file.js").Material | null} material
-       * @param {any} [file] what the browser writes the next one to
-       * @returns {Promise<void>}
-       */
-      async saved(material, file = null) {
-        const about = { ...exported, at: now(), material, file };
-        const save = (draft) =>
-          void draft.put("notes", { ...noteOf(draft.slices), ...about });
-        await change(NOTE, save).catch((error) => {
-          // Some private windows keep no keys.
-          if (error.name !== "DataCloneError" || !material) throw error;
-          return this.saved(null);
-        });
-      },
-    },
-
-    /** Return all records, for file.js. They hold every secret. */
-    exportRecords: () =>
-      store.read(ALL, (slices) => {
-        const { outputs, operations, items, numbers } = slices;
-        const itemIds = itemIdsOf(outputs.list());
-        exported = { savedCount: noteOf(slices).count, itemIds };
-        return {
-          outputs: outputs.list().map(({ takers, makers, ...output }) => output),
-          operations: operations.list(),
-          items: items.list(),
-          seeds: seedsOf(slices),
-          numbers: numbers.list(),
-        };
-      }),
-
-    /**
-     * Return whether a file is of this wallet, by its own seed. Return null where it
-     * comes with another one into a wallet that has never done anything: only a person
-     * knows whose it is.
-     * @returns {Promise<boolean | null>}
-     */
-    isOwnFile: ({ seeds }) =>
-      store.read({ operations: "all", seeds: "all" }, (slices) => {
-        const own = seeds.find(({ isOwn }) => isOwn);
-        const isUsed = slices.operations.list().length > 0;
-        const isOurs = own?.key === ownSeed(slices);
-        return own && !isOurs && !isUsed ? null : isOurs;
-      }),
-
-    /**
-     * Merge the records of another wallet, or of an earlier state of this one. A wallet
-     * that has never done anything goes on with the seed of a file that `isOwn`; of one
-     * that is neither that nor of our seed, less is believed.
-     */
-    importRecords(theirs, { isOwn = false } = {}) {
-      return changeOfNote(ALL, (draft) => {
-        const note = noteOf(draft.slices);
-        const isEmpty = isOwn && !draft.operations.list().length;
-        const merged = mergeInto(draft, theirs, isOwn);
-        if (!draft.isChanged()) return merged;
-        // What comes into an empty wallet is in a file, maybe of a page without seeds;
-        // beside other deeds it is not in theirs.
-        const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
-        const added = itemIdsOf(merged.added);
-        const itemIds = note.itemIds.filter((itemId) => !added.includes(itemId));
-        const saved = { savedCount: note.count + 1, at: now(), itemIds: inFile };
-        draft.put("notes", { ...note, ...(isEmpty ? saved : { itemIds }) });
-        // What was moved since is still to be found.
-        askForLook(draft, itemIdsOf(draft.outputs.list()));
-        return merged;
-      });
-    },
   };
-}
-
-/** Return whether another copy of this wallet has used a number or an input first. */
-const wasOvertaken = (
-  /** @type {import("./records.js").OperationRecord} */ { state, code = "", kind },
-) =>
-  state === "refused" &&
-  (USED.has(code) || (code === "spent_input" && CHOOSING.has(kind)));
-
-/** Return the items of which a wallet has or had something. */
-const itemIdsOf = (outputs) => [
-  ...new Set(outputs.filter(isOurs).map(({ itemId }) => itemId)),
-];
-
-function noteOf({ notes }) {
-  const none = { key: BACKUP, count: 0, savedCount: 0, itemIds: [], at: null };
-  return { ...none, material: null, file: null, ...notes.get(BACKUP) };
 }

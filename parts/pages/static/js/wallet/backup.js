@@ -1,0 +1,138 @@
+// What goes into a backup, and what comes in from one: all records, whose file it is, and
+// how much has changed since the last. The file itself is file.js.
+
+import { askForLook, LOOK } from "./finding.js";
+import { mergeInto } from "./merging.js";
+import { ownSeed, seedsOf } from "./seeds.js";
+import { isOurs } from "./states.js";
+
+const BACKUP = "backup";
+/** The notes that a change may write besides. */
+export const NOTE = { notes: [BACKUP, LOOK] };
+/** @type {import("./records.js").Plan} */
+const ALL = {
+  outputs: "all",
+  operations: "all",
+  items: "all",
+  seeds: "all",
+  numbers: "all",
+  ...NOTE,
+};
+
+/** @typedef {import("./wallet.js").Parts} Parts */
+
+/**
+ * Return what the pages do with backups.
+ * @param {Parts} parts
+ */
+export function makeBackup({ store, change, changeOfNote }) {
+  /** What the records of the last export hold: so many changes, and these items. */
+  /** @type {{savedCount: number, itemIds: string[]}} */
+  let exported = { savedCount: 0, itemIds: [] };
+
+  return {
+    backup: {
+      /**
+       * Return how much has changed since the last backup, and how many items that it
+       * does not name are here: what becomes of the others is found by its seed. Return
+       * what encrypts the next one too, and the `file` that it is written to.
+       */
+      async status() {
+        const { count, savedCount, itemIds, ...more } = await store.read(NOTE, noteOf);
+        const changesCount = count - savedCount;
+        const isNew = ({ state, itemId }) =>
+          state !== "spent" && !itemIds.includes(itemId);
+        const fresh = ({ outputs }) => itemIdsOf(outputs.list().filter(isNew));
+        const news = changesCount ? await store.read({ outputs: "all" }, fresh) : [];
+        return { ...more, changesCount, newCount: news.length };
+      },
+
+      /**
+       * Note that the records of the last `exportRecords` are in a file.
+       * @param {import("./file.js").Material | null} material
+       * @param {any} [file] what the browser writes the next one to
+       * @returns {Promise<void>}
+       */
+      async saved(material, file = null) {
+        const about = { ...exported, material, file };
+        const save = (draft) =>
+          void draft.put("notes", { ...noteOf(draft.slices), ...about, at: draft.now });
+        await change(NOTE, save).catch((error) => {
+          // Some private windows keep no keys.
+          if (error.name !== "DataCloneError" || !material) throw error;
+          return this.saved(null);
+        });
+      },
+    },
+
+    /** Return all records, for file.js. They hold every secret. */
+    exportRecords: () =>
+      store.read(ALL, (slices) => {
+        const { outputs, operations, items, numbers } = slices;
+        const itemIds = itemIdsOf(outputs.list());
+        exported = { savedCount: noteOf(slices).count, itemIds };
+        return {
+          outputs: outputs.list().map(({ takers, makers, ...output }) => output),
+          operations: operations.list(),
+          items: items.list(),
+          seeds: seedsOf(slices),
+          numbers: numbers.list(),
+        };
+      }),
+
+    /**
+     * Return whether a file is of this wallet, by its own seed. Return null where it
+     * comes with another one into a wallet that has never done anything: only a person
+     * knows whose it is.
+     * @returns {Promise<boolean | null>}
+     */
+    isOwnFile: ({ seeds }) =>
+      store.read({ operations: "all", seeds: "all" }, (slices) => {
+        const own = seeds.find(({ isOwn }) => isOwn);
+        const isUsed = slices.operations.list().length > 0;
+        const isOurs = own?.key === ownSeed(slices);
+        return own && !isOurs && !isUsed ? null : isOurs;
+      }),
+
+    /**
+     * Merge the records of another wallet, or of an earlier state of this one. A wallet
+     * that has never done anything goes on with the seed of a file that `isOwn`; of one
+     * that is neither that nor of our seed, less is believed.
+     */
+    importRecords: (theirs, { isOwn = false } = {}) =>
+      changeOfNote(ALL, (draft) => takeIn(draft, theirs, isOwn)),
+  };
+}
+
+function takeIn(draft, theirs, isOwn) {
+  const note = noteOf(draft.slices);
+  const isEmpty = isOwn && !draft.operations.list().length;
+  const merged = mergeInto(draft, theirs, isOwn);
+  if (!draft.isChanged()) return merged;
+  // What comes into an empty wallet is in a file, maybe of a page without seeds; beside
+  // other deeds it is not in theirs.
+  const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
+  const added = itemIdsOf(merged.added);
+  const itemIds = note.itemIds.filter((itemId) => !added.includes(itemId));
+  const saved = { savedCount: note.count + 1, at: draft.now, itemIds: inFile };
+  draft.put("notes", { ...note, ...(isEmpty ? saved : { itemIds }) });
+  // What was moved since is still to be found.
+  askForLook(draft, itemIdsOf(draft.outputs.list()));
+  return merged;
+}
+
+/** Return the items of which a wallet has or had something. */
+const itemIdsOf = (outputs) => [
+  ...new Set(outputs.filter(isOurs).map(({ itemId }) => itemId)),
+];
+
+function noteOf({ notes }) {
+  const none = { key: BACKUP, count: 0, savedCount: 0, itemIds: [], at: null };
+  return { ...none, material: null, file: null, ...notes.get(BACKUP) };
+}
+
+/** Count a change that the next backup should hold. */
+export function countChange(draft) {
+  const note = noteOf(draft.slices);
+  if (draft.isChanged()) draft.put("notes", { ...note, count: note.count + 1 });
+}
