@@ -10,10 +10,7 @@ import {
   formatRawOutput,
   parseRawOutput,
 } from "../../../../parts/pages/static/js/format/raw_output.js";
-import {
-  keyOf,
-  unitsOf,
-} from "../../../../parts/pages/static/js/wallet/records.js";
+import { keyOf, unitsOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { now as clock } from "./clock.js";
 
 /**
@@ -29,8 +26,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
 
   function mint(body) {
     const secrets = body.outputs.map((output) => output.secret);
-    if (new Set(secrets).size !== secrets.length)
-      throw problem("duplicate_secret");
+    if (new Set(secrets).size !== secrets.length) throw problem("duplicate_secret");
     const itemId = ids.items?.shift() ?? `deed_${items.size + 1}`;
     const metadata = body.metadata ? JSON.stringify(body.metadata) : null;
     items.set(itemId, { total: unitsOf(body.outputs), metadata });
@@ -44,8 +40,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
     checkInputs(inputs);
     const made = body.outputs.map(parseRawOutput);
     checkFresh(made);
-    if (sums(inputs.map(({ raw }) => raw)) !== sums(made))
-      throw problem("unbalanced");
+    if (sums(inputs.map(({ raw }) => raw)) !== sums(made)) throw problem("unbalanced");
     inputs.forEach(({ found }) => Object.assign(found, { spent: true }));
     record(made);
     return { success: true };
@@ -58,10 +53,8 @@ export function fakeService({ now = clock, ids = {} } = {}) {
 
   function makeOffer({ inputs, outputs: made, expiresIn }) {
     const got = made.map(parseRawOutput);
-    if (!partsOf({ inputs, outputs: made }, 1).length)
-      throw problem("not_an_offer");
-    if (!got.every(({ itemId }) => items.has(itemId)))
-      throw problem("unknown_item");
+    if (!partsOf({ inputs, outputs: made }, 1).length) throw problem("not_an_offer");
+    if (!got.every(({ itemId }) => items.has(itemId))) throw problem("unknown_item");
     const isTooMuch = ([itemId, sum]) => sum > items.get(itemId).total;
     if (sumsOf(got).some(isTooMuch)) throw problem("total_too_large");
     checkInputs(inputs.map(find));
@@ -85,21 +78,16 @@ export function fakeService({ now = clock, ids = {} } = {}) {
     if (offer.isCompleted) return "completed";
     if (now() >= offer.expiresAt) return "expired";
     const isSpent = (text) => find(text).found.spent;
-    return offer.inputs.some(isSpent) ||
-      !areFresh(offer.outputs.map(parseRawOutput))
+    return offer.inputs.some(isSpent) || !areFresh(offer.outputs.map(parseRawOutput))
       ? "void"
       : "open";
   }
 
   function complete({ offerId, body }) {
-    if (readOffer({ offerId }).state !== "open")
-      throw problem("offer_not_open");
+    if (readOffer({ offerId }).state !== "open") throw problem("offer_not_open");
     const offer = offers.get(offerId);
     const joined = (name) => [...body[name], ...offer[name]];
-    const answer = swap({
-      inputs: joined("inputs"),
-      outputs: joined("outputs"),
-    });
+    const answer = swap({ inputs: joined("inputs"), outputs: joined("outputs") });
     offer.isCompleted = true;
     return answer;
   }
@@ -128,8 +116,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
   function operate(apply, body, key) {
     const request = JSON.stringify([apply.name, body]);
     const before = done.get(key);
-    if (before && before.request !== request)
-      throw problem("idempotency_key_reused");
+    if (before && before.request !== request) throw problem("idempotency_key_reused");
     if (before) return before.answer;
     const answer = apply(body);
     done.set(key, { request, answer });
@@ -202,9 +189,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
               // never forgets it.
               if (name === "complete" && done.has(given[2])) return call();
               throw problem(
-                /swap|makeOffer|complete/.test(name)
-                  ? "unknown_input"
-                  : "overloaded",
+                /swap|makeOffer|complete/.test(name) ? "unknown_input" : "overloaded",
               );
             case "busy":
               throw problem("overloaded", 503);
@@ -212,9 +197,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
               return structuredClone(call());
           }
         };
-      return Object.fromEntries(
-        Object.keys(verbs).map((name) => [name, ask(name)]),
-      );
+      return Object.fromEntries(Object.keys(verbs).map((name) => [name, ask(name)]));
     },
 
     /**
@@ -239,8 +222,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
     },
 
     /** Return the keys of all unspent outputs. */
-    live: () =>
-      [...outputs].filter(([, { spent }]) => !spent).map(([key]) => key),
+    live: () => [...outputs].filter(([, { spent }]) => !spent).map(([key]) => key),
   };
 }
 

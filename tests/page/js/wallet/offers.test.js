@@ -39,15 +39,11 @@ import {
 } from "./parts.js";
 
 /** Return what a person sees of an offer of somebody else. */
-const seen = ({ service }, { operation }) =>
-  service.api().offer(operation.offerId);
+const seen = ({ service }, { operation }) => service.api().offer(operation.offerId);
 
 /** Return what a person holds, offers and asks for of an item, as a page shows it. */
 function told({ store }, itemId) {
-  const { sum, offered, asked, isMoving } = holdingOf(
-    slicesOf(store.kept),
-    itemId,
-  );
+  const { sum, offered, asked, isMoving } = holdingOf(slicesOf(store.kept), itemId);
   return [sum, offered, asked, isMoving];
 }
 
@@ -99,10 +95,7 @@ test("what is offered is left alone by every other verb", async () => {
   const [one, other] = await people([5, 6], [3]);
   const { itemId } = one;
   const want = { itemId: other.itemId, amount: 3 };
-  const { operation } = await one.offers.trade({
-    give: { itemId, amount: 5 },
-    want,
-  });
+  const { operation } = await one.offers.trade({ give: { itemId, amount: 5 }, want });
   const [key] = operation.inputs;
   const offered = outputIn(one.store, key);
   const { wallet, offers } = one;
@@ -120,8 +113,7 @@ test("what is offered is left alone by every other verb", async () => {
     [wallet.claim(offered, { atDoor: true }), "already_held"],
   ];
 
-  for (const [attempt, code] of attempts)
-    await assert.rejects(attempt, hasCode(code));
+  for (const [attempt, code] of attempts) await assert.rejects(attempt, hasCode(code));
   assert.deepEqual(outputIn(one.store, key), offered);
   await wallet.send(itemId, 6);
 });
@@ -130,13 +122,7 @@ test("a completion that has no room for its change is refused before anything is
   const [one, other] = await people([1], [5]);
   const gives = Array(256).fill({ itemId: one.itemId, amount: 1 });
   const wants = [{ itemId: other.itemId, amount: 3 }];
-  const offer = {
-    offerId: "offer_x",
-    state: "open",
-    gives,
-    wants,
-    expiresAt: now(),
-  };
+  const offer = { offerId: "offer_x", state: "open", gives, wants, expiresAt: now() };
 
   await assert.rejects(other.offers.complete(offer), hasCode("too_many"));
 
@@ -151,18 +137,11 @@ test("a trade that is cancelled gives back what it put in, under a secret that i
   assert.deepEqual([cancelled.kind, cancelled.state], ["withdraw", "done"]);
   const [ended] = await offersOfPerson(one);
   assert.deepEqual([ended.state, ended.code], ["refused", "offer_withdrawn"]);
-  assert.deepEqual(amountsByState(one.store), {
-    spent: [5],
-    held: [5],
-    void: [3],
-  });
+  assert.deepEqual(amountsByState(one.store), { spent: [5], held: [5], void: [3] });
   const late = await other.offers.complete(offer);
   assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
   assert.deepEqual(amountsByState(other.store), { held: [3], void: [5] });
-  await assert.rejects(
-    one.offers.cancel(operation.key),
-    hasCode("offer_not_open"),
-  );
+  await assert.rejects(one.offers.cancel(operation.key), hasCode("offer_not_open"));
 });
 
 for (const isTrade of [true, false]) {
@@ -222,9 +201,7 @@ for (const fates of [
 
     assert.equal(state(), "done");
     assert.deepEqual(amountsByState(customer.store), { spent: [5] });
-    assert.ok(
-      !outputIn(customer.store, paid.operation.inputs[0]).spentElsewhere,
-    );
+    assert.ok(!outputIn(customer.store, paid.operation.inputs[0]).spentElsewhere);
   });
 }
 
@@ -261,18 +238,12 @@ for (const [end, code] of [
     await one.wallet.finishBegun();
 
     const [offer] = await offersOfPerson(one);
-    assert.deepEqual(
-      [offer.state, offer.code],
-      [code ? "refused" : "done", code],
-    );
+    assert.deepEqual([offer.state, offer.code], [code ? "refused" : "done", code]);
     const left = {
       completed: { spent: [5], held: [3] },
       expired: { held: [5], void: [3] },
     };
-    assert.deepEqual(
-      amountsByState(one.store),
-      left[end] ?? { spent: [5], void: [3] },
-    );
+    assert.deepEqual(amountsByState(one.store), left[end] ?? { spent: [5], void: [3] });
   });
 }
 
@@ -290,11 +261,7 @@ test("a round asks for 300 open requests in checks of 256, and for the offer tha
   const check = (raws) => (asked.push(raws.length), api.check(raws));
   const offers = [];
   const offer = (id) => (offers.push(id), api.offer(id));
-  const { wallet } = makerOn(shop.service, shop.store, {
-    ...api,
-    check,
-    offer,
-  });
+  const { wallet } = makerOn(shop.service, shop.store, { ...api, check, offer });
 
   await wallet.checkRound();
   await customer.offers.complete(await seen(shop, first));
@@ -319,9 +286,7 @@ test("after a weekend a shop asks for a few of its ended requests at a time", as
 
   const left = [];
   while (await wallet.checkRound()) {
-    left.push(
-      operationsIn(shop.store).filter(({ state }) => state === "open").length,
-    );
+    left.push(operationsIn(shop.store).filter(({ state }) => state === "open").length);
   }
 
   assert.deepEqual(left, [24, 8, 0]);
@@ -358,12 +323,7 @@ async function askingShop(...amounts) {
   await customer.wallet.claim(await linkFrom(shop, 5));
   await shop.wallet.checkStates();
   const asked = await shop.offers.ask({ itemId, amount: 5 });
-  return {
-    shop,
-    customer,
-    key: asked.operation.key,
-    offer: await seen(shop, asked),
-  };
+  return { shop, customer, key: asked.operation.key, offer: await seen(shop, asked) };
 }
 
 test("a request that is cancelled can no longer be paid, and nothing is lost by that", async () => {
@@ -383,18 +343,12 @@ test("a request that is cancelled can no longer be paid, and nothing is lost by 
 });
 
 test("a link that is taken to cancel an offer keeps its number", async () => {
-  const { wallet, offers, itemId, ...maker } = await minted({
-    count: 2,
-    each: 1,
-  });
+  const { wallet, offers, itemId, ...maker } = await minted({ count: 2, each: 1 });
   const links = () =>
     holdingOf(slicesOf(maker.store.kept), itemId).links.map(
       ({ output: { number }, state }) => [number, state],
     );
-  const want = {
-    itemId: (await mintAmounts(wallet, 9)).operation.itemId,
-    amount: 1,
-  };
+  const want = { itemId: (await mintAmounts(wallet, 9)).operation.itemId, amount: 1 };
   const asked = await offers.ask({ itemId, amount: 2 });
   await offers.cancel(asked.operation.key);
   assert.deepEqual(links(), [
@@ -458,9 +412,7 @@ test("a request whose cancellation was carried out unseen ends with the next rou
 
 test("a request that is cancelled already is not cancelled with what that made", async () => {
   const { shop, key } = await askingShop(3);
-  const api = shop.service.api((name) =>
-    name === "offer" ? "lost" : "answered",
-  );
+  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
   const { offers } = makerOn(shop.service, shop.store, api);
   await offers.cancel(key);
   assert.equal(operationIn(shop.store, key).state, "open");
@@ -483,9 +435,7 @@ test("another copy of the wallet finds what was made to cancel a request", async
 
 test("a request ends by its offer's state, whoever has used its number", async () => {
   const { shop, key, offer } = await askingShop(3);
-  const api = shop.service.api((name) =>
-    name === "offer" ? "lost" : "answered",
-  );
+  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
   await makerOn(shop.service, shop.store, api).offers.cancel(key);
   pass((offer.expiresAt - now()) / 1000 + 1);
 
@@ -501,10 +451,7 @@ test("a request stays open although a copy took its number for what was refused"
   const shop = await walletHolding(9);
   const { service, itemId } = shop;
   const copy = await copyOf(shop);
-  await walletMeeting(copy, () => "lost").split(
-    outputsIn(copy.store)[0].key,
-    [2],
-  );
+  await walletMeeting(copy, () => "lost").split(outputsIn(copy.store)[0].key, [2]);
   const asked = await shop.offers.ask({ itemId, amount: 5 });
   await copy.wallet.importRecords(await shop.wallet.exportRecords());
   await shop.wallet.send(itemId, 4);

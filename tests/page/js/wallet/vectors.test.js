@@ -25,6 +25,8 @@ const CODES = {
   AmountError: "invalid_input",
   FindingError: "wrong_answer",
 };
+/** How offers end: that is no refusal. */
+const ENDS = ["offer_expired", "offer_void", "offer_withdrawn"];
 /** Of others an operation tells better what makes or takes them. */
 const UNDER_WAY = ["coming", "leaving", "offered"];
 
@@ -33,9 +35,7 @@ const vectors = readdirSync(FOLDER).map((name) =>
 );
 /** A caller's own name for an operation, and so `issue`, is of the client alone. */
 const isOfClient = ({ steps }) =>
-  steps.some(
-    ({ verb, with: told }) => verb === "issue" || told.reference || told.note,
-  );
+  steps.some(({ verb, with: told }) => verb === "issue" || told.reference || told.note);
 
 const outputKeyOf = (raw) => keyOf(parseRawOutput(raw));
 
@@ -48,15 +48,13 @@ const VERBS = {
   claim: ({ wallet }, { output }) => wallet.claim(parseRawOutput(output)),
   // A person chooses the part.
   split({ wallet, store }, { itemId, amounts }) {
-    const isHeld = (output) =>
-      output.itemId === itemId && output.state === "held";
+    const isHeld = (output) => output.itemId === itemId && output.state === "held";
     const held = [...store.kept.outputs.values()].filter(isHeld);
     const [largest] = held.sort((one, other) => other.amount - one.amount);
     return wallet.split(largest.key, amounts);
   },
   merge: ({ wallet }, { itemId }) => wallet.merge(itemId),
-  takeBack: ({ wallet }, { outputs }) =>
-    wallet.takeBack(...outputs.map(outputKeyOf)),
+  takeBack: ({ wallet }, { outputs }) => wallet.takeBack(...outputs.map(outputKeyOf)),
   ask: ({ offers }, { expiresIn: expiresInS, ...want }) =>
     offers.ask({ ...want, expiresInS }),
   trade: ({ offers }, { gives: give, wants: want, expiresIn: expiresInS }) =>
@@ -80,54 +78,50 @@ const VERBS = {
 
 /** Return what comes out of a verb, or the code of its error. */
 async function outcomeOf(parts, { verb, with: told }) {
-  const result = await VERBS[verb](parts, told).catch((problem) => ({
-    problem,
-  }));
+  const attempt = () => VERBS[verb](parts, told);
+  // While something is under way the page refuses; a person tries again after it.
+  const again = async (error) => {
+    if (error.code !== "busy") throw error;
+    await parts.wallet.finishBegun();
+    return attempt();
+  };
+  const result = await attempt()
+    .catch(again)
+    .catch((problem) => ({ problem }));
   const { operation, problem } = result ?? {};
-  if (problem)
-    return { error: CODES[problem.name] ?? problem.code ?? problem.stack };
+  if (problem) return { error: CODES[problem.name] ?? problem.code ?? problem.stack };
   if (verb === "give") return { output: told.output };
   if (!operation) return {};
   const { key, state, code = "", body } = operation;
-  if (state === "refused" && !code.startsWith("offer_")) return { error: code };
+  if (state === "refused" && !ENDS.includes(code)) return { error: code };
   return verb === "send"
     ? { output: body.outputs[0] }
     : { operation: key, state, code };
 }
 
-/** Return a writing request as the service's verb, and what it is called with. */
-function callOf({ path, key, body }) {
-  const [, offerId] = /offers\/(.+)\/complete/.exec(path) ?? [];
-  if (offerId)
-    return {
-      verb: "complete",
-      given: [offerId, body, key],
-      about: { offerId, body },
-    };
-  const [verb] = Object.entries(PATHS).find(([, each]) => each === path);
-  return { verb, given: [body, key], about: body };
+/** Return the service's verb for a path. */
+const verbOf = (path) =>
+  Object.keys(PATHS).find((verb) => PATHS[verb] === path) ?? "complete";
+
+/** Send a request of another wallet. */
+function send(service, { path, key, body }) {
+  const [, , , ...offerIds] = path.split("/");
+  return service.api()[verbOf(path)](...offerIds.slice(0, 1), body, key);
 }
 
 /** Return a service that has what a vector says. */
 function serviceOf({ ledger, itemIds, offerIds }, now) {
-  const service = fakeService({
-    now,
-    ids: { items: itemIds, offers: offerIds },
-  });
+  const service = fakeService({ now, ids: { items: itemIds, offers: offerIds } });
   const { items, outputs, offers, done } = service;
   for (const [id, item] of Object.entries(ledger.items)) items.set(id, item);
   for (const [raw, state] of Object.entries(ledger.outputs)) {
     const { amount } = parseRawOutput(raw);
     outputs.set(outputKeyOf(raw), { amount, spent: state === "spent" });
   }
-  for (const [id, offer] of Object.entries(ledger.offers))
-    offers.set(id, { ...offer });
-  for (const { makes, ...kept } of ledger.kept ?? []) {
-    const { verb, about } = callOf(kept);
-    // A swap makes nothing that has an id.
-    const answer =
-      verb === "makeOffer" ? { offerId: makes } : { itemId: makes };
-    done.set(kept.key, { request: JSON.stringify([verb, about]), answer });
+  for (const [id, offer] of Object.entries(ledger.offers)) offers.set(id, { ...offer });
+  for (const { key, path, body, makes } of ledger.kept ?? []) {
+    const answer = { [path === "/v1/offers" ? "offerId" : "itemId"]: makes };
+    done.set(key, { request: JSON.stringify([verbOf(path), body]), answer });
   }
   return service;
 }
@@ -150,26 +144,20 @@ function lineTo(service) {
   const api = service.api();
   const line = { requests: [], faults: [], count: 0 };
   for (const verb of [...Object.keys(PATHS), "complete"]) {
-    const send = api[verb];
+    const answer = api[verb];
     api[verb] = async (...given) => {
       const [body, key] = given.slice(-2);
       const path = PATHS[verb] ?? `/v1/offers/${given[0]}/complete`;
       line.requests.push(structuredClone({ path, key, body }));
       line.count += 1;
       const isThis = ({ request }) => request === line.count;
-      const {
-        others = [],
-        problem,
-        status,
-        lost,
-      } = line.faults.find(isThis) ?? {};
-      for (const call of others.map(callOf))
-        await service.api()[call.verb](...call.given);
+      const { others = [], problem, status, lost } = line.faults.find(isThis) ?? {};
+      for (const other of others) await send(service, other);
       if (problem) throw new ProblemError(problem, status, null);
       if (lost === "request") throw new NoAnswerError();
-      const answer = send(...given);
-      if (lost !== "answer") return answer;
-      await answer.catch(() => {});
+      const answered = answer(...given);
+      if (lost !== "answer") return answered;
+      await answered.catch(() => {});
       throw new NoAnswerError();
     };
   }
@@ -191,12 +179,10 @@ function canonical(records) {
   return sorted;
 }
 
-/** A value without what is null, empty or not there. */
+/** Return a value without what is null or empty: that counts as absent. */
 const plain = (value) =>
   JSON.parse(
-    JSON.stringify(value, (_, each) =>
-      each === "" ? undefined : (each ?? undefined),
-    ),
+    JSON.stringify(value, (_, each) => (each === "" ? undefined : (each ?? undefined))),
   );
 
 /** Looks derive the same secrets again and again. */
@@ -212,13 +198,7 @@ async function derive(places) {
 
 /** Do what a vector says, and return what it has to compare. */
 async function run(vector) {
-  const {
-    before,
-    keys = [],
-    secrets = [],
-    steps,
-    arrayLengthMax: arrayMax,
-  } = vector;
+  const { before, keys = [], secrets = [], steps, arrayLengthMax: arrayMax } = vector;
   const clock = { ms: 0 };
   const now = () => clock.ms;
   const service = serviceOf(vector, now);
@@ -227,28 +207,18 @@ async function run(vector) {
   await store.update({}, () => ({ ...readRecords(before), result: null }));
   // A key with which nothing was begun is free again.
   crypto.randomUUID = () => keys.find((key) => !store.kept.operations.has(key));
-  const options = {
-    now,
-    derive,
-    arrayMax,
-    gap: undefined,
-    isStrong: undefined,
-  };
   const makeSecret = async () => secrets.shift();
-  const maker = makerOn(service, store, api, { ...options, makeSecret });
+  const real = { derive, gap: undefined, isStrong: undefined };
+  const opened = () =>
+    makerOn(service, store, api, { ...real, now, makeSecret, arrayMax });
   const outcomes = [];
   for (const step of steps) {
     clock.ms = step.at;
     Object.assign(line, { faults: step.faults ?? [], count: 0 });
-    outcomes.push(await outcomeOf({ ...maker, api }, step));
+    outcomes.push(await outcomeOf({ ...opened(), api }, step));
   }
-  const after = canonical(await maker.wallet.exportRecords());
-  return {
-    outcomes,
-    requests: line.requests,
-    after,
-    ledgerAfter: ledgerOf(service),
-  };
+  const after = canonical(await opened().wallet.exportRecords());
+  return { outcomes, requests: line.requests, after, ledgerAfter: ledgerOf(service) };
 }
 
 for (const vector of vectors.filter((each) => !isOfClient(each))) {
