@@ -43,7 +43,7 @@ export function beginningWanted(rule, { key, outputKey, offerKey, secrets, ...pl
   const named = outputKeys.length ? outputKeys : all;
   const fresh = secrets.keysOf(itemIds);
   return {
-    operations: [key, offerKey, { state: "begun" }],
+    operations: [key, offerKey, { state: "begun" }, plan.offer && { state: "open" }],
     outputs: rule === "links" ? { itemId } : [...named, ...fresh],
     items: itemIds,
     seeds: "all",
