@@ -315,7 +315,7 @@ function recordOf(/** @type {FoundPlace} */ place, known, now) {
     amount,
     ...(state === "unspent" ? atRest : spent),
     operation: undefined,
-    givenAt: isKept ? undefined : now,
+    givenAt: isKept ? undefined : (known?.givenAt ?? now),
     // A copy may have made a link and not have handed it out yet.
     mayBeGiven: (!isKept && isNumbered) || undefined,
     number: isNumbered ? number : undefined,

@@ -169,6 +169,7 @@ function mergeOutput(draft, theirs) {
   const isNeverHeld = state === "spent" && [mine, theirs].every(isUnknown);
   return draft.changeOutput(theirs.key, {
     ...(isTheirs ? theirs : {}),
+    createdAt: mine.createdAt,
     ...toldByEither(mine, theirs),
     ...amountOf(mine, theirs),
     spentElsewhere,

@@ -83,6 +83,7 @@ export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
     spentElsewhere: undefined,
     isUnclear: undefined,
     neverHeld: undefined,
+    unknown: undefined,
   };
   const taken = { state: "spent", operation: key, changedAt: now, ...nothingElse };
   for (const input of inputs) {
@@ -218,7 +219,8 @@ function rest(draft, key, wanted, { state: found, isUnclear: isUnclearFor }, now
  */
 function bringToEnd(draft, { key, state: wanted }, { operation, isSpent, now }) {
   const { state, before } = draft.outputs.get(key);
-  draft.changeOutput(key, { neverHeld: undefined });
+  // A look may have been the first to see it, but no other copy has made it.
+  draft.changeOutput(key, { neverHeld: undefined, foundAt: undefined });
   // Somebody has begun to claim it as a link, and knew no better.
   if (state === "leaving" && AWAITED.includes(before))
     draft.changeOutput(key, { before: wanted });
