@@ -203,25 +203,28 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
     const found = (gatheredBefore ?? []).flatMap((each) => each.found.map(keyOf));
     const telling = new Set([...spentAmong(states), ...made, ...found]);
     const late = await findLate(telling);
+    const isLate = late.length > 0;
+    if (isLate) {
+      const wanted = settlingWanted(keysOf(late));
+      await change(wanted, (draft) => settleLate(draft, late, now()));
+    }
+    // What these have taken is not lost, and what they have made need not be found.
+    const left = isLate ? await readOutputs(store, keysOf(outputs)) : outputs;
     const isNews = ({ key, unknown }) =>
       Boolean(unknown) || states.get(key) !== "unspent";
-    const known = outputs.filter((output) => isAtRest(output) && isNews(output));
+    const known = left.filter((output) => isAtRest(output) && isNews(output));
     const news = new Map(known.map(({ key }) => [key, states.get(key)]));
     const lost = known.filter(({ key }) => news.get(key) === "spent");
     const gathered = gatheredBefore ?? (await gatherLost(lost));
     if (!gatheredBefore) await keepEach(gathered);
-    if (!news.size && !late.length && !gathered.length) return endUsed(made);
-    const wanted = settlingWanted(keysOf(late), {
-      outputs: [...news.keys()],
-      gathered,
-    });
+    if (!news.size && !gathered.length) return (await endUsed(made)) || isLate;
+    const wanted = settlingWanted([], { outputs: [...news.keys()], gathered });
     const isChanged = await change(wanted, (draft) => {
-      settleLate(draft, late, now());
       addFound(draft, gathered, now());
       settleChecked(draft, news, unclearBy(gathered, areOld), now());
       return draft.isChanged();
     });
-    return (await endUsed(made)) || isChanged;
+    return (await endUsed(made)) || isChanged || isLate;
   }
 
   const checkMade = async ({ outputs }) =>
