@@ -6,14 +6,10 @@ Finds what was carried out after its refusal, and what another copy of the walle
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from deeds_client.errors import (
-    CallError,
-    FindingError,
-    InvalidInputError,
-    ProblemError,
-)
+from deeds_client.errors import CallError, FindingError, InvalidInputError, ProblemError
 from deeds_client.records import (
     ENDED,
     MAKINGS,
@@ -53,6 +49,8 @@ from deeds_client.values import (
 
 log = logging.getLogger("deeds_client")
 
+# What a service may take to commit what it began before an offer expired.
+_COMMIT = timedelta(minutes=1)
 # What a service may say of what it has carried out, once its limits are others.
 _DOUBTS = ("invalid_request", "body_too_large", "idempotency_key_reused")
 
@@ -155,7 +153,9 @@ class Checker:
                     expires_at=offer.expires_at,
                 )
                 records.put(operation)
-        if offer.state == OfferState.OPEN:
+        is_late = now() < offer.expires_at + _COMMIT
+        is_expiring = offer.state == OfferState.EXPIRED and is_late
+        if offer.state == OfferState.OPEN or is_expiring:
             return operation
         return self._refuse(operation, f"offer_{offer.state}")
 
