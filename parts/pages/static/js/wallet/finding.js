@@ -120,8 +120,12 @@ async function isAnyMade(parts, { itemId, nexts }) {
 async function gatherAll(parts, { itemId, outputs, nexts }, options) {
   const { branches = BRANCHES, refusedKey = "" } = options;
   const isRefused = ({ makers = {} }) => refusedKey in makers;
+  // What another operation waits for, that will tell of.
+  const isAwaited = ({ makers = {} }) =>
+    Object.keys(makers).some((key) => key !== refusedKey && makers[key] !== "refused");
   const isUnmade = (output) =>
-    output.state === "void" || (output.state === "coming" && isRefused(output));
+    output.state === "void" ||
+    (output.state === "coming" && isRefused(output) && !isAwaited(output));
   const unmade = outputs.filter(isUnmade);
   const passedOver = new Set(
     keysOf(outputs.filter((output) => isOurs(output) || isUnmade(output))),
@@ -296,7 +300,7 @@ function foundAs(/** @type {FoundPlace} */ place, known, now) {
     amount,
     spentElsewhere: isSpent,
     isUnclear: isSpent,
-    givenAt: isKept ? undefined : now,
+    givenAt: isKept ? undefined : (known.givenAt ?? now),
     // A copy may have made a link and not have handed it out yet.
     mayBeGiven: (!isKept && isNumbered) || undefined,
     number: isNumbered ? number : undefined,

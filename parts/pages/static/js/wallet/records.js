@@ -243,6 +243,10 @@ export function readOutputs(store, keys) {
 export const isCollected = ({ collectedAt = 0, undoneAt = 0 }) =>
   collectedAt > undoneAt;
 
+/** Return a record in which a field without a value is not there. */
+export const whole = (record) =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
+
 /** Return whether a record has all of these fields with these values. */
 export function hasFields(record, fields) {
   return Object.entries(fields).every(([name, value]) => record[name] === value);
@@ -323,13 +327,12 @@ export class Draft {
     return this.put("items", { ...item, unit, key: item.id });
   }
 
-  /** Put a record; a field without a value is not there, rather than undefined. */
+  /** Put a record. */
   put(kind, record) {
-    const fields = Object.entries(record).filter(([, value]) => value !== undefined);
-    const whole = Object.fromEntries(fields);
-    this.slices[kind].put(whole);
-    (this.changed[kind] ??= []).push(whole);
-    return whole;
+    const told = whole(record);
+    this.slices[kind].put(told);
+    (this.changed[kind] ??= []).push(told);
+    return told;
   }
 
   isChanged() {

@@ -80,9 +80,8 @@ function furthest(/** @type {Ends} */ ends) {
 }
 
 /**
- * Return outputs of a file, or of a store of before, with what their states follow from:
- * what was called ours stays ours, and what was called spent spent, though no operation
- * tells of it.
+ * Return outputs of a file, or of a store of before, in states that follow: what was called
+ * ours stays ours, and what was called spent spent, though no operation tells of it.
  * @param {OutputRecord[]} outputs
  * @param {import("./records.js").OperationRecord[]} operations all that name them
  */
@@ -109,5 +108,6 @@ function believed(/** @type {OutputRecord} */ output) {
   const found = isMissed ? { foundAt: foundAt ?? createdAt } : {};
   const isLost = state === "spent" && stateOf(known).state !== "spent";
   const spent = isLost ? { spentElsewhere: true, isUnclear: true } : {};
-  return { ...known, ...found, ...spent };
+  const facts = { ...known, ...found, ...spent };
+  return { ...facts, ...stateOf(facts) };
 }

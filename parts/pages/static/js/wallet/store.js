@@ -7,9 +7,9 @@
 // plain function.
 
 import { gettext } from "../format/gettext.js";
-import { KINDS, load, WalletError } from "./records.js";
+import { KINDS, load, WalletError, whole } from "./records.js";
 import { newSeed } from "./seeds.js";
-import { stateOf, withEnds } from "./states.js";
+import { withEnds } from "./states.js";
 
 const NAME = "deeds";
 const VERSION = 5;
@@ -169,8 +169,7 @@ function convert(/** @type {any} */ transaction) {
   );
   operations.getAll().onsuccess = ({ target: { result: all } }) => {
     outputs.getAll().onsuccess = ({ target: { result: stored } }) => {
-      for (const output of withEnds(stored, all))
-        outputs.put({ ...output, ...stateOf(output) });
+      for (const output of withEnds(stored, all)) outputs.put(whole(output));
     };
   };
 }
