@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { parseRawOutput } from "../../../../parts/pages/static/js/format/raw_output.js";
+import {
+  formatRawOutput,
+  parseRawOutput,
+} from "../../../../parts/pages/static/js/format/raw_output.js";
 import {
   NoAnswerError,
   ProblemError,
@@ -114,16 +117,18 @@ function send(service, { path, key, body }) {
 function serviceOf({ ledger, itemIds, offerIds }, now) {
   const service = fakeService({ now, ids: { items: itemIds, offers: offerIds } });
   const { items, outputs, offers, done } = service;
-  for (const [id, item] of Object.entries(ledger.items)) items.set(id, item);
+  for (const [id, item] of Object.entries(ledger.items)) items.set(id, { id, ...item });
   for (const [raw, state] of Object.entries(ledger.outputs)) {
     const { amount } = parseRawOutput(raw);
     outputs.set(outputKeyOf(raw), { amount, spent: state === "spent" });
   }
-  for (const [id, offer] of Object.entries(ledger.offers)) offers.set(id, { ...offer });
-  for (const { key, path, body, makes } of ledger.kept ?? []) {
-    const answer = { [path === "/v1/offers" ? "offerId" : "itemId"]: makes };
-    done.set(key, { request: JSON.stringify([verbOf(path), body]), answer });
+  for (const [id, offer] of Object.entries(ledger.offers)) {
+    const [inputs, made] = [offer.inputs, offer.outputs].map((raws) =>
+      raws.map(parseRawOutput),
+    );
+    offers.set(id, { ...offer, inputs, outputs: made });
   }
+  for (const { key, makes } of ledger.kept ?? []) done.set(key, { made: makes });
   return service;
 }
 
@@ -133,10 +138,15 @@ function ledgerOf({ items, outputs, offers }) {
     `+${amount}.${key}`,
     spent ? "spent" : "unspent",
   ]);
+  const told = [...items].map(([key, { id, ...item }]) => [key, item]);
+  const made = [...offers].map(([key, { inputs, outputs: got, ...offer }]) => {
+    const [put, get] = [inputs, got].map((raws) => raws.map(formatRawOutput));
+    return [key, { ...offer, inputs: put, outputs: get }];
+  });
   return {
-    items: Object.fromEntries(items),
+    items: Object.fromEntries(told),
     outputs: Object.fromEntries(states),
-    offers: Object.fromEntries(offers),
+    offers: Object.fromEntries(made),
   };
 }
 
