@@ -16,25 +16,31 @@ const SPENT = {
   secret: "a",
   amount: 5,
   state: "spent",
+  spentElsewhere: true,
+  changedAt: 1,
 };
 
 function draftWith(record) {
-  return new Draft(slicesOf({ outputs: new Map([[record.key, record]]) }));
+  return new Draft(slicesOf({ outputs: new Map([[record.key, record]]) }), 1);
 }
 
 test("a spent output stays spent", () => {
   const draft = draftWith(SPENT);
 
-  assert.throws(() => draft.changeOutput(SPENT.key, { state: "held" }), /stays spent/);
+  assert.throws(
+    () => draft.changeOutput(SPENT.key, { spentElsewhere: undefined }),
+    /stays spent/,
+  );
 
-  draft.changeOutput(SPENT.key, { spentElsewhere: true });
-  assert.deepEqual(draft.changed.outputs, [{ ...SPENT, spentElsewhere: true }]);
+  draft.changeOutput(SPENT.key, { givenAt: 7 });
+  const neverHeld = true;
+  assert.deepEqual(draft.changed.outputs, [{ ...SPENT, neverHeld, givenAt: 7 }]);
 });
 
 test("no output is written over another", () => {
   const draft = draftWith(SPENT);
 
-  assert.throws(() => draft.addOutput({ ...SPENT, state: "coming" }), WalletError);
+  assert.throws(() => draft.addOutput(SPENT), WalletError);
 
   assert.deepEqual(draft.changed, {});
 });

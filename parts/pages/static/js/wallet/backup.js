@@ -1,9 +1,10 @@
 // What goes into a backup, and what comes in from one: all records, whose file it is, and
 // how much has changed since the last. The file itself is file.js.
 
-import { askForLook, isOurs, LOOK } from "./finding.js";
+import { askForLook, LOOK } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { ownSeed, seedsOf } from "./seeds.js";
+import { isOurs } from "./states.js";
 
 const BACKUP = "backup";
 /** The notes that a change may write besides. */
@@ -24,7 +25,7 @@ const ALL = {
  * Return what the pages do with backups.
  * @param {Parts} parts
  */
-export function makeBackup({ store, change, changeOfNote, now }) {
+export function makeBackup({ store, change, changeOfNote }) {
   /** What the records of the last export hold: so many changes, and these items. */
   /** @type {{savedCount: number, itemIds: string[]}} */
   let exported = { savedCount: 0, itemIds: [] };
@@ -53,9 +54,9 @@ export function makeBackup({ store, change, changeOfNote, now }) {
        * @returns {Promise<void>}
        */
       async saved(material, file = null) {
-        const about = { ...exported, at: now(), material, file };
+        const about = { ...exported, material, file };
         const save = (draft) =>
-          void draft.put("notes", { ...noteOf(draft.slices), ...about });
+          void draft.put("notes", { ...noteOf(draft.slices), ...about, at: draft.now });
         await change(NOTE, save).catch((error) => {
           // Some private windows keep no keys.
           if (error.name !== "DataCloneError" || !material) throw error;
@@ -71,7 +72,7 @@ export function makeBackup({ store, change, changeOfNote, now }) {
         const itemIds = itemIdsOf(outputs.list());
         exported = { savedCount: noteOf(slices).count, itemIds };
         return {
-          outputs: outputs.list(),
+          outputs: outputs.list().map(({ takers, makers, ...output }) => output),
           operations: operations.list(),
           items: items.list(),
           seeds: seedsOf(slices),
@@ -99,11 +100,11 @@ export function makeBackup({ store, change, changeOfNote, now }) {
      * that is neither that nor of our seed, less is believed.
      */
     importRecords: (theirs, { isOwn = false } = {}) =>
-      changeOfNote(ALL, (draft) => takeIn(draft, theirs, isOwn, now())),
+      changeOfNote(ALL, (draft) => takeIn(draft, theirs, isOwn)),
   };
 }
 
-function takeIn(draft, theirs, isOwn, now) {
+function takeIn(draft, theirs, isOwn) {
   const note = noteOf(draft.slices);
   const isEmpty = isOwn && !draft.operations.list().length;
   const merged = mergeInto(draft, theirs, isOwn);
@@ -113,7 +114,7 @@ function takeIn(draft, theirs, isOwn, now) {
   const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
   const added = itemIdsOf(merged.added);
   const itemIds = note.itemIds.filter((itemId) => !added.includes(itemId));
-  const saved = { savedCount: note.count + 1, at: now, itemIds: inFile };
+  const saved = { savedCount: note.count + 1, at: draft.now, itemIds: inFile };
   draft.put("notes", { ...note, ...(isEmpty ? saved : { itemIds }) });
   // What was moved since is still to be found.
   askForLook(draft, itemIdsOf(draft.outputs.list()));

@@ -15,8 +15,8 @@ import {
   WalletError,
 } from "./records.js";
 import { numbersWanted } from "./seeds.js";
+import { isUnderWay } from "./states.js";
 
-const UNDER_WAY = ["coming", "leaving"];
 /**
  * What can be chosen of an item, and what would be enough but for an operation or an
  * offer.
@@ -39,7 +39,7 @@ export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...pl
   const { looksAt = outputKeys.length ? outputKeys : itemIds.flatMap(choosable) } =
     plan;
   return {
-    operations: [key, offerKey, { state: "begun" }],
+    operations: [key, offerKey, { state: "begun" }, plan.offer && { state: "open" }],
     outputs: [...looksAt, ...secrets.keysOf(itemIds)],
     items: itemIds,
     seeds: "all",
@@ -69,7 +69,7 @@ export function begin(draft, rule, plan) {
   if (draft.operations.get(key))
     throw new Error("an Idempotency-Key that was used before");
   const operation = "made" in found ? reserve(draft, found, plan) : found;
-  return draft.put("operations", { ...operation, key, state: "begun", begunAt: now });
+  return draft.putOperation({ ...operation, key, state: "begun", begunAt: now });
 }
 
 /** Its outputs get records when the answer names the item. */
@@ -93,7 +93,7 @@ export function claim(draft, plan) {
   const { output, atDoor, isUnsent, knows = {}, now } = plan;
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
-  if (UNDER_WAY.includes(record?.state)) {
+  if (isUnderWay(record)) {
     const begun = draft.operations.get(record.operation);
     if (atDoor || begun.atDoor) throw busy(begun.begunAt);
     return { begun };
@@ -106,7 +106,7 @@ export function claim(draft, plan) {
   if (record?.state === "given" && !atDoor)
     return takeBack(draft, { outputKeys: [outputKey] });
   const named = namedAs(knows);
-  if (!record) draft.addOutput(newOutput({ ...output, ...named }, "seen", now));
+  if (!record) draft.addOutput({ ...output, ...named });
   // The link before it may have named another amount; of what this wallet made it knows
   // better.
   if (record?.state === "seen")
@@ -129,7 +129,7 @@ export function send(draft, { itemId, amount, arrayMax, now }) {
   const names = inputs.map(ticketText).filter(Boolean);
   const ofMany = { note: cutNote(names.join(", ")) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
-  const made = [{ amount, state: "given", givenAt: now, ...link }, ...change];
+  const made = [{ amount, givenAt: now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };
 }
 
@@ -218,23 +218,13 @@ export function joined(inputs, more) {
  * Reserve the inputs of a swap, or half of one, and write down its outputs; return the
  * request.
  */
-function reserve(
-  draft,
-  { inputs, made, ...more },
-  { key: operation, secrets, now: changedAt },
-) {
+function reserve(draft, { inputs, made, ...more }, { secrets }) {
   const [{ itemId }] = [...inputs, ...made];
   const { gives, gets, terms, ...about } = more;
   const parts = made.map((part) => ({ itemId, ...part }));
   const taken = secrets.take(draft, parts);
-  const outputs = parts.map(({ state, ...part }, place) => {
-    const output = { ...part, secret: taken[place], operation };
-    return newOutput(output, "coming", changedAt);
-  });
+  const outputs = parts.map((part, place) => ({ ...part, secret: taken[place] }));
   checkBalance([...inputs, ...(gives ?? [])], [...outputs, ...(gets ?? [])]);
-  for (const { key, state: before } of inputs) {
-    draft.changeOutput(key, { state: "leaving", before, operation, changedAt });
-  }
   for (const output of outputs) draft.addOutput(output);
   return {
     itemId,
@@ -245,11 +235,10 @@ function reserve(
       outputs: outputs.map(formatRawOutput),
       ...terms,
     },
-    inputs: inputs.map(({ key }) => key),
-    outputs: outputs.map(({ key }, place) => ({
-      key,
-      state: made[place].state ?? "held",
-    })),
+    inputs: keysOf(inputs),
+    outputs: outputs.map((output) => {
+      return { key: keyOf(output), state: output.givenAt ? "given" : "held" };
+    }),
   };
 }
 
@@ -271,7 +260,7 @@ const freeOf = (draft, itemId) =>
 
 function mine(draft, key, state) {
   const output = draft.outputs.get(key);
-  if (UNDER_WAY.includes(output?.state)) throw busy();
+  if (isUnderWay(output)) throw busy();
   if (output?.state !== state) {
     if (state === "held")
       throw new WalletError("not_held", gettext("It is no longer here."));
@@ -314,10 +303,6 @@ function spent({ spentElsewhere, changedAt }) {
 function keepUnit(draft, itemId, unit) {
   const item = draft.items.get(itemId);
   if (item && !item.isMinted && !item.unit && unit) draft.putItem({ ...item, unit });
-}
-
-function newOutput(output, state, now) {
-  return { ...output, key: keyOf(output), state, createdAt: now, changedAt: now };
 }
 
 /**

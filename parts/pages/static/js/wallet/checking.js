@@ -14,7 +14,6 @@ import {
   recordsWith,
 } from "./records.js";
 import {
-  AT_REST,
   DOUBTS,
   isInDoubt,
   settleChecked,
@@ -24,6 +23,7 @@ import {
   settleRefused,
   settlingWanted,
 } from "./settling.js";
+import { AT_REST } from "./states.js";
 
 /** What a service may take to commit what it began before an offer expired. */
 const COMMIT_MS = 60_000;
@@ -85,25 +85,24 @@ export async function finish(parts, key, isFirst = false) {
 const setOut = ({ change }, key) =>
   change({ operations: [key] }, (draft) => {
     const { isUnsent, ...operation } = existing(draft.operations.get(key));
-    return isUnsent ? draft.put("operations", operation) : operation;
+    return isUnsent ? draft.putOperation(operation) : operation;
   });
 
 /**
  * Give up what a person at a door has scanned. What was never sent never will be; of all
  * else `finish` only asks whether it was carried out.
  */
-const cancel = ({ change, now }, key) =>
+const cancel = ({ change }, key) =>
   change(settlingWanted([key]), (draft) => {
     const operation = existing(draft.operations.get(key));
     if (operation.state !== "begun") return;
-    draft.put("operations", { ...operation, isCancelled: true });
+    draft.putOperation({ ...operation, isCancelled: true });
     if (!operation.isUnsent) return;
     settleRefused(draft, key, {
       code: "cancelled",
       from: "begun",
       states: new Map(),
       isUnclear: () => false,
-      now: now(),
     });
   });
 
@@ -150,13 +149,13 @@ async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
  * was gathered.
  * @returns {Promise<Outcome>}
  */
-function settle({ change, now }, rule, key, found) {
+function settle({ change }, rule, key, found) {
   const { itemId, late = [], gathered = [] } = found;
   const wanted = settlingWanted([key, ...keysOf(late)], { itemId, gathered });
   return change(wanted, (draft) => {
-    settleLate(draft, late, now());
-    const operation = rule(draft, key, { ...found, now: now() });
-    addFound(draft, gathered, now());
+    settleLate(draft, late);
+    const operation = rule(draft, key, found);
+    addFound(draft, gathered);
     return { operation };
   });
 }
@@ -190,7 +189,7 @@ async function finishBegun(parts) {
  *   some time ago, and only now are here
  */
 async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
-  const { change, now } = parts;
+  const { change } = parts;
   const states = await statesOf(parts, outputs);
   const isAtRest = ({ state }) => AT_REST.includes(state);
   const isThere = ({ key }) => states.get(key) !== "unknown";
@@ -200,22 +199,26 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
     parts,
     new Set([...spentAmong(states), ...made, ...found]),
   );
+  // What these have taken is not lost, and what they have made need not be found.
+  const isLate = late.length > 0;
+  if (isLate)
+    await change(settlingWanted(keysOf(late)), (draft) => settleLate(draft, late));
+  const left = isLate ? await readOutputs(parts.store, keysOf(outputs)) : outputs;
   const isNews = ({ key, unknown }) => unknown || states.get(key) !== "unspent";
-  const known = outputs.filter((output) => isAtRest(output) && isNews(output));
+  const known = left.filter((output) => isAtRest(output) && isNews(output));
   const news = new Map(known.map(({ key }) => [key, states.get(key)]));
   const lost = known.filter(({ key }) => news.get(key) === "spent");
   const gathered = gatheredBefore ?? (await gatherLost(parts, lost));
   if (!gatheredBefore) await keepEach(parts, gathered);
   const named = { outputs: [...news.keys()], gathered };
-  const isChanged = await change(settlingWanted(keysOf(late), named), (draft) => {
-    settleLate(draft, late, now());
-    addFound(draft, gathered, now());
-    settleChecked(draft, news, unclearBy(gathered, areOld), now());
+  const isChanged = await change(settlingWanted([], named), (draft) => {
+    addFound(draft, gathered);
+    settleChecked(draft, news, unclearBy(gathered, areOld));
     return draft.isChanged();
   });
   // Another copy of this wallet may have used the secrets of an offer that is open.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
-  return (await endOpen(parts, isUsed)) || isChanged;
+  return (await endOpen(parts, isUsed)) || isChanged || isLate;
 }
 
 /** Where a copy has made something of an item, it has spent what it was made of. */
@@ -331,9 +334,9 @@ function roundsOf(parts) {
  */
 function unclearBy(gathered, areOld) {
   const items = new Map(gathered.map((each) => [each.itemId, each]));
-  return ({ itemId, mayBeGiven }, wanted) => {
+  return ({ itemId, mayBeGiven, state }) => {
     const { found = [], wrong, isUnclear, isLook } = items.get(itemId) ?? {};
-    const isUnseen = isLook && wanted !== "given";
+    const isUnseen = isLook && state !== "given";
     const isMoved = found.length || wrong || isUnclear || isUnseen;
     return Boolean(isMoved || mayBeGiven || areOld);
   };

@@ -5,18 +5,17 @@
 
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
-import { isOurs } from "./finding.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
 import {
   existing,
   isCollected,
-  isLive,
   itemIdOf,
   keyOf,
   recordsWith,
   WalletError,
 } from "./records.js";
 import { hexOf } from "./seeds.js";
+import { isLive, isOurs } from "./states.js";
 
 const HEAD = "deeds door list 1";
 const LABEL = "deeds door list v1:";
@@ -140,7 +139,7 @@ export function listedLinks(/** @type {import("./records.js").Item | null} */ it
  * Return the door list of a wallet.
  * @param {import("./wallet.js").Parts} parts
  */
-export function makeDoorList({ store, changeOfNote, isStrong, now }) {
+export function makeDoorList({ store, changeOfNote, isStrong }) {
   const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
 
   return {
@@ -195,7 +194,7 @@ export function makeDoorList({ store, changeOfNote, isStrong, now }) {
      */
     undoAdmission: (itemId, key) =>
       changeOfNote(wantedOf(itemId), (draft) =>
-        (itemIdOf(key) ? undo : undoRow)(draft, itemId, key, now()),
+        (itemIdOf(key) ? undo : undoRow)(draft, itemId, key),
       ),
 
     /** Note that a ticket that came in, or waits, was shown again; return how often it was. */
@@ -251,20 +250,20 @@ function keepList(draft, itemId, doorList) {
   if (doorList !== item.doorList) draft.putItem({ ...item, doorList });
 }
 
-function undoRow(draft, itemId, id, now) {
+function undoRow(draft, itemId, id) {
   const { doorList } = existing(draft.items.get(itemId));
   const row = existing(rowsOf(doorList).find((each) => each.id === id));
   // The clock that wrote the row may be ahead of ours.
-  const undone = { ...row, letter: "u", at: Math.max(now, row.at) };
+  const undone = { ...row, letter: "u", at: Math.max(draft.now, row.at) };
   keepList(draft, itemId, joinLists(itemId, doorList, writeList(itemId, [undone])));
   return null;
 }
 
-function undo(draft, itemId, key, now) {
+function undo(draft, itemId, key) {
   const output = existing(draft.outputs.get(key));
   const { admittedAt = 0, collectedAt = 0 } = output;
   // A clock that told one of these may have been ahead.
-  const undoneAt = Math.max(now, admittedAt, collectedAt);
+  const undoneAt = Math.max(draft.now, admittedAt, collectedAt);
   draft.changeOutput(key, { undoneAt });
   if (!collectedAt) return null;
   const { operation, number, of, issue = 1, note } = output;
@@ -273,7 +272,6 @@ function undo(draft, itemId, key, now) {
     throw new WalletError("not_held", gettext("It is no longer here."));
   if (!fresh) return null;
   const named = number ? { number, of, issue: issue + 1, note } : {};
-  const given = { state: "given", givenAt: now, undoneAt, changedAt: now };
-  draft.changeOutput(fresh.key, { ...named, ...given });
+  draft.changeOutput(fresh.key, { ...named, givenAt: draft.now, undoneAt });
   return draft.outputs.get(fresh.key);
 }

@@ -9,9 +9,9 @@ import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_outp
 import { isItem as isItemOfService, isOfferId } from "./api.js";
 import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
-import { OUTPUT_STATES, REST_STATES } from "./merging.js";
 import { hasFields, itemIdOf, keyOf } from "./records.js";
 import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
+import { OUTPUT_STATES, REST_STATES } from "./states.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 4;

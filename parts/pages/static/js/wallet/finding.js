@@ -14,6 +14,7 @@ import {
   raiseNumbers,
   seedsOf,
 } from "./seeds.js";
+import { isOurs } from "./states.js";
 
 /**
  * So many numbers in a row that neither the ledger nor an offer knows are the end: a shop
@@ -113,14 +114,19 @@ async function isAnyMade(parts, { rows }) {
 
 async function gatherAll(parts, { itemId, outputs, rows }, options) {
   const { branches = BRANCHES, refusedKey = "" } = options;
-  const isUnmade = ({ state, operation }) =>
-    state === "void" || (state === "coming" && operation === refusedKey);
+  const isRefused = ({ makers = {} }) => refusedKey in makers;
+  // What another operation waits for, that will tell of.
+  const isAwaited = ({ makers = {} }) =>
+    Object.keys(makers).some((key) => key !== refusedKey && makers[key] !== "refused");
+  const isUnmade = (output) =>
+    output.state === "void" ||
+    (output.state === "coming" && isRefused(output) && !isAwaited(output));
   const unmade = outputs.filter(isUnmade);
   const passedOver = new Set(
     keysOf(outputs.filter((output) => isOurs(output) || isUnmade(output))),
   );
   // Where only an operation's own secrets are asked for, the others are in their turn.
-  const isAsked = ({ operation }) => branches.length || operation === refusedKey;
+  const isAsked = (output) => branches.length || isRefused(output);
   const found = await findUnmade(parts, unmade.filter(isAsked));
   const next = new Map();
   for (const row of rows.filter(({ branch }) => branches.includes(branch))) {
@@ -221,13 +227,6 @@ async function takeStates({ api }, found) {
 const placesOf = (row, start, count) =>
   Array.from({ length: count }, (_, at) => ({ ...row, number: start + at }));
 
-/** Return whether the wallet counts an output as its own, or has spent it. */
-export const isOurs = (
-  /** @type {import("./records.js").OutputRecord} */ { state, before },
-) => !isHearsay(state) && !isHearsay(before);
-
-const isHearsay = (state) => state === "void" || state === "seen";
-
 /**
  * Return the number from which on none may be there. Behind links that are still to be
  * made, others may have been.
@@ -269,53 +268,39 @@ export function askForLook(draft, itemIds) {
  * @param {import("./records.js").Draft} draft
  * @param {Gathered[]} gathered
  */
-export function addFound(draft, gathered, now) {
+export function addFound(draft, gathered) {
   for (const { itemId, next } of gathered) {
     for (const [seed, numbers] of next) raiseNumbers(draft, seed, itemId, numbers);
   }
-  const found = gathered.flatMap((each) => each.found);
-  for (const place of found) {
+  for (const place of gathered.flatMap((each) => each.found)) {
     const known = draft.outputs.get(keyOf(place));
-    if (known && isOurs(known)) continue;
-    const record = recordOf(place, known, now);
-    draft.put("outputs", known?.before ? underWay(known, record) : record);
+    if (!known) draft.addOutput(foundAs(place, {}, draft.now));
+    else if (!isOurs(known))
+      draft.changeOutput(known.key, foundAs(place, known, draft.now));
   }
 }
 
-/**
- * An operation has it, and knew it from a link only: that is what it goes back to.
- * @param {import("./records.js").OutputRecord} known
- */
-function underWay({ state, operation }, found) {
-  const before = found.state === "spent" ? "seen" : found.state;
-  return { ...found, state, operation, before };
-}
-
-function recordOf(/** @type {FoundPlace} */ place, known, now) {
+/** Return what is known of an output that was found, which a link may have named. */
+function foundAs(/** @type {FoundPlace} */ place, known, now) {
   const { itemId, secret, amount, state, branch, number, of } = place;
   const isKept = branch === "kept";
-  const atRest = { state: isKept ? "held" : "given" };
-  const spent = { state: "spent", spentElsewhere: true, isUnclear: true };
+  const isSpent = state === "spent" || undefined;
   // What was promised as links here is as many there.
-  const isPromised = Boolean(known?.each) && known.amount === amount;
+  const isPromised = Boolean(known.each) && known.amount === amount;
   // The number of a link by the piece is only its place in the row.
   const isNumbered = (!isKept || isPromised) && (of ?? Infinity) <= LINK_NUMBER_MAX;
   return {
-    createdAt: now,
-    ...known,
-    key: keyOf({ itemId, secret }),
     itemId,
     secret,
     amount,
-    ...(state === "unspent" ? atRest : spent),
-    operation: undefined,
-    givenAt: isKept ? undefined : now,
+    spentElsewhere: isSpent,
+    isUnclear: isSpent,
+    givenAt: isKept ? undefined : (known.givenAt ?? now),
     // A copy may have made a link and not have handed it out yet.
     mayBeGiven: (!isKept && isNumbered) || undefined,
     number: isNumbered ? number : undefined,
     of: isNumbered ? of : undefined,
     each: isPromised ? known.each : undefined,
-    changedAt: now,
     foundAt: now,
   };
 }

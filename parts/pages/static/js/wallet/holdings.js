@@ -5,7 +5,7 @@ import { AMOUNT_MAX } from "../format/amounts.js";
 import { isFree } from "./links.js";
 import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
 import { isCollected, unitsOf } from "./records.js";
-import { AT_REST } from "./settling.js";
+import { AT_REST, isUnderWay } from "./states.js";
 
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
@@ -44,14 +44,12 @@ import { AT_REST } from "./settling.js";
  * @typedef {Summary & {parts: OutputRecord[], links: Link[], admitted: number}} Holding
  */
 
-const OPEN = { state: "open" };
-
 /** @type {import("./records.js").Plan} what summariesOf looks at */
-export const SUMMARIES_WANTED = { outputs: "all", items: "all", operations: OPEN };
+export const SUMMARIES_WANTED = { outputs: "all", items: "all" };
 
 /** Return what holdingOf looks at. @returns {import("./records.js").Plan} */
 export function holdingWanted(itemId) {
-  return { outputs: { itemId }, items: [itemId], operations: OPEN };
+  return { outputs: { itemId }, items: [itemId] };
 }
 
 /**
@@ -112,10 +110,8 @@ const LEFT = [...HERE, "isMoving"];
 const SHOWN = [...LEFT, "claimed", "used", "lost", "moved"];
 const SUMS = [...HERE, "given", "claimed", "used", "lost", "mayBeGiven", "moved"];
 
-function summaryOf(itemId, all, { items, operations }) {
+function summaryOf(itemId, all, { items }) {
   const item = items.get(itemId) ?? null;
-  const open = new Set(operations.list(OPEN).map(({ key }) => key));
-  const isAsked = ({ state, operation }) => state === "coming" && open.has(operation);
   /** @type {any} */
   const sums = Object.fromEntries(SUMS.map((name) => [name, 0]));
   const add = (name, amount) => {
@@ -138,12 +134,14 @@ function summaryOf(itemId, all, { items, operations }) {
     lastUsed: all.filter(isUsed).sort(byChange).at(-1),
     shownAt: Math.max(0, ...all.filter(isFree).map(({ shownAt = 0 }) => shownAt)),
     preparing: preparingOf(all),
-    isMoving: all.some(
-      (output) => /leaving|coming/.test(output.state) && !isAsked(output),
-    ),
+    isMoving: all.some((output) => isUnderWay(output) && !isAsked(output)),
   };
   return { ...summary, isOver: !LEFT.some((name) => summary[name]) };
 }
+
+/** Return whether an open offer waits for an output, maybe while it is cancelled. */
+const isAsked = ({ state, makers = {} }) =>
+  state === "coming" && Object.values(makers).includes("open");
 
 /** Return which of a summary's sums an output counts in. */
 function groupOf(output) {

@@ -32,13 +32,14 @@ export function checkAmount(amount) {
   return amount;
 }
 
-/** @throws {WalletError} there is no part, or more than the service takes at once. */
+/**
+ * @throws {AmountError} there is no part.
+ * @throws {WalletError} there are more than the service takes at once.
+ */
 export function checkCount(parts, most) {
   if (parts.length && parts.length <= most) return;
-  throw new WalletError(
-    "too_many",
-    gettext("From 1 to {most} parts at once.", { most }),
-  );
+  const why = gettext("From 1 to {most} parts at once.", { most });
+  throw parts.length ? new WalletError("too_many", why) : new AmountError(why);
 }
 
 /** @param {Links} links @throws {AmountError | WalletError} they cannot be made. */
@@ -87,11 +88,10 @@ export function nextNumber(outputs) {
  * @param {import("./records.js").Draft} draft
  * @throws {WalletError} none of them can be handed out.
  */
-export function give(draft, keys, now) {
-  const given = { state: "given", givenAt: now, changedAt: now };
+export function give(draft, keys) {
   for (const key of keys) {
     const output = draft.outputs.get(key);
-    if (output && isFree(output)) draft.changeOutput(key, given);
+    if (output && isFree(output)) draft.changeOutput(key, { givenAt: draft.now });
     if (output?.state === "given" && output.mayBeGiven) {
       draft.changeOutput(key, { mayBeGiven: undefined });
     }

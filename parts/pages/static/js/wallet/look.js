@@ -11,9 +11,9 @@ import { isInDoubt } from "./settling.js";
 const UNDER_WAY_MS = 10 * 60_000;
 
 /** Note that an item was looked at; not while something of it may be under way still. */
-function endLook(draft, itemId, now) {
+function endLook(draft, itemId) {
   const isUnderWay = ({ code, endedAt }) =>
-    isInDoubt(code) && Math.abs(now - endedAt) < UNDER_WAY_MS;
+    isInDoubt(code) && Math.abs(draft.now - endedAt) < UNDER_WAY_MS;
   const named = draft.operations
     .list({ state: "refused" })
     .filter(isUnderWay)
@@ -55,7 +55,7 @@ export const makeLook = (parts) => ({
       if (gathered.wrong) wrong = gathered.wrong;
       else await keepGathered(parts, { ...gathered, isLook: true });
       const wanted = { notes: [LOOK], operations: [{ state: "refused" }] };
-      await change(wanted, (draft) => endLook(draft, itemId, parts.now()));
+      await change(wanted, (draft) => endLook(draft, itemId));
     }
     if (wrong) throw wrong;
     return foundCount;

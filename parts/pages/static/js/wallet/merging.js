@@ -6,32 +6,18 @@
 import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
-import {
-  existing,
-  hasFields,
-  isLive,
-  keyOf,
-  WalletError,
-  withGivenAt,
-} from "./records.js";
+import { existing, hasFields, keyOf, WalletError, withGivenAt } from "./records.js";
 import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX } from "./seeds.js";
+import { isLive, isMade, REST_STATES, withEnds } from "./states.js";
 
-// The life of an output, and what is known better: a state wins over all before it.
-export const REST_STATES = ["seen", "void", "held", "offered", "given"];
-export const OUTPUT_STATES = [
-  "seen",
-  "void",
-  "coming",
-  ...REST_STATES.slice(2),
-  "leaving",
-  "spent",
-];
 // To ask for a mint once more under its key is always safe; a swap that was refused
 // must not move units that its wallet has counted as its own since. An offer that is
 // open was made, whatever another wallet was told; once the service has said that it
 // ended, it has.
 const MINT_STATES = ["refused", "begun", "done"];
 const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
+/** Of these the later, or larger, is true. */
+const LATEST = ["admittedAt", "undoneAt", "takenBackAt", "scans", "changedAt"];
 
 /**
  * @typedef {import("./records.js").OutputRecord[]} Outputs
@@ -55,9 +41,10 @@ export function mergeInto(draft, theirs, isOwn) {
   const isTrusted = isOwn || isOfSeed;
   // A mint would be sent with this browser's token, and a stranger knows its secrets.
   const isTaken = ({ kind, state }) => isTrusted || kind !== "mint" || state === "done";
+  const known = outputs.map((output) => fresh.get(output.key) ?? output);
+  for (const output of withEnds(known, operations)) mergeOutput(draft, output);
   for (const operation of operations.filter(isTaken))
     mergeOperation(draft, operation, isOfSeed);
-  for (const output of outputs) mergeOutput(draft, fresh.get(output.key) ?? output);
   // What a stranger's item is, the registry tells when it is needed.
   for (const item of isTrusted ? theirs.items : []) mergeItem(draft, item);
   for (const operation of draft.operations.list({ state: "refused" })) {
@@ -65,11 +52,8 @@ export function mergeInto(draft, theirs, isOwn) {
     // Nobody stands at the door any more: it is only asked what became of it.
     const isCancelled = operation.atDoor;
     const begun = { ...operation, state: "begun", code: undefined, isCancelled };
-    if (isInDoubt) draft.put("operations", begun);
+    if (isInDoubt) draft.putOperation(begun);
   }
-  const open = draft.operations.list({ state: "open" });
-  const offered = new Set(open.flatMap(({ inputs }) => inputs));
-  for (const output of draft.outputs.list()) bringToOperation(draft, output, offered);
   const live = outputs.filter(({ key }) => isLive(draft.outputs.get(key)));
   const added = live.filter(({ key }) => fresh.has(key));
   const given = added.filter(
@@ -154,27 +138,26 @@ function mergeOperation(draft, operation, isOfSeed) {
   const isCancelled = mine?.isCancelled || theirs.isCancelled;
   // It may have been sent since the file was written, and cancelled anywhere.
   const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};
-  if (isTheirs || !hasFields(mine, doubts))
-    draft.put("operations", { ...told, ...doubts });
+  if (isTheirs || !hasFields(mine, doubts)) draft.putOperation({ ...told, ...doubts });
 }
 
+/** What is known of an output stays known, whichever wallet knows it. */
 function mergeOutput(draft, theirs) {
   const mine = draft.outputs.get(theirs.key);
-  if (!mine) return draft.addOutput(theirs);
-  const isTheirs =
-    isFurther(OUTPUT_STATES, theirs.state, mine.state) || isOwnSpend(theirs, mine);
-  const { state, spentElsewhere, isUnclear } = isTheirs ? theirs : mine;
-  const before = further(mine.state, mine.before, theirs.state, theirs.before);
-  const isUnknown = (each) => each.neverHeld || isHearsay(each);
-  const isNeverHeld = state === "spent" && [mine, theirs].every(isUnknown);
+  // What follows in their wallet may not in this one.
+  const { state, before, operation, neverHeld, takers, makers, ...told } = theirs;
+  if (!mine) return draft.addOutput(told);
+  const latest = LATEST.map((name) => [
+    name,
+    Math.max(mine[name] ?? 0, told[name] ?? 0) || undefined,
+  ]);
   return draft.changeOutput(theirs.key, {
-    ...(isTheirs ? theirs : {}),
-    ...toldByEither(mine, theirs),
+    ...told,
+    ...mine,
+    ...Object.fromEntries(latest),
     ...amountOf(mine, theirs),
-    spentElsewhere,
-    isUnclear,
-    neverHeld: isNeverHeld || undefined,
-    before: state === "leaving" ? before : undefined,
+    unknown: mine.unknown,
+    isUnclear: (mine.spentElsewhere ? mine : told).isUnclear,
   });
 }
 
@@ -188,72 +171,5 @@ function amountOf(mine, theirs) {
   const { amount, number, of, each, issue } = theirs;
   return { amount, number, of, each, issue };
 }
-
-/** By which operation is more than that it is spent. */
-function isOwnSpend({ state, spentElsewhere }, mine) {
-  return state === "spent" && !spentElsewhere && mine.spentElsewhere;
-}
-
-/** What is known of an output stays known, whichever wallet knows it. */
-function toldByEither(mine, theirs) {
-  const names = [
-    "givenAt",
-    "collectedAt",
-    "number",
-    "of",
-    "each",
-    "note",
-    "foundAt",
-    "shownAt",
-    "issue",
-  ];
-  const told = names.map((name) => [name, mine[name] ?? theirs[name]]);
-  const latest = ["admittedAt", "undoneAt", "takenBackAt", "scans"].map((name) => [
-    name,
-    Math.max(mine[name] ?? 0, theirs[name] ?? 0) || undefined,
-  ]);
-  return Object.fromEntries([...told, ...latest]);
-}
-
-/** Return whether a wallet has had the output, and not only its secret. */
-function isMade(output) {
-  return !isHearsay(output) && !["coming", "void"].includes(output.state);
-}
-
-function isHearsay({ state, before }) {
-  return state === "seen" || (state === "leaving" && before === "seen");
-}
-
-/**
- * An output whose operation ended in one wallet and not yet in the other goes where it
- * belongs; of what is ours, what open offers put in is offered, and nothing else is.
- */
-function bringToOperation(draft, /** @type {Outputs[number]} */ output, offered) {
-  const { key, state, before, operation } = output;
-  const owner = draft.operations.get(operation);
-  const isDone = owner?.state === "done";
-  const isOver = owner?.state !== "begun";
-  const held = offered.has(key) ? "offered" : "held";
-  const resting = (each) => (each === "held" || each === "offered" ? held : each);
-  if (state === "leaving" || state === "offered") {
-    const now = isDone ? "spent" : resting(before ?? state);
-    const isLeaving = state === "leaving" && !isOver;
-    draft.changeOutput(
-      key,
-      isLeaving ? { before: now } : { state: now, before: undefined },
-    );
-  } else if (state === "held") draft.changeOutput(key, { state: resting(state) });
-  else if (state === "coming" && isOver && owner?.state !== "open") {
-    const target = owner?.outputs.find((output) => output.key === key)?.state;
-    draft.changeOutput(key, { state: isDone ? target : "void" });
-  }
-}
-
-/**
- * Return the state to go back to: a link that was handed out in either wallet stays
- * handed out.
- */
-const further = (...candidates) =>
-  REST_STATES.findLast((state) => candidates.includes(state));
 
 const isFurther = (states, one, other) => states.indexOf(one) > states.indexOf(other);

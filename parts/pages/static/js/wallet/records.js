@@ -3,18 +3,12 @@
 // what it names; looking at anything else throws, so that what was not loaded is never
 // taken for what does not exist. Pure.
 //
-// An output is one of
-//   seen     in a link, not ours
-//   held     ours
-//   offered  ours, and put into an open offer
-//   given    ours, but its link was handed out; `givenAt` says when, for ever after
-//   coming   made by an operation that was begun
-//   leaving  spent by an operation that was begun; `before` is the state to go back to
-//   spent    the service said so; `neverHeld` where it was only seen until then
-//   void     made by an operation that was refused
-// An operation is begun, done or refused. The making of an offer is open between begun
-// and its end: what it puts in is offered, what it gets is coming.
+// What an output is follows from the operations that name it, see states.js: `takers`
+// and `makers` say how far each of them has got. An operation is begun, done or refused.
+// The making of an offer is open between begun and its end: what it puts in is offered,
+// what it gets is coming.
 //
+// A link that was handed out has `givenAt`, for ever after.
 // A link has a `number` of so many, unique within its item, and a person's `note`. A
 // part with `each` is still to be split into links of so many units, the first of which
 // gets its number; one that was taken back comes again with its number as the next
@@ -32,6 +26,7 @@
 import { gettext } from "../format/gettext.js";
 
 import { aboutOf } from "../format/about.js";
+import { stateOf } from "./states.js";
 
 /**
  * @typedef {{
@@ -47,7 +42,8 @@ import { aboutOf } from "../format/about.js";
  *   collectedAt?: number, neverHeld?: boolean, foundAt?: number, isUnclear?: boolean,
  *   mayBeGiven?: boolean, shownAt?: number, issue?: number, admittedAt?: number,
  *   undoneAt?: number, takenBackAt?: number, scans?: number,
- * }} OutputRecord
+ *   takers?: import("./states.js").Ends, makers?: import("./states.js").Ends,
+ * }} OutputRecord `state`, `before`, `operation` and `neverHeld` follow from the rest
  * @typedef {{
  *   key: string, kind: string, body: any, inputs: string[],
  *   outputs: {key: string, state: string}[], state: string, code?: string, itemId?: string,
@@ -150,11 +146,8 @@ export function withGivenAt(outputs, operations) {
   return outputs.map((output) => {
     const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
     const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
-    const place = output.state === "leaving" ? "before" : "state";
-    const state = isLink && output[place] === "held" ? "given" : output[place];
-    const isClaimed = isLink && output.spentElsewhere;
-    const isGiven = state === "given" || sent.has(key) || isClaimed;
-    return isGiven ? { ...output, [place]: state, givenAt } : output;
+    const isFree = (output.before ?? output.state) === "held" || output.spentElsewhere;
+    return sent.has(key) || (isLink && isFree) ? { ...output, givenAt } : output;
   });
 }
 
@@ -246,14 +239,13 @@ export function readOutputs(store, keys) {
   );
 }
 
-const GONE_STATES = new Set(["spent", "void", "seen"]);
-
-/** Return whether an output is neither spent nor void, by what is known now. */
-export const isLive = ({ state = "" } = {}) => !GONE_STATES.has(state);
-
 /** Return whether an output came in at the door, and that was not undone. */
 export const isCollected = ({ collectedAt = 0, undoneAt = 0 }) =>
   collectedAt > undoneAt;
+
+/** Return a record in which a field without a value is not there. */
+export const whole = (record) =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
 
 /** Return whether a record has all of these fields with these values. */
 export function hasFields(record, fields) {
@@ -262,9 +254,13 @@ export function hasFields(record, fields) {
 
 /** The records of one transaction of the store, and what of them was changed. */
 export class Draft {
-  /** @param {Slices} slices */
-  constructor(slices) {
+  /**
+   * @param {Slices} slices
+   * @param {number} now in milliseconds
+   */
+  constructor(slices, now) {
     this.slices = slices;
+    this.now = now;
     this.outputs = slices.outputs;
     this.operations = slices.operations;
     this.items = slices.items;
@@ -276,23 +272,50 @@ export class Draft {
    * Put an output that the wallet has not seen yet: no record is ever written over by
    * another.
    */
-  addOutput(record) {
-    if (this.outputs.get(record.key)) {
+  addOutput(facts) {
+    const key = keyOf(facts);
+    if (this.outputs.get(key)) {
       throw new WalletError(
         "used_secret",
         gettext("This secret was used for this deed before."),
       );
     }
-    this.put("outputs", record);
+    this.#putOutput({ createdAt: this.now, ...facts, key }, facts.changedAt);
   }
 
-  /** Change some fields of an output. */
-  changeOutput(key, fields) {
-    const record = existing(this.outputs.get(key));
-    if (record.state === "spent" && (fields.state ?? "spent") !== "spent") {
-      throw new Error("a spent output stays spent");
+  /** Change what is known of an output. */
+  changeOutput(key, facts) {
+    const known = existing(this.outputs.get(key));
+    if (!hasFields(known, facts))
+      this.#putOutput({ ...known, ...facts }, facts.changedAt);
+  }
+
+  /** Put an operation; the states of what it takes and makes follow. */
+  putOperation(operation) {
+    const { key, state, inputs, outputs, begunAt, endedAt = begunAt } = operation;
+    const isKnown = this.operations.get(key)?.state === state;
+    const put = this.put("operations", operation);
+    if (isKnown) return put;
+    const ends = { takers: inputs, makers: keysOf(outputs) };
+    for (const [role, keys] of Object.entries(ends)) {
+      for (const named of keys) {
+        const output = existing(this.outputs.get(named));
+        const noted = { ...output[role], [key]: state };
+        this.#putOutput({ ...output, [role]: noted }, endedAt);
+      }
     }
-    if (!hasFields(record, fields)) this.put("outputs", { ...record, ...fields });
+    return put;
+  }
+
+  /** Put an output with what follows; if its state changes, it did so at this time. */
+  #putOutput(facts, at = this.now) {
+    const derived = stateOf(facts);
+    if (facts.state === "spent" && derived.state !== "spent")
+      throw new Error("a spent output stays spent");
+    const { state, changedAt = at } = facts;
+    // What a file tells of an operation may have ended long ago.
+    const movedAt = state === derived.state ? changedAt : Math.max(changedAt, at);
+    this.put("outputs", { ...facts, ...derived, changedAt: movedAt });
   }
 
   /**
@@ -304,13 +327,12 @@ export class Draft {
     return this.put("items", { ...item, unit, key: item.id });
   }
 
-  /** Put a record; a field without a value is not there, rather than undefined. */
+  /** Put a record. */
   put(kind, record) {
-    const fields = Object.entries(record).filter(([, value]) => value !== undefined);
-    const whole = Object.fromEntries(fields);
-    this.slices[kind].put(whole);
-    (this.changed[kind] ??= []).push(whole);
-    return whole;
+    const told = whole(record);
+    this.slices[kind].put(told);
+    (this.changed[kind] ??= []).push(told);
+    return told;
   }
 
   isChanged() {

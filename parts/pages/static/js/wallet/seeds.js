@@ -165,13 +165,13 @@ const textOf = ({ seed, itemId, branch, number }) =>
  * Take the next number for a part: a link of a series has the secret of its own number,
  * once; a second issue of a number is a link like others.
  */
-function takeNumber({ number, each, issue = 1, state }, numbers) {
+function takeNumber({ number, each, issue = 1, givenAt }, numbers) {
   const isLink = Boolean(number && !each);
   if (isLink && issue === 1 && number >= numbers.series) {
     numbers.series = number + 1;
     return { branch: "series", number };
   }
-  const branch = isLink || state === "given" ? "given" : "kept";
+  const branch = isLink || givenAt ? "given" : "kept";
   numbers[branch] += 1;
   return { branch, number: numbers[branch] - 1 };
 }

@@ -6,14 +6,9 @@
 
 import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts } from "./links.js";
-import { existing, hasFields, keyOf } from "./records.js";
+import { existing, keyOf, keysOf } from "./records.js";
 import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
-
-// What becomes of these depends on the operation that makes them.
-const AWAITED = ["seen", "coming", "void"];
-
-/** What is ours and not under way. */
-export const AT_REST = ["held", "offered", "given"];
+import { AT_REST, isUnderWay } from "./states.js";
 
 const METADATA_NAMES = ["name", "description", "image"];
 
@@ -71,69 +66,52 @@ export function settlingWanted(
  * The service has carried the operation out.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{itemId?: string, spent?: Set<string>, now: number}} found the item of a mint, and which
- *   outputs are spent since
+ * @param {{itemId?: string, spent?: Set<string>}} found the item of a mint, and which outputs are
+ *   spent since
  */
-export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
+export function settleDone(draft, key, { itemId, spent = new Set() }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
-  const nothingElse = {
-    before: undefined,
-    spentElsewhere: undefined,
-    isUnclear: undefined,
-    neverHeld: undefined,
-  };
-  const taken = { state: "spent", operation: key, changedAt: now, ...nothingElse };
-  for (const input of inputs) {
-    draft.changeOutput(input, atDoor ? { ...taken, collectedAt: now } : taken);
-  }
+  const taken = { unknown: undefined, ...(atDoor && { collectedAt: draft.now }) };
+  for (const input of inputs) draft.changeOutput(input, taken);
   const outputs =
-    kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
+    kind === "mint" ? addMinted(draft, operation, itemId) : operation.outputs;
   if (kind === "mint") countLinks(draft, operation, itemId);
-  else keepAmounts(draft, operation);
+  else keepAmounts(draft, operation, outputs);
   if (kind === "withdraw" && inputs.length === 1) keepName(draft, operation);
-  for (const output of outputs) {
-    const isSpent = spent.has(output.key);
-    bringToEnd(draft, output, { operation: key, isSpent, now });
+  const ended = { state: "done", code: undefined, endedAt: draft.now };
+  const done = draft.putOperation({ itemId, ...operation, ...ended, outputs });
+  for (const made of keysOf(outputs)) {
+    // A look may have been the first to see it, but no copy has made it.
+    const told = { unknown: undefined, foundAt: undefined, mayBeGiven: undefined };
+    draft.changeOutput(made, told);
+    const isLost = spent.has(made) && AT_REST.includes(stateIn(draft, made));
+    if (isLost) draft.changeOutput(made, { spentElsewhere: true });
   }
-  const ended = { state: "done", code: undefined, endedAt: now };
-  return draft.put("operations", { itemId, ...operation, ...ended, outputs });
+  return done;
 }
 
 /** These operations were carried out although they had been refused. */
-export function settleLate(draft, late, now) {
-  for (const { key, spent } of late) settleDone(draft, key, { spent, now });
+export function settleLate(draft, late) {
+  for (const { key, spent } of late) settleDone(draft, key, { spent });
 }
 
 /**
  * The service has made an offer: what it puts in is ours until somebody completes it.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{offerId: string, expiresAt: number, now: number}} found
+ * @param {{offerId: string, expiresAt: number}} found
  */
-export function settleOpen(draft, key, { offerId, expiresAt, now }) {
+export function settleOpen(draft, key, { offerId, expiresAt }) {
   const operation = existing(draft.operations.get(key));
-  if (operation.state === "begun" || operation.state === "open")
-    awaitAgain(draft, operation, now);
-  if (operation.state !== "begun") return operation;
-  for (const input of operation.inputs) {
-    const { state, operation: owner } = existing(draft.outputs.get(input));
-    const isReserved = state === "leaving" && owner === key;
-    const offered = { state: "offered", before: undefined, changedAt: now };
-    if (isReserved) draft.changeOutput(input, offered);
-  }
-  return draft.put("operations", { ...operation, state: "open", offerId, expiresAt });
-}
-
-/** A copy of this wallet may have begun what was refused with the same number. */
-function awaitAgain(draft, operation, now) {
-  const { key, outputs } = operation;
-  const isVoid = (output) => draft.outputs.get(output.key).state === "void";
-  if (!outputs.some(isVoid)) return;
-  keepAmounts(draft, operation);
-  const awaited = { state: "coming", operation: key, changedAt: now };
-  for (const output of outputs.filter(isVoid)) draft.changeOutput(output.key, awaited);
+  const { state, outputs } = operation;
+  // A copy of this wallet may have begun another one with the same number.
+  const isAwaited = ({ key: made }) => stateIn(draft, made) === "coming";
+  if (state === "begun" || state === "open")
+    keepAmounts(draft, operation, outputs.filter(isAwaited));
+  if (state !== "begun") return operation;
+  return draft.putOperation({ ...operation, state: "open", offerId, expiresAt });
 }
 
 /**
@@ -141,98 +119,50 @@ function awaitAgain(draft, operation, now) {
  * @param {import("./records.js").Draft} draft
  * @param {string} key
  * @param {{
- *   code: string, from: string, states: Map<string, string>, now: number,
- *   isUnclear: (output: any, wanted: string) => boolean,
+ *   code: string, from: string, states: Map<string, string>, isUnclear: (output: any) => boolean,
  * }} found the states of its inputs; its own when the service was asked: one that is open by now was
- *   not refused; whether another copy of this wallet may have spent an output that is to be `wanted`
+ *   not refused; whether another copy of this wallet may have spent an output
  */
-export function settleRefused(draft, key, { code, from, states, isUnclear, now }) {
+export function settleRefused(draft, key, { code, from, states, isUnclear }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state !== from) return operation;
-  const isOpen = from === "open";
+  const { kind, inputs } = operation;
+  const isOurs = (input) => isTakenByUs(existing(draft.outputs.get(input)));
+  const isTakenBack = from === "open" && inputs.some(isOurs);
   // Only this wallet, or a copy of it, can use the secret that a request waits for.
-  const isOfferCancelled = operation.kind === "ask" && code === "offer_void";
-  let why = isOfferCancelled ? "offer_withdrawn" : code;
-  for (const input of operation.inputs) {
-    const output = existing(draft.outputs.get(input));
-    const { state, operation: owner, before } = output;
-    const found = { state: states.get(input), isUnclear };
-    if (isOpen && isTakenBack(output)) why = "offer_withdrawn";
-    // Another operation may have it by now, if a wallet was imported.
-    if (state === "leaving" && owner === key) rest(draft, input, before, found, now);
-    else if (state === "offered" && isOpen) rest(draft, input, "held", found, now);
-    // It is being cancelled: there is no offer to go back to.
-    else if (before === "offered" && isOpen)
-      draft.changeOutput(input, { before: "held" });
-  }
-  for (const output of operation.outputs) {
-    const { state, operation: owner } = existing(draft.outputs.get(output.key));
-    // Another copy of this wallet may have begun one with the same numbers.
-    if (state === "coming" && owner === key) {
-      draft.changeOutput(output.key, { state: "void", changedAt: now });
-    }
-  }
-  return draft.put("operations", {
-    ...operation,
-    state: "refused",
-    code: why,
-    endedAt: now,
-  });
+  const isCancelled = isTakenBack || (kind === "ask" && code === "offer_void");
+  const why = isCancelled ? "offer_withdrawn" : code;
+  const ended = { state: "refused", code: why, endedAt: draft.now };
+  const refused = draft.putOperation({ ...operation, ...ended });
+  for (const input of inputs) noteState(draft, input, states.get(input), isUnclear);
+  return refused;
 }
+
+const stateIn = (draft, key) => existing(draft.outputs.get(key)).state;
 
 /** What an open offer put in and we have spent ourselves, or are about to. */
-function isTakenBack({ state, before, spentElsewhere }) {
-  return (state === "spent" && !spentElsewhere) || before === "offered";
-}
+const isTakenByUs = ({ state, spentElsewhere }) =>
+  state === "leaving" || (state === "spent" && !spentElsewhere);
 
 /** The service was asked for outputs that are at rest here. */
-export function settleChecked(draft, states, isUnclear, now) {
-  for (const [key, found] of states) {
-    const { state } = draft.outputs.get(key);
-    if (AT_REST.includes(state))
-      rest(draft, key, state, { state: found, isUnclear }, now);
-  }
+export function settleChecked(draft, states, isUnclear) {
+  for (const [key, found] of states) noteState(draft, key, found, isUnclear);
 }
 
-/**
- * Leave an output in this state, unless the service says that it is spent or unknown.
- */
-function rest(draft, key, wanted, { state: found, isUnclear: isUnclearFor }, now) {
-  const output = draft.outputs.get(key);
-  // What was only seen is no loss.
-  const neverHeld = wanted === "seen" || undefined;
-  const isUnclear = isUnclearFor(output, wanted) || undefined;
-  const taken = { state: "spent", spentElsewhere: true, neverHeld, isUnclear };
-  const state = found === "spent" ? taken : { state: wanted };
-  const told = {
-    ...state,
-    before: undefined,
-    unknown: found === "unknown" || undefined,
-  };
-  if (hasFields(output, told)) return;
-  draft.changeOutput(key, { ...told, changedAt: now });
-}
-
-/**
- * Bring an output of a done operation to its state, unless it has gone on from there.
- */
-function bringToEnd(draft, { key, state: wanted }, { operation, isSpent, now }) {
-  const { state, before } = draft.outputs.get(key);
-  draft.changeOutput(key, { neverHeld: undefined });
-  // Somebody has begun to claim it as a link, and knew no better.
-  if (state === "leaving" && AWAITED.includes(before))
-    draft.changeOutput(key, { before: wanted });
-  if (!AWAITED.includes(state)) return;
-  const fields = isSpent ? { state: "spent", spentElsewhere: true } : { state: wanted };
-  // A request and what cancels it wait for one secret.
-  const made = { operation, unknown: undefined, changedAt: now };
-  draft.changeOutput(key, { ...fields, ...made });
+/** Note what the service says of an output, but of what is under way. */
+function noteState(draft, key, found, isUnclearFor) {
+  const output = existing(draft.outputs.get(key));
+  if (!found || isUnderWay(output) || output.state === "spent") return;
+  const isUnclear = isUnclearFor(output) || undefined;
+  const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
+  draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });
 }
 
 /** Another copy of this wallet may have meant to use a number for another amount. */
-function keepAmounts(draft, { body }) {
-  for (const raw of body.outputs.map(parseRawOutput)) {
-    draft.changeOutput(keyOf(raw), { amount: raw.amount });
+function keepAmounts(draft, { body }, outputs) {
+  const made = new Set(keysOf(outputs));
+  for (const { amount, ...raw } of body.outputs.map(parseRawOutput)) {
+    if (made.has(keyOf(raw))) draft.changeOutput(keyOf(raw), { amount });
   }
 }
 
@@ -255,8 +185,8 @@ function countLinks(draft, { links, body }, itemId) {
  * offline. A secret that a person made may have been told to others by now: it counts
  * as handed out.
  */
-function addMinted(draft, minting, itemId, now) {
-  const { key: operation, body, links, amount: total, own = [] } = minting;
+function addMinted(draft, minting, itemId) {
+  const { body, links, amount: total, own = [] } = minting;
   const item = draft.items.get(itemId);
   const { unit = item?.unit } = minting;
   // As the registry writes it.
@@ -264,20 +194,12 @@ function addMinted(draft, minting, itemId, now) {
   draft.putItem({ id: itemId, total, metadata, ...item, isMinted: true, unit });
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
   return body.outputs.map(({ amount, secret }, place) => {
-    const given = own.includes(place) && { givenAt: now };
+    const given = own.includes(place) && { givenAt: draft.now };
     const about = { itemId, amount, secret, key: keyOf({ itemId, secret }), ...given };
     const output = { ...parts[place], ...about };
     // A link may have named it before, with another amount.
     if (draft.outputs.get(output.key)) draft.changeOutput(output.key, output);
-    else {
-      draft.addOutput({
-        ...output,
-        state: "coming",
-        operation,
-        createdAt: now,
-        changedAt: now,
-      });
-    }
+    else draft.addOutput(output);
     return { key: output.key, state: given ? "given" : "held" };
   });
 }

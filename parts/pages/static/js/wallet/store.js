@@ -7,11 +7,12 @@
 // plain function.
 
 import { gettext } from "../format/gettext.js";
-import { KINDS, load, WalletError } from "./records.js";
+import { KINDS, load, WalletError, whole } from "./records.js";
 import { newSeed } from "./seeds.js";
+import { withEnds } from "./states.js";
 
 const NAME = "deeds";
-const VERSION = 4;
+const VERSION = 5;
 
 /** One index for all of an item, and for what of it is in a state. */
 const INDEXES = { item: ["itemId", "state"], state: "state" };
@@ -133,7 +134,8 @@ function openDatabase() {
   return new Promise((resolve, reject) => {
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
-    request.onupgradeneeded = () => create(request.result);
+    request.onupgradeneeded = ({ oldVersion }) =>
+      oldVersion ? convert(request.transaction) : create(request.result);
     let isBlocked = false;
     request.onerror = () => reject(request.error);
     request.onblocked = () => {
@@ -158,6 +160,18 @@ function create(/** @type {IDBDatabase} */ database) {
       records.createIndex(name, fields);
     if (kind === "seeds") records.put(newSeed());
   }
+}
+
+/** Version 4 wrote down the states of outputs, and not what they follow from. */
+function convert(/** @type {any} */ transaction) {
+  const [operations, outputs] = ["operations", "outputs"].map((kind) =>
+    transaction.objectStore(kind),
+  );
+  operations.getAll().onsuccess = ({ target: { result: all } }) => {
+    outputs.getAll().onsuccess = ({ target: { result: stored } }) => {
+      for (const output of withEnds(stored, all)) outputs.put(whole(output));
+    };
+  };
 }
 
 function transact(database, mode, wanted, apply) {

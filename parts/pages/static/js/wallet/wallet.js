@@ -24,8 +24,11 @@ import { deriveSecrets, Secrets } from "./seeds.js";
 /** How often a verb is begun while another copy of the wallet is faster. */
 const TRIES_MAX = 4;
 
-/** A copy has used a number, or named it in an offer that is completed here. */
-const USED = new Set(["used_secret", "duplicate_secret"]);
+/**
+ * A copy has used a number, or named it in an offer that is completed here; or it has
+ * spent an input. Where that was the only one, the rule says so when it is tried again.
+ */
+const OVERTAKEN = new Set(["used_secret", "duplicate_secret", "spent_input"]);
 
 /**
  * @typedef {ReturnType<typeof makeParts>} Parts
@@ -77,7 +80,7 @@ function makeParts({
    */
   const change = (wanted, apply) =>
     given.store.update(wanted, (slices) => {
-      const draft = new Draft(slices);
+      const draft = new Draft(slices, now());
       const result = apply(draft);
       return { ...draft.changed, result };
     });
@@ -117,9 +120,7 @@ async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
   const outcome = await finish(parts, begun.key, true);
   const mayTryAgain = begun.key === key && !given.isOnce && triesLeft > 1;
   const { code = "" } = outcome.operation;
-  // What it named is gone; what it has chosen, it can choose again.
-  const isOvertaken = USED.has(code) || (code === "spent_input" && !given.outputKeys);
-  if (!mayTryAgain || !isOvertaken) return outcome;
+  if (!mayTryAgain || !OVERTAKEN.has(code)) return outcome;
   return carryOut(parts, rule, given, triesLeft - 1).catch((error) => {
     // What is left is not enough: then the refusal says why.
     if (error instanceof WalletError) return outcome;
@@ -210,20 +211,19 @@ function makeVerbs(parts) {
  * Return what reads records, and what notes something with them: nothing moves.
  * @param {Parts} parts
  */
-function makeRecords({ store, api, change, changeOfNote, now }) {
+function makeRecords({ store, api, change, changeOfNote }) {
   return {
     /**
      * Note that the links of these outputs are handed out, see links.js. Nothing is
      * sent.
      */
-    give: (keys) =>
-      changeOfNote({ outputs: keys }, (draft) => give(draft, keys, now())),
+    give: (keys) => changeOfNote({ outputs: keys }, (draft) => give(draft, keys)),
 
     /** Note when the code of what is held was last shown; no backup is needed for that. */
     shown: (key) =>
       change({ outputs: [key] }, (draft) => {
         if (isFree(draft.outputs.get(key) ?? {}))
-          draft.changeOutput(key, { shownAt: now() });
+          draft.changeOutput(key, { shownAt: draft.now });
       }),
 
     /** Keep a person's note on an output. */

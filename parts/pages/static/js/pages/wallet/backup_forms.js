@@ -7,7 +7,8 @@ import { clockText, sideText, textFor } from "../../texts.js";
 import { byId, copyTemplate, download, make, makeButton, put } from "../../ui/dom.js";
 import { ask, FieldError, openDialog, say } from "../../ui/forms.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
-import { isLive, WalletError } from "../../wallet/records.js";
+import { WalletError } from "../../wallet/records.js";
+import { isLive } from "../../wallet/states.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;

@@ -3,7 +3,7 @@
 
 import { fill, formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
-import { isLive } from "../../wallet/records.js";
+import { isLive } from "../../wallet/states.js";
 import { valueText } from "./backup_forms.js";
 
 const OUT_OF_REACH = gettext(
