@@ -78,6 +78,19 @@ for (const [name, lie] of Object.entries(LIES)) {
   });
 }
 
+test("where the answer about what is gone cannot be true, the next visit looks", async () => {
+  const { service, wallet, backup, itemId } = await ground();
+  const phone = await walletOf(service, backup);
+  await phone.wallet.look();
+  assert.equal(await phone.wallet.isLookDue(), false);
+  await wallet.send(itemId, 2);
+
+  const lying = lyingApi(service, LIES["never null"]);
+  await walletOn(service, phone.store, lying).checkStates();
+
+  assert.equal(await phone.wallet.isLookDue(), true);
+});
+
 test("what the service calls spent is not spendable, though find says otherwise", async () => {
   const { service, backup, sent, itemId } = await ground();
   service.take(sent);

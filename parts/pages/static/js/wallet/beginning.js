@@ -290,16 +290,10 @@ const inTheMaking = () =>
   new WalletError("busy", gettext("It is being made into links."));
 
 function spent({ spentElsewhere, changedAt }) {
-  return spentElsewhere
-    ? new WalletError(
-        "already_claimed",
-        gettext("This link was used already. Ask the sender."),
-      )
-    : new WalletError(
-        "already_claimed",
-        gettext("Already claimed in this browser."),
-        changedAt,
-      );
+  const why = spentElsewhere
+    ? gettext("This link was used already. Ask the sender.")
+    : gettext("Already claimed in this browser.");
+  return new WalletError("already_claimed", why, spentElsewhere ? null : changedAt);
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   existing,
   isCollected,
   itemIdOf,
+  keyOf,
   recordsWith,
   WalletError,
 } from "./records.js";
@@ -206,10 +207,10 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
 
     /** Return what lists say of a ticket, or nothing. */
     async listed(/** @type {import("../format/raw_output.js").RawOutput} */ output) {
-      const { itemId, secret } = output;
+      const { itemId } = output;
       const read = ({ items }) => items.get(itemId)?.doorList;
       const rows = rowsOf(await store.read({ items: [itemId] }, read));
-      const id = rows.length && (await ticketId({ key: `${itemId}.${secret}` }));
+      const id = await ticketId({ key: keyOf(output) });
       return rows.find((row) => row.id === id);
     },
   };

@@ -50,11 +50,11 @@ export const LOOK = "look";
 
 /**
  * Return what the service has of an item and this wallet does not know; nothing is
- * written. With `isProbed` nothing more is asked if no copy has made anything of a link:
- * a part that it keeps, or the next issue of its number.
+ * written. Of an item that `isProbed` nothing more is asked if no copy has made anything
+ * of a link: a part that it keeps, or the next issue of its number.
  * @param {Parts} given
  * @param {string} itemId
- * @param {{branches?: string[], isProbed?: boolean, refusedKey?: string}} [options] the key of an
+ * @param {{branches?: string[], isProbed?: (itemId: string) => boolean, refusedKey?: string}} [options] the key of an
  *   operation that was refused, whose numbers a copy may have used
  * @returns {Promise<Gathered>}
  * @throws {ProblemError | NoAnswerError}
@@ -63,11 +63,13 @@ export async function gather(given, itemId, options = {}) {
   const parts = { service: { hasOffers: true }, ...given };
   const nothing = { itemId, found: [], next: new Map() };
   const known = await readKnown(parts, itemId);
+  const isProbed = options.isProbed?.(itemId);
   try {
     // A copy may have used a number that was taken here for something else.
-    const isUnclear = options.isProbed && (await isAnyUsed(parts, known));
-    if (options.isProbed && !isUnclear && !(await isAnyMade(parts, known)))
-      return nothing;
+    const isUnmade = ({ state }) => state === "void" || state === "coming";
+    const unmade = isProbed ? known.outputs.filter(isUnmade) : [];
+    const isUnclear = (await findUnmade(parts, unmade)).length > 0;
+    if (isProbed && !isUnclear && !(await isAnyMade(parts, known))) return nothing;
     const { total } = known.item ?? (await parts.api.item(itemId));
     const gathered = await gatherAll(parts, known, options);
     await takeStates(parts, gathered.found);
@@ -80,7 +82,7 @@ export async function gather(given, itemId, options = {}) {
   }
 }
 
-/** Return what the wallet knows of an item, with the next numbers of each seed. */
+/** Return what the wallet knows of an item, and the `next` number of each row. */
 const readKnown = (/** @type {Parts} */ { store }, itemId) =>
   store.read(
     {
@@ -93,31 +95,24 @@ const readKnown = (/** @type {Parts} */ { store }, itemId) =>
       itemId,
       item: slices.items.get(itemId),
       outputs: slices.outputs.list({ itemId }),
-      nexts: seedsOf(slices).map(({ key: seed }) => ({
-        seed,
-        next: nextNumbers(slices, seed, itemId),
-      })),
+      rows: seedsOf(slices).flatMap(({ key: seed }) => {
+        const next = nextNumbers(slices, seed, itemId);
+        return BRANCHES.map((branch) => ({ seed, itemId, branch, next: next[branch] }));
+      }),
     }),
   );
 
-async function isAnyUsed(parts, { outputs }) {
-  const isUnmade = ({ state }) => state === "void" || state === "coming";
-  return (await findUnmade(parts, outputs.filter(isUnmade))).length > 0;
-}
-
-async function isAnyMade(parts, { itemId, nexts }) {
-  for (const { seed, next } of nexts) {
-    for (const branch of ["kept", "given"]) {
-      const row = rowOf({ seed, itemId, branch }, next[branch], parts.checkedMax);
-      if ((await findPlaces(parts, row, new Set())).length) return true;
-      // Behind them it may have made more.
-      if ((await lastOffered(parts, row)) !== null) return true;
-    }
+async function isAnyMade(parts, { rows }) {
+  for (const row of rows.filter(({ branch }) => branch !== "series")) {
+    const places = placesOf(row, row.next, parts.checkedMax);
+    if ((await findPlaces(parts, places, new Set())).length) return true;
+    // Behind them it may have made more.
+    if ((await lastOffered(parts, places)) !== null) return true;
   }
   return false;
 }
 
-async function gatherAll(parts, { itemId, outputs, nexts }, options) {
+async function gatherAll(parts, { itemId, outputs, rows }, options) {
   const { branches = BRANCHES, refusedKey = "" } = options;
   const isRefused = ({ makers = {} }) => refusedKey in makers;
   // What another operation waits for, that will tell of.
@@ -133,18 +128,14 @@ async function gatherAll(parts, { itemId, outputs, nexts }, options) {
   // Where only an operation's own secrets are asked for, the others are in their turn.
   const isAsked = (output) => branches.length || isRefused(output);
   const found = await findUnmade(parts, unmade.filter(isAsked));
-  const nextOf = new Map();
-  for (const { seed, next } of nexts) {
-    const raised = { ...next };
-    for (const branch of branches) {
-      const least = leastOf(branch, next, outputs);
-      const scanned = await scan(parts, { seed, itemId, branch }, least, passedOver);
-      found.push(...scanned.found);
-      raised[branch] = Math.max(raised[branch], scanned.used + 1);
-    }
-    nextOf.set(seed, raised);
+  const next = new Map();
+  for (const row of rows.filter(({ branch }) => branches.includes(branch))) {
+    const { seed, branch } = row;
+    const scanned = await scan(parts, row, leastOf(row, outputs), passedOver);
+    found.push(...scanned.found);
+    next.set(seed, { ...next.get(seed), [branch]: scanned.used + 1 });
   }
-  return { itemId, found: withOf(found, outputs), next: nextOf };
+  return { itemId, found: withOf(found, outputs), next };
 }
 
 /**
@@ -161,12 +152,12 @@ async function scan(parts, row, least, passedOver) {
     const last = Math.max(used, least - 1);
     if (number <= last + gap) {
       if (number - least >= NUMBERS_MAX) throw new FindingError();
-      const places = rowOf(row, number, checkedMax);
+      const places = placesOf(row, number, checkedMax);
       found.push(...(await findPlaces(parts, places, passedOver)));
       used = Math.max(used, found.at(-1)?.number ?? used);
       number += checkedMax;
     } else {
-      const offered = await lastOffered(parts, rowOf(row, last + 1, gap));
+      const offered = await lastOffered(parts, placesOf(row, last + 1, gap));
       if (offered === null) return { found, used };
       used = offered;
     }
@@ -215,10 +206,11 @@ async function find({ api, checkedMax }, places) {
   for (const batch of batchesOf(places, checkedMax)) {
     const secrets = batch.map(({ secret }) => secret);
     const answers = await api.find(batch[0].itemId, secrets);
-    const there = batch.map((place, at) => answers[at] && { ...place, ...answers[at] });
-    found.push(...there.filter(Boolean));
+    found.push(
+      ...batch.map((place, at) => answers[at] && { ...place, ...answers[at] }),
+    );
   }
-  return found;
+  return found.filter(Boolean);
 }
 
 /**
@@ -232,16 +224,16 @@ async function takeStates({ api }, found) {
   unspent.forEach((place, at) => Object.assign(place, { state: states[at] }));
 }
 
-const rowOf = (row, start, count) =>
+const placesOf = (row, start, count) =>
   Array.from({ length: count }, (_, at) => ({ ...row, number: start + at }));
 
 /**
  * Return the number from which on none may be there. Behind links that are still to be
  * made, others may have been.
  */
-function leastOf(branch, next, outputs) {
+function leastOf({ branch, next }, outputs) {
   const isPromised = branch === "series" && outputs.some(({ each }) => each);
-  return Math.max(next[branch], isPromised ? nextNumber(outputs) : 0);
+  return Math.max(next, isPromised ? nextNumber(outputs) : 0);
 }
 
 /** No more can be there than the item has. */
@@ -262,10 +254,13 @@ function withOf(found, outputs) {
   });
 }
 
+/** Return the items that are left to look at. */
+export const leftToLook = ({ notes }) => notes.get(LOOK)?.left ?? [];
+
 /** Note that these items are to be looked at, with those that are left. */
 export function askForLook(draft, itemIds) {
-  const { left = [] } = draft.slices.notes.get(LOOK) ?? {};
-  draft.put("notes", { key: LOOK, left: [...new Set([...left, ...itemIds])] });
+  const left = new Set([...leftToLook(draft.slices), ...itemIds]);
+  draft.put("notes", { key: LOOK, left: [...left] });
 }
 
 /**

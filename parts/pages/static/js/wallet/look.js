@@ -2,7 +2,7 @@
 // wallet has not made it (finding.js). A note says which items are left.
 
 import { endOpen, keepGathered } from "./checking.js";
-import { gather, LOOK } from "./finding.js";
+import { askForLook, gather, leftToLook, LOOK } from "./finding.js";
 import { namedBy } from "./questions.js";
 import { itemIdOf } from "./records.js";
 import { isInDoubt } from "./settling.js";
@@ -19,8 +19,8 @@ function endLook(draft, itemId) {
     .filter(isUnderWay)
     .flatMap(namedBy);
   if (named.some((key) => itemIdOf(key) === itemId)) return;
-  const { left } = draft.slices.notes.get(LOOK);
-  draft.put("notes", { key: LOOK, left: left.filter((each) => each !== itemId) });
+  const left = leftToLook(draft.slices).filter((each) => each !== itemId);
+  draft.put("notes", { key: LOOK, left });
 }
 
 /**
@@ -38,11 +38,9 @@ export const makeLook = (parts) => ({
   async look({ isWhole = false, onProgress = () => {} } = {}) {
     const { change } = parts;
     const items = await change({ notes: [LOOK], outputs: "all" }, (draft) => {
-      const { left = [] } = draft.slices.notes.get(LOOK) ?? {};
-      const all = new Set(draft.outputs.list().map(({ itemId }) => itemId));
-      const wanted = left.length && !isWhole ? left : [...all];
-      draft.put("notes", { key: LOOK, left: wanted });
-      return wanted;
+      const all = draft.outputs.list().map(({ itemId }) => itemId);
+      if (isWhole || !leftToLook(draft.slices).length) askForLook(draft, all);
+      return leftToLook(draft.slices);
     });
     // Another copy may have used the secrets of offers.
     await endOpen(parts);
@@ -65,7 +63,5 @@ export const makeLook = (parts) => ({
 
   /** Return whether a look was broken off. */
   isLookDue: () =>
-    parts.store.read({ notes: [LOOK] }, ({ notes }) =>
-      Boolean(notes.get(LOOK)?.left.length),
-    ),
+    parts.store.read({ notes: [LOOK] }, (slices) => leftToLook(slices).length > 0),
 });

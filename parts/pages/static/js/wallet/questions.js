@@ -134,13 +134,13 @@ export async function gatherFor(parts, operation, code, spent) {
   if (code === "offer_void" && (await isMade(parts, operation))) return [];
   if (code === "used_secret" || code === "offer_void") {
     const branches = atDoor ? ["kept"] : undefined;
-    return gatherAll(parts, namedBy(operation), () => ({ refusedKey, branches }));
+    return gatherAll(parts, namedBy(operation), { refusedKey, branches });
   }
   // A copy may have used its secrets all the same: it is enough to ask for them.
   if (code === "offer_expired" && !lost.length)
-    return gatherAll(parts, keysOf(outputs), () => ({ refusedKey, branches: [] }));
+    return gatherAll(parts, keysOf(outputs), { refusedKey, branches: [] });
   if (atDoor && SURE.has(code)) return [];
-  return gatherAll(parts, lost, () => ({ refusedKey }));
+  return gatherAll(parts, lost, { refusedKey });
 }
 
 /** Return whether what an offer waits for is here: it was cancelled in this browser. */
@@ -157,16 +157,16 @@ const isMade = async (parts, operation) =>
 export function gatherLost(parts, lost) {
   const isProbed = (itemId) =>
     lost.every((output) => output.itemId !== itemId || output.state === "given");
-  return gatherAll(parts, keysOf(lost), (itemId) => ({ isProbed: isProbed(itemId) }));
+  return gatherAll(parts, keysOf(lost), { isProbed });
 }
 
 /**
  * Return what is found of these outputs' items.
  * @returns {Promise<Gathered[]>}
  */
-async function gatherAll(parts, keys, optionsOf) {
+async function gatherAll(parts, keys, options) {
   const gathered = [];
   for (const itemId of new Set(keys.map(itemIdOf)))
-    gathered.push(await gather(parts, itemId, optionsOf(itemId)));
+    gathered.push(await gather(parts, itemId, options));
   return gathered;
 }

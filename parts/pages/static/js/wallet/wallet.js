@@ -24,13 +24,11 @@ import { deriveSecrets, Secrets } from "./seeds.js";
 /** How often a verb is begun while another copy of the wallet is faster. */
 const TRIES_MAX = 4;
 
-/** A copy has used a number, or named it in an offer that is completed here. */
-const USED = new Set(["used_secret", "duplicate_secret"]);
 /**
- * What these take, the wallet has chosen: it can choose again. Of links that are taken
- * back some may have been claimed.
+ * A copy has used a number, or named it in an offer that is completed here; or it has
+ * spent an input. Where that was the only one, the rule says so when it is tried again.
  */
-const CHOOSING = new Set(["send", "split", "merge", "trade", "complete", "takeBack"]);
+const OVERTAKEN = new Set(["used_secret", "duplicate_secret", "spent_input"]);
 
 /**
  * @typedef {ReturnType<typeof makeParts>} Parts
@@ -111,35 +109,24 @@ function makeParts({
  * @returns {Promise<any>} its outcome, or null when there is nothing to do
  */
 async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
-  const { arrayMax, now } = parts;
-  const plan = { ...given, key: crypto.randomUUID(), now: now(), arrayMax };
-  const begun = await writeDown(parts, rule, plan);
+  const { derive, changeOfNote, arrayMax, now } = parts;
+  const secrets = new Secrets(derive);
+  const key = crypto.randomUUID();
+  const plan = { ...given, key, secrets, arrayMax, now: now() };
+  const write = (draft) => begin(draft, rule, plan);
+  const begun = await secrets.during(() => changeOfNote(beginningWanted(plan), write));
   if (!begun) return null;
   if (begun.isUnsent) return { operation: begun };
   const outcome = await finish(parts, begun.key, true);
-  const mayTryAgain = begun.key === plan.key && !given.isOnce && triesLeft > 1;
-  if (!mayTryAgain || !wasOvertaken(outcome.operation)) return outcome;
+  const mayTryAgain = begun.key === key && !given.isOnce && triesLeft > 1;
+  const { code = "" } = outcome.operation;
+  if (!mayTryAgain || !OVERTAKEN.has(code)) return outcome;
   return carryOut(parts, rule, given, triesLeft - 1).catch((error) => {
     // What is left is not enough: then the refusal says why.
     if (error instanceof WalletError) return outcome;
     throw error;
   });
 }
-
-function writeDown({ derive, changeOfNote }, rule, plan) {
-  const secrets = new Secrets(derive);
-  const planned = { ...plan, secrets };
-  return secrets.during(() =>
-    changeOfNote(beginningWanted(planned), (draft) => begin(draft, rule, planned)),
-  );
-}
-
-/** Return whether another copy of this wallet has used a number or an input first. */
-const wasOvertaken = (
-  /** @type {import("./records.js").OperationRecord} */ { state, code = "", kind },
-) =>
-  state === "refused" &&
-  (USED.has(code) || (code === "spent_input" && CHOOSING.has(kind)));
 
 /**
  * Return the verbs that move units.
