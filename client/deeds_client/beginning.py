@@ -5,18 +5,19 @@ written down, before anything is sent.
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from operator import attrgetter
 from typing import Any
 
 from deeds_client.carrying_out import SplitFirstError, wait_for
+from deeds_client.choosing import choose, free_of, is_set_aside, sum_of
 from deeds_client.errors import InvalidInputError, WalletError
 from deeds_client.records import NAMES, Operation, keys_of, moment, names_of, now
 from deeds_client.seeds import Part, take_secret
 from deeds_client.service import Metadata
-from deeds_client.store import Reader, Records
+from deeds_client.store import Records
 from deeds_client.values import (
     Kind,
     Offer,
@@ -35,51 +36,6 @@ from deeds_client.values import (
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
 _ISSUES = {2: "second issue"}
 _NOTE_LENGTH_MAX = 80  # As the page has it.
-
-
-def free_of(records: Reader, item_id: str) -> list[Output]:
-    """Return what a verb may spend of an item."""
-    held = records.outputs(check_id("deed", item_id), OutputState.HELD)
-    # What the service does not know would spoil a swap.
-    return [each for each in held if not each.unknown and not _is_set_aside(each)]
-
-
-def _is_set_aside(output: Output) -> bool:
-    """Return whether an output is to become links, or came in at a door of the page."""
-    is_undone = output.undone_at and output.undone_at >= (output.collected_at or now())
-    return bool(output.each or (output.collected_at and not is_undone))
-
-
-def sum_of(parts: Iterable[Output | Part]) -> int:
-    """Return the units of outputs."""
-    return sum(part.amount for part in parts)
-
-
-def choose(
-    records: Reader, item_id: str, amount: int, *, are_oldest: bool = False
-) -> tuple[list[Output], list[Part]]:
-    """Return the outputs to spend for an amount, and the change that they leave.
-
-    One of just that amount, else the fewest, or the oldest; links with numbers only at
-    need.
-    """
-    free = free_of(records, item_id)
-    free.sort(key=lambda output: output.number or 0)
-    if sum_of(free) < check_amount(amount):
-        wait_for(records, records.outputs(item_id, OutputState.LEAVING))
-        raise WalletError("not_enough", f"You have {sum_of(free)} of {amount} units.")
-    plain = [output for output in free if not output.number]
-    pool = plain if sum_of(plain) >= amount else free
-    if not are_oldest:
-        # Nothing reaches a sum with fewer parts than the largest do.
-        pool.sort(key=attrgetter("amount"), reverse=True)
-        pool.sort(key=lambda output: output.amount != amount)
-    inputs: list[Output] = []
-    missing = amount
-    while missing > 0:
-        inputs.append(pool[len(inputs)])
-        missing -= inputs[-1].amount
-    return inputs, [Part(-missing, item_id)] if missing else []
 
 
 def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
@@ -166,7 +122,7 @@ def give(records: Records, output: Output) -> Output:
     known = records.output(output.key)
     ours = (OutputState.HELD, OutputState.GIVEN)
     is_ours = known and known.state in ours and not known.unknown
-    if not known or not is_ours or _is_set_aside(known):
+    if not known or not is_ours or is_set_aside(known):
         raise WalletError("not_held", "This is not held here, or was set aside.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
@@ -214,6 +170,8 @@ def claim(records: Records, output: Output) -> Operation:
         return take_back(records, [known])
     if known.state == OutputState.VOID:
         return join(records, Kind.CLAIM, [known])
+    if known.state in (OutputState.HELD, OutputState.OFFERED):
+        raise WalletError("already_held", "You have this already.")
     said = "Already claimed. If it wasn't you, ask the sender."
     raise WalletError("already_claimed", said)
 
@@ -279,16 +237,19 @@ def cancel(records: Records, key: str) -> Operation:
     if offered:
         return join(records, Kind.CANCEL, offered)
     wanted = offer.outputs[0]
-    if not free_of(records, wanted.item_id):
-        wait_for(records, records.outputs(wanted.item_id, OutputState.LEAVING))
+    try:
+        [part, *_], _ = choose(records, wanted.item_id, 1)
+    except WalletError as error:
+        if error.code != "not_enough":
+            raise
         said = (
             f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
             " that holds a part of the deed can end a request before."
         )
-        raise WalletError("cannot_cancel", said)
-    [part, *_], _ = choose(records, wanted.item_id, 1)
+        raise WalletError("cannot_cancel", said) from None
     made = replace(wanted, amount=part.amount)
-    return _begin(Kind.CANCEL, [part], [made], swap_body([part], [made]))
+    body = swap_body([part], [made])
+    return _begin(Kind.CANCEL, [part], [made], body, amount=offer.amount)
 
 
 def complete(records: Records, offer: Offer) -> Operation:

@@ -6,19 +6,16 @@ Finds what was carried out after its refusal, and what another copy of the walle
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from deeds_client.errors import (
-    CallError,
-    FindingError,
-    InvalidInputError,
-    ProblemError,
-)
+from deeds_client.errors import CallError, FindingError, InvalidInputError, ProblemError
 from deeds_client.records import (
     ENDED,
     MAKINGS,
     Operation,
     keys_of,
+    made_by,
     milliseconds,
     named_by,
     now,
@@ -52,6 +49,8 @@ from deeds_client.values import (
 
 log = logging.getLogger("deeds_client")
 
+# What a service may take to commit what it began before an offer expired.
+_COMMIT = timedelta(minutes=1)
 # What a service may say of what it has carried out, once its limits are others.
 _DOUBTS = ("invalid_request", "body_too_large", "idempotency_key_reused")
 
@@ -154,7 +153,9 @@ class Checker:
                     expires_at=offer.expires_at,
                 )
                 records.put(operation)
-        if offer.state == OfferState.OPEN:
+        is_late = now() < offer.expires_at + _COMMIT
+        is_expiring = offer.state == OfferState.EXPIRED and is_late
+        if offer.state == OfferState.OPEN or is_expiring:
             return operation
         return self._refuse(operation, f"offer_{offer.state}")
 
@@ -168,6 +169,7 @@ class Checker:
         spent = [each for each in states if states[each] == CheckState.SPENT]
         is_used = self._is_used(operation, code)
         gathered = self._gather(named_by(operation) if is_used else spent, key)
+        states |= self._ask_of(gathered)
         with self.store.transaction() as records:
             current = records.operation(key)
             # One that is open by now was not refused; another process may have settled
@@ -238,6 +240,18 @@ class Checker:
                     ask_for_look(records, item_id)
         return gathered
 
+    def _ask_of(self, gathered: Gathered) -> dict[str, CheckState]:
+        """Ask for what is here where a copy has made something of that."""
+        # What a request of ours waits for was paid.
+        open_offers = self.store.operations("state", OperationState.OPEN)
+        awaited = {key for offer in open_offers for key in made_by(offer)}
+        asked: list[Output] = []
+        for item_id, finding in gathered.items():
+            places = finding.places if finding else ()
+            if any(place.output.key not in awaited for place in places):
+                asked += self.store.outputs(item_id, *AT_REST)
+        return self._ask(asked)
+
     def go_on(self) -> None:
         """Send what was begun, and go on with a look, until no answer comes.
 
@@ -287,8 +301,9 @@ class Checker:
         for done, item_id in enumerate(items, start=1):
             gathered = self._gather([item_id])
             are_right &= None not in gathered.values()
+            states = self._ask_of(gathered)
             with self.store.transaction() as records:
-                note_states(records, {}, gathered)
+                note_states(records, states, gathered)
                 records.put_note("look", left=items[done:])
             log.info("Looked at %d of %d items.", done, len(items))
         if not are_right:

@@ -215,7 +215,8 @@ def test_a_mint_tells_the_amount_better_than_a_link(anna, open_wallet, open_copy
 def test_an_offer_that_was_completed_as_it_expired_is_done(ben, item_id, open_wallet):
     asked = ben.ask(item_id, 5)
     told = httpx.get(f"{ben._deeds.base_url}/v1/offers/{asked.offer_id}").json()
-    expired = httpx.Response(200, json={**told, "state": "expired"})
+    told |= {"state": "expired", "expiresAt": "2026-01-01T00:00:00Z"}
+    expired = httpx.Response(200, json=told)
     payer = open_wallet()
 
     open_wallet(

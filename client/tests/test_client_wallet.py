@@ -32,9 +32,10 @@ def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben, item_id):
     claimed = ben.claim(given)
 
     assert units(ben, item_id) == {"held": 3}
-    for output in (given, ben.outputs(claimed)[0]):
-        with refused("already_claimed"):
-            ben.claim(output)
+    with refused("already_claimed"):
+        ben.claim(given)
+    with refused("already_held"):
+        ben.claim(ben.outputs(claimed)[0])
     [noticed] = anna.sync()
     assert (noticed.state, noticed.amount) == ("spent", 3)
     assert units(anna, item_id) == {"held": 5}

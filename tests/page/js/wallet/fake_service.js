@@ -10,22 +10,26 @@ import {
   formatRawOutput,
   parseRawOutput,
 } from "../../../../parts/pages/static/js/format/raw_output.js";
-import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js";
-import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
-import { now } from "./clock.js";
+import { keyOf, unitsOf } from "../../../../parts/pages/static/js/wallet/records.js";
+import { now as clock } from "./clock.js";
 
-export function fakeService() {
+/**
+ * Return a service. @param {{now?: () => number, ids?: {items?: string[], offers?: string[]}}}
+ *   [options] its time, in milliseconds, and the ids that it gives
+ */
+export function fakeService({ now = clock, ids = {} } = {}) {
+  const items = new Map(); // id -> {total, metadata}
   const outputs = new Map(); // item id + secret -> {amount, spent}
   const done = new Map(); // Idempotency-Key -> {request, answer}
-  const offers = new Map(); // id -> {inputs, outputs, gives, wants, expiresAt, isCompleted}
+  const offers = new Map(); // id -> {inputs, outputs, expiresAt, isCompleted}
   const late = []; // requests under way that nobody waits for any more
-  let itemsCount = 0;
 
   function mint(body) {
     const secrets = body.outputs.map((output) => output.secret);
     if (new Set(secrets).size !== secrets.length) throw problem("duplicate_secret");
-    itemsCount += 1;
-    const itemId = `deed_${itemsCount}`;
+    const itemId = ids.items?.shift() ?? `deed_${items.size + 1}`;
+    const metadata = body.metadata ? JSON.stringify(body.metadata) : null;
+    items.set(itemId, { total: unitsOf(body.outputs), metadata });
     const made = body.outputs.map((output) => ({ ...output, itemId }));
     record(made);
     return { itemId, outputs: made, rawOutputs: [] };
@@ -48,37 +52,25 @@ export function fakeService() {
   }
 
   function makeOffer({ inputs, outputs: made, expiresIn }) {
-    const [put, got] = [inputs, made].map((texts) => texts.map(parseRawOutput));
-    const sums = sumsOf([
-      ...put.map(({ itemId, amount }) => ({ itemId, amount: -amount })),
-      ...got,
-    ]);
-    const parts = (sign) =>
-      sums
-        .filter(([, sum]) => sign * sum > 0)
-        .map(([itemId, sum]) => ({ itemId, amount: sign * sum }));
-    if (!parts(1).length) throw problem("not_an_offer");
-    const isItem = ({ itemId }) =>
-      [...outputs.keys()].some((key) => key.startsWith(`${itemId}.`));
-    if (!got.every(isItem)) throw problem("unknown_item");
+    const got = made.map(parseRawOutput);
+    if (!partsOf({ inputs, outputs: made }, 1).length) throw problem("not_an_offer");
+    if (!got.every(({ itemId }) => items.has(itemId))) throw problem("unknown_item");
+    const isTooMuch = ([itemId, sum]) => sum > items.get(itemId).total;
+    if (sumsOf(got).some(isTooMuch)) throw problem("total_too_large");
     checkInputs(inputs.map(find));
     checkFresh(got);
-    const offerId = `offer_${String(offers.size).padStart(26, "0")}`;
+    const fresh = `offer_${String(offers.size).padStart(26, "0")}`;
+    const offerId = ids.offers?.shift() ?? fresh;
     const expiresAt = 1000 * Math.ceil(now() / 1000 + expiresIn);
-    offers.set(offerId, {
-      inputs,
-      outputs: made,
-      gives: parts(-1),
-      wants: parts(1),
-      expiresAt,
-    });
+    offers.set(offerId, { inputs, outputs: made, expiresAt });
     return { offerId };
   }
 
   function readOffer({ offerId }) {
     const offer = offers.get(offerId);
     if (!offer) throw problem("unknown_offer", 404);
-    const { gives, wants, expiresAt } = offer;
+    const { expiresAt } = offer;
+    const [gives, wants] = [partsOf(offer, -1), partsOf(offer, 1)];
     return { offerId, state: stateOf(offer), gives, wants, expiresAt };
   }
 
@@ -147,9 +139,8 @@ export function fakeService() {
   }
 
   function item(id) {
-    const all = [...outputs].filter(([key]) => key.startsWith(`${id}.`));
-    if (!all.length) throw problem("item_not_found", 404);
-    return { id, total: AMOUNT_MAX, metadata: null };
+    if (!items.has(id)) throw problem("item_not_found", 404);
+    return { id, ...items.get(id) };
   }
 
   const verbs = {
@@ -169,8 +160,10 @@ export function fakeService() {
   };
 
   return {
+    items,
     outputs,
     offers,
+    done,
 
     /**
      * Return an api on this service.
@@ -253,6 +246,16 @@ function sumsOf(parts) {
   for (const { itemId, amount } of parts)
     byItem[itemId] = (byItem[itemId] ?? 0) + amount;
   return Object.entries(byItem).sort();
+}
+
+/** Return what an offer's maker gives, where the sign is -1, or wants. */
+function partsOf({ inputs, outputs }, sign) {
+  const put = inputs
+    .map(parseRawOutput)
+    .map((raw) => ({ ...raw, amount: -raw.amount }));
+  return sumsOf([...put, ...outputs.map(parseRawOutput)])
+    .filter(([, sum]) => sign * sum > 0)
+    .map(([itemId, sum]) => ({ itemId, amount: sign * sum }));
 }
 
 function sums(raws) {

@@ -57,19 +57,22 @@ async function richOffers({ service, store, wallet, offers, itemId }) {
   ];
   const { operation } = await offers.trade({ give, want });
   await offers.cancel(operation.key);
-  const paid = await offers.ask({ itemId: own.itemId, amount: 4 });
-  await offers.complete(await service.api().offer(paid.operation.offerId));
-  await wallet.finish(paid.operation.key);
+  const friend = makerOn(service);
+  const offerOf = async (amount) => {
+    const asked = await friend.offers.ask({ itemId: own.itemId, amount });
+    return service.api().offer(asked.operation.offerId);
+  };
+  await offers.complete(await offerOf(3));
   await offers.trade({ give, want });
-  const asked = await offers.ask(want);
-  const offer = await service.api().offer(asked.operation.offerId);
+  await offers.ask(want);
+  const offer = await offerOf(1);
   const lost = makerOn(
     service,
     store,
     service.api(() => "lost"),
   );
   await lost.offers.ask(want);
-  await lost.offers.complete({ ...offer, wants: [{ itemId: own.itemId, amount: 1 }] });
+  await lost.offers.complete(offer);
 }
 
 /** Records of every state and kind, with something under way. */

@@ -161,9 +161,7 @@ const IMPOSSIBLE = {
       }),
   },
   too_many: {
-    "no parts": (wallet, _, key) => wallet.split(key, []),
     "257 parts": (wallet, _, key) => wallet.split(key, Array(257).fill(1)),
-    "a mint of nothing": (wallet) => mintAmounts(wallet),
   },
   not_held: {
     "a split of what is not there": (wallet) => wallet.split("deed_x.y", [1]),
@@ -178,7 +176,7 @@ const IMPOSSIBLE = {
     "claiming what is held": (wallet, itemId, key) =>
       wallet.claim({ itemId, amount: 5, secret: key.slice(itemId.length + 1) }),
   },
-  same_item: {
+  invalid_input: {
     "a trade of one deed for itself": (wallet, itemId) =>
       offersOf(wallet).trade({
         give: { itemId, amount: 1 },
@@ -186,6 +184,7 @@ const IMPOSSIBLE = {
       }),
   },
   AmountError: {
+    "no parts": (wallet, _, key) => wallet.split(key, []),
     nothing: (wallet, itemId) => wallet.send(itemId, 0),
     "half a unit": (wallet, itemId) => wallet.send(itemId, 0.5),
     "a part of nothing": (wallet, _, key) => wallet.split(key, [0]),

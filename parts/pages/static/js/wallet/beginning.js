@@ -39,7 +39,7 @@ export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...pl
   const { looksAt = outputKeys.length ? outputKeys : itemIds.flatMap(choosable) } =
     plan;
   return {
-    operations: [key, offerKey, { state: "begun" }],
+    operations: [key, offerKey, { state: "begun" }, plan.offer && { state: "open" }],
     outputs: [...looksAt, ...secrets.keysOf(itemIds)],
     items: itemIds,
     seeds: "all",

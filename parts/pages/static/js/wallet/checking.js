@@ -199,22 +199,26 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
     parts,
     new Set([...spentAmong(states), ...made, ...found]),
   );
+  const isLate = late.length > 0;
+  if (isLate)
+    await change(settlingWanted(keysOf(late)), (draft) => settleLate(draft, late));
+  // What these have taken is not lost, and what they have made need not be found.
+  const left = isLate ? await readOutputs(parts.store, keysOf(outputs)) : outputs;
   const isNews = ({ key, unknown }) => unknown || states.get(key) !== "unspent";
-  const known = outputs.filter((output) => isAtRest(output) && isNews(output));
+  const known = left.filter((output) => isAtRest(output) && isNews(output));
   const news = new Map(known.map(({ key }) => [key, states.get(key)]));
   const lost = known.filter(({ key }) => news.get(key) === "spent");
   const gathered = gatheredBefore ?? (await gatherLost(parts, lost));
   if (!gatheredBefore) await keepEach(parts, gathered);
   const named = { outputs: [...news.keys()], gathered };
-  const isChanged = await change(settlingWanted(keysOf(late), named), (draft) => {
-    settleLate(draft, late);
+  const isChanged = await change(settlingWanted([], named), (draft) => {
     addFound(draft, gathered);
     settleChecked(draft, news, unclearBy(gathered, areOld));
     return draft.isChanged();
   });
   // Another copy of this wallet may have used the secrets of an offer that is open.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
-  return (await endOpen(parts, isUsed)) || isChanged;
+  return (await endOpen(parts, isUsed)) || isChanged || isLate;
 }
 
 /** Where a copy has made something of an item, it has spent what it was made of. */

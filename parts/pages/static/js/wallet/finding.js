@@ -119,7 +119,10 @@ async function isAnyMade(parts, { itemId, nexts }) {
 
 async function gatherAll(parts, { itemId, outputs, nexts }, options) {
   const { branches = BRANCHES, refusedKey = "" } = options;
-  const isRefused = ({ makers = {} }) => refusedKey in makers;
+  // What cancels a request makes what that waits for, which somebody may have paid.
+  const isAwaited = (makers) =>
+    Object.keys(makers).some((key) => key !== refusedKey && makers[key] === "open");
+  const isRefused = ({ makers = {} }) => refusedKey in makers && !isAwaited(makers);
   const isUnmade = (output) =>
     output.state === "void" || (output.state === "coming" && isRefused(output));
   const unmade = outputs.filter(isUnmade);
@@ -296,7 +299,7 @@ function foundAs(/** @type {FoundPlace} */ place, known, now) {
     amount,
     spentElsewhere: isSpent,
     isUnclear: isSpent,
-    givenAt: isKept ? undefined : now,
+    givenAt: isKept ? undefined : (known?.givenAt ?? now),
     // A copy may have made a link and not have handed it out yet.
     mayBeGiven: (!isKept && isNumbered) || undefined,
     number: isNumbered ? number : undefined,

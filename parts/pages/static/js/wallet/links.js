@@ -32,13 +32,14 @@ export function checkAmount(amount) {
   return amount;
 }
 
-/** @throws {WalletError} there is no part, or more than the service takes at once. */
+/**
+ * @throws {AmountError} there is no part.
+ * @throws {WalletError} there are more than the service takes at once.
+ */
 export function checkCount(parts, most) {
   if (parts.length && parts.length <= most) return;
-  throw new WalletError(
-    "too_many",
-    gettext("From 1 to {most} parts at once.", { most }),
-  );
+  const why = gettext("From 1 to {most} parts at once.", { most });
+  throw parts.length ? new WalletError("too_many", why) : new AmountError(why);
 }
 
 /** @param {Links} links @throws {AmountError | WalletError} they cannot be made. */

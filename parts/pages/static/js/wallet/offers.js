@@ -33,6 +33,7 @@ export function offersOf(wallet) {
      */
     async ask({ itemId, amount, expiresInS: expiresIn = ASK_S }) {
       const want = { itemId, amount: checkAmount(amount) };
+      checkExpiry(expiresIn);
       return wallet.carryOut(ask, { itemId, want, expiresIn });
     },
 
@@ -41,12 +42,13 @@ export function offersOf(wallet) {
      * split off first: the outcome is that of the split unless it is done.
      * @param {{give: Part, want: Part, expiresInS?: number}} wanted
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `not_enough`, `busy`, `offered`; `same_item` for units of one deed
+     * @throws {WalletError} `not_enough`, `busy`, `offered`; `invalid_input` for units of one deed
      */
     async trade({ give, want, expiresInS: expiresIn = TRADE_S }) {
       for (const { amount } of [give, want]) checkAmount(amount);
+      checkExpiry(expiresIn);
       if (give.itemId === want.itemId) {
-        throw new WalletError("same_item", "Choose another deed to trade for.");
+        throw new WalletError("invalid_input", "Choose another deed to trade for.");
       }
       const itemIds = [give.itemId, want.itemId];
       const carryOut = () => wallet.carryOut(trade, { itemIds, give, want, expiresIn });
@@ -60,7 +62,8 @@ export function offersOf(wallet) {
      * first began.
      * @param {import("./api.js").Offer} offer
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `not_enough`, `busy`, `offered`, `too_many`
+     * @throws {WalletError} `not_enough`, `busy`, `offered`, `too_many`; `own_offer`;
+     *   `offer_not_open`: it has ended
      */
     async complete(offer) {
       const { gives, wants } = offer;
@@ -90,6 +93,12 @@ export function offersOf(wallet) {
   };
 }
 
+/** Contract 4.7. @throws {WalletError} an offer cannot be open for so many seconds. */
+function checkExpiry(expiresIn) {
+  if (expiresIn >= 60 && expiresIn <= 30 * ASK_S) return;
+  throw new WalletError("invalid_input", "An offer is open for 60 seconds to 30 days.");
+}
+
 function ask(_draft, { want, expiresIn }) {
   const about = { amount: want.amount, gives: [want], gets: [], terms: { expiresIn } };
   return { kind: "ask", inputs: [], made: [want], ...about };
@@ -110,11 +119,15 @@ function trade(draft, { give, want, expiresIn, arrayMax }) {
   };
 }
 
-function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
+function complete(draft, { offer: { offerId, state, gives, wants }, arrayMax }) {
   const begun = draft.operations
     .list({ state: "begun" })
     .find((each) => each.kind === "complete" && each.offerId === offerId);
   if (begun) return { begun };
+  const isOwn = (each) => each.offerId === offerId;
+  if (draft.operations.list({ state: "open" }).some(isOwn))
+    throw new WalletError("own_offer", "This is your own offer.");
+  if (state !== "open") throw notOpen();
   const chosen = wants.map(({ itemId, amount }) =>
     chooseOutputs(draft, itemId, amount, arrayMax),
   );

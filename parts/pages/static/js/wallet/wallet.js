@@ -26,8 +26,11 @@ const TRIES_MAX = 4;
 
 /** A copy has used a number, or named it in an offer that is completed here. */
 const USED = new Set(["used_secret", "duplicate_secret"]);
-/** What these take, the wallet has chosen: it can choose again. */
-const CHOOSING = new Set(["send", "split", "merge", "trade", "complete"]);
+/**
+ * What these take, the wallet has chosen: it can choose again. Of links that are taken
+ * back some may have been claimed.
+ */
+const CHOOSING = new Set(["send", "split", "merge", "trade", "complete", "takeBack"]);
 
 /**
  * @typedef {ReturnType<typeof makeParts>} Parts
