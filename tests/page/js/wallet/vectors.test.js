@@ -28,8 +28,6 @@ const CODES = {
 };
 /** How offers end: that is no refusal. */
 const ENDS = ["offer_expired", "offer_void", "offer_withdrawn"];
-/** Of others an operation tells better what makes or takes them. */
-const UNDER_WAY = ["coming", "leaving", "offered"];
 
 const vectors = readdirSync(FOLDER).map((name) =>
   JSON.parse(readFileSync(new URL(name, FOLDER), "utf8")),
@@ -172,10 +170,7 @@ function canonical(records) {
   const sorted = Object.fromEntries(
     kinds.map(([kind, all]) => [kind, all.sort(byKey)]),
   );
-  for (const output of sorted.outputs) {
-    delete output.changedAt;
-    if (!UNDER_WAY.includes(output.state)) delete output.operation;
-  }
+  for (const output of sorted.outputs) delete output.changedAt;
   for (const operation of sorted.operations) delete operation.asked;
   return sorted;
 }
