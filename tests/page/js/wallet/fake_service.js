@@ -2,7 +2,10 @@
 // their Idempotency-Keys, and that can lose a request or an answer, deliver late, and
 // refuse without a reason.
 
+import { appendFileSync } from "node:fs";
+
 import {
+  AT_ONCE_MAX,
   NoAnswerError,
   ProblemError,
 } from "../../../../parts/pages/static/js/wallet/api.js";
@@ -10,40 +13,164 @@ import {
   formatRawOutput,
   parseRawOutput,
 } from "../../../../parts/pages/static/js/format/raw_output.js";
-import { keyOf, unitsOf } from "../../../../parts/pages/static/js/wallet/records.js";
+import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js";
+import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { now as clock } from "./clock.js";
 
+/** As long as an offer can be completed unless it says otherwise. */
+const EXPIRES_IN_S = 604_800;
+
+/** No test makes an id twice, so that the service can make the same. */
+let idsCount = 0;
+
+function makeId(prefix) {
+  idsCount += 1;
+  return prefix + String(idsCount).padStart(26, "0");
+}
+
 /**
- * Return a service. @param {{now?: () => number, ids?: {items?: string[], offers?: string[]}}}
- *   [options] its time, in milliseconds, and the ids that it gives
+ * Return a service.
+ * @param {object} [parts]
+ * @param {() => number} [parts.now] in milliseconds
+ * @param {(prefix: string) => string} [parts.newId]
+ * @param {Map<string, string>} [parts.kept] what requests have made that were carried out before, by
+ *   their keys
  */
-export function fakeService({ now = clock, ids = {} } = {}) {
-  const items = new Map(); // id -> {total, metadata}
+export function fakeService({ now = clock, newId = makeId, kept = new Map() } = {}) {
+  const items = new Map(); // id -> item
   const outputs = new Map(); // item id + secret -> {amount, spent}
-  const done = new Map(); // Idempotency-Key -> {request, answer}
+  const done = new Map(); // Idempotency-Key -> {request, made}
   const offers = new Map(); // id -> {inputs, outputs, expiresAt, isCompleted}
   const late = []; // requests under way that nobody waits for any more
+  let at; // when the request came that is answered
 
-  function mint(body) {
-    const secrets = body.outputs.map((output) => output.secret);
-    if (new Set(secrets).size !== secrets.length) throw problem("duplicate_secret");
-    const itemId = ids.items?.shift() ?? `deed_${items.size + 1}`;
-    const metadata = body.metadata ? JSON.stringify(body.metadata) : null;
-    items.set(itemId, { total: unitsOf(body.outputs), metadata });
-    const made = body.outputs.map((output) => ({ ...output, itemId }));
-    record(made);
-    return { itemId, outputs: made, rawOutputs: [] };
+  const verbs = {
+    item(id) {
+      refuseIf(!items.has(id), "item_not_found", 404);
+      return items.get(id);
+    },
+    /** Return what is recorded under each secret of an item. */
+    find(itemId, secrets) {
+      checkLength(secrets);
+      checkItems([{ itemId }]);
+      return secrets.map((secret) => {
+        const found = outputs.get(keyOf({ itemId, secret }));
+        return found ? { amount: found.amount, state: spentOrNot(found) } : null;
+      });
+    },
+    /** Return whether an offer has ever named each secret of an item as an output. */
+    findOffered(itemId, secrets) {
+      checkLength(secrets);
+      checkItems([{ itemId }]);
+      const named = [...offers.values()].flatMap((offer) => offer.outputs);
+      const keys = new Set(named.map(keyOf));
+      return secrets.map((secret) => keys.has(keyOf({ itemId, secret })));
+    },
+    check: (texts) =>
+      texts.map((text) => {
+        const found = find(parseRawOutput(text));
+        return found ? spentOrNot(found) : "unknown";
+      }),
+    mint({ outputs: made, metadata }, key) {
+      checkLength(made);
+      checkNamedOnce({ inputs: [], outputs: made });
+      const total = made.reduce((sum, { amount }) => sum + amount, 0);
+      refuseIf(total > AMOUNT_MAX, "total_too_large");
+      const text = metadata ? JSON.stringify(metadata) : null;
+      const itemId = operate(`mint ${text}`, { inputs: [], outputs: made }, key, () => {
+        const id = newId("deed_");
+        items.set(id, { id, total, metadata: text });
+        record(made.map((output) => ({ ...output, itemId: id })));
+        return id;
+      });
+      const minted = made.map((output) => ({ ...output, itemId }));
+      return { itemId, outputs: minted, rawOutputs: minted.map(formatRawOutput) };
+    },
+    swap(body, key) {
+      const half = readHalf(body);
+      checkBalance(half);
+      operate("swap", half, key, () => {
+        checkItems(half.inputs, half.outputs);
+        move(half);
+      });
+      return { success: true };
+    },
+    makeOffer({ expiresIn = EXPIRES_IN_S, ...body }, key) {
+      const half = readHalf(body, 0);
+      refuseIf(!excess(half.outputs, half.inputs).length, "not_an_offer");
+      const offerId = operate(`offer ${expiresIn}`, half, key, () => {
+        checkItems(half.inputs, half.outputs);
+        const isTooMuch = ({ itemId, amount }) => amount > items.get(itemId).total;
+        refuseIf(excess(half.outputs, []).some(isTooMuch), "total_too_large");
+        checkInputs(half.inputs);
+        checkFresh(half.outputs);
+        const id = newId("offer_");
+        offers.set(id, {
+          ...half,
+          expiresAt: 1000 * (Math.ceil(at / 1000) + expiresIn),
+        });
+        return id;
+      });
+      return verbs.offer(offerId);
+    },
+    offer(offerId) {
+      const offer = offers.get(offerId);
+      refuseIf(!offer, "unknown_offer", 404);
+      const { inputs, outputs: made, expiresAt } = offer;
+      const [gives, wants] = [excess(inputs, made), excess(made, inputs)];
+      return { offerId, state: stateOf(offer), gives, wants, expiresAt };
+    },
+    complete(offerId, body, key) {
+      const half = readHalf(body, 1, 0);
+      operate(`complete ${offerId}`, half, key, () => {
+        refuseIf(verbs.offer(offerId).state !== "open", "offer_not_open");
+        checkItems(half.inputs, half.outputs);
+        const offer = offers.get(offerId);
+        const inputs = [...half.inputs, ...offer.inputs];
+        const made = [...half.outputs, ...offer.outputs];
+        checkBalance({ inputs, outputs: made });
+        refuseIf(isAnyTwice(inputs), "duplicate_input");
+        refuseIf(isAnyTwice(made), "duplicate_secret");
+        refuseIf(isAnyTwice([...half.inputs, ...offer.outputs]), "used_secret");
+        move({ inputs, outputs: made });
+        offer.isCompleted = true;
+      });
+      return { success: true };
+    },
+  };
+
+  /** Return the answer to a request, which a service would give to it now. */
+  function answer(name, ...given) {
+    at = now();
+    const note = (answer) => write([at, name, given, answer]);
+    try {
+      const answer = verbs[name](...structuredClone(given));
+      note(answer);
+      return structuredClone(answer);
+    } catch (error) {
+      note(error);
+      throw error;
+    }
   }
 
-  function swap(body) {
-    const inputs = body.inputs.map(find);
-    checkInputs(inputs);
-    const made = body.outputs.map(parseRawOutput);
-    checkFresh(made);
-    if (sums(inputs.map(({ raw }) => raw)) !== sums(made)) throw problem("unbalanced");
-    inputs.forEach(({ found }) => Object.assign(found, { spent: true }));
-    record(made);
-    return { success: true };
+  /** Return what an operation makes, or has made when its key came first. */
+  function operate(kind, half, key, apply) {
+    const sides = [half.inputs, half.outputs];
+    const texts = sides.map((raws) => raws.map(formatRawOutput).sort());
+    const request = JSON.stringify([kind, texts]);
+    const before = done.get(key);
+    refuseIf(before && before.request !== request, "idempotency_key_reused", 422);
+    if (before) return before.made;
+    const made = kept.has(key) ? kept.get(key) : apply();
+    if (key) done.set(key, { request, made });
+    return made;
+  }
+
+  function move(swap) {
+    checkInputs(swap.inputs);
+    checkFresh(swap.outputs);
+    for (const raw of swap.inputs) find(raw).spent = true;
+    record(swap.outputs);
   }
 
   function record(made) {
@@ -51,119 +178,39 @@ export function fakeService({ now = clock, ids = {} } = {}) {
       outputs.set(keyOf(place), { amount, spent: false });
   }
 
-  function makeOffer({ inputs, outputs: made, expiresIn }) {
-    const got = made.map(parseRawOutput);
-    if (!partsOf({ inputs, outputs: made }, 1).length) throw problem("not_an_offer");
-    if (!got.every(({ itemId }) => items.has(itemId))) throw problem("unknown_item");
-    const isTooMuch = ([itemId, sum]) => sum > items.get(itemId).total;
-    if (sumsOf(got).some(isTooMuch)) throw problem("total_too_large");
-    checkInputs(inputs.map(find));
-    checkFresh(got);
-    const fresh = `offer_${String(offers.size).padStart(26, "0")}`;
-    const offerId = ids.offers?.shift() ?? fresh;
-    const expiresAt = 1000 * Math.ceil(now() / 1000 + expiresIn);
-    offers.set(offerId, { inputs, outputs: made, expiresAt });
-    return { offerId };
+  function stateOf({ inputs, outputs: made, expiresAt, isCompleted }) {
+    if (isCompleted) return "completed";
+    if (at >= expiresAt) return "expired";
+    return inputs.some((raw) => find(raw).spent) || !areFresh(made) ? "void" : "open";
   }
 
-  function readOffer({ offerId }) {
-    const offer = offers.get(offerId);
-    if (!offer) throw problem("unknown_offer", 404);
-    const { expiresAt } = offer;
-    const [gives, wants] = [partsOf(offer, -1), partsOf(offer, 1)];
-    return { offerId, state: stateOf(offer), gives, wants, expiresAt };
-  }
-
-  function stateOf(offer) {
-    if (offer.isCompleted) return "completed";
-    if (now() >= offer.expiresAt) return "expired";
-    const isSpent = (text) => find(text).found.spent;
-    return offer.inputs.some(isSpent) || !areFresh(offer.outputs.map(parseRawOutput))
-      ? "void"
-      : "open";
-  }
-
-  function complete({ offerId, body }) {
-    if (readOffer({ offerId }).state !== "open") throw problem("offer_not_open");
-    const offer = offers.get(offerId);
-    const joined = (name) => [...body[name], ...offer[name]];
-    const answer = swap({ inputs: joined("inputs"), outputs: joined("outputs") });
-    offer.isCompleted = true;
-    return answer;
-  }
-
-  function find(text) {
-    const raw = parseRawOutput(text);
+  function find(raw) {
     const known = outputs.get(keyOf(raw));
-    return { raw, found: known?.amount === raw.amount ? known : undefined };
+    return known?.amount === raw.amount ? known : undefined;
+  }
+
+  function checkItems(...sides) {
+    refuseIf(!sides.flat().every(({ itemId }) => items.has(itemId)), "unknown_item");
   }
 
   function checkInputs(inputs) {
-    inputs.forEach(({ found }) => {
-      if (!found) throw problem("unknown_input");
-      if (found.spent) throw problem("spent_input");
-    });
+    refuseIf(!inputs.every(find), "unknown_input");
+    refuseIf(
+      inputs.some((raw) => find(raw).spent),
+      "spent_input",
+    );
   }
 
   const areFresh = (made) => !made.some((raw) => outputs.has(keyOf(raw)));
 
   function checkFresh(made) {
-    const keys = made.map(keyOf);
-    if (new Set(keys).size !== keys.length) throw problem("duplicate_secret");
-    if (!areFresh(made)) throw problem("used_secret");
+    refuseIf(!areFresh(made), "used_secret");
   }
-
-  function operate(apply, body, key) {
-    const request = JSON.stringify([apply.name, body]);
-    const before = done.get(key);
-    if (before && before.request !== request) throw problem("idempotency_key_reused");
-    if (before) return before.answer;
-    const answer = apply(body);
-    done.set(key, { request, answer });
-    return answer;
-  }
-
-  /** Return what is recorded under each secret of an item. */
-  function findSecrets(itemId, secrets) {
-    return secrets.map((secret) => {
-      const found = outputs.get(keyOf({ itemId, secret }));
-      return found ? { amount: found.amount, state: spentOrNot(found) } : null;
-    });
-  }
-
-  /** Return whether an offer has ever named each secret of an item as an output. */
-  function findOffered(itemId, secrets) {
-    const named = [...offers.values()].flatMap((offer) => offer.outputs);
-    const keys = new Set(named.map((text) => keyOf(parseRawOutput(text))));
-    return secrets.map((secret) => keys.has(keyOf({ itemId, secret })));
-  }
-
-  function item(id) {
-    if (!items.has(id)) throw problem("item_not_found", 404);
-    return { id, ...items.get(id) };
-  }
-
-  const verbs = {
-    item,
-    find: findSecrets,
-    findOffered,
-    mint: (body, key) => operate(mint, body, key),
-    swap: (body, key) => operate(swap, body, key),
-    makeOffer: (body, key) => readOffer(operate(makeOffer, body, key)),
-    offer: (offerId) => readOffer({ offerId }),
-    complete: (offerId, body, key) => operate(complete, { offerId, body }, key),
-    check: (texts) =>
-      texts.map((text) => {
-        const { found } = find(text);
-        return found ? spentOrNot(found) : "unknown";
-      }),
-  };
 
   return {
     items,
     outputs,
     offers,
-    done,
 
     /**
      * Return an api on this service.
@@ -174,7 +221,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
       const ask =
         (name) =>
         async (...given) => {
-          const call = () => verbs[name](...structuredClone(given));
+          const call = () => answer(name, ...given);
           switch (fate(name)) {
             case "lost":
               throw new NoAnswerError();
@@ -194,7 +241,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
             case "busy":
               throw problem("overloaded", 503);
             default:
-              return structuredClone(call());
+              return call();
           }
         };
       return Object.fromEntries(Object.keys(verbs).map((name) => [name, ask(name)]));
@@ -212,13 +259,9 @@ export function fakeService({ now = clock, ids = {} } = {}) {
 
     /** Take an output away, as somebody does who knows its secret. */
     take(raw, secret = "somebody's") {
-      verbs.swap(
-        {
-          inputs: [formatRawOutput(raw)],
-          outputs: [formatRawOutput({ ...raw, secret })],
-        },
-        `somebody-${secret}`,
-      );
+      const inputs = [formatRawOutput(raw)];
+      const outputs = [formatRawOutput({ ...raw, secret })];
+      answer("swap", { inputs, outputs }, crypto.randomUUID());
     },
 
     /** Return the keys of all unspent outputs. */
@@ -236,28 +279,56 @@ function callQuietly(call) {
   }
 }
 
+function refuseIf(isWrong, code, status) {
+  if (isWrong) throw problem(code, status);
+}
+
 function problem(code, status = 400) {
   const isFinal = code !== "overloaded";
   return new ProblemError({ code, isFinal }, status, status === 503 ? 1 : null);
 }
 
-function sumsOf(parts) {
-  const byItem = {};
-  for (const { itemId, amount } of parts)
-    byItem[itemId] = (byItem[itemId] ?? 0) + amount;
-  return Object.entries(byItem).sort();
+function readHalf({ inputs, outputs }, inputsMin = 1, outputsMin = 1) {
+  checkLength(inputs, inputsMin);
+  checkLength(outputs, outputsMin);
+  const [put, made] = [inputs, outputs].map((texts) => texts.map(parseRawOutput));
+  const half = { inputs: put, outputs: made };
+  checkNamedOnce(half);
+  return half;
 }
 
-/** Return what an offer's maker gives, where the sign is -1, or wants. */
-function partsOf({ inputs, outputs }, sign) {
-  const put = inputs
-    .map(parseRawOutput)
-    .map((raw) => ({ ...raw, amount: -raw.amount }));
-  return sumsOf([...put, ...outputs.map(parseRawOutput)])
-    .filter(([, sum]) => sign * sum > 0)
-    .map(([itemId, sum]) => ({ itemId, amount: sign * sum }));
+function checkLength(list, least = 1) {
+  if (list.length < least || list.length > AT_ONCE_MAX)
+    throw problem("invalid_request");
 }
 
-function sums(raws) {
-  return JSON.stringify(sumsOf(raws));
+function checkNamedOnce({ inputs, outputs }) {
+  refuseIf(isAnyTwice(inputs), "duplicate_input");
+  refuseIf(isAnyTwice([...inputs, ...outputs]), "duplicate_secret");
+}
+
+const isAnyTwice = (raws) => new Set(raws.map(keyOf)).size < raws.length;
+
+function checkBalance({ inputs, outputs }) {
+  const isUneven = excess(inputs, outputs).length || excess(outputs, inputs).length;
+  refuseIf(isUneven, "unbalanced");
+}
+
+/** Return by how many units of each item some are more than the others. */
+function excess(some, others) {
+  const sums = {};
+  const add = (raws, sign) => {
+    for (const { itemId, amount } of raws)
+      sums[itemId] = (sums[itemId] ?? 0n) + BigInt(sign * amount);
+  };
+  add(some, 1);
+  add(others, -1);
+  const parts = Object.entries(sums).filter(([, sum]) => sum > 0);
+  return parts.sort().map(([itemId, sum]) => ({ itemId, amount: Number(sum) }));
+}
+
+/** Write down what was asked, when, and the answer: for a comparison with the service. */
+function write(line) {
+  if (process.env.REQUESTS_FILE)
+    appendFileSync(process.env.REQUESTS_FILE, `${JSON.stringify(line)}\n`);
 }

@@ -303,7 +303,8 @@ for (const fates of [["refused"], ["lost", "refused"]]) {
     const lost = walletMeeting(ground, () => "answer lost");
     await lost.mint({ outputs: [{ amount: 5, secret: "a" }] });
     const unlucky = swapsMeeting(ground, ...fates);
-    await unlucky.claim({ itemId: "deed_1", amount: 7, secret: "a" });
+    const [itemId] = ground.service.live()[0].split(".");
+    await unlucky.claim({ itemId, amount: 7, secret: "a" });
 
     await unlucky.finishBegun();
 

@@ -4,7 +4,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { mintAmounts, outputsIn, pass, throughText } from "./parts.js";
+import {
+  amountsByState,
+  assertAllIsHere,
+  copyOf,
+  endOf,
+  mintAmounts,
+  operationIn,
+  outputsIn,
+  pass,
+  people,
+  throughText,
+} from "./parts.js";
 import { abandonCarts, finishAll, OFFER_S_MAX, OURS, ShopWorld } from "./world.js";
 
 const SEEDS = Array.from({ length: 40 }, (_, place) => 2000 + place);
@@ -59,4 +70,53 @@ for (const seed of SEEDS) {
     const [one, other] = world.stores.map((store) => shownIn(store, itemIds));
     assert.deepEqual(one, other);
   });
+}
+
+const DONE = ["done", undefined];
+const WITHDRAWN = ["refused", "offer_withdrawn"];
+const EXPIRED = ["refused", "offer_expired"];
+
+// The walk 173219 of two phones came to this.
+for (const [paid, held, ends] of [
+  ["the first", [3], [DONE, WITHDRAWN]],
+  ["the second", [5], [WITHDRAWN, DONE]],
+  ["none", [], [EXPIRED, EXPIRED]],
+]) {
+  for (const isTurned of [false, true]) {
+    test(`of two requests with one number, ${paid} is paid: ${isTurned}`, async () => {
+      const [shop, customer] = await people([], [5, 3]);
+      const { itemId } = customer;
+      const phones = [shop, await copyOf(shop)];
+      const made = [];
+      for (const [place, { offers }] of phones.entries())
+        made.push((await offers.ask({ itemId, amount: 3 + 2 * place })).operation);
+      const [first, second] = made.map(({ outputs: [{ key }] }) => key);
+      assert.equal(first, second);
+      const [one, other] = isTurned ? phones.toReversed() : phones;
+      for (const [to, from] of [
+        [one, other],
+        [other, one],
+      ]) {
+        const records = throughText(await from.wallet.exportRecords());
+        await to.wallet.importRecords(records, { isOwn: true });
+      }
+
+      const { offerId } = made[ends.indexOf(DONE)] ?? {};
+      if (offerId)
+        await customer.offers.complete(await shop.service.api().offer(offerId));
+      else pass(OFFER_S_MAX);
+      await finishAll(phones);
+
+      for (const { store, wallet } of phones) {
+        await wallet.look({ isWhole: true });
+        const operations = made.map(({ key }) => operationIn(store, key));
+        assert.deepEqual(
+          operations.map((operation) => endOf({ operation })),
+          ends,
+        );
+        assert.deepEqual(amountsByState(store).held ?? [], held);
+        assertAllIsHere(shop.service, store, customer.store);
+      }
+    });
+  }
 }

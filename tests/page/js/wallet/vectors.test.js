@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { parseRawOutput } from "../../../../parts/pages/static/js/format/raw_output.js";
+import {
+  formatRawOutput,
+  parseRawOutput,
+} from "../../../../parts/pages/static/js/format/raw_output.js";
 import {
   NoAnswerError,
   ProblemError,
@@ -98,43 +101,47 @@ async function outcomeOf(parts, { verb, with: told }) {
     : { operation: key, state, code };
 }
 
-/** Return the service's verb for a path. */
-const verbOf = (path) =>
-  Object.keys(PATHS).find((verb) => PATHS[verb] === path) ?? "complete";
-
 /** Send a request of another wallet. */
 function send(service, { path, key, body }) {
   const [, , , ...offerIds] = path.split("/");
-  return service.api()[verbOf(path)](...offerIds.slice(0, 1), body, key);
+  const verb = Object.keys(PATHS).find((each) => PATHS[each] === path) ?? "complete";
+  return service.api()[verb](...offerIds.slice(0, 1), body, key);
 }
+
+/** Return an offer with its outputs read, or written, by this. */
+const offerWith = (change, offer) => ({
+  ...offer,
+  inputs: offer.inputs.map(change),
+  outputs: offer.outputs.map(change),
+});
 
 /** Return a service that has what a vector says. */
 function serviceOf({ ledger, itemIds, offerIds }, now) {
-  const service = fakeService({ now, ids: { items: itemIds, offers: offerIds } });
-  const { items, outputs, offers, done } = service;
-  for (const [id, item] of Object.entries(ledger.items)) items.set(id, item);
+  const kept = new Map((ledger.kept ?? []).map(({ key, makes }) => [key, makes]));
+  const newId = (prefix) => (prefix === "deed_" ? itemIds : offerIds).shift();
+  const service = fakeService({ now, newId, kept });
+  const { items, outputs, offers } = service;
+  for (const [id, item] of Object.entries(ledger.items)) items.set(id, { id, ...item });
   for (const [raw, state] of Object.entries(ledger.outputs)) {
     const { amount } = parseRawOutput(raw);
     outputs.set(outputKeyOf(raw), { amount, spent: state === "spent" });
   }
-  for (const [id, offer] of Object.entries(ledger.offers)) offers.set(id, { ...offer });
-  for (const { key, path, body, makes } of ledger.kept ?? []) {
-    const answer = { [path === "/v1/offers" ? "offerId" : "itemId"]: makes };
-    done.set(key, { request: JSON.stringify([verbOf(path), body]), answer });
-  }
+  for (const [id, offer] of Object.entries(ledger.offers))
+    offers.set(id, offerWith(parseRawOutput, offer));
   return service;
 }
 
 /** Return what a service has, as a vector says it. */
 function ledgerOf({ items, outputs, offers }) {
-  const states = [...outputs].map(([key, { amount, spent }]) => [
-    `+${amount}.${key}`,
-    spent ? "spent" : "unspent",
-  ]);
+  const mapped = (map, change) =>
+    Object.fromEntries(Array.from(map, ([key, value]) => change(value, key)));
   return {
-    items: Object.fromEntries(items),
-    outputs: Object.fromEntries(states),
-    offers: Object.fromEntries(offers),
+    items: mapped(items, ({ id, ...item }) => [id, item]),
+    outputs: mapped(outputs, ({ amount, spent }, key) => [
+      `+${amount}.${key}`,
+      spent ? "spent" : "unspent",
+    ]),
+    offers: mapped(offers, (offer, id) => [id, offerWith(formatRawOutput, offer)]),
   };
 }
 
@@ -185,11 +192,9 @@ const plain = (value) =>
 const derived = new Map();
 
 async function derive(places) {
-  const textOf = (place) => JSON.stringify(place);
-  const unknown = places.filter((place) => !derived.has(textOf(place)));
-  const secrets = await deriveSecrets(unknown);
-  unknown.forEach((place, at) => derived.set(textOf(place), secrets[at]));
-  return places.map((place) => derived.get(textOf(place)));
+  const text = JSON.stringify(places);
+  if (!derived.has(text)) derived.set(text, deriveSecrets(places));
+  return derived.get(text);
 }
 
 /** Do what a vector says, and return what it has to compare. */
