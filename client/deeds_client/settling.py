@@ -147,7 +147,7 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
         operation = _add_minted(records, operation, item_id)
     else:
         # A look may have been the first to see them, but no other copy has made them.
-        records.follow(operation, found_at=None, may_be_given=False)
+        records.follow(operation, found_at=None)
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
         # Nobody has seen it: it comes back as the same link.
         [taken] = records.known(keys_of(operation.inputs))

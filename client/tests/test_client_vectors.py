@@ -37,8 +37,6 @@ CODES = {
     InvalidInputError: "invalid_input",
     FindingError: "wrong_answer",
 }
-# Of others an operation tells better what makes or takes them.
-UNDER_WAY = ("coming", "leaving", "offered")
 
 
 class Line:
@@ -160,10 +158,11 @@ def file_of(store):
 def canonical(found):
     """Return records as vectors compare them: tests/vectors/README.md."""
     told = {name: sorted(found[name], key=itemgetter("key")) for name in KINDS}
+    states = {each["key"]: each["state"] for each in told["operations"]}
     for output in told["outputs"]:
         del output["changedAt"]
-        if output["state"] not in UNDER_WAY:
-            output.pop("operation", None)
+        if states.get(output.get("operation")) == "refused":
+            del output["operation"]
     for operation in told["operations"]:
         operation.pop("asked", None)
     return told

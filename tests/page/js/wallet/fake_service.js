@@ -29,10 +29,14 @@ function makeId(prefix) {
 }
 
 /**
- * Return a service. @param {{now?: () => number, ids?: {items?: string[], offers?: string[]}}}
- *   [options] its time, in milliseconds, and the ids that it gives
+ * Return a service.
+ * @param {object} [parts]
+ * @param {() => number} [parts.now] in milliseconds
+ * @param {(prefix: string) => string} [parts.newId]
+ * @param {Map<string, string>} [parts.kept] what requests have made that were carried out before, by
+ *   their keys
  */
-export function fakeService({ now = clock, ids = {} } = {}) {
+export function fakeService({ now = clock, newId = makeId, kept = new Map() } = {}) {
   const items = new Map(); // id -> item
   const outputs = new Map(); // item id + secret -> {amount, spent}
   const done = new Map(); // Idempotency-Key -> {request, made}
@@ -74,7 +78,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
       refuseIf(total > AMOUNT_MAX, "total_too_large");
       const text = metadata ? JSON.stringify(metadata) : null;
       const itemId = operate(`mint ${text}`, { inputs: [], outputs: made }, key, () => {
-        const id = ids.items?.shift() ?? makeId("deed_");
+        const id = newId("deed_");
         items.set(id, { id, total, metadata: text });
         record(made.map((output) => ({ ...output, itemId: id })));
         return id;
@@ -100,7 +104,7 @@ export function fakeService({ now = clock, ids = {} } = {}) {
         refuseIf(excess(half.outputs, []).some(isTooMuch), "total_too_large");
         checkInputs(half.inputs);
         checkFresh(half.outputs);
-        const id = ids.offers?.shift() ?? makeId("offer_");
+        const id = newId("offer_");
         offers.set(id, {
           ...half,
           expiresAt: 1000 * (Math.ceil(at / 1000) + expiresIn),
@@ -155,14 +159,9 @@ export function fakeService({ now = clock, ids = {} } = {}) {
     const texts = sides.map((raws) => raws.map(formatRawOutput).sort());
     const request = JSON.stringify([kind, texts]);
     const before = done.get(key);
-    // Of what was there before a test began its request is not known.
-    refuseIf(
-      before?.request && before.request !== request,
-      "idempotency_key_reused",
-      422,
-    );
+    refuseIf(before && before.request !== request, "idempotency_key_reused", 422);
     if (before) return before.made;
-    const made = apply();
+    const made = kept.has(key) ? kept.get(key) : apply();
     if (key) done.set(key, { request, made });
     return made;
   }
@@ -212,7 +211,6 @@ export function fakeService({ now = clock, ids = {} } = {}) {
     items,
     outputs,
     offers,
-    done,
 
     /**
      * Return an api on this service.

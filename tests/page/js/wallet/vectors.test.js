@@ -16,7 +16,7 @@ import { cutRecords } from "../../../../parts/pages/static/js/wallet/cutting.js"
 import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { deriveSecrets } from "../../../../parts/pages/static/js/wallet/seeds.js";
-import { withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
+import { stateOf, withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { makerOn } from "./parts.js";
@@ -31,8 +31,6 @@ const CODES = {
 };
 /** How offers end: that is no refusal. */
 const ENDS = ["offer_expired", "offer_void", "offer_withdrawn"];
-/** Of others an operation tells better what makes or takes them. */
-const UNDER_WAY = ["coming", "leaving", "offered"];
 
 const vectors = readdirSync(FOLDER).map((name) =>
   JSON.parse(readFileSync(new URL(name, FOLDER), "utf8")),
@@ -103,50 +101,47 @@ async function outcomeOf(parts, { verb, with: told }) {
     : { operation: key, state, code };
 }
 
-/** Return the service's verb for a path. */
-const verbOf = (path) =>
-  Object.keys(PATHS).find((verb) => PATHS[verb] === path) ?? "complete";
-
 /** Send a request of another wallet. */
 function send(service, { path, key, body }) {
   const [, , , ...offerIds] = path.split("/");
-  return service.api()[verbOf(path)](...offerIds.slice(0, 1), body, key);
+  const verb = Object.keys(PATHS).find((each) => PATHS[each] === path) ?? "complete";
+  return service.api()[verb](...offerIds.slice(0, 1), body, key);
 }
+
+/** Return an offer with its outputs read, or written, by this. */
+const offerWith = (change, offer) => ({
+  ...offer,
+  inputs: offer.inputs.map(change),
+  outputs: offer.outputs.map(change),
+});
 
 /** Return a service that has what a vector says. */
 function serviceOf({ ledger, itemIds, offerIds }, now) {
-  const service = fakeService({ now, ids: { items: itemIds, offers: offerIds } });
-  const { items, outputs, offers, done } = service;
+  const kept = new Map((ledger.kept ?? []).map(({ key, makes }) => [key, makes]));
+  const newId = (prefix) => (prefix === "deed_" ? itemIds : offerIds).shift();
+  const service = fakeService({ now, newId, kept });
+  const { items, outputs, offers } = service;
   for (const [id, item] of Object.entries(ledger.items)) items.set(id, { id, ...item });
   for (const [raw, state] of Object.entries(ledger.outputs)) {
     const { amount } = parseRawOutput(raw);
     outputs.set(outputKeyOf(raw), { amount, spent: state === "spent" });
   }
-  for (const [id, offer] of Object.entries(ledger.offers)) {
-    const [inputs, made] = [offer.inputs, offer.outputs].map((raws) =>
-      raws.map(parseRawOutput),
-    );
-    offers.set(id, { ...offer, inputs, outputs: made });
-  }
-  for (const { key, makes } of ledger.kept ?? []) done.set(key, { made: makes });
+  for (const [id, offer] of Object.entries(ledger.offers))
+    offers.set(id, offerWith(parseRawOutput, offer));
   return service;
 }
 
 /** Return what a service has, as a vector says it. */
 function ledgerOf({ items, outputs, offers }) {
-  const states = [...outputs].map(([key, { amount, spent }]) => [
-    `+${amount}.${key}`,
-    spent ? "spent" : "unspent",
-  ]);
-  const told = [...items].map(([key, { id, ...item }]) => [key, item]);
-  const made = [...offers].map(([key, { inputs, outputs: got, ...offer }]) => {
-    const [put, get] = [inputs, got].map((raws) => raws.map(formatRawOutput));
-    return [key, { ...offer, inputs: put, outputs: get }];
-  });
+  const mapped = (map, change) =>
+    Object.fromEntries(Array.from(map, ([key, value]) => change(value, key)));
   return {
-    items: Object.fromEntries(told),
-    outputs: Object.fromEntries(states),
-    offers: Object.fromEntries(made),
+    items: mapped(items, ({ id, ...item }) => [id, item]),
+    outputs: mapped(outputs, ({ amount, spent }, key) => [
+      `+${amount}.${key}`,
+      spent ? "spent" : "unspent",
+    ]),
+    offers: mapped(offers, (offer, id) => [id, offerWith(formatRawOutput, offer)]),
   };
 }
 
@@ -178,16 +173,11 @@ function lineTo(service) {
 /** Return records as vectors compare them: tests/vectors/README.md. */
 function canonical(records) {
   const byKey = (one, other) => (one.key < other.key ? -1 : 1);
-  const kinds = Object.entries(cutRecords(records));
-  const sorted = Object.fromEntries(
-    kinds.map(([kind, all]) => [kind, all.sort(byKey)]),
-  );
-  for (const output of sorted.outputs) {
-    delete output.changedAt;
-    if (!UNDER_WAY.includes(output.state)) delete output.operation;
-  }
-  for (const operation of sorted.operations) delete operation.asked;
-  return sorted;
+  const told = cutRecords(records);
+  for (const all of Object.values(told)) all.sort(byKey);
+  for (const output of told.outputs) delete output.changedAt;
+  for (const operation of told.operations) delete operation.asked;
+  return told;
 }
 
 /** Return a value without what is null or empty: that counts as absent. */
@@ -200,11 +190,9 @@ const plain = (value) =>
 const derived = new Map();
 
 async function derive(places) {
-  const textOf = (place) => JSON.stringify(place);
-  const unknown = places.filter((place) => !derived.has(textOf(place)));
-  const secrets = await deriveSecrets(unknown);
-  unknown.forEach((place, at) => derived.set(textOf(place), secrets[at]));
-  return places.map((place) => derived.get(textOf(place)));
+  const text = JSON.stringify(places);
+  if (!derived.has(text)) derived.set(text, deriveSecrets(places));
+  return derived.get(text);
 }
 
 /** Do what a vector says, and return what it has to compare. */
@@ -216,7 +204,10 @@ async function run(vector) {
   const { api, line } = lineTo(service);
   const store = memoryStore(before.seeds.find(({ isOwn }) => isOwn));
   const records = readRecords(before);
-  const outputs = withEnds(records.outputs, records.operations);
+  const outputs = withEnds(records.outputs, records.operations).map((output) => ({
+    ...output,
+    ...stateOf(output),
+  }));
   await store.update({}, () => ({ ...records, outputs, result: null }));
   // A key with which nothing was begun is free again.
   crypto.randomUUID = () => keys.find((key) => !store.kept.operations.has(key));

@@ -114,13 +114,12 @@ async function isAnyMade(parts, { rows }) {
 
 async function gatherAll(parts, { itemId, outputs, rows }, options) {
   const { branches = BRANCHES, refusedKey = "" } = options;
-  const isRefused = ({ makers = {} }) => refusedKey in makers;
-  // What another operation waits for, that will tell of.
-  const isAwaited = ({ makers = {} }) =>
-    Object.keys(makers).some((key) => key !== refusedKey && makers[key] !== "refused");
+  // What cancels a request makes what that waits for, which somebody may have paid.
+  const isAwaited = (makers) =>
+    Object.keys(makers).some((key) => key !== refusedKey && makers[key] === "open");
+  const isRefused = ({ makers = {} }) => refusedKey in makers && !isAwaited(makers);
   const isUnmade = (output) =>
-    output.state === "void" ||
-    (output.state === "coming" && isRefused(output) && !isAwaited(output));
+    output.state === "void" || (output.state === "coming" && isRefused(output));
   const unmade = outputs.filter(isUnmade);
   const passedOver = new Set(
     keysOf(outputs.filter((output) => isOurs(output) || isUnmade(output))),

@@ -84,8 +84,7 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   const done = draft.putOperation({ itemId, ...operation, ...ended, outputs });
   for (const made of keysOf(outputs)) {
     // A look may have been the first to see it, but no copy has made it.
-    const told = { unknown: undefined, foundAt: undefined, mayBeGiven: undefined };
-    draft.changeOutput(made, told);
+    draft.changeOutput(made, { unknown: undefined, foundAt: undefined });
     const isLost = spent.has(made) && AT_REST.includes(stateIn(draft, made));
     if (isLost) draft.changeOutput(made, { spentElsewhere: true });
   }

@@ -65,7 +65,7 @@ export function stateOf(output) {
   const operation = taker || furthest(makers) || undefined;
   const none = { operation, before: undefined, neverHeld: undefined };
   // By which operation is more than that it is spent.
-  const byUs = { spentElsewhere: undefined, isUnclear: undefined };
+  const byUs = { spentElsewhere: undefined, isUnclear: undefined, unknown: undefined };
   if (takers[taker] === "done") return { ...none, ...byUs, state: "spent" };
   const neverHeld = rest === "seen" || undefined;
   if (spentElsewhere) return { ...none, state: "spent", neverHeld };
