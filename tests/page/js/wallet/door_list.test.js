@@ -25,6 +25,7 @@ import {
   minted,
   now,
   outputIn,
+  outputsIn,
   pass,
   throughText,
   walletOf,
@@ -333,6 +334,21 @@ test("a door that refused a ticket learns from a newer list that it was taken ba
 
   assert.equal((await door.wallet.listed(tickets[1]))?.letter, "b");
   assert.equal((await told(door))[1], "2 taken back Anna, table 4");
+});
+
+test("the third issue of a number, which a door makes, has no link's own secret", async () => {
+  const { maker, tickets, doors, itemId } = await party(1);
+  const [door] = doors;
+  await handOver(maker, door);
+  const knows = await door.wallet.listed(tickets[0]);
+  await door.wallet.claim(tickets[0], { ...AT_DOOR, knows });
+  const second = await door.wallet.undoAdmission(itemId, tickets[0].key);
+
+  await door.wallet.takeBack(second?.key);
+
+  const [{ key: _, ...numbers }] = door.store.kept.numbers.values();
+  assert.deepEqual(numbers, { kept: 1, given: 1 });
+  assert.ok(outputsIn(door.store).some(({ issue }) => issue === 3));
 });
 
 test("no list holds a secret, nor what a secret that a person made is guessed from", async () => {
