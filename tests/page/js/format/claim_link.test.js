@@ -189,13 +189,7 @@ const TEXTS = {
   "blank lines around": [`\n\n  +5.${ID}.a\r\n\r\n`, ["a"]],
   "several lines": [`+5.${ID}.a\n+5.${ID}.b\r\n+5.${ID}.c`, ["a", "b", "c"]],
   "several in a line": [`+5.${ID}.a +5.${ID}.b\t+5.${ID}.c`, ["a", "b", "c"]],
-  "blanks in secrets": [`+5.${ID}.a b +5.${ID}.c  d`, ["a b", "c  d"]],
   "a blank behind a made-up secret is a part of it": [`+5.${ID}.a `, ["a "]],
-  "a mark behind a made-up secret is a part of it": [`+5.${ID}.a.)`, ["a.)"]],
-  "what is not seen is a part of a made-up secret": [
-    `+5.${ID}.👩\u200d🚀`,
-    ["👩\u200d🚀"],
-  ],
   "words in the next line": [`+5.${ID}.a\nhello`, ["a"]],
   "in brackets": [
     `(+5.${ID}.a(b)c) and <+5.${ID}.d>, "+5.${ID}.e".`,
@@ -217,11 +211,8 @@ for (const [name, [text, secrets]] of Object.entries(TEXTS)) {
 }
 
 const CUT = [
-  linkOf(STRONG).slice(0, 60),
-  linkOf(STRONG).slice(0, linkOf(STRONG).indexOf("#") + 4),
   `${ORIGIN}/claim/`,
   `+5.${ID}`,
-  `+5.${ID}.`,
   `+5.${ID}.${"b".repeat(33)}`,
   `+99999999999999999.${ID}.a`,
 ];
@@ -240,7 +231,7 @@ test("those that can be read are there beside one that is cut off", async () => 
   assert.deepEqual([links.length, /cut off/.test(problem)], [2, true]);
 });
 
-for (const text of ["", " \n ", "hello", "+5.00", "https://example.net/", "deed_x"]) {
+for (const text of ["", " \n "]) {
   test(`it is told that there is no link: ${JSON.stringify(text)}`, async () => {
     assert.match(String(await secretsIn(text)), /no claim link/);
   });

@@ -18,7 +18,6 @@ import {
   mortal,
   openTrade,
   outputIn,
-  outputsIn,
   scansIn,
   TabClosed,
   traders,
@@ -76,18 +75,6 @@ const VERBS = {
     verb: (wallet, { itemId }) => wallet.send(itemId, 2),
     done: { spent: [5], given: [2], held: [3] },
     undone: { held: [5] },
-  },
-  split: {
-    before: () => walletHolding(5),
-    verb: (wallet, { store }) => wallet.split(outputsIn(store)[0].key, [1, 2]),
-    done: { spent: [5], held: [1, 2, 2] },
-    undone: { held: [5] },
-  },
-  merge: {
-    before: () => walletHolding(5, 6),
-    verb: (wallet, { itemId }) => wallet.merge(itemId),
-    done: { spent: [5, 6], held: [11] },
-    undone: { held: [5, 6] },
   },
   makeLinks: {
     before: () => walletHolding(9),

@@ -20,26 +20,15 @@ import {
   linkFrom,
   makerOn,
   mintAmounts,
-  outputIn,
   outputsIn,
   pass,
   people,
   smallWallet,
   swapsMeeting,
-  throughText,
   walletHolding,
   walletOf,
   walletOn,
 } from "./parts.js";
-
-/** Return a wallet that has read this backup and looked, and can be backed up itself. */
-async function restored({ service }, backup) {
-  const phone = await walletOf(service, backup);
-  const foundCount = await phone.wallet.look();
-  await phone.wallet.checkStates();
-  throughText(await phone.wallet.exportRecords());
-  return { ...phone, foundCount };
-}
 
 /** Return the places of what is live here, as amounts by state. */
 function liveIn({ store }) {
@@ -52,94 +41,6 @@ const lostIn = ({ store }) =>
   outputsIn(store).filter(
     ({ spentElsewhere, isUnclear }) => spentElsewhere && !isUnclear,
   );
-
-test("a ticket that was backed up and then sent is handed out on the next phone, not gone", async () => {
-  const guest = await guestHolding(1);
-  const { wallet, itemId } = guest;
-  const backup = await wallet.exportRecords();
-  await wallet.send(itemId, 1);
-
-  const phone = await restored(guest, backup);
-
-  assert.equal(phone.foundCount, 1);
-  assert.deepEqual(liveIn(phone), { given: [1] });
-  assert.deepEqual(lostIn(phone), []);
-});
-
-test("what was split, merged, claimed, taken back and numbered since is found with its number", async () => {
-  const maker = await walletHolding(20, 30);
-  const { service, store, wallet, itemId } = maker;
-  const other = makerOn(service);
-  const backup = await wallet.exportRecords();
-  await wallet.split(outputsIn(store)[0].key, [5, 5]);
-  await other.wallet.claim(await linkFrom(maker, 7));
-  await wallet.claim(await linkFrom({ ...other, itemId }, 3));
-  await wallet.takeBack((await linkFrom(maker, 4)).key);
-  await wallet.makeLinks(itemId, { count: 3, each: 2 });
-  await wallet.merge(itemId);
-  await wallet.checkStates();
-
-  const phone = await restored(maker, backup);
-
-  const placed = (each) =>
-    outputsIn(each)
-      .filter(({ state }) => state === "held" || state === "given")
-      .map(({ key, amount, number = 0, of = 0 }) => `${key} ${amount} ${number}/${of}`)
-      .sort();
-  assert.deepEqual(placed(phone.store), placed(store));
-  // Whether a numbered link was handed out since, nothing tells.
-  assert.deepEqual(liveIn(phone).given, [2, 2, 2]);
-});
-
-test("what the file says of a link stays: its note, its number and that it was handed out", async () => {
-  const maker = await walletHolding(9);
-  const { store, wallet, itemId } = maker;
-  const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
-  const [first] = keysOf(operation.outputs);
-  await wallet.give([first]);
-  await wallet.setNote(first, "Anna");
-  const { givenAt } = outputIn(store, first);
-
-  const phone = await restored(maker, await wallet.exportRecords());
-
-  const { note, number, of, state, ...link } = outputIn(phone.store, first);
-  assert.deepEqual([note, number, of, state], ["Anna", 1, 3, "given"]);
-  assert.equal(link.givenAt, givenAt);
-});
-
-test("links that may have been handed out since count so until they are taken back or handed out", async () => {
-  const maker = await walletHolding(9);
-  const { wallet, itemId } = maker;
-  await wallet.makeLinks(itemId, { count: 3, each: 3 });
-  const backup = await wallet.exportRecords();
-
-  const phone = await restored(maker, backup);
-
-  const doubtful = () =>
-    outputsIn(phone.store).filter(
-      ({ state, mayBeGiven }) => state === "given" && mayBeGiven,
-    );
-  assert.equal(doubtful().length, 3);
-  const [first, second] = doubtful();
-  await phone.wallet.give([first.key]);
-  await phone.wallet.takeBack(second.key);
-  assert.equal(doubtful().length, 1);
-  assert.deepEqual(liveIn(phone), { given: [3, 3], held: [3] });
-});
-
-test("what somebody claimed is claimed, and what a copy may have moved is not called so", async () => {
-  const { given, ...maker } = await giverOf(6, 2);
-  const { service, wallet, itemId } = maker;
-  const backup = await wallet.exportRecords();
-  service.take(given);
-  const taken = await restored(maker, backup);
-  await wallet.send(itemId, 1);
-
-  const moved = await restored(maker, backup);
-
-  assert.deepEqual(keysOf(lostIn(taken)), [given.key]);
-  assert.deepEqual(lostIn(moved), []);
-});
 
 /** Two phones with one wallet that has claimed two tickets, maybe shown at a door. */
 async function twoPhones(isShown) {
@@ -229,63 +130,6 @@ test("a link that may not have been handed out is not called claimed when a copy
   assert.deepEqual(lostIn(other), []);
 });
 
-test("a copy may move units while they are looked for", async () => {
-  const maker = await walletHolding(20);
-  const { service, store, itemId } = maker;
-  const other = await copyOf(maker);
-  await other.wallet.send(itemId, 1);
-  const api = service.api();
-  let findsCount = 0;
-  const find = async (...asked) => {
-    const answers = await api.find(...asked);
-    findsCount += 1;
-    if (findsCount === 1) await other.wallet.send(itemId, 2);
-    return answers;
-  };
-  const phone = walletOn(service, store, { ...api, find });
-
-  await phone.look();
-  await phone.look();
-
-  assert.ok(findsCount > 2);
-  assert.deepEqual(liveIn(maker), { given: [1, 2], held: [17] });
-  assert.deepEqual(lostIn(maker), []);
-});
-
-test("a refused number tells that a copy was faster: the wallet looks, and tries again", async () => {
-  const maker = await walletHolding(9);
-  const copy = await copyOf(maker);
-  await maker.wallet.send(maker.itemId, 3);
-
-  const { operation } = await copy.wallet.send(maker.itemId, 4);
-
-  assert.equal(operation.state, "done");
-  assert.deepEqual(liveIn(copy), { given: [3, 4], held: [2] });
-  assert.equal(maker.service.live().length, 3);
-});
-
-test("the outputs of another seed are found, and move to the own one when they are used", async () => {
-  const maker = await walletHolding(8);
-  const { service, wallet, itemId } = maker;
-  const backup = await wallet.exportRecords();
-  await wallet.send(itemId, 3);
-  const other = makerOn(service);
-  const own = (await mintAmounts(other.wallet, 1)).operation;
-  await other.wallet.send(own.itemId, 1);
-
-  await other.wallet.importRecords(backup);
-  await other.wallet.look();
-  await other.wallet.checkStates();
-  const { operation } = await other.wallet.send(itemId, 5);
-
-  const { seeds } = await other.wallet.exportRecords();
-  const [{ key: seed }] = seeds.filter(({ isOwn }) => isOwn);
-  assert.equal(seeds.length, 2);
-  const place = { seed, itemId, branch: "given", number: 0 };
-  const [secret] = await derive([place]);
-  assert.equal(operation.outputs[0].key, `${itemId}.${secret}`);
-});
-
 test("links behind more promised ones than are looked for are found", async () => {
   const ground = await walletHolding(40);
   const maker = smallWallet(ground);
@@ -294,21 +138,6 @@ test("links behind more promised ones than are looked for are found", async () =
   await maker.makeLinks(ground.itemId, { count: 2, each: 5 });
 
   assert.equal(await phone.look(), 2);
-});
-
-test("what was carried out since a backup may be spent since", async () => {
-  const ground = await walletHolding(5, 4);
-  const { wallet, itemId } = ground;
-  await swapsMeeting(ground, "lost").merge(itemId);
-  const phone = await copyOf(ground);
-  await wallet.finishBegun();
-  await wallet.send(itemId, 3);
-  await phone.wallet.look();
-
-  await phone.wallet.finishBegun();
-
-  assert.deepEqual(liveIn(phone), liveIn(ground));
-  assert.deepEqual(lostIn(phone), []);
 });
 
 test("a refusal in doubt is believed while an input is there, whatever a copy has made", async () => {

@@ -26,27 +26,6 @@ import {
 
 /** What is there when a send of 2 units of 5 is begun, and when it was carried out. */
 const BEGUN = { leaving: [5], coming: [2, 3] };
-const SENT = { spent: [5], given: [2], held: [3] };
-
-for (const fate of ["lost", "answer lost", "late"]) {
-  test(`a send without an answer is finished later: ${fate}`, async () => {
-    const ground = await walletHolding(5);
-
-    const first = await swapsMeeting(ground, fate).send(ground.itemId, 2);
-    assert.equal(first.operation.state, "begun");
-    assert.ok(first.problem instanceof NoAnswerError);
-    assert.deepEqual(amountsByState(ground.store), BEGUN);
-    await assert.rejects(ground.wallet.send(ground.itemId, 1), {
-      message: "It is on its way, in this tab or another.",
-    });
-    const [finished] = await ground.wallet.finishBegun();
-    ground.service.deliverLate();
-
-    assert.equal(finished.operation.state, "done");
-    assert.deepEqual(amountsByState(ground.store), SENT);
-    assert.equal(ground.service.live().length, 2);
-  });
-}
 
 for (const [place, states] of [
   [0, { spent: [2, 5], held: [3] }],
@@ -76,6 +55,9 @@ test("a refusal is not believed until the service has been asked", async () => {
   assert.equal(operation.state, "begun");
   assert.ok(problem instanceof NoAnswerError);
   assert.deepEqual(amountsByState(ground.store), BEGUN);
+  await assert.rejects(ground.wallet.send(ground.itemId, 1), {
+    message: "It is on its way, in this tab or another.",
+  });
 });
 
 /**
@@ -90,46 +72,6 @@ async function carriedOutLate() {
   ground.service.deliverLate();
   return { ...ground, begun };
 }
-
-test("what was carried out after its refusal is found by a check", async () => {
-  const { wallet, store, service, begun } = await carriedOutLate();
-
-  await wallet.checkStates();
-
-  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2] });
-  assert.equal(operationIn(store, begun.operation.key).state, "done");
-  assert.equal(service.live().length, 3);
-});
-
-test("what was carried out after its refusal is found by the next refusal", async () => {
-  const { wallet, store, itemId, begun } = await carriedOutLate();
-
-  const { operation } = await wallet.send(itemId, 5);
-
-  // It is begun again with what is there after all.
-  assert.equal(operation.state, "done");
-  assert.deepEqual(amountsByState(store), {
-    spent: [3, 4, 5],
-    held: [2],
-    given: [2, 5],
-    void: [5],
-  });
-  assert.equal(operationIn(store, begun.operation.key).state, "done");
-});
-
-test("what was carried out after its refusal is forgotten by no answer that is lost", async () => {
-  const { wallet, store, service } = await carriedOutLate();
-  let checksCount = 0;
-  const silent = walletMeeting({ service, store }, () =>
-    (checksCount += 1) === 2 ? "lost" : "answered",
-  );
-
-  await assert.rejects(silent.checkStates(), NoAnswerError);
-  assert.deepEqual(amountsByState(store).held, [4, 5]);
-  await wallet.checkStates();
-
-  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2] });
-});
 
 test("nothing is refused before what was carried out late has been looked for", async () => {
   const { wallet, store, service, itemId, begun } = await carriedOutLate();
@@ -243,18 +185,6 @@ test("a refused operation costs no question for what the service does not know",
   assert.equal(asked.length, 1);
 });
 
-test("a problem that is not said to be final ends nothing", async () => {
-  const { service, store, itemId } = await walletHolding(5);
-  const refused = new ProblemError({ code: "spent_input" }, 400, null);
-  const swap = async () => Promise.reject(refused);
-
-  const failing = walletOn(service, store, { swap });
-  const { operation, problem } = await failing.send(itemId, 2);
-
-  assert.deepEqual([operation.state, problem], ["begun", refused]);
-  assert.deepEqual(amountsByState(store), BEGUN);
-});
-
 for (const [code, state] of [
   ["invalid_request", "begun"],
   ["body_too_large", "begun"],
@@ -284,18 +214,6 @@ for (const [code, state] of [
     );
   });
 }
-
-test("an operation that has ended is not sent again", async () => {
-  const ground = await walletHolding(5);
-  const done = await ground.wallet.send(ground.itemId, 2);
-  const refused = await swapsMeeting(ground, "refused").send(ground.itemId, 1);
-  const deaf = walletOn(ground.service, ground.store, {});
-
-  for (const { operation } of [done, refused]) {
-    assert.deepEqual(await deaf.finish(operation.key), { operation });
-  }
-  assert.deepEqual(await deaf.finishBegun(), []);
-});
 
 for (const fates of [["refused"], ["lost", "refused"]]) {
   test(`a mint's outputs that a link has named before are there in the end: ${fates}`, async () => {

@@ -8,10 +8,7 @@ import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
-  assertAllIsHere,
   beginTrade,
-  copyOf,
-  fatesOf,
   giverOf,
   keysOf,
   makerOn,
@@ -21,7 +18,6 @@ import {
   operationsIn,
   outputIn,
   outputsIn,
-  passWeek,
   people,
   swapsMeeting,
   throughText,
@@ -31,77 +27,6 @@ import {
   walletOf,
   walletOn,
 } from "./parts.js";
-
-/**
- * Return a wallet of 5 units that has begun to send 2 of them, without an answer, and
- * its records.
- */
-async function begunSend() {
-  const ground = await walletHolding(5);
-  await walletMeeting(ground, () => "lost").send(ground.itemId, 2);
-  return { ...ground, begun: await ground.wallet.exportRecords() };
-}
-
-/** Return what is left when that send is carried out. */
-const SENT = { spent: [5], given: [2], held: [3] };
-
-test("an old copy revives nothing and forgets nothing", async () => {
-  const ground = await walletHolding(5, 6);
-  const old = await ground.wallet.exportRecords();
-  await ground.wallet.send(ground.itemId, 2);
-  await ground.wallet.merge(ground.itemId);
-  const before = structuredClone(ground.store.kept);
-
-  const { added, live: left } = await ground.wallet.importRecords(old);
-
-  assert.deepEqual([added, left], [[], []]);
-  assert.deepEqual(ground.store.kept, before);
-});
-
-test("a wallet that was used in two places comes together", async () => {
-  const ground = await walletHolding(11);
-  const [{ key }] = ground.store.kept.outputs.values();
-  await ground.wallet.split(key, [5]);
-  const copy = await copyOf(ground);
-  await ground.wallet.send(ground.itemId, 5);
-  await copy.wallet.send(ground.itemId, 1);
-
-  await ground.wallet.importRecords(await copy.wallet.exportRecords());
-  await ground.wallet.checkStates();
-
-  assert.deepEqual(
-    amountsByState(ground.store),
-    // Both have used the next number of a link, one of them in vain.
-    { spent: [5, 6, 11], given: [1, 5], held: [5], void: [5] },
-    "all",
-  );
-  assertAllIsHere(ground.service, ground.store);
-});
-
-test("a done operation without its outputs' ends brings them to it", async () => {
-  const ground = await begunSend();
-  await ground.wallet.finishBegun();
-  const { operations } = await ground.wallet.exportRecords();
-
-  const copy = await walletOf(ground.service, { ...ground.begun, operations });
-
-  assert.deepEqual(amountsByState(copy.store), SENT);
-});
-
-test("a swap that was refused is not begun again by an old copy", async () => {
-  const ground = await walletHolding(5);
-  const unlucky = swapsMeeting(ground, "lost", "refused");
-  await unlucky.send(ground.itemId, 2);
-  const old = await ground.wallet.exportRecords();
-  await unlucky.finishBegun();
-  assert.deepEqual(amountsByState(ground.store), { held: [5], void: [2, 3] });
-
-  await ground.wallet.importRecords(old);
-  await ground.wallet.finishBegun();
-
-  assert.deepEqual(amountsByState(ground.store), { held: [5], void: [2, 3] });
-  assertAllIsHere(ground.service, ground.store);
-});
 
 test("a mint that was refused in one wallet only is asked for again", async () => {
   const ground = await walletHolding(5);
@@ -113,85 +38,6 @@ test("a mint that was refused in one wallet only is asked for again", async () =
   await ground.wallet.finishBegun();
 
   assert.deepEqual(amountsByState(ground.store), { held: [5, 7] });
-});
-
-test("a mint's outputs may be there before its answer", async () => {
-  const ground = await walletHolding(5);
-  const lost = walletMeeting(ground, () => "answer lost");
-  await mintAmounts(lost, 7);
-  const copy = await copyOf(ground);
-  await copy.wallet.finishBegun();
-  const { outputs } = await copy.wallet.exportRecords();
-  const given = outputs.map((output) =>
-    output.amount === 7 ? { ...output, state: "given" } : output,
-  );
-
-  await ground.wallet.importRecords({ ...NOTHING, outputs: given });
-  await ground.wallet.finishBegun();
-
-  assert.deepEqual(amountsByState(ground.store), { held: [5], given: [7] });
-});
-
-/** Return a wallet that has taken in a copy, both of which have begun the same send. */
-async function sentTwice() {
-  const ground = await walletHolding(5);
-  const copy = await copyOf(ground);
-  for (const each of [ground, copy])
-    await walletMeeting(each, () => "lost").send(ground.itemId, 2);
-  await ground.wallet.importRecords(await copy.wallet.exportRecords());
-  const [, mine, theirs] = ground.store.kept.operations.keys();
-  return { ...ground, mine, theirs };
-}
-
-test("one output in two operations of two wallets is spent by one of them", async () => {
-  for (const isMineFirst of [true, false]) {
-    const ground = await sentTwice();
-    const keys = [ground.mine, ground.theirs];
-    if (!isMineFirst) keys.reverse();
-
-    for (const key of keys) await ground.wallet.finish(key);
-
-    // They have used the same numbers.
-    assert.deepEqual(amountsByState(ground.store), SENT);
-    assertAllIsHere(ground.service, ground.store);
-  }
-});
-
-test("an operation refused in one wallet leaves alone what another has begun with its input", async () => {
-  const ground = await sentTwice();
-
-  await swapsMeeting(ground, "refused").finish(ground.theirs);
-
-  assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
-  await ground.wallet.finish(ground.mine);
-  assertAllIsHere(ground.service, ground.store);
-});
-
-test("a link that was handed out in one wallet is handed out in both, if its take-back fails", async () => {
-  for (const isMineGiven of [true, false]) {
-    const { service, begun } = await begunSend();
-    const { before: _, operation: __, ...held } = begun.outputs[0];
-    const other = { ...NOTHING, outputs: [{ ...held, state: "given" }] };
-    const [first, second] = isMineGiven ? [other, begun] : [begun, other];
-    const { store, wallet } = await walletOf(service, first);
-
-    await wallet.importRecords(second);
-
-    const { state, before } = outputIn(store, held.key);
-    assert.deepEqual([state, before], ["leaving", "given"]);
-  }
-});
-
-test("an output under way whose operation is missing goes back", async () => {
-  const ground = await begunSend();
-
-  const copy = await walletOf(ground.service, {
-    ...NOTHING,
-    outputs: ground.begun.outputs,
-  });
-
-  assert.deepEqual(amountsByState(copy.store), { held: [5], seen: [2, 3] });
-  assertAllIsHere(ground.service, copy.store);
 });
 
 test("of somebody else's backup no mint is sent, and no word on deeds is believed", async () => {
@@ -232,16 +78,6 @@ test("of somebody else's backup no mint is sent, and no word on deeds is believe
   assert.deepEqual(throughText(await copy.wallet.exportRecords()), file);
 });
 
-test("a given link claimed by its own copy is found in either", async () => {
-  const { given, ...ground } = await giverOf(5);
-  const taker = makerOn(ground.service);
-  await taker.wallet.claim(given);
-
-  await ground.wallet.importRecords(await taker.wallet.exportRecords());
-
-  assert.deepEqual(amountsByState(ground.store), { spent: [5, 5], held: [5] });
-});
-
 test("a link that was claimed with a wrong amount first goes into a file and comes back", async () => {
   const { service, given } = await giverOf(5);
   const wallet = walletOn(service);
@@ -270,68 +106,6 @@ test("of what this wallet made it knows the amount better than a link", async ()
   await wallet.claim({ ...held, amount: 7 });
 
   assert.deepEqual(amountsByState(store), { spent: [5], held: [5] });
-});
-
-test("what was void here, and is claimed, goes back to void when two wallets meet", async () => {
-  const { held, ...ground } = await voidOfHeld();
-  const { store, wallet } = ground;
-  await walletMeeting(ground, () => "lost").claim(held);
-
-  await wallet.importRecords({ ...NOTHING, outputs: [{ ...held, state: "seen" }] });
-
-  assert.equal(outputIn(store, held.key).before, "void");
-});
-
-const HEARSAY = [
-  { state: "seen" },
-  { state: "leaving", before: "seen", operation: "x" },
-];
-
-for (const heard of HEARSAY) {
-  for (const isMineHearsay of [true, false]) {
-    test(`who holds an output knows its amount better than a link: ${heard.state}, ${isMineHearsay}`, async () => {
-      const { service, store: kept } = await walletHolding(5);
-      const [held] = outputsIn(kept);
-      const begun = {
-        key: "x",
-        kind: "claim",
-        state: "begun",
-        inputs: [],
-        outputs: [],
-      };
-      const operations = heard.operation ? [begun] : [];
-      const copies = [
-        { ...NOTHING, outputs: [{ ...held, amount: 7, ...heard }], operations },
-        { ...NOTHING, outputs: [held] },
-      ];
-      if (!isMineHearsay) copies.reverse();
-      const { store, wallet } = await walletOf(service, copies[0]);
-
-      await wallet.importRecords(copies[1]);
-
-      const { amount, state, before } = outputIn(store, held.key);
-      assert.deepEqual([amount, before ?? state], [5, "held"]);
-    });
-  }
-}
-
-test("what one wallet handed out, noted or collected is so in the other, whichever is read", async () => {
-  const ground = await minted({ count: 3, each: 1 });
-  const copy = await copyOf(ground);
-  const [first, second] = ground.keys;
-  await copy.wallet.give([first]);
-  await ground.wallet.setNote(first, "Anna");
-  await copy.wallet.claim(outputIn(copy.store, second), { atDoor: true });
-  const mine = await ground.wallet.exportRecords();
-
-  await ground.wallet.importRecords(await copy.wallet.exportRecords());
-  await copy.wallet.importRecords(mine);
-
-  for (const { store } of [ground, copy]) {
-    const { state, givenAt, note } = outputIn(store, first);
-    assert.deepEqual([state, typeof givenAt, note], ["given", "number", "Anna"]);
-    assert.ok(outputIn(store, second).collectedAt);
-  }
 });
 
 test("of what a file holds only what is live is counted", async () => {
@@ -432,32 +206,6 @@ async function inBothOrders(service, ...files) {
   assert.deepEqual(found[0], found[1]);
   return found[0];
 }
-
-test("an offer that is open in one wallet is so in both, whatever the other was told", async () => {
-  const { service, before, open } = await tradeOpened();
-  const copy = await walletOf(service, before);
-  const refusing = walletMeeting(copy, fatesOf("makeOffer", "refused"));
-  await refusing.finishBegun();
-  const refused = await copy.wallet.exportRecords();
-
-  const expected = ["open", { offered: [5], coming: [3] }];
-  assert.deepEqual(await inBothOrders(service, before, open), expected);
-  assert.deepEqual(await inBothOrders(service, refused, open), expected);
-});
-
-test("an offer that has ended in one wallet has in both, and what was sent since stays sent", async () => {
-  const { service, wallet, open, key, store } = await tradeOpened();
-  passWeek();
-  await wallet.finish(key);
-  const ended = await wallet.exportRecords();
-  await wallet.send(outputsIn(store)[0].itemId, 5);
-  const sent = await wallet.exportRecords();
-
-  const expired = ["offer_expired", { held: [5], void: [3] }];
-  assert.deepEqual(await inBothOrders(service, open, ended), expired);
-  const gone = ["offer_expired", { spent: [5], given: [5], void: [3] }];
-  assert.deepEqual(await inBothOrders(service, open, sent), gone);
-});
 
 test("an offer that was completed or cancelled is so in every wallet that had it open", async () => {
   const [one, two] = [await tradeOpened(), await tradeOpened()];

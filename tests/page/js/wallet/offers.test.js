@@ -7,7 +7,6 @@ import { holdingOf } from "../../../../parts/pages/static/js/wallet/holdings.js"
 import {
   offersOf,
   openOffersOf,
-  partsOf,
 } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { slicesOf } from "./memory_store.js";
 import {
@@ -21,8 +20,6 @@ import {
   linkFrom,
   madeBy,
   makerOn,
-  mintAmounts,
-  minted,
   now,
   openTrade,
   operationIn,
@@ -51,25 +48,6 @@ const offersOfPerson = ({ store }) =>
   store.read({ operations: "all" }, ({ operations }) =>
     openOffersOf(operations.list(), now()),
   );
-
-test("an ask is open until somebody pays it, and what is paid is held", async () => {
-  const [shop, customer] = await people([], [5, 6]);
-  const { itemId } = customer;
-
-  const asked = await shop.offers.ask({ itemId, amount: 5 });
-  assert.equal(asked.operation.state, "open");
-  assert.deepEqual(told(shop, itemId), [0, 0, 5, false]);
-  const paid = await customer.offers.complete(await seen(shop, asked));
-  const { operation } = await shop.wallet.finish(asked.operation.key);
-
-  assert.deepEqual([paid.operation.state, operation.state], ["done", "done"]);
-  assert.deepEqual(amountsByState(shop.store), { held: [5] });
-  assert.deepEqual(amountsByState(customer.store), { spent: [5], held: [6] });
-  assert.deepEqual(partsOf(paid.operation), {
-    gives: [{ itemId, amount: 5 }],
-    gets: [],
-  });
-});
 
 test("a trade gives one deed for another at once, and what is not offered stays free", async () => {
   const [one, other] = await people([10], [3]);
@@ -129,38 +107,6 @@ test("a completion that has no room for its change is refused before anything is
   assert.deepEqual(amountsByState(other.store), { held: [5] });
 });
 
-test("a trade that is cancelled gives back what it put in, under a secret that is new", async () => {
-  const { one, other, operation, offer } = await openTrade();
-
-  const { operation: cancelled } = await one.offers.cancel(operation.key);
-
-  assert.deepEqual([cancelled.kind, cancelled.state], ["withdraw", "done"]);
-  const [ended] = await offersOfPerson(one);
-  assert.deepEqual([ended.state, ended.code], ["refused", "offer_withdrawn"]);
-  assert.deepEqual(amountsByState(one.store), { spent: [5], held: [5], void: [3] });
-  const late = await other.offers.complete(offer);
-  assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
-  assert.deepEqual(amountsByState(other.store), { held: [3], void: [5] });
-  await assert.rejects(one.offers.cancel(operation.key), hasCode("offer_not_open"));
-});
-
-for (const isTrade of [true, false]) {
-  test(`an offer that nobody completes expires, and what it put in is free again: ${isTrade}`, async () => {
-    const { one, wanted } = await traders();
-    await (isTrade ? one.offers.trade(wanted) : one.offers.ask(wanted.want));
-    const { wallet } = one;
-    assert.equal(await wallet.checkRound(), false);
-    passWeek();
-
-    assert.equal(await wallet.checkRound(), true);
-
-    const [ended] = await offersOfPerson(one);
-    assert.deepEqual([ended.state, ended.code], ["refused", "offer_expired"]);
-    assert.deepEqual(amountsByState(one.store), { held: [5], void: [3] });
-    assert.equal(await wallet.checkRound(), false);
-  });
-}
-
 /** Return a shop that asks for 5 units, and a customer who holds just as much. */
 async function asking(expiresInS = 3600) {
   const [shop, customer] = await people([], [5]);
@@ -172,83 +118,6 @@ async function asking(expiresInS = 3600) {
 /** Return a tab of a person who is told this of every offer. */
 const hearing = ({ service, store }, told) =>
   makerOn(service, store, { ...service.api(), offer: async () => told });
-
-/** The same, and a payment whose requests meet these fates. */
-async function exact(...fates) {
-  const { shop, customer, asked, offer } = await asking();
-  const { service, store } = customer;
-  const api = service.api(fatesOf("complete", ...fates));
-  const unlucky = makerOn(service, store, api);
-  const paid = await unlucky.offers.complete(offer);
-  const state = () => operationIn(store, paid.operation.key).state;
-  return { shop, customer: unlucky, asked, offer, paid, state };
-}
-
-for (const fates of [
-  ["answer lost"],
-  ["lost"],
-  ["answer lost", "lost"],
-  ["lost", "busy"],
-]) {
-  test(`a payment that makes nothing and whose answer was lost is carried out once: ${fates}`, async () => {
-    const { customer, offer, paid, state } = await exact(...fates);
-    assert.equal(paid.operation.state, "begun");
-    assert.deepEqual(paid.operation.outputs, []);
-
-    const again = await customer.offers.complete(offer).catch(() => paid);
-    assert.equal(again.operation.key, paid.operation.key);
-    await customer.wallet.finishBegun();
-
-    assert.equal(state(), "done");
-    assert.deepEqual(amountsByState(customer.store), { spent: [5] });
-    assert.ok(!outputIn(customer.store, paid.operation.inputs[0]).spentElsewhere);
-  });
-}
-
-test("a payment that makes nothing, refused and carried out after that, is found by a check", async () => {
-  const { shop, customer, asked, state } = await exact("late", "refused");
-  await customer.wallet.finishBegun();
-  assert.equal(state(), "refused");
-  assert.deepEqual(amountsByState(customer.store), { held: [5] });
-  customer.service.deliverLate();
-
-  await customer.wallet.checkStates();
-
-  assert.equal(state(), "done");
-  assert.deepEqual(amountsByState(customer.store), { spent: [5] });
-  const { operation } = await shop.wallet.finish(asked.operation.key);
-  assert.equal(operation.state, "done");
-});
-
-for (const [end, code] of [
-  ["completed"],
-  ["expired", "offer_expired"],
-  ["void", "offer_void"],
-]) {
-  test(`a making whose answer comes late is settled by what became of it since: ${end}`, async () => {
-    const { one, other, wanted } = await traders();
-    await beginTrade(one, wanted);
-    assert.deepEqual(amountsByState(one.store), { leaving: [5], coming: [3] });
-    const [offerId] = one.service.offers.keys();
-    if (end === "completed")
-      await other.offers.complete(await one.service.api().offer(offerId));
-    if (end === "expired") passWeek();
-    if (end === "void") one.service.take(heldOrLeaving(one));
-
-    await one.wallet.finishBegun();
-
-    const [offer] = await offersOfPerson(one);
-    assert.deepEqual([offer.state, offer.code], [code ? "refused" : "done", code]);
-    const left = {
-      completed: { spent: [5], held: [3] },
-      expired: { held: [5], void: [3] },
-    };
-    assert.deepEqual(amountsByState(one.store), left[end] ?? { spent: [5], void: [3] });
-  });
-}
-
-const heldOrLeaving = ({ store }) =>
-  outputsIn(store).find(({ state }) => /held|leaving/.test(state));
 
 test("a round asks for 300 open requests in checks of 256, and for the offer that was paid", async () => {
   const [shop, customer] = await people([], [5]);
@@ -326,63 +195,6 @@ async function askingShop(...amounts) {
   return { shop, customer, key: asked.operation.key, offer: await seen(shop, asked) };
 }
 
-test("a request that is cancelled can no longer be paid, and nothing is lost by that", async () => {
-  const { shop, customer, key, offer } = await askingShop(3, 2);
-
-  const { operation } = await shop.offers.cancel(key);
-
-  assert.deepEqual([operation.kind, operation.state], ["withdraw", "done"]);
-  assert.deepEqual(endOf({ operation: operationIn(shop.store, key) }), [
-    "refused",
-    "offer_withdrawn",
-  ]);
-  assert.deepEqual(amountsByState(shop.store).held, [2, 3]);
-  assertAllIsHere(shop.service, shop.store, customer.store);
-  const late = await customer.offers.complete(offer);
-  assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
-});
-
-test("a link that is taken to cancel an offer keeps its number", async () => {
-  const { wallet, offers, itemId, ...maker } = await minted({ count: 2, each: 1 });
-  const links = () =>
-    holdingOf(slicesOf(maker.store.kept), itemId).links.map(
-      ({ output: { number }, state }) => [number, state],
-    );
-  const want = { itemId: (await mintAmounts(wallet, 9)).operation.itemId, amount: 1 };
-  const asked = await offers.ask({ itemId, amount: 2 });
-  await offers.cancel(asked.operation.key);
-  assert.deepEqual(links(), [
-    [1, "here"],
-    [2, "here"],
-  ]);
-
-  const made = await offers.trade({ give: { itemId, amount: 1 }, want });
-  await offers.cancel(made.operation.key);
-
-  assert.deepEqual(links(), [
-    [1, "here"],
-    [2, "here"],
-  ]);
-});
-
-test("a request that was paid before its cancellation is paid, and what that took stays", async () => {
-  const { shop, customer, key, offer } = await askingShop(3);
-  await customer.offers.complete(offer);
-  const asked = [];
-  const tab = walletMeeting(shop, (name) => (asked.push(name), "answered"));
-
-  const late = await offersOf(tab).cancel(key);
-
-  assert.deepEqual(endOf(late), ["refused", "used_secret"]);
-  // To try once more would be in vain.
-  assert.deepEqual(
-    asked.filter((name) => name === "swap"),
-    ["swap"],
-  );
-  assert.equal(operationIn(shop.store, key).state, "done");
-  assert.deepEqual(amountsByState(shop.store).held, [3, 5]);
-});
-
 test("who holds nothing of what a request asks for is told until when it can be paid", async () => {
   const { shop, asked } = await asking();
   const { key, expiresAt } = asked.operation;
@@ -395,21 +207,6 @@ test("who holds nothing of what a request asks for is told until when it can be 
   assert.equal(operationIn(shop.store, key).state, "open");
 });
 
-test("a request whose cancellation was carried out unseen ends with the next round", async () => {
-  const { shop, customer, key, offer } = await askingShop(3);
-  const unlucky = swapsMeeting(shop, "answer lost");
-  const first = await offersOf(unlucky).cancel(key);
-  assert.equal(first.operation.state, "begun");
-
-  await shop.wallet.finishBegun();
-  await shop.wallet.checkRound();
-
-  assert.equal(operationIn(shop.store, key).code, "offer_withdrawn");
-  const late = await customer.offers.complete(offer);
-  assert.deepEqual(endOf(late), ["refused", "offer_not_open"]);
-  assertAllIsHere(shop.service, shop.store, customer.store);
-});
-
 test("a request that is cancelled already is not cancelled with what that made", async () => {
   const { shop, key } = await askingShop(3);
   const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
@@ -420,17 +217,6 @@ test("a request that is cancelled already is not cancelled with what that made",
   await assert.rejects(offers.cancel(key), hasCode("offer_not_open"));
 
   assert.deepEqual(amountsByState(shop.store).held, [3]);
-});
-
-test("another copy of the wallet finds what was made to cancel a request", async () => {
-  const { shop, customer, key } = await askingShop(3);
-  const copy = await copyOf(shop);
-  await shop.offers.cancel(key);
-
-  await copy.wallet.finish(key);
-
-  assert.equal(operationIn(copy.store, key).code, "offer_withdrawn");
-  assertAllIsHere(shop.service, copy.store, customer.store);
 });
 
 test("a request ends by its offer's state, whoever has used its number", async () => {

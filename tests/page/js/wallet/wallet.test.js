@@ -17,71 +17,11 @@ import {
   linkFrom,
   makerOn,
   mintAmounts,
-  operationIn,
   walletHolding,
   walletMeeting,
   walletOf,
   walletOn,
 } from "./parts.js";
-
-test("what is minted is held", async () => {
-  const { service, store, wallet } = await walletHolding();
-
-  const { operation } = await wallet.mint({
-    outputs: [{ amount: 5 }, { amount: 3, secret: "my own. secret" }],
-    metadata: { name: "a shed" },
-  });
-
-  const [holding] = summariesOf(slicesOf(store.kept));
-  assert.equal(operation.state, "done");
-  assert.deepEqual(operation.body.metadata, { name: "a shed" });
-  assert.deepEqual(amountsByState(store), { held: [5], given: [3] });
-  const secrets = (await wallet.outputsOf(operation)).map(({ secret }) => secret);
-  assert.equal(secrets[1], "my own. secret");
-  assert.deepEqual(
-    [holding.itemId, holding.sum, holding.coming],
-    [operation.itemId, 5, 0],
-  );
-  assert.deepEqual(service.live().sort(), [...store.kept.outputs.keys()].sort());
-});
-
-const CHOICES = [
-  [[1, 2, 3], 2, [2]],
-  [[1, 5, 3], 3, [3]],
-  [[1, 5, 3], 4, [5]],
-  [[1, 5, 3], 8, [3, 5]],
-  [[1, 5, 3], 9, [1, 3, 5]],
-];
-
-for (const [held, amount, spent] of CHOICES) {
-  test(`${amount} of ${held} are paid from ${spent}`, async () => {
-    const { store, wallet, itemId } = await walletHolding(...held);
-
-    await wallet.send(itemId, amount);
-
-    assert.deepEqual(amountsByState(store).spent, spent);
-    assert.deepEqual(amountsByState(store).given, [amount]);
-  });
-}
-
-test("a split without a rest makes the parts alone", async () => {
-  const { store, wallet } = await walletHolding(10);
-  const [key] = store.kept.outputs.keys();
-
-  await wallet.split(key, [4, 6]);
-
-  assert.deepEqual(amountsByState(store), { spent: [10], held: [4, 6] });
-});
-
-test("a merge takes the 256 smallest of more", async () => {
-  const { store, wallet, itemId } = await walletHolding(...Array(256).fill(2));
-  const [key] = store.kept.outputs.keys();
-  await wallet.split(key, [1]);
-
-  await wallet.merge(itemId);
-
-  assert.deepEqual(amountsByState(store).held, [2, 510]);
-});
 
 test("a link that somebody else has taken is refused, and stays known as spent", async () => {
   const { service, given } = await giverOf(5);
@@ -111,23 +51,6 @@ test("a link with a wrong amount is refused, and the right one is claimed after 
   assert.deepEqual(amountsByState(taker.store), { spent: [5], void: [7], held: [5] });
 });
 
-test("a refused mint keeps what was asked", async () => {
-  const { store, wallet } = await walletHolding();
-
-  const outcome = await wallet.mint({
-    outputs: [
-      { amount: 1, secret: "same" },
-      { amount: 2, secret: "same" },
-    ],
-  });
-
-  assert.deepEqual(endOf(outcome), ["refused", "duplicate_secret"]);
-  assert.equal(
-    operationIn(store, outcome.operation.key).body.outputs[0].secret,
-    "same",
-  );
-});
-
 test("what the service has never had is kept apart and spent by nothing", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5, 3);
   const [five] = heldIn(store);
@@ -151,37 +74,10 @@ const CLASSES = { AmountError, RawOutputError };
 /** By what each is refused with: the code of the wallet's error, or another's class. */
 const IMPOSSIBLE = {
   not_enough: {
-    "more than is held": (wallet, itemId) => wallet.send(itemId, 9),
     "another item": (wallet) => wallet.send("deed_other", 1),
-    "parts that are more": (wallet, _, key) => wallet.split(key, [3, 3]),
-    "a trade of more than is held": (wallet, itemId) =>
-      offersOf(wallet).trade({
-        give: { itemId, amount: 6 },
-        want: { itemId: "deed_x", amount: 2 },
-      }),
-  },
-  too_many: {
-    "257 parts": (wallet, _, key) => wallet.split(key, Array(257).fill(1)),
   },
   not_held: {
     "a split of what is not there": (wallet) => wallet.split("deed_x.y", [1]),
-  },
-  not_given: {
-    "taking back what was not given": (wallet, _, key) => wallet.takeBack(key),
-  },
-  nothing_to_merge: {
-    "merging one": (wallet, itemId) => wallet.merge(itemId),
-  },
-  already_held: {
-    "claiming what is held": (wallet, itemId, key) =>
-      wallet.claim({ itemId, amount: 5, secret: key.slice(itemId.length + 1) }),
-  },
-  invalid_input: {
-    "a trade of one deed for itself": (wallet, itemId) =>
-      offersOf(wallet).trade({
-        give: { itemId, amount: 1 },
-        want: { itemId, amount: 2 },
-      }),
   },
   AmountError: {
     "no parts": (wallet, _, key) => wallet.split(key, []),

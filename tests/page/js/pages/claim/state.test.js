@@ -45,12 +45,10 @@ const CASES = [
     },
   ],
   ["back", { record: record("spent"), operation: operation("takeBack", "done") }],
-  ["used", { record: record("spent"), operation: operation("send", "done") }],
   ["used", { record: record("spent"), operation: operation("merge", "done") }],
   ["spent", { record: record("spent"), operation: operation("claim", "refused") }],
   ["spent", { record: record("spent"), operation: operation("mint", "done", []) }],
   ["spent", { record: record("spent", { spentElsewhere: true }) }],
-  ["mine", { record: record("held"), found: "unspent" }],
   ["mine", { record: record("held") }],
   ["past", { record: record("held"), found: "spent" }],
   ["own", { record: record("given"), found: "unspent" }],
@@ -159,8 +157,6 @@ test("of a link that is used, only what this wallet knows is said to be claimed"
 
 const alike = row("free", "lookalike");
 const SEVERAL = [
-  [["free", "own", "spent"], "1 of 3 ready to claim"],
-  [["taken", "free", "free"], "2 of 3 ready to claim"],
   [["taken", "taken", "free"], "1 of 3 ready to claim"],
   [["taken", alike], "Ask the sender first"],
   [["free", alike], "1 of 2 ready to claim"],

@@ -78,15 +78,6 @@ function doorOf(claim, more = {}) {
   return { titles, judge, judgeLate, asked, late };
 }
 
-test("a ticket is claimed for the door, and is valid once the service has said so", async () => {
-  const { judge, asked } = doorOf(claimed);
-
-  const { kind, title, key } = await judge(TICKET);
-
-  assert.deepEqual([kind, title, key], ["valid", "Valid", KEY]);
-  assert.deepEqual(asked, [ITEM.id]);
-});
-
 test("each verdict has number and note, from the ticket's record or else a list", async () => {
   const named = { number: 17, of: 200, note: "table 4", amount: 2 };
   const told = "17 of 200 · table 4";

@@ -201,16 +201,6 @@ test("without an answer it says so, and what is known stays; an unknown offer is
   assert.ok(later.action);
 });
 
-test("a name cannot end its own quotation", () => {
-  const name = "Choir” and get 90 units of “Gold";
-
-  const { title } = saying({
-    wants: [{ ...CHOIR, item: itemOf("deed_c", name, "seat") }],
-  });
-
-  assert.equal(title, "Pay 5 × seat of “Choir’ and get 90 units of ’Gold”");
-});
-
 test("of the wallet it reads what is free, what is not, and who made or completes the offer", async () => {
   const { id: itemId } = CHOIR.item;
   const outputs = [
