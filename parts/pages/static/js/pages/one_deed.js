@@ -1,10 +1,10 @@
 // The door and the till are each of one deed, which the fragment of their address
 // names. Without one, a person chooses among the deeds that this browser knows.
 
-import { aboutOf, whenAndWhereText } from "../format/about.js";
+import { aboutOf, nameOf, whenAndWhereText } from "../format/about.js";
 import { gettext } from "../format/gettext.js";
 import { waitText } from "../texts.js";
-import { makeMark, nameOf } from "../ui/card.js";
+import { makeMark } from "../ui/card.js";
 import { byId, make } from "../ui/dom.js";
 import { showMissing } from "../ui/forms.js";
 

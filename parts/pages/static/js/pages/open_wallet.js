@@ -12,12 +12,10 @@ import { readToken, refuseToken } from "../wallet/mint_token.js";
 import { WalletError } from "../wallet/records.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
+import { keepFinishing } from "./retries.js";
 
 /** The service worker, with which the pages open without a network. */
 const WORKER = "/sw.js";
-
-const FIRST_DELAY_MS = 2_000;
-const DELAY_MS_MAX = 60_000;
 
 /**
  * @typedef {{
@@ -71,7 +69,11 @@ export async function openWallet(onOutcomes) {
       makeSecret: makeStrongSecret,
     });
     const onError = (error) => showMissing([textFor(error)]);
-    const wake = keepFinishing({ wallet, onOutcomes, onError });
+    const wake = keepFinishing({
+      finishBegun: wallet.finishBegun,
+      onOutcomes,
+      onError,
+    });
     window.addEventListener("online", () => wake());
     prepareOffline();
     keepCodesReady({ store, wallet, api });
@@ -88,71 +90,6 @@ const arrayMax = () => Number(document.body.dataset.arrayMax);
 /** Return the service's verbs, for a page without a wallet too. */
 export const makePageApi = () =>
   makeApi((...request) => fetch(...request), arrayMax(), { readToken, refuseToken });
-
-/**
- * Finish what was begun, now and again after growing delays, until nothing is left to
- * finish. `onError` is called when the store fails, which ends it. Return what wakes it
- * up, after a verb has left something begun or once online again; nothing is sent
- * sooner than the service said.
- */
-export function keepFinishing(parts) {
-  const { wallet, onOutcomes, onError } = parts;
-  const { schedule = setTimeout, now = () => performance.now() } = parts;
-  let [isRunning, wokenAfter] = [false, Infinity];
-  let [turn, triesCount, notBefore] = [0, 0, 0];
-
-  async function run(wantedTurn) {
-    // A delay that was overtaken by a wake-up.
-    if (isRunning || wantedTurn !== turn) return;
-    isRunning = true;
-    try {
-      const outcomes = await wallet.finishBegun();
-      if (outcomes.length) onOutcomes(outcomes);
-      const left = outcomes.filter(({ operation }) => operation.state === "begun");
-      left.forEach(({ problem }) => heed(problem));
-      if (left.length) again(delayMs(left, (triesCount += 1)));
-    } catch (error) {
-      onError(error);
-    } finally {
-      isRunning = false;
-      // What was begun since this run looked is not among its outcomes.
-      if (wokenAfter < Infinity) again(wokenAfter);
-      wokenAfter = Infinity;
-    }
-  }
-
-  function again(delay) {
-    const wantedTurn = (turn += 1);
-    schedule(() => run(wantedTurn), Math.max(delay, notBefore - now()));
-  }
-
-  function heed(problem) {
-    notBefore = Math.max(notBefore, now() + 1000 * (problem?.retryAfterS ?? 0));
-  }
-
-  function wake(problem) {
-    heed(problem);
-    triesCount = 0;
-    const delay = problem ? FIRST_DELAY_MS : 0;
-    if (isRunning) wokenAfter = Math.min(wokenAfter, delay);
-    else again(delay);
-  }
-
-  wake();
-  return wake;
-}
-
-/**
- * Return how long to wait: twice as long each time, and never less than the service
- * asked for.
- */
-export function delayMs(left, triesCount) {
-  const asked = left.map(({ problem }) => 1000 * (problem?.retryAfterS ?? 0));
-  return Math.max(
-    ...asked,
-    Math.min(FIRST_DELAY_MS * 2 ** (triesCount - 1), DELAY_MS_MAX),
-  );
-}
 
 /**
  * Return the operation of an outcome once it has ended, by this tab or another;

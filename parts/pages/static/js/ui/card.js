@@ -6,6 +6,7 @@ import {
   aboutOf,
   isExpired,
   metadataOf,
+  nameOf,
   untilText,
   whenText,
 } from "../format/about.js";
@@ -21,12 +22,6 @@ const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
  *   `amount` of all units is what the card is about, all of them unless given; `unit` is what the
  *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
  */
-
-const displayName = ({ name = "" }) => name || gettext("A deed without a name");
-
-/** Return the name of a registry item, which may not be known. */
-export const nameOf = (item) =>
-  item ? displayName(metadataOf(item)) : gettext("A deed");
 
 export const isShown = (image) => SHOWN.test(image);
 

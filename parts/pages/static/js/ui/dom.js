@@ -2,6 +2,8 @@
 // the person, on the clipboard or as a file. Texts stay texts: nothing here, or
 // anywhere in the page, turns one into HTML.
 
+import { formatAmount, gettext } from "../format/gettext.js";
+
 /** How many records a list draws before a person asks for more. */
 const SHOWN_AT_ONCE = 100;
 
@@ -146,6 +148,23 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
   return draw;
 }
 
+/** Show the first of these; return the button to the next, and how far it is. */
+export function oneAfterTheOther(all, show) {
+  const step = make("span", { class: "faint", role: "status" });
+  let place = 0;
+  const draw = () => {
+    const [number, total] = [place + 1, all.length].map(formatAmount);
+    step.textContent = gettext("{number} of {total}", { number, total });
+    show(all[place]);
+  };
+  const showNext = () => {
+    place = (place + 1) % all.length;
+    draw();
+  };
+  draw();
+  return all.length > 1 ? [makeButton(gettext("Next"), showNext), step] : [];
+}
+
 /**
  * Copy a text, or what a promise brings: Safari copies only what is asked for within
  * the tap.
@@ -165,6 +184,12 @@ export async function copyText(text) {
     await text;
     return false;
   }
+}
+
+/** Do it when a person comes back to the page, and when the network does. */
+export function onReturn(act) {
+  for (const event of ["focus", "online"]) window.addEventListener(event, () => act());
+  document.addEventListener("visibilitychange", () => act());
 }
 
 /** Wait for so long; return the value. */

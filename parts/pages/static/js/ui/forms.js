@@ -5,7 +5,7 @@
 
 import { gettext } from "../format/gettext.js";
 import { textFor } from "../texts.js";
-import { byId, find, freshId, headingOf, make, makeButton } from "./dom.js";
+import { byId, copyText, find, freshId, headingOf, make, makeButton } from "./dom.js";
 
 /** How long it stays there, in milliseconds: two lines are read in less. */
 const STAY_MS = 6000;
@@ -51,6 +51,15 @@ export function say(text) {
   const notice = make("p", {}, text);
   place.replaceChildren(notice);
   setTimeout(() => notice.remove(), STAY_MS);
+}
+
+/** Copy a text, and say whether the browser did. */
+export async function sayCopied(
+  text,
+  said = gettext("Copied."),
+  otherwise = gettext("This browser does not let pages copy."),
+) {
+  say((await copyText(text)) ? said : otherwise);
 }
 
 /** Say what went wrong. */

@@ -10,11 +10,11 @@ import { gettext } from "../format/gettext.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { linkText, partText } from "../texts.js";
-import { batchesOf } from "../wallet/api.js";
-import { isFree } from "../wallet/links.js";
 import { makeCard } from "./card.js";
 import { copyText, download, make, makeButton, pause } from "./dom.js";
 import { makeField, openDialog, say, sayError } from "./forms.js";
+import { batchesOf } from "../wallet/api.js";
+import { isFree } from "../wallet/links.js";
 
 // What the service draws in one request: parts/pages/qr_codes.py. A link has no other
 // letters than ASCII, so its length is that in bytes.

@@ -101,6 +101,28 @@ test("what a link is of is asked again where it could not be loaded, and said me
   assert.equal(drawn.at(-1)[0].origin.kind, "new");
 });
 
+test("a look that another has overtaken, or that will not pass, is not repeated", async ({
+  mock,
+}) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const refused = new ProblemError({ code: "invalid_request" }, 400, null);
+  const failures = [new NoAnswerError(), refused];
+  const asked = [];
+  const check = async (raws) => {
+    asked.push(raws.length);
+    throw failures.shift();
+  };
+  const { claims, drawn } = claimsOn(quietStore(), { api: { check, item } });
+  await claims.show();
+
+  await claims.receive([{ ...OUTPUT, secret: "two" }]);
+  mock.timers.tick(100_000);
+  await setImmediate();
+
+  assert.deepEqual(asked, [1, 2]);
+  assert.match(drawn.at(-1)[0].state.text, /^The service cannot take this/);
+});
+
 test("what another tab changes is drawn", async () => {
   const listeners = [];
   const { seen } = claimsOn({

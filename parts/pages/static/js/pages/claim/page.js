@@ -2,12 +2,13 @@
 
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
-import { byId, copyText } from "../../ui/dom.js";
+import { byId } from "../../ui/dom.js";
 import { whyNoScan } from "../../ui/scan.js";
 import { openScanner } from "../../ui/scan_dialog.js";
-import { say, showError } from "../../ui/forms.js";
+import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
-import { makeClaimList, makeClaims } from "./claims.js";
+import { makeClaims } from "./claims.js";
+import { makeClaimList } from "./list.js";
 import { claimView } from "./view.js";
 
 const PATH = "/claim";
@@ -80,12 +81,12 @@ byId("paste-form").addEventListener("submit", async (event) => {
   if (show(await read(paste.value))) paste.value = "";
 });
 byId("claim-button").addEventListener("click", () => claims.take());
-byId("copy-link").addEventListener("click", async () => {
+byId("copy-link").addEventListener("click", () => {
   const links = list
     .opened()
     .map((output) => claimLink(location.origin, output, output));
-  const isCopied = await copyText(links.join("\n"));
-  say(isCopied ? gettext("Copied.") : gettext("Copy it from the address bar."));
+  const otherwise = gettext("Copy it from the address bar.");
+  return sayCopied(links.join("\n"), undefined, otherwise);
 });
 byId("add-more").addEventListener("click", addMore);
 byId("put-away").addEventListener("click", async () => {

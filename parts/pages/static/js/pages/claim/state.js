@@ -2,8 +2,8 @@
 // knows of them and what the service says. Pure.
 
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |

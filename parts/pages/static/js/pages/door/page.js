@@ -1,9 +1,9 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
 import { unitsText } from "../../format/amounts.js";
-import { aboutOf, whenAndWhereText } from "../../format/about.js";
+import { aboutOf, nameOf, whenAndWhereText } from "../../format/about.js";
 import { gettext, ngettext } from "../../format/gettext.js";
-import { makeMark, nameOf } from "../../ui/card.js";
+import { makeMark } from "../../ui/card.js";
 import {
   byId,
   copyTemplate,
@@ -16,11 +16,11 @@ import {
 import { codeImage } from "../../ui/link_view.js";
 import { openDialog, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
+import { isDoorList } from "../../wallet/door_list.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
-import { askForScannedList, listButtons } from "../wallet/door_lists.js";
+import { askForScannedList, listButtons } from "../door_lists.js";
 import { CANCELLED, makeJudge, scanText, secondsText } from "./judge.js";
-import { isDoorList } from "../../wallet/door_list.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
 

@@ -79,15 +79,6 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     onChange(now);
   }
 
-  function readLinks() {
-    const links = readField(count, (text) =>
-      checkLinks({ count: parseAmount(text), each: 1 }),
-    );
-    return readField(each, (text) =>
-      checkLinks({ count: 1, ...links, each: parseAmount(text) }),
-    );
-  }
-
   function saveDraft() {
     const texts = kept.map(({ value }) => value);
     const choices = { isDifferent: different.open, amounts: rows.amounts() };
@@ -134,7 +125,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       facts.check();
       const amounts = different.open
         ? { outputs: rows.read() }
-        : { links: readLinks() };
+        : { links: readLinks(count, each) };
       /** @type {HTMLElement | null} */
       const wrong = form.querySelector("[aria-invalid=true]");
       const fold = wrong?.closest("details");
@@ -151,6 +142,16 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
 
     reset: () => fill({}),
   };
+}
+
+/** Return how many links of how much; where that is wrong, say so beside the field. */
+function readLinks(count, each) {
+  const links = readField(count, (text) =>
+    checkLinks({ count: parseAmount(text), each: 1 }),
+  );
+  return readField(each, (text) =>
+    checkLinks({ count: 1, ...links, each: parseAmount(text) }),
+  );
 }
 
 const atMost = (max) => (text) => {

@@ -6,7 +6,7 @@ import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
-import { drawBegun } from "../wallet/live.js";
+import { drawBegun } from "../under_way.js";
 import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
 import { tokenField } from "./token_field.js";

@@ -3,17 +3,16 @@
 // the page is open.
 
 import { gettext, ngettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { quoted } from "../../texts.js";
-import { makeCard, markText, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, copyText, make, makeButton } from "../../ui/dom.js";
-import { say } from "../../ui/forms.js";
+import { makeCard, markText } from "../../ui/card.js";
+import { byId, copyTemplate, make, makeButton } from "../../ui/dom.js";
+import { sayCopied } from "../../ui/forms.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
-import { manyLinksButtons } from "../wallet/link_export.js";
-import { drawSeries } from "../wallet/links_view.js";
-import { seriesMaker } from "../wallet/live.js";
-
-const NO_COPY = gettext("This browser does not let pages copy.");
+import { manyLinksButtons } from "../link_export.js";
+import { drawSeries } from "../under_way.js";
+import { seriesMaker } from "../under_way.js";
 
 /**
  * Show what a mint gave; `count` is how many links there are to be.
@@ -42,7 +41,7 @@ function publishing({ item, unit }) {
   const words = units
     ? gettext("Genuine {units} of {name} have the mark {mark}: {address}", told)
     : gettext("The genuine {name} has the mark {mark}: {address}", told);
-  const copy = async () => say((await copyText(words)) ? gettext("Copied.") : NO_COPY);
+  const copy = () => sayCopied(words);
   return make(
     "section",
     { class: "stack" },

@@ -3,12 +3,12 @@
 import { textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
 import { findOrigins } from "../../ui/origin.js";
-import { byId, copyTemplate, find, put } from "../../ui/dom.js";
+import { byId, copyTemplate, find, onReturn, put } from "../../ui/dom.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
-import { keepAsking } from "../wallet/live.js";
-import { askToCancel, openOffer } from "../wallet/offers_view.js";
+import { keepAsking } from "../retries.js";
+import { askToCancel, openOffer } from "../offer_view.js";
 import { itemFinder, readKnown, sayingOf } from "./state.js";
 
 /** How often an offer that somebody may take at any time is asked for again. */
@@ -88,10 +88,7 @@ async function start(opened) {
   store.onChange(draw);
   const isWanted = () => !document.hidden && LIVE.includes(saying.kind);
   const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });
-  window.addEventListener("focus", ask);
-  // However long the next round is put off.
-  window.addEventListener("online", () => look().catch(() => {}));
-  document.addEventListener("visibilitychange", ask);
+  onReturn(ask);
   await ask();
 }
 

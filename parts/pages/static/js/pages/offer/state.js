@@ -1,7 +1,7 @@
 // What the page of an offer says, from what the service and this wallet know of it.
 // Pure.
 
-import { aboutOf, isExpired, untilText } from "../../format/about.js";
+import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import {
@@ -11,13 +11,12 @@ import {
   offerText,
   partText,
   quoted,
+  receiptText,
   sideText,
   waitText,
 } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 import { holdingOf } from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
-import { receiptText } from "./receipt.js";
 
 /**
  * Units that change hands: `free` of them are here to pay with, `away` are here and not

@@ -2,15 +2,15 @@
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { linkText, quoted } from "../../texts.js";
 import { readAmount } from "../../ui/amount_field.js";
-import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField } from "../../ui/forms.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
- * @typedef {import("./offers_view.js").OfferTools} OfferTools
+ * @typedef {import("../offer_view.js").OfferTools} OfferTools
  */
 
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };

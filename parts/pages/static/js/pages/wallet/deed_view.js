@@ -1,12 +1,12 @@
 // The page of one deed: its card, what is held of it, and all that can be done with
 // that.
 
-import { aboutOf } from "../../format/about.js";
+import { aboutOf, nameOf } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { linkText, quoted, textFor } from "../../texts.js";
 import { saveDate } from "../../ui/calendar.js";
-import { fillCard, nameOf } from "../../ui/card.js";
+import { fillCard } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
 import {
@@ -18,9 +18,9 @@ import {
   showError,
 } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
+import { takeBack } from "../link_export.js";
 import { backupLine } from "./backup_forms.js";
 import { askToSplit, tooMuchText } from "./deed_forms.js";
-import { takeBack } from "./link_export.js";
 import { isOfDoor, linksView } from "./links_view.js";
 import { doorTexts, hereOf, openCode, totalText, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
@@ -40,7 +40,7 @@ const MAY_BE_NONE = ["counted", "away", "back", "admitted"];
 /** Return the page of a deed, which can be drawn again. */
 export function deedPage(
   itemId,
-  /** @type {import("./offers_view.js").OfferTools} */ tools,
+  /** @type {import("../offer_view.js").OfferTools} */ tools,
 ) {
   const view = copyTemplate("deed-template");
   const part = (name) => find(view, `[data-part="${name}"]`);

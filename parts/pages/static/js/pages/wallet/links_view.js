@@ -5,8 +5,8 @@ import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
 import { numberText } from "../../format/tickets.js";
+import { nameOf } from "../../format/about.js";
 import { clockText, linkText, quoted } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 import {
   copyTemplate,
   download,
@@ -18,7 +18,8 @@ import {
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
 import { itemIdOf } from "../../wallet/records.js";
-import { listButtons } from "./door_lists.js";
+import { drawSeries } from "../under_way.js";
+import { listButtons } from "../door_lists.js";
 import {
   countIn,
   fileName,
@@ -26,7 +27,7 @@ import {
   manyLinksButtons,
   separatorField,
   STATES,
-} from "./link_export.js";
+} from "../link_export.js";
 
 /** What only makers and doors see. */
 const AT_DOORS = ["admitted", "undone", "expected"];
@@ -34,10 +35,7 @@ const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };
 
 /**
  * @typedef {import("../open_wallet.js").Opened} Opened
- * @typedef {Opened & {
- *   item: import("../../wallet/records.js").Item | null, unit?: string,
- *   links: import("../../wallet/holdings.js").Link[],
- * }} Shown
+ * @typedef {import("../link_export.js").Shown} Shown
  */
 
 /**
@@ -89,20 +87,6 @@ function askForStates(title, /** @type {Shown} */ shown, opener) {
       download(text, "text/csv", `${name}.csv`);
     },
   });
-}
-
-export function drawSeries(
-  place,
-  /** @type {{ready: number, count: number} | null} */ preparing,
-) {
-  place.hidden = !preparing;
-  const { ready, count } = preparing ?? { ready: 0, count: 1 };
-  Object.assign(find(place, "progress"), { max: count, value: ready });
-  const values = { ready: formatAmount(ready), count: formatAmount(count) };
-  find(place, "p").textContent = gettext(
-    "{ready} of {count} links are ready. You can leave this page.",
-    values,
-  );
 }
 
 function rowsOf(place, shown) {

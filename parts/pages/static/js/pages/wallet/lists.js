@@ -4,6 +4,13 @@
 import { unitsText } from "../../format/amounts.js";
 import { fill, formatAmount, gettext, ngettext, plain } from "../../format/gettext.js";
 import {
+  aboutOf,
+  isExpired,
+  metadataOf,
+  nameOf,
+  whenAndWhereText,
+} from "../../format/about.js";
+import {
   clockText,
   offerStateText,
   offerText,
@@ -11,13 +18,7 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
-import {
-  aboutOf,
-  isExpired,
-  metadataOf,
-  whenAndWhereText,
-} from "../../format/about.js";
-import { isShown, makeMark, markText, nameOf } from "../../ui/card.js";
+import { isShown, makeMark, markText } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, make, put } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
 import { partsOf } from "../../wallet/offers.js";

@@ -3,10 +3,10 @@
 // any tab.
 
 import { gettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { operationText, shortName, textFor } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 import { findOrigins, wasHere } from "../../ui/origin.js";
-import { byId, copyTemplate, put } from "../../ui/dom.js";
+import { byId, copyTemplate, onReturn, put } from "../../ui/dom.js";
 import { onceAtATime, say, showMissing } from "../../ui/forms.js";
 import {
   historyOf,
@@ -18,10 +18,12 @@ import {
 import { keysOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
+import { drawBegun, seriesMaker } from "../under_way.js";
+import { keepAsking } from "../retries.js";
 import { backups, backupWriter, drawBackup } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
 import { deedList, historyView } from "./lists.js";
-import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
+import { newsOf } from "./news.js";
 import { makeLooker } from "./looking.js";
 import { offersView } from "./offers_view.js";
 
@@ -266,8 +268,7 @@ function listen(opened, look) {
     look({ isDueOnly: true });
     backUpSoon();
   };
-  for (const event of ["focus", "online"]) window.addEventListener(event, comeBack);
-  document.addEventListener("visibilitychange", comeBack);
+  onReturn(comeBack);
   fetchItems();
   goOn();
   comeBack();

@@ -3,17 +3,17 @@
 // anything of them leaves. Paper tickets are sheets of eight: a part of the document
 // that only a printer shows (css/print.css).
 
-import { parseAmount } from "../../format/amounts.js";
-import { formatAmount, gettext } from "../../format/gettext.js";
-import { csvOf, separatorOf } from "../../format/csv.js";
-import { aboutOf, metadataOf, untilText, whenText } from "../../format/about.js";
-import { issueText } from "../../format/tickets.js";
-import { heldText, shortName, waitText } from "../../texts.js";
-import { isShown, makeMark, nameOf } from "../../ui/card.js";
-import { copyText, download, make, makeButton, pause } from "../../ui/dom.js";
-import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
-import { ask, makeField, say, selectField } from "../../ui/forms.js";
-import { WalletError } from "../../wallet/records.js";
+import { parseAmount } from "../format/amounts.js";
+import { formatAmount, gettext } from "../format/gettext.js";
+import { csvOf, separatorOf } from "../format/csv.js";
+import { aboutOf, metadataOf, nameOf, untilText, whenText } from "../format/about.js";
+import { issueText } from "../format/tickets.js";
+import { heldText, shortName, waitText } from "../texts.js";
+import { isShown, makeMark } from "../ui/card.js";
+import { copyText, download, make, makeButton, pause } from "../ui/dom.js";
+import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
+import { ask, makeField, say, selectField } from "../ui/forms.js";
+import { WalletError } from "../wallet/records.js";
 
 const PRINTED_MAX = 1000;
 const TICKETS_ON_A_SHEET = 8;
@@ -47,9 +47,14 @@ const CHOICES = {
   waiting: (count) => gettext("All handed out ({count})", { count }),
   numbers: (count) => gettext("By number ({count})", { count }),
 };
-/** What no system takes in the name of a file. */
-const NOT_IN_NAMES = /[\\/:*?"<>|\p{C}]+/gu;
-/** @typedef {import("./links_view.js").Shown} Shown */
+/** What no system takes in the name of a file; babel reads no slash within brackets. */
+const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
+/**
+ * @typedef {import("./open_wallet.js").Opened & {
+ *   item: import("../wallet/records.js").Item | null, unit?: string,
+ *   links: import("../wallet/holdings.js").Link[],
+ * }} Shown
+ */
 
 export const isUsable = ({ state }) => state === "here" || state === "waiting";
 

@@ -1,24 +1,16 @@
 // The list of a deed's door on its way from one browser to another, as a file or as
 // codes that an open door scans. It holds no secret.
 
-import { formatAmount, gettext, listText, ngettext } from "../../format/gettext.js";
-import { waitText } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
-import { download, find, make, makeButton } from "../../ui/dom.js";
-import {
-  ask,
-  FieldError,
-  makeField,
-  openDialog,
-  say,
-  sayError,
-} from "../../ui/forms.js";
-import { codeImage } from "../../ui/link_view.js";
-import { scanWay } from "../../ui/scan_dialog.js";
-import { isDoorList, partsOfList } from "../../wallet/door_list.js";
-import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
+import { formatAmount, gettext, listText, ngettext } from "../format/gettext.js";
+import { nameOf } from "../format/about.js";
+import { waitText } from "../texts.js";
+import { download, find, make, makeButton, oneAfterTheOther } from "../ui/dom.js";
+import { ask, FieldError, makeField, openDialog, say, sayError } from "../ui/forms.js";
+import { codeImage } from "../ui/link_view.js";
+import { scanWay } from "../ui/scan_dialog.js";
+import { isDoorList, partsOfList } from "../wallet/door_list.js";
+import { holdingOf, holdingWanted } from "../wallet/holdings.js";
 import { fileName, STATES } from "./link_export.js";
-import { oneAfterTheOther } from "./show_code.js";
 
 /** What a phone reads off another one's screen with ease, in characters. */
 const CODE_LENGTH_MAX = 600;
@@ -31,7 +23,7 @@ const isTold = ({ state, output }) =>
   TOLD.has(state) || Boolean(state === "waiting" && output.number);
 
 /**
- * @typedef {Pick<import("../open_wallet.js").Opened, "wallet" | "store" | "api">} Tools
+ * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api">} Tools
  *
  * Return the buttons that hand over the list of a deed's door and take in others.
  */
