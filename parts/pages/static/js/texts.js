@@ -3,7 +3,6 @@
 import { unitsText } from "./format/amounts.js";
 import {
   fill,
-  formatAmount,
   gettext,
   isolated,
   listText,
@@ -214,8 +213,7 @@ export function heldText({ amount, number = 0, of = 0 }, unit) {
   if (!number) return units;
   const [first = "", ...others] = unit?.split("/")[0] ?? "";
   const word = `${first.toLocaleUpperCase(LOCALE)}${others.join("")}`;
-  const numbers = { number: formatAmount(number), total: formatAmount(of) };
-  const values = { word: isolated(word), ...numbers };
+  const values = { word: isolated(word), number, total: of };
   const numbered = word
     ? gettext("{word} {number} of {total}", values)
     : gettext("Number {number} of {total}", values);

@@ -10,7 +10,7 @@ import {
   sideText,
 } from "../texts.js";
 import { makeCard } from "../ui/card.js";
-import { copyText, make, put } from "../ui/dom.js";
+import { copyText, make, makeHint, put } from "../ui/dom.js";
 import { drawCode, linkButtons, share, textField } from "../ui/link_view.js";
 import { ask, openDialog, say, sayError } from "../ui/forms.js";
 import { offersOf } from "../wallet/offers.js";
@@ -123,8 +123,8 @@ export function askToCancel(
 ) {
   const { wallet, run } = tools;
   const content = [
-    make("p", {}, `${offerText(offer, tools.itemOf)}.`),
-    make("p", { class: "hint" }, offerStateText(offer)),
+    `${offerText(offer, tools.itemOf)}.`,
+    makeHint(offerStateText(offer)),
   ];
   ask({
     title: offer.give ? gettext("Cancel this offer?") : gettext("Cancel this request?"),

@@ -5,7 +5,7 @@ import { aboutOf, nameOf, whenAndWhereText } from "../format/about.js";
 import { gettext } from "../format/gettext.js";
 import { waitText } from "../texts.js";
 import { makeMark } from "../ui/card.js";
-import { byId, make } from "../ui/dom.js";
+import { byId, make, makeHint } from "../ui/dom.js";
 import { showMissing } from "../ui/forms.js";
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
@@ -40,7 +40,7 @@ function offer(items) {
     const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
     const row = make("li", {}, link, " ", makeMark(item.id));
     const when = whenAndWhereText(aboutOf(item));
-    if (when) row.append(make("p", { class: "hint" }, when));
+    if (when) row.append(makeHint(when));
     byId("choose-list").append(row);
   }
 }

@@ -4,8 +4,8 @@
 
 import { gettext } from "../format/gettext.js";
 import { makeStrongSecret } from "../format/raw_output.js";
-import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
-import { say, showMissing, whatIsMissing } from "../ui/forms.js";
+import { outcomesText, refusalText, waitText } from "../texts.js";
+import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
 import { readToken, refuseToken } from "../wallet/mint_token.js";
@@ -68,11 +68,10 @@ export async function openWallet(onOutcomes) {
       arrayMax: arrayMax(),
       makeSecret: makeStrongSecret,
     });
-    const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({
       finishBegun: wallet.finishBegun,
       onOutcomes,
-      onError,
+      onError: showFault,
     });
     window.addEventListener("online", () => wake());
     prepareOffline();
@@ -80,7 +79,7 @@ export async function openWallet(onOutcomes) {
     const run = (verb, onWait) => runVerb({ store, wake }, verb, onWait);
     return { wallet, store, api, wake, run };
   } catch (error) {
-    showMissing([textFor(error)]);
+    showFault(error);
     return null;
   }
 }
@@ -198,7 +197,7 @@ export function oneByOne(draw) {
   let [last, isWanted] = [Promise.resolve(), false];
   const drawNext = () => {
     isWanted = false;
-    return draw().catch((error) => showMissing([textFor(error)]));
+    return draw().catch(showFault);
   };
   return () => {
     if (!isWanted) last = last.then(drawNext);

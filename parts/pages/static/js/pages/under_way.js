@@ -1,6 +1,6 @@
 // What is under way in the wallet: operations without an answer, and series of links.
 
-import { formatAmount, gettext } from "../format/gettext.js";
+import { gettext } from "../format/gettext.js";
 import { operationText, refusalText, waitText } from "../texts.js";
 import { byId, find, make } from "../ui/dom.js";
 import { say, sayError } from "../ui/forms.js";
@@ -47,9 +47,8 @@ export function drawSeries(
   place.hidden = !preparing;
   const { ready, count } = preparing ?? { ready: 0, count: 1 };
   Object.assign(find(place, "progress"), { max: count, value: ready });
-  const values = { ready: formatAmount(ready), count: formatAmount(count) };
   find(place, "p").textContent = gettext(
     "{ready} of {count} links are ready. You can leave this page.",
-    values,
+    { ready, count },
   );
 }

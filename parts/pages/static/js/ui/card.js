@@ -11,9 +11,9 @@ import {
   whenText,
 } from "../format/about.js";
 import { unitsText } from "../format/amounts.js";
-import { formatAmount, gettext } from "../format/gettext.js";
+import { gettext } from "../format/gettext.js";
 import { BASE32_ALPHABET } from "../format/raw_output.js";
-import { copyTemplate, find, make } from "./dom.js";
+import { copyTemplate, make, partsIn } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 
@@ -41,24 +41,27 @@ export function fillCard(card, item, options = {}) {
   const about = aboutOf(item);
   const total = item?.total ?? amount ?? 0;
   foldLong(card, nameOf(item), about.text);
-  place(card, "name").textContent = nameOf(item);
-  place(card, "units").textContent = unitsText(amount ?? total, about.unit || unit);
-  place(card, "of").textContent =
-    amount === undefined
-      ? ` ${gettext("in all")}`
-      : gettext(", of {total} made", { total: formatAmount(total) });
-  place(card, "date").textContent = whenText(about);
-  place(card, "place").textContent = about.place;
-  place(card, "until").textContent = untilText(about);
-  place(card, "until").classList.toggle("bad", isExpired(about));
-  place(card, "genuine").hidden = !itemId;
-  place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
-  place(card, "letters").textContent = itemId && markText(itemId);
-  place(card, "description").textContent = about.text;
   const unseen = isShown(image) ? "" : image;
-  place(card, "image-note").textContent =
-    unseen &&
-    gettext("Browsers cannot show its picture: {address}", { address: unseen });
+  const part = partsIn(card, "card");
+  part.set("textContent", {
+    name: nameOf(item),
+    units: unitsText(amount ?? total, about.unit || unit),
+    of:
+      amount === undefined
+        ? ` ${gettext("in all")}`
+        : gettext(", of {total} made", { total }),
+    date: whenText(about),
+    place: about.place,
+    until: untilText(about),
+    letters: itemId && markText(itemId),
+    description: about.text,
+    "image-note":
+      unseen &&
+      gettext("Browsers cannot show its picture: {address}", { address: unseen }),
+  });
+  part("until").classList.toggle("bad", isExpired(about));
+  part("genuine").hidden = !itemId;
+  part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   showImage(card, unseen ? "" : image, pictures);
 }
 
@@ -67,10 +70,11 @@ export function fillCard(card, item, options = {}) {
  * the page says itself.
  */
 function foldLong(card, name, text) {
-  const [shown, shownName] = ["description", "name"].map((each) => place(card, each));
+  const part = partsIn(card, "card");
+  const [shown, shownName] = [part("description"), part("name")];
   if (shown.textContent === text && shownName.textContent === name) return;
   const isLong = name.length > 80 || text.length > 300 || text.split("\n").length > 6;
-  const more = place(card, "more");
+  const more = part("more");
   const fold = (isCut) => {
     card.toggleAttribute("data-cut", isCut);
     more.textContent = isCut ? gettext("More") : gettext("Less");
@@ -80,11 +84,10 @@ function foldLong(card, name, text) {
   fold(isLong);
 }
 
-const place = (card, name) => find(card, `[data-card="${name}"]`);
-
 /** Without a picture, or with a broken one, the drawing behind it is seen. */
 function showImage(card, address, pictures) {
-  const [picture, button] = [place(card, "image"), place(card, "ask")];
+  const part = partsIn(card, "card");
+  const [picture, button] = [part("image"), part("ask")];
   const isThere = (picture.getAttribute("src") ?? "") === address;
   const host = pictures === "ask" && !isThere ? foreignHost(address) : "";
   button.hidden = !host;

@@ -2,7 +2,7 @@
 // the person, on the clipboard or as a file. Texts stay texts: nothing here, or
 // anywhere in the page, turns one into HTML.
 
-import { formatAmount, gettext } from "../format/gettext.js";
+import { gettext } from "../format/gettext.js";
 
 /** How many records a list draws before a person asks for more. */
 const SHOWN_AT_ONCE = 100;
@@ -60,6 +60,20 @@ export function copyTemplate(id) {
   return /** @type {HTMLElement} */ (firstElementChild?.cloneNode(true));
 }
 
+/**
+ * Return what finds the parts of an element by their names, and whose `set` gives many
+ * of them each a value of one property.
+ * @param {ParentNode} element
+ * @param {string} [attribute] the one that names a part, after "data-"
+ */
+export function partsIn(element, attribute = "part") {
+  const part = (name) => find(element, `[data-${attribute}="${name}"]`);
+  const set = (property, values) => {
+    for (const [name, value] of Object.entries(values)) part(name)[property] = value;
+  };
+  return Object.assign(part, { set });
+}
+
 /** Write a text into an element; what did not change is not spoken again. */
 export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -86,6 +100,11 @@ export function makeButton(text, onclick, { kind = "quiet", about = "" } = {}) {
     ...unseen,
   );
 }
+
+export const makeHint = (...content) => make("p", { class: "hint" }, ...content);
+
+/** Return a row of buttons. */
+export const makeActions = (...buttons) => make("p", { class: "actions" }, ...buttons);
 
 /**
  * Return the heading of the part of the page that an element is in. It gets the focus
@@ -153,8 +172,8 @@ export function oneAfterTheOther(all, show) {
   const step = make("span", { class: "faint", role: "status" });
   let place = 0;
   const draw = () => {
-    const [number, total] = [place + 1, all.length].map(formatAmount);
-    step.textContent = gettext("{number} of {total}", { number, total });
+    const values = { number: place + 1, total: all.length };
+    step.textContent = gettext("{number} of {total}", values);
     show(all[place]);
   };
   const showNext = () => {
@@ -200,4 +219,20 @@ export function download(text, type, name) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   make("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), TAKEN_MS_MAX);
+}
+
+/** Keep the screen on, where browsers can; return what ends that. */
+export function keepAwake() {
+  let lock;
+  const take = () => {
+    // The browser has released it when the page was hidden.
+    if (!document.hidden)
+      lock = navigator.wakeLock?.request("screen").catch(() => null);
+  };
+  document.addEventListener("visibilitychange", take);
+  take();
+  return async () => {
+    document.removeEventListener("visibilitychange", take);
+    (await lock)?.release();
+  };
 }

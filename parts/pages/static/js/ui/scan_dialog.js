@@ -1,7 +1,7 @@
 // The dialog that reads a code with the camera.
 
 import { gettext } from "../format/gettext.js";
-import { make, makeButton } from "./dom.js";
+import { make, makeActions, makeButton } from "./dom.js";
 import { openDialog, say, sayError } from "./forms.js";
 import { startScan, whyNoScan } from "./scan.js";
 
@@ -12,7 +12,7 @@ export function scanWay(onText) {
   );
   scan.hidden = true;
   whyNoScan().then((why) => (scan.hidden = Boolean(why)));
-  return make("p", { class: "actions" }, scan);
+  return makeActions(scan);
 }
 
 /**

@@ -75,25 +75,25 @@ async function showAddress() {
   if (text) show(await readLinks(text), true);
 }
 
-byId("paste-form").addEventListener("submit", async (event) => {
+byId("paste-form").onsubmit = async (event) => {
   event.preventDefault();
   // What was taken in need not stay to be read by others.
   if (show(await read(paste.value))) paste.value = "";
-});
-byId("claim-button").addEventListener("click", () => claims.take());
-byId("copy-link").addEventListener("click", () => {
+};
+byId("claim-button").onclick = () => claims.take();
+byId("copy-link").onclick = () => {
   const links = list
     .opened()
     .map((output) => claimLink(location.origin, output, output));
   const otherwise = gettext("Copy it from the address bar.");
   return sayCopied(links.join("\n"), undefined, otherwise);
-});
-byId("add-more").addEventListener("click", addMore);
-byId("put-away").addEventListener("click", async () => {
+};
+byId("add-more").onclick = addMore;
+byId("put-away").onclick = async () => {
   view.drawStrangers([]);
   await claims.putAway(list.opened());
   paste.focus();
-});
+};
 readyToScan();
 
 if (!first.links.length) claims.show();
@@ -114,7 +114,7 @@ async function readyToScan() {
     close();
     show(found);
   };
-  start.addEventListener("click", () => openScanner(onText, start));
+  start.onclick = () => openScanner(onText, start);
 }
 
 /**

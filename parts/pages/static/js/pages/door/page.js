@@ -34,7 +34,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("ready-when").textContent = whenAndWhereText(aboutOf(item));
   byId("list-link").setAttribute("href", `/wallet#${item.id}`);
   const elsewhere = byId("elsewhere");
-  elsewhere.addEventListener("click", () => showAddress(tools.api).catch(sayError));
+  elsewhere.onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons(item.id, tools));
   await work(item, tools);
   byId("ready").hidden = false;

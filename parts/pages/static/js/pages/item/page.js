@@ -12,9 +12,7 @@ const { copy: itemId = "" } = byId("copy-id").dataset;
 
 find(document, '[data-card="mark"]').replaceChildren(...makeMark(itemId).childNodes);
 
-byId("copy-id").addEventListener("click", () =>
-  sayCopied(itemId, gettext("The item id is copied.")),
-);
+byId("copy-id").onclick = () => sayCopied(itemId, gettext("The item id is copied."));
 
 document
   .getElementById("calendar")

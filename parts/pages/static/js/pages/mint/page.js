@@ -90,8 +90,8 @@ const opened = await openWallet((outcomes) => {
 });
 if (opened) {
   token = tokenField(opened);
-  createButton.addEventListener("click", () => create(opened, token));
-  byId("another-button").addEventListener("click", () => showStep("form"));
+  createButton.onclick = () => create(opened, token);
+  byId("another-button").onclick = () => showStep("form");
   createButton.disabled = false;
   opened.store.onChange(() => drawEarlier(opened.store));
   drawEarlier(opened.store);

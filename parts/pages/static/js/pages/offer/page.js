@@ -81,10 +81,8 @@ async function start(opened) {
   }
 
   const cancel = byId("cancel");
-  cancel.addEventListener("click", () => showOwn(askToCancel, cancel));
-  button.addEventListener("click", () =>
-    known.own ? showOwn(openOffer, button) : pay(),
-  );
+  cancel.onclick = () => showOwn(askToCancel, cancel);
+  button.onclick = () => (known.own ? showOwn(openOffer, button) : pay());
   store.onChange(draw);
   const isWanted = () => !document.hidden && LIVE.includes(saying.kind);
   const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });

@@ -13,7 +13,7 @@ import {
   textFor,
   waitText,
 } from "../../texts.js";
-import { keepAwake } from "../../ui/awake.js";
+import { keepAwake } from "../../ui/dom.js";
 import { byId, find, onReturn, put } from "../../ui/dom.js";
 import { onceAtATime, say, sayCopied } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
@@ -136,10 +136,10 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   }
 
   screen.onLeave(() => onceAtATime(byId("cancel"), cancel));
-  byId("copy").addEventListener("click", () => {
+  byId("copy").onclick = () => {
     const link = offerLink(shown.offerId);
     return sayCopied(link, gettext("The link is copied."), link);
-  });
+  };
   onReturn(look);
 
   return {
@@ -218,12 +218,12 @@ function makeScreen(onClose) {
   }
 
   const close = () => dialog.close();
-  next.addEventListener("click", close);
-  dialog.addEventListener("close", () => {
+  next.onclick = close;
+  dialog.onclose = () => {
     dialog.dataset.kind = "";
     letSleep();
     onClose();
-  });
+  };
 
   return {
     turn,
@@ -242,12 +242,12 @@ function makeScreen(onClose) {
 
     /** Do this instead of closing while the request can be cancelled. */
     onLeave(cancel) {
-      cancelButton.addEventListener("click", cancel);
-      dialog.addEventListener("cancel", (event) => {
+      cancelButton.onclick = cancel;
+      dialog.oncancel = (event) => {
         if (cancelButton.hidden) return;
         event.preventDefault();
         cancel();
-      });
+      };
     },
   };
 }

@@ -48,7 +48,7 @@ export function backups(tools) {
     restore: askToRestore,
   };
   for (const [id, act] of Object.entries(acts)) {
-    byId(id).addEventListener("click", () => act(tools, byId(id)));
+    byId(id).onclick = () => act(tools, byId(id));
   }
 }
 
@@ -224,8 +224,7 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
       const text = restoredText(about, itemOf);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
-      const content = [text, THEIRS].map((each) => make("p", {}, each));
-      openDialog({ title: gettext("Restored"), content, opener });
+      openDialog({ title: gettext("Restored"), content: [text, THEIRS], opener });
     },
   });
 }
@@ -250,7 +249,7 @@ function askWhose(opener) {
     };
     const { close } = openDialog({
       title: gettext("Is this your own backup?"),
-      content: [make("p", {}, WHOSE)],
+      content: [WHOSE],
       actions: [
         makeButton(gettext("Yes, it’s mine"), choose(true), { kind: "" }),
         makeButton(gettext("No, it’s somebody else’s"), choose(false)),

@@ -2,7 +2,7 @@
 
 import { gettext } from "../../format/gettext.js";
 import { cancelText, offerText } from "../../texts.js";
-import { byId, listInPieces, make, makeButton } from "../../ui/dom.js";
+import { byId, listInPieces, make, makeActions, makeButton } from "../../ui/dom.js";
 import { openOffersOf } from "../../wallet/offers.js";
 import { askToCancel, endText, openOffer } from "../offer_view.js";
 
@@ -30,7 +30,6 @@ function rowOf(/** @type {Offer} */ offer, tools) {
   ];
   const kind = offer.state === "done" ? "tag good" : "hint";
   const state = make("p", {}, make("span", { class: kind }, endText(offer)));
-  const actions =
-    offer.state === "open" ? [make("p", { class: "actions" }, ...buttons)] : [];
+  const actions = offer.state === "open" ? [makeActions(...buttons)] : [];
   return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, ...actions);
 }

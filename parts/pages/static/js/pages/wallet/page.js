@@ -7,7 +7,7 @@ import { nameOf } from "../../format/about.js";
 import { operationText, shortName, textFor } from "../../texts.js";
 import { findOrigins, wasHere } from "../../ui/origin.js";
 import { byId, copyTemplate, onReturn, put } from "../../ui/dom.js";
-import { onceAtATime, say, showMissing } from "../../ui/forms.js";
+import { onceAtATime, say, showFault } from "../../ui/forms.js";
 import {
   historyOf,
   holdingOf,
@@ -236,7 +236,7 @@ async function start(opened) {
 /** Do what a button is for, once at a time. */
 function onClick(id, act) {
   const button = byId(id, HTMLButtonElement);
-  button.addEventListener("click", () => onceAtATime(button, act));
+  button.onclick = () => onceAtATime(button, act);
 }
 
 function listen(opened, look) {
@@ -291,4 +291,4 @@ function itemFetcher(wallet) {
 }
 
 const opened = await openWallet(onOutcomes);
-if (opened) start(opened).catch((error) => showMissing([textFor(error)]));
+if (opened) start(opened).catch(showFault);

@@ -5,16 +5,15 @@ import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { heldText, waitText } from "../../texts.js";
-import { keepAwake } from "../../ui/awake.js";
+import { keepAwake } from "../../ui/dom.js";
 import { copyTemplate, find, make, oneAfterTheOther } from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
 import { drawCode, linkOf } from "../../ui/link_view.js";
-import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
+import { readHolding } from "../../wallet/holdings.js";
 
 /** Show what is held of an item, one part at a time, the lowest number first. */
 export async function openCodes(itemId, opener, tools) {
-  const look = (slices) => holdingOf(slices, itemId);
-  const { item, unit, parts } = await tools.store.read(holdingWanted(itemId), look);
+  const { item, unit, parts } = await readHolding(tools.store, itemId);
   if (!parts.length) return say(gettext("There is no code to show now."));
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);

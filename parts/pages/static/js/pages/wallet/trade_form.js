@@ -5,10 +5,15 @@ import { readItem } from "../../format/claim_link.js";
 import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { offerText, quoted, textFor } from "../../texts.js";
-import { readAmount, readAmountOf } from "../../ui/amount_field.js";
 import { makeCard, makeMark } from "../../ui/card.js";
-import { make, put } from "../../ui/dom.js";
-import { ask, FieldError, makeField } from "../../ui/forms.js";
+import { make, makeHint, put } from "../../ui/dom.js";
+import {
+  ask,
+  FieldError,
+  makeField,
+  readAmount,
+  readAmountOf,
+} from "../../ui/forms.js";
 import { findOrigins } from "../../ui/origin.js";
 import { scanWay } from "../../ui/scan_dialog.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
@@ -119,7 +124,7 @@ async function askHowMany(
     make("div", { class: "link-view stack" }, get.element, cardOf(wanted.id, wanted)),
     make("p", { class: kindOf(origin) }, origin?.text ?? ""),
     make("p", {}, said),
-    make("p", { class: "hint" }, hintText()),
+    makeHint(hintText()),
   ];
   const { close } = ask({
     title: gettext("Your offer"),
@@ -142,7 +147,7 @@ async function askHowMany(
     },
   });
   const draw = () => put(said, dealText(read, itemOf));
-  for (const { field } of [give, get]) field.addEventListener("input", draw);
+  for (const { field } of [give, get]) field.oninput = draw;
   draw();
 }
 
