@@ -15,7 +15,7 @@ import {
 } from "../ui/dom.js";
 import { ask, FieldError, makeField, openDialog, say, sayError } from "../ui/forms.js";
 import { codeImage } from "../ui/link_view.js";
-import { scanWay } from "../ui/scan_dialog.js";
+import { scanWay } from "../ui/scan.js";
 import { isDoorList, partsOfList } from "../wallet/door_list.js";
 import { readHolding } from "../wallet/holdings.js";
 import { fileName, STATES } from "./link_export.js";

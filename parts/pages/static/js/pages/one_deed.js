@@ -29,7 +29,7 @@ export async function openOneDeed(opened, { begin, choices }) {
 
 const itemOf = (itemId, { wallet }) =>
   wallet.item(itemId).catch((error) => {
-    showMissing([waitText(error, gettext("Reload this page to try again."))]);
+    showMissing(waitText(error, gettext("Reload this page to try again.")));
     window.addEventListener("online", () => location.reload());
   });
 

@@ -22,7 +22,8 @@ const WORKER = "/sw.js";
  *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
  *   api: import("../wallet/api.js").Api, wake: (problem?: any) => void,
  *   run: (verb: () => Promise<Outcome>, onWait: (text: string) => void) => Promise<OperationRecord>,
- * }} Opened
+ * }} Opened `run` carries out a verb; it returns the operation once it is done, and throws why it was
+ *   refused
  * @typedef {import("../wallet/wallet.js").Outcome} Outcome
  * @typedef {import("../wallet/records.js").OperationRecord} OperationRecord
  */
@@ -31,11 +32,9 @@ const WORKER = "/sw.js";
  * Take what the fragment of the address shows along to the page in another language.
  */
 function keepFragment() {
-  for (const link of document.querySelectorAll(".languages a"))
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      location.search = /** @type {HTMLAnchorElement} */ (link).search;
-    });
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const links = document.querySelectorAll(".languages a");
+  for (const link of links) link.onclick = () => void (link.hash = location.hash);
 }
 
 /**
@@ -51,15 +50,14 @@ export async function openWallet(onOutcomes) {
   keepFragment();
   const missing = whatIsMissing();
   if (missing.length) {
-    showMissing([
+    showMissing(
       ...missing,
       gettext("You can look at deeds here, but not create, claim or keep them."),
-    ]);
+    );
     return null;
   }
   try {
-    const onClosed = () =>
-      showMissing([gettext("This page is out of date. Reload it.")]);
+    const onClosed = () => showMissing(gettext("This page is out of date. Reload it."));
     const store = await openStore(onClosed);
     const api = makePageApi();
     const wallet = makeWallet({
@@ -76,7 +74,11 @@ export async function openWallet(onOutcomes) {
     window.addEventListener("online", () => wake());
     prepareOffline();
     keepCodesReady({ store, wallet, api });
-    const run = (verb, onWait) => runVerb({ store, wake }, verb, onWait);
+    const run = async (verb, onWait) => {
+      const operation = await untilEnded({ store, wake }, await verb(), onWait);
+      if (operation.state !== "refused") return operation;
+      throw new WalletError("refused", refusalText(operation));
+    };
     return { wallet, store, api, wake, run };
   } catch (error) {
     showFault(error);
@@ -127,16 +129,6 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
       return { record, operation: slices.operations.get(record?.operation) };
     }),
   );
-}
-
-/**
- * Carry out a verb; return its operation once it is done, or throw why it was refused.
- */
-async function runVerb(opened, verb, onWait) {
-  const operation = await untilEnded(opened, await verb(), onWait);
-  if (operation.state === "refused")
-    throw new WalletError("refused", refusalText(operation));
-  return operation;
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 import { unitsText } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { BASE32_ALPHABET } from "../format/raw_output.js";
-import { copyTemplate, make, partsIn } from "./dom.js";
+import { copyTemplate, make, partsIn, setEach } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 
@@ -43,22 +43,26 @@ export function fillCard(card, item, options = {}) {
   foldLong(card, nameOf(item), about.text);
   const unseen = isShown(image) ? "" : image;
   const part = partsIn(card, "card");
-  part.set("textContent", {
-    name: nameOf(item),
-    units: unitsText(amount ?? total, about.unit || unit),
-    of:
-      amount === undefined
-        ? ` ${gettext("in all")}`
-        : gettext(", of {total} made", { total }),
-    date: whenText(about),
-    place: about.place,
-    until: untilText(about),
-    letters: itemId && markText(itemId),
-    description: about.text,
-    "image-note":
-      unseen &&
-      gettext("Browsers cannot show its picture: {address}", { address: unseen }),
-  });
+  setEach(
+    "textContent",
+    {
+      name: nameOf(item),
+      units: unitsText(amount ?? total, about.unit || unit),
+      of:
+        amount === undefined
+          ? ` ${gettext("in all")}`
+          : gettext(", of {total} made", { total }),
+      date: whenText(about),
+      place: about.place,
+      until: untilText(about),
+      letters: itemId && markText(itemId),
+      description: about.text,
+      "image-note":
+        unseen &&
+        gettext("Browsers cannot show its picture: {address}", { address: unseen }),
+    },
+    part,
+  );
   part("until").classList.toggle("bad", isExpired(about));
   part("genuine").hidden = !itemId;
   part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));

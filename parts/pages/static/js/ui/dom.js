@@ -22,7 +22,7 @@ const TAKEN_MS_MAX = 60_000;
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    if (typeof value === "function") element[name] = value;
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children);
@@ -61,17 +61,21 @@ export function copyTemplate(id) {
 }
 
 /**
- * Return what finds the parts of an element by their names, and whose `set` gives many
- * of them each a value of one property.
+ * Return what finds the parts of an element by their names.
  * @param {ParentNode} element
  * @param {string} [attribute] the one that names a part, after "data-"
  */
 export function partsIn(element, attribute = "part") {
-  const part = (name) => find(element, `[data-${attribute}="${name}"]`);
-  const set = (property, values) => {
-    for (const [name, value] of Object.entries(values)) part(name)[property] = value;
-  };
-  return Object.assign(part, { set });
+  return (name) => find(element, `[data-${attribute}="${name}"]`);
+}
+
+/** Give each of these elements, by their ids or other names, its value of a property. */
+export function setEach(
+  property,
+  values,
+  elementOf = /** @type {(name: string) => HTMLElement} */ (byId),
+) {
+  for (const [name, value] of Object.entries(values)) elementOf(name)[property] = value;
 }
 
 /** Write a text into an element; what did not change is not spoken again. */

@@ -34,13 +34,13 @@ export function whatIsMissing(browser = globalThis) {
 }
 
 /** Say at the head of the page what is missing, or any other sentences in its place. */
-export function showMissing(sentences) {
+export function showMissing(...sentences) {
   byId("missing").replaceChildren(...nodesOf(sentences));
   byId("missing").hidden = false;
 }
 
 /** Say there what went wrong. */
-export const showFault = (error) => showMissing([textFor(error)]);
+export const showFault = (error) => showMissing(textFor(error));
 
 /**
  * Show and speak a text; it goes away by itself and takes the place of the one before

@@ -3,8 +3,7 @@
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
 import { byId } from "../../ui/dom.js";
-import { whyNoScan } from "../../ui/scan.js";
-import { openScanner } from "../../ui/scan_dialog.js";
+import { openScanner, whyNoScan } from "../../ui/scan.js";
 import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 import { makeClaims } from "./claims.js";

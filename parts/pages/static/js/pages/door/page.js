@@ -12,6 +12,7 @@ import {
   make,
   makeButton,
   pause,
+  setEach,
 } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
 import { openDialog, sayError } from "../../ui/forms.js";
@@ -29,9 +30,12 @@ const HOLD_MS = 300;
 
 /** Get the door of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
-  for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
+  setEach("textContent", {
+    "ready-title": nameOf(item),
+    "door-title": nameOf(item),
+    "ready-when": whenAndWhereText(aboutOf(item)),
+  });
   byId("ready-mark").append(makeMark(item.id));
-  byId("ready-when").textContent = whenAndWhereText(aboutOf(item));
   byId("list-link").setAttribute("href", `/wallet#${item.id}`);
   const elsewhere = byId("elsewhere");
   elsewhere.onclick = () => showAddress(tools.api).catch(sayError);

@@ -2,7 +2,7 @@
 // heard and felt.
 
 import { gettext, LOCALE } from "../../format/gettext.js";
-import { keepAwake } from "../../ui/dom.js";
+import { keepAwake, setEach } from "../../ui/dom.js";
 import { byId, find, make, pause } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
@@ -73,9 +73,11 @@ export function makeDoor({ onText, ask, onClose }) {
       return say([title, ticket, detail].filter(Boolean).join(" · "));
     shownKey = key;
     dialog.dataset.kind = kind;
-    byId("verdict-title").textContent = title;
-    byId("verdict-ticket").textContent = ticket;
-    byId("verdict-detail").textContent = detail;
+    setEach("textContent", {
+      "verdict-title": title,
+      "verdict-ticket": ticket,
+      "verdict-detail": detail,
+    });
     fit();
     const { stayMs = 0 } = SIGNALS[kind] ?? {};
     seenAt = performance.now() + stayMs;

@@ -3,7 +3,7 @@
 import { textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
 import { findOrigins } from "../../ui/origin.js";
-import { byId, copyTemplate, find, onReturn, put } from "../../ui/dom.js";
+import { byId, copyTemplate, find, onReturn, put, setEach } from "../../ui/dom.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
@@ -99,12 +99,14 @@ function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) 
   }
   put(byId("lead"), lead);
   byId("lead").classList.toggle("error", Boolean(more.isBad));
-  byId("gained").hidden = !gainedId;
   byId("gained-link").setAttribute("href", `/wallet#${gainedId}`);
-  byId("lacking").hidden = !more.isLacking;
-  byId("cancel").hidden = !more.cancelText;
   put(byId("cancel"), more.cancelText ?? "");
-  byId("pay-bar").hidden = !action;
+  setEach("hidden", {
+    gained: !gainedId,
+    lacking: !more.isLacking,
+    cancel: !more.cancelText,
+    "pay-bar": !action,
+  });
   const [text, about] = byId("pay").children;
   put(text, action?.text ?? "");
   put(about, action?.about ?? "");

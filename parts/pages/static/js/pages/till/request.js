@@ -9,7 +9,6 @@ import {
   offerStateText,
   partText,
   receiptText,
-  refusalText,
   textFor,
   waitText,
 } from "../../texts.js";
@@ -60,7 +59,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
       screen.turn("paid", receiptText(operation), { about: partText(amount, item) });
     if (state !== "refused") return;
     if (!CANCELLED.includes(code))
-      return screen.turn("over", shown.units, { state: endText(operation) });
+      return screen.turn("over", shown.units, { state: offerStateText(operation) });
     screen.close();
     say(gettext("It is cancelled. Its link no longer works."));
   }
@@ -186,9 +185,6 @@ function secondsChosen() {
   const time = document.querySelector("[name=time]:checked");
   return Number(time?.getAttribute("value"));
 }
-
-const endText = (operation) =>
-  operation.offerId ? offerStateText(operation) : refusalText(operation);
 
 /** Return what fills the window: it is at `making`, `open`, `paid` or `over`. */
 function makeScreen(onClose) {

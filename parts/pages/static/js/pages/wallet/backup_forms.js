@@ -4,7 +4,15 @@
 
 import { gettext, ngettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
-import { byId, copyTemplate, download, make, makeButton, put } from "../../ui/dom.js";
+import {
+  byId,
+  copyTemplate,
+  download,
+  make,
+  makeButton,
+  put,
+  setEach,
+} from "../../ui/dom.js";
 import { ask, FieldError, openDialog, say } from "../../ui/forms.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive, WalletError } from "../../wallet/records.js";
@@ -61,10 +69,14 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
   const status = await backup.status();
   const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
   const isDue = !isEmpty && !isUpToDate(status);
-  for (const id of ["back-up", "check-states", "look"]) byId(id).hidden = isEmpty;
-  byId("not-kept").hidden = isKept;
+  setEach("hidden", {
+    "back-up": isEmpty,
+    "check-states": isEmpty,
+    look: isEmpty,
+    "not-kept": isKept,
+    "change-passphrase": isEmpty || !status.material,
+  });
   byId("back-up").classList.toggle("quiet", !isDue);
-  byId("change-passphrase").hidden = isEmpty || !status.material;
   put(byId("backup-state"), isEmpty ? "" : backupText(status));
   const isOnTop = isDue || (!isEmpty && status.changesCount > 0);
   if (isEntering) byId(isOnTop ? "list" : "backup").prepend(byId("backup-now"));

@@ -14,6 +14,7 @@ import {
   make,
   makeButton,
   partsIn,
+  setEach,
 } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
 import {
@@ -57,11 +58,15 @@ export function deedPage(
   const drawLinks = linksView(part("links"), tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
   const drawGone = goneNotice(part("gone"), tools);
-  part.set("href", {
-    item: `/item/${itemId}`,
-    door: `/door#${itemId}`,
-    till: `/till#${itemId}`,
-  });
+  setEach(
+    "href",
+    {
+      item: `/item/${itemId}`,
+      door: `/door#${itemId}`,
+      till: `/till#${itemId}`,
+    },
+    part,
+  );
   const sendButton = find(part("send"), "button");
   const sayOfForm = sendForm(part("send"), () => holding, tools);
   const acts = {
@@ -107,17 +112,21 @@ export function deedPage(
     sendButton.classList.toggle("quiet", !holding.isMinted);
     // Of what was never here there is nothing else to do.
     part("till").classList.toggle("quiet", holding.isHere);
-    part.set("hidden", {
-      "may-be-given": !mayBeGiven,
-      show: !holding.parts.length,
-      send: !sum && !sayOfForm(),
-      split: sum < 2,
-      trade: !sum,
-      calendar: !aboutOf(item).date,
-      merge: looseOf(holding).length < 2,
-      door: !holding.isMinted && !isOfDoor(holding),
-      overview: !holding.isMinted || !item,
-    });
+    setEach(
+      "hidden",
+      {
+        "may-be-given": !mayBeGiven,
+        show: !holding.parts.length,
+        send: !sum && !sayOfForm(),
+        split: sum < 2,
+        trade: !sum,
+        calendar: !aboutOf(item).date,
+        merge: looseOf(holding).length < 2,
+        door: !holding.isMinted && !isOfDoor(holding),
+        overview: !holding.isMinted || !item,
+      },
+      part,
+    );
     drawOverview(part, holding);
     drawLinks(holding);
     drawParts();

@@ -15,6 +15,7 @@ import {
   make,
   makeButton,
   partsIn,
+  setEach,
 } from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
@@ -182,19 +183,27 @@ function rowOf({ output: first }, shown) {
     note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
     note.hidden = note.readOnly && !output.note;
     part("state").className = TAGS[state] ?? "tag";
-    part.set("textContent", {
-      title,
-      state: STATES[state],
-      when: at && state !== "here" ? clockText(at) : "",
-    });
+    setEach(
+      "textContent",
+      {
+        title,
+        state: STATES[state],
+        when: at && state !== "here" ? clockText(at) : "",
+      },
+      part,
+    );
     if (note !== document.activeElement) note.value = output.note ?? "";
-    part.set("hidden", {
-      show: !isUsable(link),
-      copy: !isUsable(link),
-      "take-back": state !== "waiting",
-      undo: !isAdmitted,
-      "new-code": !isLeftHere,
-    });
+    setEach(
+      "hidden",
+      {
+        show: !isUsable(link),
+        copy: !isUsable(link),
+        "take-back": state !== "waiting",
+        undo: !isAdmitted,
+        "new-code": !isLeftHere,
+      },
+      part,
+    );
     actions.hidden = !isUsable(link) && !isAdmitted && !isLeftHere;
   };
   return { element, update };

@@ -27,6 +27,7 @@ import {
   make,
   makeHint,
   partsIn,
+  setEach,
 } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
 import { partsOf } from "../../wallet/offers.js";
@@ -58,9 +59,11 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
   function draw(summaries) {
     all = byDate(summaries);
     const found = all.filter((summary) => isFound(summary, field.value));
-    byId("search").hidden = all.length < SEARCHED_FROM;
-    byId("no-holdings").hidden = all.length > 0;
-    byId("no-match").hidden = !all.length || found.length > 0;
+    setEach("hidden", {
+      search: all.length < SEARCHED_FROM,
+      "no-holdings": all.length > 0,
+      "no-match": !all.length || found.length > 0,
+    });
     drawRows(found);
   }
 
@@ -113,16 +116,20 @@ function deedRow({ itemId }, tools) {
     show.hidden = summary.isMinted || !summary.sum;
     const here = hereOf(summary);
     const { kind, text } = noteOf(summary);
-    part.set("textContent", {
-      name: nameOf(item),
-      about: ` ${quoted(nameOf(item))}`,
-      sum: here
-        ? gettext("You have {amount}", { amount: here })
-        : gettext("You have none"),
-      of: item ? totalText(item) : "",
-      when: whenAndWhereText(aboutOf(item)),
-      note: text,
-    });
+    setEach(
+      "textContent",
+      {
+        name: nameOf(item),
+        about: ` ${quoted(nameOf(item))}`,
+        sum: here
+          ? gettext("You have {amount}", { amount: here })
+          : gettext("You have none"),
+        of: item ? totalText(item) : "",
+        when: whenAndWhereText(aboutOf(item)),
+        note: text,
+      },
+      part,
+    );
     part("of").hidden = Boolean(text);
     note.className = `row-note ${kind}`;
   };

@@ -67,6 +67,8 @@ function viewNow() {
     : { name: "list", itemId: "" };
 }
 
+const readPast = () => [{ operations: "all" }, () => []];
+
 /**
  * What each view shows of the store, as little as it can; all want what is under way.
  */
@@ -80,8 +82,8 @@ const READINGS = {
     };
     return [holdingWanted(itemId), look];
   },
-  offers: () => [{ operations: "all" }, () => []],
-  history: () => [{ operations: "all" }, () => []],
+  offers: readPast,
+  history: readPast,
 };
 
 /**
@@ -118,8 +120,8 @@ async function readOrAsk({ wallet, store }, view) {
 
 function drawer(opened) {
   const tools = { ...opened, itemOf };
-  const [drawDeeds, drawHistory] = [deedList(tools), historyView(itemOf)];
-  let drawOffers;
+  const drawDeeds = deedList(tools);
+  const drawPast = { offers: offersView(tools), history: historyView(itemOf) };
   const [deed, known] = [deedPlace(tools), new Map()];
   let shown = { name: "", itemId: "" };
 
@@ -139,9 +141,7 @@ function drawer(opened) {
     if (name === "list") drawDeeds(summaries);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
-    if (name === "offers") drawOffers ??= offersView(tools);
-    if (name === "offers") drawOffers(past);
-    if (name === "history") drawHistory(past);
+    drawPast[name]?.(past);
     if (isEntering) enter(view, shown);
     if (name !== "deed") deed.close();
     shown = view;
@@ -261,15 +261,14 @@ function listen(opened, look) {
     else draw();
     address = location.hash;
   });
-  window.addEventListener("online", () => fetchItems(true));
   const comeBack = () => {
+    fetchItems(true);
     ask();
     // One that was broken off goes on.
     look({ isDueOnly: true });
     backUpSoon();
   };
   onReturn(comeBack);
-  fetchItems();
   goOn();
   comeBack();
 }

@@ -15,7 +15,7 @@ import {
   readAmountOf,
 } from "../../ui/forms.js";
 import { findOrigins } from "../../ui/origin.js";
-import { scanWay } from "../../ui/scan_dialog.js";
+import { scanWay } from "../../ui/scan.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
 import { openOffer } from "../offer_view.js";
