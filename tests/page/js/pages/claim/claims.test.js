@@ -8,10 +8,8 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../../parts/pages/static/js/wallet/api.js";
-import {
-  makeClaimList,
-  makeClaims,
-} from "../../../../../parts/pages/static/js/pages/claim/claims.js";
+import { makeClaims } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
+import { makeClaimList } from "../../../../../parts/pages/static/js/pages/claim/list.js";
 import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
