@@ -121,6 +121,30 @@ test("a look that another has overtaken, or that will not pass, is not repeated"
   assert.match(drawn.at(-1)[0].state.text, /^The service cannot take this/);
 });
 
+test("each answer is drawn as it comes, and none of a look that another has overtaken", async () => {
+  const answers = [];
+  const check = (raws) =>
+    new Promise((resolve, reject) => answers.push({ raws, resolve, reject }));
+  const { claims, drawn } = claimsOn(quietStore(), { api: { check, item } });
+  const rowNow = () => drawn.at(-1).at(-1);
+
+  claims.show();
+  for (let times = 0; times < 5; times += 1) await setImmediate();
+  assert.deepEqual([rowNow().item, rowNow().state.kind], [ITEM, "asking"]);
+  // Opened again, its state is asked again.
+  const shown = claims.receive([OUTPUT]);
+  answers[0].reject(new NoAnswerError());
+  for (let times = 0; times < 5; times += 1) await setImmediate();
+  assert.equal(rowNow().state.text, "");
+  answers[1].resolve(["unspent"]);
+  await shown;
+  const again = claims.receive([OUTPUT]);
+  answers[2].resolve(["spent"]);
+  await again;
+
+  assert.equal(rowNow().state.kind, "spent");
+});
+
 test("what another tab changes is drawn", async () => {
   const listeners = [];
   const { seen } = claimsOn({
