@@ -19,10 +19,7 @@ function answersOf(failures = []) {
     if (failure) throw failure;
     return value;
   };
-  const check = (raws) => {
-    const states = raws.map(() => "unspent");
-    return answer(raws.join(" "), states);
-  };
+  const check = (raws) => answer(raws.join(" "), Array(raws.length).fill("unspent"));
   const readItem = (itemId) => answer(itemId, ITEMS[itemId]);
   const answers = makeAnswers(check, readItem);
   return { answers, asked, ask: (...outputs) => Promise.all(answers.ask(outputs)) };

@@ -46,6 +46,11 @@ function claimsOn(store, parts = {}) {
   return { claims, seen, texts, drawn };
 }
 
+/** Wait for what needs no time. */
+async function settled() {
+  for (let times = 0; times < 20; times += 1) await setImmediate();
+}
+
 const quietStore = () => ({ ...memoryStore(), onChange: () => {} });
 
 /** A store whose reads end when the test says so, in the order in which they began. */
@@ -129,12 +134,12 @@ test("each answer is drawn as it comes, and none of a look that another has over
   const rowNow = () => drawn.at(-1).at(-1);
 
   claims.show();
-  for (let times = 0; times < 5; times += 1) await setImmediate();
+  await settled();
   assert.deepEqual([rowNow().item, rowNow().state.kind], [ITEM, "asking"]);
   // Opened again, its state is asked again.
   const shown = claims.receive([OUTPUT]);
   answers[0].reject(new NoAnswerError());
-  for (let times = 0; times < 5; times += 1) await setImmediate();
+  await settled();
   assert.equal(rowNow().state.text, "");
   answers[1].resolve(["unspent"]);
   await shown;
@@ -179,7 +184,7 @@ test("while the service says to wait, no other link is claimed, and the page is 
   await claims.receive([OUTPUT, { ...OUTPUT, secret: "two" }]);
 
   const taken = claims.take();
-  for (let times = 0; times < 5; times += 1) await setImmediate();
+  await settled();
   assert.deepEqual([claimed, woken], [["one"], [busy]]);
   store.kept.operations.set("k", { ...begun, state: "done" });
   listeners.forEach((listener) => listener());
