@@ -99,7 +99,7 @@ test("what a link is of is asked again where it could not be loaded, and said me
   const [{ state, origin }] = drawn.at(-1);
   assert.deepEqual([state.kind, origin.kind], ["free", "unknown"]);
   mock.timers.tick(2000);
-  for (let count = 0; count < 20; count += 1) await setImmediate();
+  await settled();
 
   assert.equal(drawn.at(-1)[0].origin.kind, "new");
 });
