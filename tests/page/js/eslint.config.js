@@ -6,6 +6,11 @@ const unused = ["error", { ignoreRestSiblings: true }];
 // What parts/pages/static_files.py cannot join. Of imports and exports in other ways it
 // says so itself.
 const unjoinable = ["ImportExpression > Literal", "MetaProperty"];
+const LINES = { max: 100, skipBlankLines: true, skipComments: true };
+const ofAnotherPage = {
+  regex: "^\\.\\./\\w+/",
+  message: "What two pages use is in pages/ itself.",
+};
 const AWAIT = "AwaitExpression:not(:function *)";
 
 export default [
@@ -30,6 +35,16 @@ export default [
   {
     files: ["**/page.js"],
     rules: { "no-restricted-syntax": ["error", ...unjoinable] },
+  },
+  {
+    files: ["parts/**"],
+    // What those of the wallet share is passed on; they are cut next.
+    ignores: ["**/js/wallet/**"],
+    rules: { "max-lines-per-function": ["error", LINES] },
+  },
+  {
+    files: ["parts/pages/static/js/pages/*/**"],
+    rules: { "no-restricted-imports": ["error", { patterns: [ofAnotherPage] }] },
   },
   { files: ["tests/**"], languageOptions: { globals: globals.node } },
   {

@@ -3,7 +3,6 @@
 import { unitsText } from "./format/amounts.js";
 import {
   fill,
-  formatAmount,
   gettext,
   isolated,
   listText,
@@ -11,7 +10,7 @@ import {
   ngettext,
 } from "./format/gettext.js";
 import { issueText } from "./format/tickets.js";
-import { nameOf } from "./ui/card.js";
+import { nameOf } from "./format/about.js";
 
 const LATER = gettext("Try again in a moment.");
 const TRY_AGAIN = `${gettext("Nothing was changed.")} ${LATER}`;
@@ -214,8 +213,7 @@ export function heldText({ amount, number = 0, of = 0 }, unit) {
   if (!number) return units;
   const [first = "", ...others] = unit?.split("/")[0] ?? "";
   const word = `${first.toLocaleUpperCase(LOCALE)}${others.join("")}`;
-  const numbers = { number: formatAmount(number), total: formatAmount(of) };
-  const values = { word: isolated(word), ...numbers };
+  const values = { word: isolated(word), number, total: of };
   const numbered = word
     ? gettext("{word} {number} of {total}", values)
     : gettext("Number {number} of {total}", values);
@@ -308,4 +306,19 @@ export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   return isAsk
     ? gettext("Can be paid until {time}.", until)
     : gettext("Open until {time}.", until);
+}
+
+const SIGNS_COUNT = 4;
+
+/**
+ * Return what both screens say of a payment or a trade, for example "Paid ✓ 7K2M 14:05":
+ * by the same signs, the random end of the offer's id, who was paid sees that it was by
+ * the person before them.
+ */
+export function receiptText({ offerId = "", endedAt = NaN }, isTrade = false) {
+  const signs = offerId.slice(-SIGNS_COUNT).toUpperCase();
+  const values = { signs, time: clockText(endedAt) };
+  return isTrade
+    ? gettext("Traded ✓ {signs} {time}", values)
+    : gettext("Paid ✓ {signs} {time}", values);
 }

@@ -53,6 +53,12 @@ function textOf(value) {
   return BLANK.test(text) ? "" : text;
 }
 
+/** Return the name of a registry item, which may not be known. */
+export function nameOf(item) {
+  const { name = gettext("A deed without a name") } = metadataOf(item);
+  return item ? name : gettext("A deed");
+}
+
 /** Return what the description of a registry item says; the item may not be known. */
 export const aboutOf = (item) => readAbout(metadataOf(item).description ?? "");
 

@@ -5,7 +5,6 @@ import { formatAmount, gettext, isolated, ngettext } from "./gettext.js";
 /** In units. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
-const MOST = formatAmount(AMOUNT_MAX);
 const UNIT_LENGTH_MAX = 20;
 
 /** A text is not an amount, or amounts add up to too much. */
@@ -27,7 +26,7 @@ export function parseAmount(text) {
     throw new AmountError(gettext("Enter a whole number, 1 or more."));
   const amount = Number(digits);
   if (!isAmount(amount))
-    throw new AmountError(gettext("Enter at most {most}.", { most: MOST }));
+    throw new AmountError(gettext("Enter at most {most}.", { most: AMOUNT_MAX }));
   return amount;
 }
 
@@ -44,7 +43,7 @@ export function sumOf(amounts) {
     sum += amount;
     if (sum > AMOUNT_MAX)
       throw new AmountError(
-        gettext("Together they are more than {most}.", { most: MOST }),
+        gettext("Together they are more than {most}.", { most: AMOUNT_MAX }),
       );
   }
   return sum;

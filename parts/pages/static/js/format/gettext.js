@@ -32,12 +32,19 @@ export function ngettext(one, many, count, values = {}) {
   const forms = CATALOGUE.texts[one];
   const english = count === 1 ? one : many;
   const text = forms ? forms[CATALOGUE.place(count)] : english;
-  return fill(text, { count: formatAmount(count), ...values });
+  return fill(text, { count, ...values });
 }
 
-/** Return the text with these values in the place of their names; others stay. */
-export const fill = (text, values) =>
-  text.replace(/\{(\w+)\}/g, (place, name) => String(values[name] ?? place));
+/**
+ * Return the text with these values in the place of their names, numbers as amounts;
+ * others stay.
+ */
+export function fill(text, values) {
+  return text.replace(/\{(\w+)\}/g, (place, name) => {
+    const value = values[name] ?? place;
+    return typeof value === "number" ? formatAmount(value) : value;
+  });
+}
 
 /**
  * Return words of a stranger for use within a sentence, which keeps its own direction:

@@ -1,6 +1,6 @@
 // What a person tells a numbered link, a ticket for example, by.
 
-import { formatAmount, gettext } from "./gettext.js";
+import { gettext } from "./gettext.js";
 
 /**
  * @typedef {{number?: number, of?: number, issue?: number, note?: string}} Ticket
@@ -11,7 +11,7 @@ import { formatAmount, gettext } from "./gettext.js";
  */
 export function numberText({ number = 0, of = 0, issue }) {
   if (!number) return "";
-  const values = { number: formatAmount(number), total: formatAmount(of) };
+  const values = { number, total: of };
   const numbered = gettext("{number} of {total}", values);
   return [numbered, issueText({ issue })].filter(Boolean).join(", ");
 }

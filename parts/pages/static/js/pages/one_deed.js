@@ -1,11 +1,11 @@
 // The door and the till are each of one deed, which the fragment of their address
 // names. Without one, a person chooses among the deeds that this browser knows.
 
-import { aboutOf, whenAndWhereText } from "../format/about.js";
+import { aboutOf, nameOf, whenAndWhereText } from "../format/about.js";
 import { gettext } from "../format/gettext.js";
 import { waitText } from "../texts.js";
-import { makeMark, nameOf } from "../ui/card.js";
-import { byId, make } from "../ui/dom.js";
+import { makeMark } from "../ui/card.js";
+import { byId, make, makeHint } from "../ui/dom.js";
 import { showMissing } from "../ui/forms.js";
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
@@ -29,7 +29,7 @@ export async function openOneDeed(opened, { begin, choices }) {
 
 const itemOf = (itemId, { wallet }) =>
   wallet.item(itemId).catch((error) => {
-    showMissing([waitText(error, gettext("Reload this page to try again."))]);
+    showMissing(waitText(error, gettext("Reload this page to try again.")));
     window.addEventListener("online", () => location.reload());
   });
 
@@ -40,7 +40,7 @@ function offer(items) {
     const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
     const row = make("li", {}, link, " ", makeMark(item.id));
     const when = whenAndWhereText(aboutOf(item));
-    if (when) row.append(make("p", { class: "hint" }, when));
+    if (when) row.append(makeHint(when));
     byId("choose-list").append(row);
   }
 }

@@ -4,27 +4,26 @@
 
 import { gettext } from "../format/gettext.js";
 import { makeStrongSecret } from "../format/raw_output.js";
-import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
-import { say, showMissing, whatIsMissing } from "../ui/forms.js";
+import { outcomesText, refusalText, waitText } from "../texts.js";
+import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
 import { readToken, refuseToken } from "../wallet/mint_token.js";
 import { WalletError } from "../wallet/records.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
+import { keepFinishing } from "./retries.js";
 
 /** The service worker, with which the pages open without a network. */
 const WORKER = "/sw.js";
-
-const FIRST_DELAY_MS = 2_000;
-const DELAY_MS_MAX = 60_000;
 
 /**
  * @typedef {{
  *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
  *   api: import("../wallet/api.js").Api, wake: (problem?: any) => void,
  *   run: (verb: () => Promise<Outcome>, onWait: (text: string) => void) => Promise<OperationRecord>,
- * }} Opened
+ * }} Opened `run` carries out a verb; it returns the operation once it is done, and throws why it was
+ *   refused
  * @typedef {import("../wallet/wallet.js").Outcome} Outcome
  * @typedef {import("../wallet/records.js").OperationRecord} OperationRecord
  */
@@ -33,11 +32,9 @@ const DELAY_MS_MAX = 60_000;
  * Take what the fragment of the address shows along to the page in another language.
  */
 function keepFragment() {
-  for (const link of document.querySelectorAll(".languages a"))
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      location.search = /** @type {HTMLAnchorElement} */ (link).search;
-    });
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const links = document.querySelectorAll(".languages a");
+  for (const link of links) link.onclick = () => void (link.hash = location.hash);
 }
 
 /**
@@ -53,15 +50,14 @@ export async function openWallet(onOutcomes) {
   keepFragment();
   const missing = whatIsMissing();
   if (missing.length) {
-    showMissing([
+    showMissing(
       ...missing,
       gettext("You can look at deeds here, but not create, claim or keep them."),
-    ]);
+    );
     return null;
   }
   try {
-    const onClosed = () =>
-      showMissing([gettext("This page is out of date. Reload it.")]);
+    const onClosed = () => showMissing(gettext("This page is out of date. Reload it."));
     const store = await openStore(onClosed);
     const api = makePageApi();
     const wallet = makeWallet({
@@ -70,15 +66,22 @@ export async function openWallet(onOutcomes) {
       arrayMax: arrayMax(),
       makeSecret: makeStrongSecret,
     });
-    const onError = (error) => showMissing([textFor(error)]);
-    const wake = keepFinishing({ wallet, onOutcomes, onError });
+    const wake = keepFinishing({
+      finishBegun: wallet.finishBegun,
+      onOutcomes,
+      onError: showFault,
+    });
     window.addEventListener("online", () => wake());
     prepareOffline();
     keepCodesReady({ store, wallet, api });
-    const run = (verb, onWait) => runVerb({ store, wake }, verb, onWait);
+    const run = async (verb, onWait) => {
+      const operation = await untilEnded({ store, wake }, await verb(), onWait);
+      if (operation.state !== "refused") return operation;
+      throw new WalletError("refused", refusalText(operation));
+    };
     return { wallet, store, api, wake, run };
   } catch (error) {
-    showMissing([textFor(error)]);
+    showFault(error);
     return null;
   }
 }
@@ -88,71 +91,6 @@ const arrayMax = () => Number(document.body.dataset.arrayMax);
 /** Return the service's verbs, for a page without a wallet too. */
 export const makePageApi = () =>
   makeApi((...request) => fetch(...request), arrayMax(), { readToken, refuseToken });
-
-/**
- * Finish what was begun, now and again after growing delays, until nothing is left to
- * finish. `onError` is called when the store fails, which ends it. Return what wakes it
- * up, after a verb has left something begun or once online again; nothing is sent
- * sooner than the service said.
- */
-export function keepFinishing(parts) {
-  const { wallet, onOutcomes, onError } = parts;
-  const { schedule = setTimeout, now = () => performance.now() } = parts;
-  let [isRunning, wokenAfter] = [false, Infinity];
-  let [turn, triesCount, notBefore] = [0, 0, 0];
-
-  async function run(wantedTurn) {
-    // A delay that was overtaken by a wake-up.
-    if (isRunning || wantedTurn !== turn) return;
-    isRunning = true;
-    try {
-      const outcomes = await wallet.finishBegun();
-      if (outcomes.length) onOutcomes(outcomes);
-      const left = outcomes.filter(({ operation }) => operation.state === "begun");
-      left.forEach(({ problem }) => heed(problem));
-      if (left.length) again(delayMs(left, (triesCount += 1)));
-    } catch (error) {
-      onError(error);
-    } finally {
-      isRunning = false;
-      // What was begun since this run looked is not among its outcomes.
-      if (wokenAfter < Infinity) again(wokenAfter);
-      wokenAfter = Infinity;
-    }
-  }
-
-  function again(delay) {
-    const wantedTurn = (turn += 1);
-    schedule(() => run(wantedTurn), Math.max(delay, notBefore - now()));
-  }
-
-  function heed(problem) {
-    notBefore = Math.max(notBefore, now() + 1000 * (problem?.retryAfterS ?? 0));
-  }
-
-  function wake(problem) {
-    heed(problem);
-    triesCount = 0;
-    const delay = problem ? FIRST_DELAY_MS : 0;
-    if (isRunning) wokenAfter = Math.min(wokenAfter, delay);
-    else again(delay);
-  }
-
-  wake();
-  return wake;
-}
-
-/**
- * Return how long to wait: twice as long each time, and never less than the service
- * asked for.
- */
-export function delayMs(left, triesCount) {
-  const asked = left.map(({ problem }) => 1000 * (problem?.retryAfterS ?? 0));
-  return Math.max(
-    ...asked,
-    Math.min(FIRST_DELAY_MS * 2 ** (triesCount - 1), DELAY_MS_MAX),
-  );
-}
 
 /**
  * Return the operation of an outcome once it has ended, by this tab or another;
@@ -191,16 +129,6 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
       return { record, operation: slices.operations.get(record?.operation) };
     }),
   );
-}
-
-/**
- * Carry out a verb; return its operation once it is done, or throw why it was refused.
- */
-async function runVerb(opened, verb, onWait) {
-  const operation = await untilEnded(opened, await verb(), onWait);
-  if (operation.state === "refused")
-    throw new WalletError("refused", refusalText(operation));
-  return operation;
 }
 
 /**
@@ -261,7 +189,7 @@ export function oneByOne(draw) {
   let [last, isWanted] = [Promise.resolve(), false];
   const drawNext = () => {
     isWanted = false;
-    return draw().catch((error) => showMissing([textFor(error)]));
+    return draw().catch(showFault);
   };
   return () => {
     if (!isWanted) last = last.then(drawNext);

@@ -1,9 +1,8 @@
 // A calendar file of when a deed is good for something (RFC 5545). It is made here: the
 // service does not learn who wants one.
 
-import { aboutOf } from "../format/about.js";
+import { aboutOf, nameOf } from "../format/about.js";
 import { shortName } from "../texts.js";
-import { nameOf } from "./card.js";
 import { download } from "./dom.js";
 
 /** Of a line, without its end. */

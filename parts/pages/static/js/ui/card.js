@@ -6,13 +6,14 @@ import {
   aboutOf,
   isExpired,
   metadataOf,
+  nameOf,
   untilText,
   whenText,
 } from "../format/about.js";
 import { unitsText } from "../format/amounts.js";
-import { formatAmount, gettext } from "../format/gettext.js";
+import { gettext } from "../format/gettext.js";
 import { BASE32_ALPHABET } from "../format/raw_output.js";
-import { copyTemplate, find, make } from "./dom.js";
+import { copyTemplate, make, partsIn, setEach } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 
@@ -21,12 +22,6 @@ const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
  *   `amount` of all units is what the card is about, all of them unless given; `unit` is what the
  *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
  */
-
-const displayName = ({ name = "" }) => name || gettext("A deed without a name");
-
-/** Return the name of a registry item, which may not be known. */
-export const nameOf = (item) =>
-  item ? displayName(metadataOf(item)) : gettext("A deed");
 
 export const isShown = (image) => SHOWN.test(image);
 
@@ -46,24 +41,31 @@ export function fillCard(card, item, options = {}) {
   const about = aboutOf(item);
   const total = item?.total ?? amount ?? 0;
   foldLong(card, nameOf(item), about.text);
-  place(card, "name").textContent = nameOf(item);
-  place(card, "units").textContent = unitsText(amount ?? total, about.unit || unit);
-  place(card, "of").textContent =
-    amount === undefined
-      ? ` ${gettext("in all")}`
-      : gettext(", of {total} made", { total: formatAmount(total) });
-  place(card, "date").textContent = whenText(about);
-  place(card, "place").textContent = about.place;
-  place(card, "until").textContent = untilText(about);
-  place(card, "until").classList.toggle("bad", isExpired(about));
-  place(card, "genuine").hidden = !itemId;
-  place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
-  place(card, "letters").textContent = itemId && markText(itemId);
-  place(card, "description").textContent = about.text;
   const unseen = isShown(image) ? "" : image;
-  place(card, "image-note").textContent =
-    unseen &&
-    gettext("Browsers cannot show its picture: {address}", { address: unseen });
+  const part = partsIn(card, "card");
+  setEach(
+    "textContent",
+    {
+      name: nameOf(item),
+      units: unitsText(amount ?? total, about.unit || unit),
+      of:
+        amount === undefined
+          ? ` ${gettext("in all")}`
+          : gettext(", of {total} made", { total }),
+      date: whenText(about),
+      place: about.place,
+      until: untilText(about),
+      letters: itemId && markText(itemId),
+      description: about.text,
+      "image-note":
+        unseen &&
+        gettext("Browsers cannot show its picture: {address}", { address: unseen }),
+    },
+    part,
+  );
+  part("until").classList.toggle("bad", isExpired(about));
+  part("genuine").hidden = !itemId;
+  part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   showImage(card, unseen ? "" : image, pictures);
 }
 
@@ -72,10 +74,11 @@ export function fillCard(card, item, options = {}) {
  * the page says itself.
  */
 function foldLong(card, name, text) {
-  const [shown, shownName] = ["description", "name"].map((each) => place(card, each));
+  const part = partsIn(card, "card");
+  const [shown, shownName] = [part("description"), part("name")];
   if (shown.textContent === text && shownName.textContent === name) return;
   const isLong = name.length > 80 || text.length > 300 || text.split("\n").length > 6;
-  const more = place(card, "more");
+  const more = part("more");
   const fold = (isCut) => {
     card.toggleAttribute("data-cut", isCut);
     more.textContent = isCut ? gettext("More") : gettext("Less");
@@ -85,11 +88,10 @@ function foldLong(card, name, text) {
   fold(isLong);
 }
 
-const place = (card, name) => find(card, `[data-card="${name}"]`);
-
 /** Without a picture, or with a broken one, the drawing behind it is seen. */
 function showImage(card, address, pictures) {
-  const [picture, button] = [place(card, "image"), place(card, "ask")];
+  const part = partsIn(card, "card");
+  const [picture, button] = [part("image"), part("ask")];
   const isThere = (picture.getAttribute("src") ?? "") === address;
   const host = pictures === "ask" && !isThere ? foreignHost(address) : "";
   button.hidden = !host;

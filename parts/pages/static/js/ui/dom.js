@@ -2,6 +2,8 @@
 // the person, on the clipboard or as a file. Texts stay texts: nothing here, or
 // anywhere in the page, turns one into HTML.
 
+import { gettext } from "../format/gettext.js";
+
 /** How many records a list draws before a person asks for more. */
 const SHOWN_AT_ONCE = 100;
 
@@ -20,7 +22,7 @@ const TAKEN_MS_MAX = 60_000;
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    if (typeof value === "function") element[name] = value;
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children);
@@ -58,6 +60,24 @@ export function copyTemplate(id) {
   return /** @type {HTMLElement} */ (firstElementChild?.cloneNode(true));
 }
 
+/**
+ * Return what finds the parts of an element by their names.
+ * @param {ParentNode} element
+ * @param {string} [attribute] the one that names a part, after "data-"
+ */
+export function partsIn(element, attribute = "part") {
+  return (name) => find(element, `[data-${attribute}="${name}"]`);
+}
+
+/** Give each of these elements, by their ids or other names, its value of a property. */
+export function setEach(
+  property,
+  values,
+  elementOf = /** @type {(name: string) => HTMLElement} */ (byId),
+) {
+  for (const [name, value] of Object.entries(values)) elementOf(name)[property] = value;
+}
+
 /** Write a text into an element; what did not change is not spoken again. */
 export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -84,6 +104,11 @@ export function makeButton(text, onclick, { kind = "quiet", about = "" } = {}) {
     ...unseen,
   );
 }
+
+export const makeHint = (...content) => make("p", { class: "hint" }, ...content);
+
+/** Return a row of buttons. */
+export const makeActions = (...buttons) => make("p", { class: "actions" }, ...buttons);
 
 /**
  * Return the heading of the part of the page that an element is in. It gets the focus
@@ -146,6 +171,23 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
   return draw;
 }
 
+/** Show the first of these; return the button to the next, and how far it is. */
+export function oneAfterTheOther(all, show) {
+  const step = make("span", { class: "faint", role: "status" });
+  let place = 0;
+  const draw = () => {
+    const values = { number: place + 1, total: all.length };
+    step.textContent = gettext("{number} of {total}", values);
+    show(all[place]);
+  };
+  const showNext = () => {
+    place = (place + 1) % all.length;
+    draw();
+  };
+  draw();
+  return all.length > 1 ? [makeButton(gettext("Next"), showNext), step] : [];
+}
+
 /**
  * Copy a text, or what a promise brings: Safari copies only what is asked for within
  * the tap.
@@ -167,6 +209,12 @@ export async function copyText(text) {
   }
 }
 
+/** Do it when a person comes back to the page, and when the network does. */
+export function onReturn(act) {
+  for (const event of ["focus", "online"]) window.addEventListener(event, () => act());
+  document.addEventListener("visibilitychange", () => act());
+}
+
 /** Wait for so long; return the value. */
 export const pause = (milliseconds, value) =>
   new Promise((resolve) => setTimeout(resolve, milliseconds, value));
@@ -175,4 +223,20 @@ export function download(text, type, name) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   make("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), TAKEN_MS_MAX);
+}
+
+/** Keep the screen on, where browsers can; return what ends that. */
+export function keepAwake() {
+  let lock;
+  const take = () => {
+    // The browser has released it when the page was hidden.
+    if (!document.hidden)
+      lock = navigator.wakeLock?.request("screen").catch(() => null);
+  };
+  document.addEventListener("visibilitychange", take);
+  take();
+  return async () => {
+    document.removeEventListener("visibilitychange", take);
+    (await lock)?.release();
+  };
 }

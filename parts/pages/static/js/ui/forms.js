@@ -3,9 +3,10 @@
 // it in aria-describedby, so that a screen reader speaks both together. A dialog is the
 // browser's own, which keeps the focus within and gives it back, and closes on Escape.
 
+import { parseAmount, unitsText } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { textFor } from "../texts.js";
-import { byId, find, freshId, headingOf, make, makeButton } from "./dom.js";
+import { byId, copyText, find, freshId, headingOf, make, makeButton } from "./dom.js";
 
 /** How long it stays there, in milliseconds: two lines are read in less. */
 const STAY_MS = 6000;
@@ -33,12 +34,13 @@ export function whatIsMissing(browser = globalThis) {
 }
 
 /** Say at the head of the page what is missing, or any other sentences in its place. */
-export function showMissing(sentences) {
-  byId("missing").replaceChildren(
-    ...sentences.map((sentence) => make("p", {}, sentence)),
-  );
+export function showMissing(...sentences) {
+  byId("missing").replaceChildren(...nodesOf(sentences));
   byId("missing").hidden = false;
 }
+
+/** Say there what went wrong. */
+export const showFault = (error) => showMissing(textFor(error));
 
 /**
  * Show and speak a text; it goes away by itself and takes the place of the one before
@@ -51,6 +53,15 @@ export function say(text) {
   const notice = make("p", {}, text);
   place.replaceChildren(notice);
   setTimeout(() => notice.remove(), STAY_MS);
+}
+
+/** Copy a text, and say whether the browser did. */
+export async function sayCopied(
+  text,
+  said = gettext("Copied."),
+  otherwise = gettext("This browser does not let pages copy."),
+) {
+  say((await copyText(text)) ? said : otherwise);
 }
 
 /** Say what went wrong. */
@@ -89,10 +100,10 @@ export function readField(field, read) {
 
 /** Do what a form is for, once at a time. */
 export function onSubmit(form, button, act) {
-  form.addEventListener("submit", (event) => {
+  form.onsubmit = (event) => {
     event.preventDefault();
     return onceAtATime(button, act);
-  });
+  };
 }
 
 /** Do what a button is for, unless that is under way. */
@@ -116,6 +127,23 @@ export class FieldError extends Error {
     showError(this.field, this.message);
     this.field.focus();
   }
+}
+
+/** Return the amount in a field. @throws {FieldError} */
+export function readAmount(field) {
+  try {
+    return parseAmount(field.value);
+  } catch (error) {
+    throw new FieldError(field, error.message);
+  }
+}
+
+/** Return the amount in a field of an item, of which there are no more than all. */
+export function readAmountOf(field, item) {
+  const amount = readAmount(field);
+  if (!item || amount <= item.total) return amount;
+  const units = unitsText(item.total, item.unit);
+  throw new FieldError(field, gettext("There are only {units} in all.", { units }));
 }
 
 /** Return a field with its label and the place of its error. */
@@ -164,17 +192,16 @@ export function openDialog({
   onClose = () => {},
   opener,
 }) {
-  const titleId = freshId("dialog");
   const row = /** @type {HTMLElement | null} */ (opener.closest("li[tabindex]"));
   const places = [opener, row ?? opener, headingOf(opener)];
-  const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
+  const heading = make("h2", { tabindex: "-1" }, title);
   const close = () => element.close();
   const closeButton = makeButton(closeText, close);
   const buttons = make("p", { class: "action-bar" }, ...actions, closeButton);
   const element = make(
     "dialog",
-    { class: `sheet ${kind}`, "aria-labelledby": titleId },
-    make("div", { class: "sheet-inner stack" }, heading, ...content, buttons),
+    { class: `sheet ${kind}`, "aria-label": title },
+    make("div", { class: "sheet-inner stack" }, heading, ...nodesOf(content), buttons),
     // What is said while a dialog is open has to be said within it: all else is out of
     // reach then.
     make("div", {
@@ -184,16 +211,20 @@ export function openDialog({
       "data-notices": true,
     }),
   );
-  element.addEventListener("close", () => {
+  element.onclose = () => {
     element.remove();
     giveBack(places);
     onClose();
-  });
+  };
   document.body.append(element);
   element.showModal();
   if (!element.querySelector("[autofocus]")) heading.focus();
   return { close, closeButton };
 }
+
+/** Each text is a paragraph. */
+const nodesOf = (content) =>
+  content.map((each) => (typeof each === "string" ? make("p", {}, each) : each));
 
 /** Give the focus back to the first of these that is still there. */
 function giveBack(places) {
@@ -230,7 +261,7 @@ export function ask({
   const form = make(
     "form",
     { id, class: "stack", novalidate: true },
-    ...content,
+    ...nodesOf(content),
     progress,
     problem,
   );

@@ -10,11 +10,19 @@ import { gettext } from "../format/gettext.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { linkText, partText } from "../texts.js";
+import { makeCard } from "./card.js";
+import {
+  copyText,
+  download,
+  make,
+  makeActions,
+  makeButton,
+  makeHint,
+  pause,
+} from "./dom.js";
+import { makeField, openDialog, say, sayError } from "./forms.js";
 import { batchesOf } from "../wallet/api.js";
 import { isFree } from "../wallet/links.js";
-import { makeCard } from "./card.js";
-import { copyText, download, make, makeButton, pause } from "./dom.js";
-import { makeField, openDialog, say, sayError } from "./forms.js";
 
 // What the service draws in one request: parts/pages/qr_codes.py. A link has no other
 // letters than ASCII, so its length is that in bytes.
@@ -68,12 +76,8 @@ export function makeLinkView(
     ),
     codePlace(output, tools, handOverBy, about),
     make("h3", {}, gettext("Keep a copy")),
-    make(
-      "p",
-      { class: "hint" },
-      gettext("This link is like cash. If you lose it, we can't restore it."),
-    ),
-    make("p", { class: "actions" }, makeButton(gettext("Download"), save)),
+    makeHint(gettext("This link is like cash. If you lose it, we can't restore it.")),
+    makeActions(makeButton(gettext("Download"), save)),
     developers,
   );
 }
@@ -89,11 +93,7 @@ export function openLinkDialog(output, tools) {
     );
     openDialog({
       title: gettext("Your link: {ticket}", { ticket: linkText(given, tools.unit) }),
-      content: [
-        make("p", { class: "hint" }, hint),
-        ...(tools.more ?? []),
-        makeLinkView(given, tools),
-      ],
+      content: [makeHint(hint), ...(tools.more ?? []), makeLinkView(given, tools)],
       closeText: gettext("Done"),
       opener: tools.opener,
     });
@@ -127,7 +127,7 @@ export function linkButtons(onShare, onCopy) {
   const copyButton = makeButton(gettext("Copy link"), onCopy, {
     kind: canShare ? "quiet" : "wide",
   });
-  return make("p", { class: "actions" }, ...shareButtons, copyButton);
+  return makeActions(...shareButtons, copyButton);
 }
 
 /** Let a person choose an app that a link goes to, with a few words about it. */
@@ -178,14 +178,14 @@ function developersFold(output, link, handOverBy) {
     [gettext("Raw output"), formatRawOutput(output)],
   ];
   const fill = handOverBy(() => place.replaceChildren(...texts.map(textField)));
-  details.addEventListener("toggle", () => details.open && fill());
+  details.ontoggle = () => details.open && fill();
   return details;
 }
 
 /** Return a text that cannot be changed, and is selected as soon as it has the focus. */
 export function textField([label, value]) {
   const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
-  field.addEventListener("focus", () => field.select());
+  field.onfocus = () => field.select();
   return element;
 }
 

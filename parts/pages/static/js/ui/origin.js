@@ -2,8 +2,7 @@
 // Anybody can mint a deed of any name: what makes two the same is their id.
 
 import { gettext } from "../format/gettext.js";
-import { metadataOf } from "../format/about.js";
-import { nameOf } from "./card.js";
+import { metadataOf, nameOf } from "../format/about.js";
 
 /**
  * @typedef {"minted" | "held" | "new" | "lookalike" | "unknown"} OriginKind

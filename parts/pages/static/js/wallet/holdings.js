@@ -96,6 +96,10 @@ export function holdingOf(slices, itemId) {
   };
 }
 
+/** Read what is shown of one item. @param {Pick<import("./store.js").Store, "read">} store */
+export const readHolding = (store, itemId) =>
+  store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
+
 // With one of these an item is not over.
 const HERE = [
   "sum",

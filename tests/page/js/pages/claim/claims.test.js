@@ -8,10 +8,8 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../../parts/pages/static/js/wallet/api.js";
-import {
-  makeClaimList,
-  makeClaims,
-} from "../../../../../parts/pages/static/js/pages/claim/claims.js";
+import { makeClaims } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
+import { makeClaimList } from "../../../../../parts/pages/static/js/pages/claim/list.js";
 import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
@@ -46,6 +44,11 @@ function claimsOn(store, parts = {}) {
     ...parts,
   });
   return { claims, seen, texts, drawn };
+}
+
+/** Wait for what needs no time. */
+async function settled() {
+  for (let times = 0; times < 20; times += 1) await setImmediate();
 }
 
 const quietStore = () => ({ ...memoryStore(), onChange: () => {} });
@@ -96,9 +99,55 @@ test("what a link is of is asked again where it could not be loaded, and said me
   const [{ state, origin }] = drawn.at(-1);
   assert.deepEqual([state.kind, origin.kind], ["free", "unknown"]);
   mock.timers.tick(2000);
-  for (let count = 0; count < 20; count += 1) await setImmediate();
+  await settled();
 
   assert.equal(drawn.at(-1)[0].origin.kind, "new");
+});
+
+test("a look that another has overtaken, or that will not pass, is not repeated", async ({
+  mock,
+}) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const refused = new ProblemError({ code: "invalid_request" }, 400, null);
+  const failures = [new NoAnswerError(), refused];
+  const asked = [];
+  const check = async (raws) => {
+    asked.push(raws.length);
+    throw failures.shift();
+  };
+  const { claims, drawn } = claimsOn(quietStore(), { api: { check, item } });
+  await claims.show();
+
+  await claims.receive([{ ...OUTPUT, secret: "two" }]);
+  mock.timers.tick(100_000);
+  await setImmediate();
+
+  assert.deepEqual(asked, [1, 2]);
+  assert.match(drawn.at(-1)[0].state.text, /^The service cannot take this/);
+});
+
+test("each answer is drawn as it comes, and none of a look that another has overtaken", async () => {
+  const answers = [];
+  const check = (raws) =>
+    new Promise((resolve, reject) => answers.push({ raws, resolve, reject }));
+  const { claims, drawn } = claimsOn(quietStore(), { api: { check, item } });
+  const rowNow = () => drawn.at(-1).at(-1);
+
+  claims.show();
+  await settled();
+  assert.deepEqual([rowNow().item, rowNow().state.kind], [ITEM, "asking"]);
+  // Opened again, its state is asked again.
+  const shown = claims.receive([OUTPUT]);
+  answers[0].reject(new NoAnswerError());
+  await settled();
+  assert.equal(rowNow().state.text, "");
+  answers[1].resolve(["unspent"]);
+  await shown;
+  const again = claims.receive([OUTPUT]);
+  answers[2].resolve(["spent"]);
+  await again;
+
+  assert.equal(rowNow().state.kind, "spent");
 });
 
 test("what another tab changes is drawn", async () => {
@@ -135,7 +184,7 @@ test("while the service says to wait, no other link is claimed, and the page is 
   await claims.receive([OUTPUT, { ...OUTPUT, secret: "two" }]);
 
   const taken = claims.take();
-  for (let times = 0; times < 5; times += 1) await setImmediate();
+  await settled();
   assert.deepEqual([claimed, woken], [["one"], [busy]]);
   store.kept.operations.set("k", { ...begun, state: "done" });
   listeners.forEach((listener) => listener());

@@ -12,7 +12,7 @@ import {
   readKnown,
   sayingOf,
 } from "../../../../../parts/pages/static/js/pages/offer/state.js";
-import { receiptText } from "../../../../../parts/pages/static/js/pages/offer/receipt.js";
+import { receiptText } from "../../../../../parts/pages/static/js/texts.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const itemOf = (id, name, unit) => ({

@@ -2,12 +2,12 @@
 
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
-import { byId, copyText } from "../../ui/dom.js";
-import { whyNoScan } from "../../ui/scan.js";
-import { openScanner } from "../../ui/scan_dialog.js";
-import { say, showError } from "../../ui/forms.js";
+import { byId } from "../../ui/dom.js";
+import { openScanner, whyNoScan } from "../../ui/scan.js";
+import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
-import { makeClaimList, makeClaims } from "./claims.js";
+import { makeClaims } from "./claims.js";
+import { makeClaimList } from "./list.js";
 import { claimView } from "./view.js";
 
 const PATH = "/claim";
@@ -74,25 +74,25 @@ async function showAddress() {
   if (text) show(await readLinks(text), true);
 }
 
-byId("paste-form").addEventListener("submit", async (event) => {
+byId("paste-form").onsubmit = async (event) => {
   event.preventDefault();
   // What was taken in need not stay to be read by others.
   if (show(await read(paste.value))) paste.value = "";
-});
-byId("claim-button").addEventListener("click", () => claims.take());
-byId("copy-link").addEventListener("click", async () => {
+};
+byId("claim-button").onclick = () => claims.take();
+byId("copy-link").onclick = () => {
   const links = list
     .opened()
     .map((output) => claimLink(location.origin, output, output));
-  const isCopied = await copyText(links.join("\n"));
-  say(isCopied ? gettext("Copied.") : gettext("Copy it from the address bar."));
-});
-byId("add-more").addEventListener("click", addMore);
-byId("put-away").addEventListener("click", async () => {
+  const otherwise = gettext("Copy it from the address bar.");
+  return sayCopied(links.join("\n"), undefined, otherwise);
+};
+byId("add-more").onclick = addMore;
+byId("put-away").onclick = async () => {
   view.drawStrangers([]);
   await claims.putAway(list.opened());
   paste.focus();
-});
+};
 readyToScan();
 
 if (!first.links.length) claims.show();
@@ -113,7 +113,7 @@ async function readyToScan() {
     close();
     show(found);
   };
-  start.addEventListener("click", () => openScanner(onText, start));
+  start.onclick = () => openScanner(onText, start);
 }
 
 /**

@@ -1,9 +1,9 @@
 // What the Claim page says of outputs that somebody was sent, from what the wallet
 // knows of them and what the service says. Pure.
 
-import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { gettext, ngettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
@@ -163,11 +163,11 @@ function headingOfMany(rows) {
   const count = (...kinds) =>
     rows.filter(({ state }) => kinds.includes(state.kind)).length;
   const [free, taken] = [rows.filter(isSafe).length, count("taken", "back")];
-  const total = formatAmount(rows.length);
+  const total = rows.length;
   if (free)
     return [
       gettext("{count} of {total} ready to claim", {
-        count: formatAmount(free),
+        count: free,
         total,
       }),
       free > 1 ? ALL_LEAD : SAID.free[1],
@@ -181,10 +181,7 @@ function headingOfMany(rows) {
     ];
   const lead = gettext("Saved in this browser. Their links no longer work.");
   if (taken)
-    return [
-      gettext("{count} of {total} claimed", { count: formatAmount(taken), total }),
-      lead,
-    ];
+    return [gettext("{count} of {total} claimed", { count: taken, total }), lead];
   if (count("own"))
     return [
       gettext("Nothing to claim"),
@@ -211,7 +208,7 @@ export function offerOf(rows) {
     return offer(
       safe,
       gettext("Claim"),
-      gettext("Claim all {count}", { count: formatAmount(safe.length) }),
+      gettext("Claim all {count}", { count: safe.length }),
       false,
     );
   if (own.length) {

@@ -30,7 +30,6 @@ export function claimView(acts) {
   const button = byId("claim-button");
   const [problem, heading] = [byId("claim-error"), byId("heading")];
   const [outcome, outcomeTitle] = [byId("claimed"), byId("claimed-title")];
-  let strangersCount = 0;
   let isBusy = false;
 
   function drawOffer(rows, canClaim) {
@@ -70,6 +69,7 @@ export function claimView(acts) {
 
   return {
     draw(/** @type {FoundRow[]} */ all, canClaim) {
+      const strangersCount = byId("strangers").children.length;
       const rows = all.filter(isOpened);
       const older = all.filter((row) => !isOpened(row));
       byId("older").hidden = !older.length;
@@ -100,7 +100,6 @@ export function claimView(acts) {
     },
 
     drawStrangers(links) {
-      strangersCount = links.length;
       byId("strangers").replaceChildren(...links.map(makeStranger));
     },
 

@@ -9,7 +9,7 @@ import {
   whenText,
 } from "../../format/about.js";
 import { readLinks } from "../../format/claim_link.js";
-import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { gettext, ngettext } from "../../format/gettext.js";
 import { issueText, ticketText } from "../../format/tickets.js";
 import {
   clockText,
@@ -199,8 +199,8 @@ export const scanText = (scan, unit) =>
 export function endVerdict(/** @type {any} */ operation) {
   const { state, code = "", amount, key, isCancelled } = operation;
   if (state === "done") {
-    const values = { amount: formatAmount(amount) };
-    const title = amount > 1 ? gettext("Valid, {amount}", values) : gettext("Valid");
+    const title =
+      amount > 1 ? gettext("Valid, {amount}", { amount }) : gettext("Valid");
     return { ...(isCancelled ? tooLate : valid(title)), amount, operation: key };
   }
   // Another copy of this wallet was faster with a number, not with the ticket.

@@ -1,9 +1,9 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
 import { unitsText } from "../../format/amounts.js";
-import { aboutOf, whenAndWhereText } from "../../format/about.js";
+import { aboutOf, nameOf, whenAndWhereText } from "../../format/about.js";
 import { gettext, ngettext } from "../../format/gettext.js";
-import { makeMark, nameOf } from "../../ui/card.js";
+import { makeMark } from "../../ui/card.js";
 import {
   byId,
   copyTemplate,
@@ -12,15 +12,16 @@ import {
   make,
   makeButton,
   pause,
+  setEach,
 } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
 import { openDialog, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
+import { isDoorList } from "../../wallet/door_list.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
-import { askForScannedList, listButtons } from "../wallet/door_lists.js";
+import { askForScannedList, listButtons } from "../door_lists.js";
 import { CANCELLED, makeJudge, scanText, secondsText } from "./judge.js";
-import { isDoorList } from "../../wallet/door_list.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
 
@@ -29,12 +30,15 @@ const HOLD_MS = 300;
 
 /** Get the door of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
-  for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
+  setEach("textContent", {
+    "ready-title": nameOf(item),
+    "door-title": nameOf(item),
+    "ready-when": whenAndWhereText(aboutOf(item)),
+  });
   byId("ready-mark").append(makeMark(item.id));
-  byId("ready-when").textContent = whenAndWhereText(aboutOf(item));
   byId("list-link").setAttribute("href", `/wallet#${item.id}`);
   const elsewhere = byId("elsewhere");
-  elsewhere.addEventListener("click", () => showAddress(tools.api).catch(sayError));
+  elsewhere.onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons(item.id, tools));
   await work(item, tools);
   byId("ready").hidden = false;

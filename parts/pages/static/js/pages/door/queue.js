@@ -3,7 +3,7 @@
 // here since the door was opened, and what a person lets go.
 
 import { existing, keyOf } from "../../wallet/records.js";
-import { keepFinishing } from "../open_wallet.js";
+import { keepFinishing } from "../retries.js";
 
 /**
  * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
@@ -76,11 +76,7 @@ export function makeQueue({ itemId, store, wallet, onEnd, onError }) {
     return outcomes;
   }
 
-  const wake = keepFinishing({
-    wallet: { finishBegun: sendAll },
-    onOutcomes() {},
-    onError,
-  });
+  const wake = keepFinishing({ finishBegun: sendAll, onError });
   return {
     list,
     claim,

@@ -2,7 +2,7 @@
 // heard and felt.
 
 import { gettext, LOCALE } from "../../format/gettext.js";
-import { keepAwake } from "../../ui/awake.js";
+import { keepAwake, setEach } from "../../ui/dom.js";
 import { byId, find, make, pause } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
@@ -73,9 +73,11 @@ export function makeDoor({ onText, ask, onClose }) {
       return say([title, ticket, detail].filter(Boolean).join(" · "));
     shownKey = key;
     dialog.dataset.kind = kind;
-    byId("verdict-title").textContent = title;
-    byId("verdict-ticket").textContent = ticket;
-    byId("verdict-detail").textContent = detail;
+    setEach("textContent", {
+      "verdict-title": title,
+      "verdict-ticket": ticket,
+      "verdict-detail": detail,
+    });
     fit();
     const { stayMs = 0 } = SIGNALS[kind] ?? {};
     seenAt = performance.now() + stayMs;
@@ -112,22 +114,22 @@ export function makeDoor({ onText, ask, onClose }) {
     onClose();
     dialog.close();
   };
-  byId("start").addEventListener("click", open);
-  byId("stop").addEventListener("click", stop);
+  byId("start").onclick = open;
+  byId("stop").onclick = stop;
   // Escape, or the back gesture of a phone.
-  dialog.addEventListener("cancel", stop);
+  dialog.oncancel = stop;
   dialog.addEventListener("close", () => {
     onClose();
     show();
     audio.close();
     letSleep();
   });
-  byId("type-form").addEventListener("submit", (event) => {
+  byId("type-form").onsubmit = (event) => {
     event.preventDefault();
     const field = byId("type", HTMLInputElement);
     if (field.value.trim()) onText(field.value);
     field.select();
-  });
+  };
 
   return {
     show,
@@ -166,8 +168,8 @@ function makeEyes(onText, isAgain) {
     stop = startScan(video, onText, onEnd, isAgain);
   }
 
-  video.addEventListener("playing", () => video.srcObject && tell(true, ""));
-  again.addEventListener("click", look);
+  video.onplaying = () => video.srcObject && tell(true, "");
+  again.onclick = look;
   dialog.addEventListener("close", () => stop());
   document.addEventListener(
     "visibilitychange",

@@ -4,7 +4,7 @@
 
 import { writeAbout } from "../../format/about.js";
 import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
-import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { gettext, ngettext } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
@@ -35,11 +35,8 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const [different, when] = ["different", "when"].map((id) =>
     byId(id, HTMLDetailsElement),
   );
-  const [name, count, each, link] = ["name", "count", "each", "image"].map((id) =>
-    byId(id, HTMLInputElement),
-  );
-  const facts = factFields();
-  const description = byId("description", HTMLTextAreaElement);
+  const { name, description, count, each, image: link } = fieldsOf(form);
+  const facts = factFields(form);
   const image = imageField(picture, draw);
   const rows = outputRows(draw);
   const kept = [name, description, ...facts.fields, count, each, link];
@@ -79,15 +76,6 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     onChange(now);
   }
 
-  function readLinks() {
-    const links = readField(count, (text) =>
-      checkLinks({ count: parseAmount(text), each: 1 }),
-    );
-    return readField(each, (text) =>
-      checkLinks({ count: 1, ...links, each: parseAmount(text) }),
-    );
-  }
-
   function saveDraft() {
     const texts = kept.map(({ value }) => value);
     const choices = { isDifferent: different.open, amounts: rows.amounts() };
@@ -116,11 +104,11 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     if (rows.hasSecrets()) event.preventDefault();
   });
   clearWhenTyped(form);
-  form.addEventListener("input", draw);
-  different.addEventListener("toggle", () => {
+  form.oninput = draw;
+  different.ontoggle = () => {
     clearErrors();
     draw();
-  });
+  };
 
   fill(JSON.parse(inSession((storage) => storage.getItem(DRAFT)) ?? "{}"));
   return {
@@ -134,7 +122,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       facts.check();
       const amounts = different.open
         ? { outputs: rows.read() }
-        : { links: readLinks() };
+        : { links: readLinks(count, each) };
       /** @type {HTMLElement | null} */
       const wrong = form.querySelector("[aria-invalid=true]");
       const fold = wrong?.closest("details");
@@ -153,21 +141,30 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   };
 }
 
+/** Return how many links of how much; where that is wrong, say so beside the field. */
+function readLinks(count, each) {
+  const links = readField(count, (text) =>
+    checkLinks({ count: parseAmount(text), each: 1 }),
+  );
+  return readField(each, (text) =>
+    checkLinks({ count: 1, ...links, each: parseAmount(text) }),
+  );
+}
+
 const atMost = (max) => (text) => {
-  const { length } = [...text.trim()];
-  if (length <= max) return;
-  const [most, now] = [max, length].map(formatAmount);
+  const { length: now } = [...text.trim()];
+  if (now <= max) return;
   throw new RangeError(
-    gettext("Use at most {most} characters (now {now}).", { most, now }),
+    gettext("Use at most {most} characters (now {now}).", { most: max, now }),
   );
 };
 
+/** Return the fields of a form, by their ids. @returns {any} */
+const fieldsOf = (form) => form.elements;
+
 /** The fields whose facts end the description. */
-function factFields() {
-  const fields = ["one", "several", "date", "place", "until"].map((id) =>
-    byId(id, HTMLInputElement),
-  );
-  const [one, several, date, place, until] = fields;
+function factFields(form) {
+  const { one, several, date, place, until } = fieldsOf(form);
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }) => (value ? new Date(value) : null);
   const said = () => ({
@@ -178,7 +175,7 @@ function factFields() {
   });
 
   return {
-    fields,
+    fields: [one, several, date, place, until],
     said,
     isDated: () => [date, place, until].some(({ value }) => value),
 
@@ -218,7 +215,7 @@ function checkUntil(field, { date, validUntil }) {
 function sumOfLinks(/** @type {import("../../wallet/links.js").Links} */ links, unit) {
   const { count, each } = checkLinks(links);
   const total = count * each;
-  const values = { ...wordsOf(count, each, unit), total: formatAmount(total) };
+  const values = { ...wordsOf(count, each, unit), total };
   const text =
     count === 1
       ? gettext("{links}, {units}", values)
@@ -250,9 +247,8 @@ function outputRows(onChange) {
   function draw() {
     const all = rows();
     all.forEach((row, place) => {
-      const number = formatAmount(place + 1);
-      find(row, "[data-row-name]").textContent =
-        ` ${gettext("link {number}", { number })}`;
+      const text = gettext("link {number}", { number: place + 1 });
+      find(row, "[data-row-name]").textContent = ` ${text}`;
       removeButtonOf(row).disabled = all.length === 1;
     });
     addButton.disabled = all.length >= countMax;
@@ -271,8 +267,8 @@ function outputRows(onChange) {
       fieldOf(row, name),
     );
     field.value = amount;
-    own.addEventListener("change", () => own.checked && secret.focus());
-    removeButtonOf(row).addEventListener("click", () => remove(row));
+    own.onchange = () => own.checked && secret.focus();
+    removeButtonOf(row).onclick = () => remove(row);
     return row;
   }
 
@@ -283,13 +279,13 @@ function outputRows(onChange) {
     fieldOf(next, "amount").focus();
   }
 
-  addButton.addEventListener("click", () => {
+  addButton.onclick = () => {
     list.append(makeRow());
     draw();
     const field = fieldOf(list.lastElementChild, "amount");
     field.focus();
     field.select();
-  });
+  };
 
   return {
     amounts: () => rows().map((row) => fieldOf(row, "amount").value),

@@ -79,19 +79,19 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
     }
   }
 
-  uploadButton.addEventListener("click", () => upload.click());
-  upload.addEventListener("change", () => {
+  uploadButton.onclick = () => upload.click();
+  upload.onchange = () => {
     settled = take();
-  });
-  removeButton.addEventListener("click", () => {
+  };
+  removeButton.onclick = () => {
     setUploaded("");
     uploadButton.focus();
-  });
-  field.addEventListener("input", () => {
+  };
+  field.oninput = () => {
     clearTimeout(timer);
     timer = setTimeout(look, REST_MS);
-  });
-  field.addEventListener("change", look);
+  };
+  field.onchange = look;
   preview.addEventListener("error", () => {
     if (address) tell(gettext("There is no picture at this address."));
   });

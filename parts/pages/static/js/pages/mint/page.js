@@ -6,7 +6,7 @@ import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
-import { drawBegun } from "../wallet/live.js";
+import { drawBegun } from "../under_way.js";
 import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
 import { tokenField } from "./token_field.js";
@@ -90,8 +90,8 @@ const opened = await openWallet((outcomes) => {
 });
 if (opened) {
   token = tokenField(opened);
-  createButton.addEventListener("click", () => create(opened, token));
-  byId("another-button").addEventListener("click", () => showStep("form"));
+  createButton.onclick = () => create(opened, token);
+  byId("another-button").onclick = () => showStep("form");
   createButton.disabled = false;
   opened.store.onChange(() => drawEarlier(opened.store));
   drawEarlier(opened.store);

@@ -3,17 +3,16 @@
 // the page is open.
 
 import { gettext, ngettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { quoted } from "../../texts.js";
-import { makeCard, markText, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, copyText, make, makeButton } from "../../ui/dom.js";
-import { say } from "../../ui/forms.js";
+import { makeCard, markText } from "../../ui/card.js";
+import { byId, copyTemplate, make, makeActions, makeButton } from "../../ui/dom.js";
+import { sayCopied } from "../../ui/forms.js";
 import { makeLinkView } from "../../ui/link_view.js";
-import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
-import { manyLinksButtons } from "../wallet/link_export.js";
-import { drawSeries } from "../wallet/links_view.js";
-import { seriesMaker } from "../wallet/live.js";
-
-const NO_COPY = gettext("This browser does not let pages copy.");
+import { readHolding } from "../../wallet/holdings.js";
+import { manyLinksButtons } from "../link_export.js";
+import { drawSeries } from "../under_way.js";
+import { seriesMaker } from "../under_way.js";
 
 /**
  * Show what a mint gave; `count` is how many links there are to be.
@@ -26,7 +25,7 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
     count === 1
       ? gettext("Your link is ready")
       : ngettext("Your {count} link", "Your {count} links", count);
-  const { parts, links } = await readHolding(opened, itemId);
+  const { parts, links } = await readHolding(opened.store, itemId);
   const one = () => [makeLinkView(parts[0] ?? links[0].output, { ...opened, ...made })];
   byId("result").replaceChildren(
     ...(count === 1 ? one() : manyLinks(opened, made)),
@@ -42,7 +41,7 @@ function publishing({ item, unit }) {
   const words = units
     ? gettext("Genuine {units} of {name} have the mark {mark}: {address}", told)
     : gettext("The genuine {name} has the mark {mark}: {address}", told);
-  const copy = async () => say((await copyText(words)) ? gettext("Copied.") : NO_COPY);
+  const copy = () => sayCopied(words);
   return make(
     "section",
     { class: "stack" },
@@ -55,12 +54,9 @@ function publishing({ item, unit }) {
       ),
     ),
     make("p", { class: "panel words", dir: "auto" }, words),
-    make("p", { class: "actions" }, makeButton(gettext("Copy these words"), copy)),
+    makeActions(makeButton(gettext("Copy these words"), copy)),
   );
 }
-
-const readHolding = ({ store }, itemId) =>
-  store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
 
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, { item, unit, count }) {
@@ -76,12 +72,12 @@ function manyLinks(opened, { item, unit, count }) {
       {},
       gettext("These links are like cash. If you lose them, we can't restore them."),
     ),
-    make("p", { class: "actions" }, ...manyLinksButtons(shown)),
+    makeActions(...manyLinksButtons(shown)),
   );
   const stop = opened.store.onChange(draw);
 
   async function draw() {
-    const { links, parts, preparing } = await readHolding(opened, item.id);
+    const { links, parts, preparing } = await readHolding(opened.store, item.id);
     // Links of different amounts have no numbers.
     const others = parts.filter(({ number }) => !number);
     shown.links = [...links, ...others.map((output) => ({ output, state: "here" }))];

@@ -46,9 +46,7 @@ export function tokenField({ api, wake }) {
     byId("create-button").focus();
   }
 
-  button.addEventListener("click", () =>
-    onceAtATime(button, () => keepAlone().catch(sayError)),
-  );
+  button.onclick = () => onceAtATime(button, () => keepAlone().catch(sayError));
   // Another tab may have kept one, or had it refused.
   window.addEventListener("storage", draw);
   draw();

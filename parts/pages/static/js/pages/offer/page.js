@@ -3,12 +3,12 @@
 import { textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
 import { findOrigins } from "../../ui/origin.js";
-import { byId, copyTemplate, find, put } from "../../ui/dom.js";
+import { byId, copyTemplate, find, onReturn, put, setEach } from "../../ui/dom.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
-import { keepAsking } from "../wallet/live.js";
-import { askToCancel, openOffer } from "../wallet/offers_view.js";
+import { keepAsking } from "../retries.js";
+import { askToCancel, openOffer } from "../offer_view.js";
 import { itemFinder, readKnown, sayingOf } from "./state.js";
 
 /** How often an offer that somebody may take at any time is asked for again. */
@@ -81,17 +81,12 @@ async function start(opened) {
   }
 
   const cancel = byId("cancel");
-  cancel.addEventListener("click", () => showOwn(askToCancel, cancel));
-  button.addEventListener("click", () =>
-    known.own ? showOwn(openOffer, button) : pay(),
-  );
+  cancel.onclick = () => showOwn(askToCancel, cancel);
+  button.onclick = () => (known.own ? showOwn(openOffer, button) : pay());
   store.onChange(draw);
   const isWanted = () => !document.hidden && LIVE.includes(saying.kind);
   const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });
-  window.addEventListener("focus", ask);
-  // However long the next round is put off.
-  window.addEventListener("online", () => look().catch(() => {}));
-  document.addEventListener("visibilitychange", ask);
+  onReturn(ask);
   await ask();
 }
 
@@ -104,12 +99,14 @@ function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) 
   }
   put(byId("lead"), lead);
   byId("lead").classList.toggle("error", Boolean(more.isBad));
-  byId("gained").hidden = !gainedId;
   byId("gained-link").setAttribute("href", `/wallet#${gainedId}`);
-  byId("lacking").hidden = !more.isLacking;
-  byId("cancel").hidden = !more.cancelText;
   put(byId("cancel"), more.cancelText ?? "");
-  byId("pay-bar").hidden = !action;
+  setEach("hidden", {
+    gained: !gainedId,
+    lacking: !more.isLacking,
+    cancel: !more.cancelText,
+    "pay-bar": !action,
+  });
   const [text, about] = byId("pay").children;
   put(text, action?.text ?? "");
   put(about, action?.about ?? "");

@@ -1,7 +1,7 @@
 // What the page of an offer says, from what the service and this wallet know of it.
 // Pure.
 
-import { aboutOf, isExpired, untilText } from "../../format/about.js";
+import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import {
@@ -11,13 +11,12 @@ import {
   offerText,
   partText,
   quoted,
+  receiptText,
   sideText,
   waitText,
 } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 import { holdingOf } from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
-import { receiptText } from "./receipt.js";
 
 /**
  * Units that change hands: `free` of them are here to pay with, `away` are here and not
@@ -38,30 +37,30 @@ const MOVED = gettext("Nothing of yours has moved.");
 const AGAIN = `${MOVED} ${gettext("Ask for a new code or link.")}`;
 const OVER = [gettext("Wanted"), gettext("Offered")];
 
-/** What is said of a request and of a trade, and over what one gives and gets. */
+/** What is said of a request, and of a trade where that is another, and over what one gives and gets. */
 const SAID = {
   unknown: {
     heads: [gettext("There is nothing to pay here")],
     lead: gettext("The code or link may be cut off. Ask for it again."),
   },
   busy: {
-    heads: [gettext("On its way"), gettext("On its way")],
+    heads: [gettext("On its way")],
     lead: gettext("We keep trying; nothing is lost."),
   },
   // Its receipt is said instead.
-  done: { heads: ["", ""], titles: [gettext("You gave"), gettext("You got")] },
+  done: { titles: [gettext("You gave"), gettext("You got")] },
   completed: {
     heads: [gettext("Already paid"), gettext("Already traded")],
     lead: MOVED,
     titles: OVER,
   },
   expired: {
-    heads: [gettext("Expired"), gettext("Expired")],
+    heads: [gettext("Expired")],
     lead: AGAIN,
     titles: OVER,
   },
   void: {
-    heads: [gettext("Cancelled"), gettext("Cancelled")],
+    heads: [gettext("Cancelled")],
     lead: AGAIN,
     titles: OVER,
   },
@@ -118,7 +117,8 @@ export function sayingOf(/** @type {Known} */ known) {
     lead = gettext("Loading…"),
     titles = [gettext("You give"), gettext("You get")],
   } = SAID[kind] ?? {};
-  const said = { kind, title: heads[Number(gives.length > 0)], lead, titles };
+  const title = (gives.length && heads[1]) || heads[0];
+  const said = { kind, title, lead, titles };
   if (kind === "loading") return problem ? { ...said, lead: waitText(problem) } : said;
   const [give, want] = own ? [gives, wants] : [wants, gives];
   const deal = offerText({ give, want, state: own?.state }, itemFinder(known));

@@ -1,19 +1,23 @@
 // The till: which deed it is paid with, the keys for how much, and the payments. The
 // screen of a request is in request.js.
 
-import { aboutOf, isExpired, untilText } from "../../format/about.js";
+import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
-import { offerStateText, textFor } from "../../texts.js";
-import { readAmountOf } from "../../ui/amount_field.js";
-import { makeMark, nameOf } from "../../ui/card.js";
+import { offerStateText, receiptText, textFor } from "../../texts.js";
+import { makeMark } from "../../ui/card.js";
 import { byId, listInPieces, make, makeButton, put } from "../../ui/dom.js";
-import { clearWhenTyped, FieldError, onSubmit, showError } from "../../ui/forms.js";
+import {
+  clearWhenTyped,
+  FieldError,
+  onSubmit,
+  readAmountOf,
+  showError,
+} from "../../ui/forms.js";
 import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
-import { receiptText } from "../offer/receipt.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
-import { keepAsking } from "../wallet/live.js";
+import { keepAsking } from "../retries.js";
 import { paymentsOf, sumText } from "./payments.js";
 import { makeRequest } from "./request.js";
 
@@ -105,7 +109,7 @@ function readKeys(unit) {
   };
   for (const key of document.querySelectorAll("[data-key]"))
     key.addEventListener("click", press);
-  field.addEventListener("input", label);
+  field.oninput = label;
   clearWhenTyped(byId("keys"));
   label();
   return write;

@@ -3,39 +3,41 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext, isolated } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import {
   clockText,
   offerStateText,
   partText,
-  refusalText,
+  receiptText,
   textFor,
   waitText,
 } from "../../texts.js";
-import { keepAwake } from "../../ui/awake.js";
-import { nameOf } from "../../ui/card.js";
-import { byId, copyText, find, put } from "../../ui/dom.js";
-import { onceAtATime, say } from "../../ui/forms.js";
+import { keepAwake } from "../../ui/dom.js";
+import { byId, find, onReturn, put } from "../../ui/dom.js";
+import { onceAtATime, say, sayCopied } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
 import { recordsWith } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
-import { receiptText } from "../offer/receipt.js";
 import { untilEnded } from "../open_wallet.js";
-import { keepAsking } from "../wallet/live.js";
-import { drawOfferCode, offerLink } from "../wallet/offers_view.js";
+import { keepAsking } from "../retries.js";
+import { drawOfferCode, offerLink } from "../offer_view.js";
+
+/** @typedef {import("../../wallet/records.js").Item} Item */
 
 /** How often it is asked whether the request on the screen was paid. */
 const LOOK_MS = 2_000;
+const CANCELLED = ["offer_withdrawn", "cancelled"];
 
 /**
  * Return the screen of one request after the other. `redraw` is to call its `draw` with
  * what is known of the requests of this deed; `onClose` is called before the next one.
- * @param {import("../../wallet/records.js").Item} item
+ * @param {Item} item
  * @param {import("../open_wallet.js").Opened} tools
  * @param {{redraw: () => Promise<void>, onClose: () => void}} page
  */
 export function makeRequest(item, tools, { redraw, onClose }) {
-  const { store, wallet, run } = tools;
+  const { store, wallet } = tools;
   const offers = offersOf(wallet);
   const screen = makeScreen(onClose);
   /** What is on the screen: a request without an answer has no `key` yet. */
@@ -51,14 +53,13 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   async function draw(operations) {
     const operation = operations.find(({ key }) => key === shown.key);
     if (!operation || !screen.isOpen()) return;
-    const { state, code = "", amount } = operation;
-    const isCancelled = code === "offer_withdrawn" || code === "cancelled";
+    const { state, code, amount } = operation;
     if (state === "open") await showOpen(operation);
     if (state === "done")
       screen.turn("paid", receiptText(operation), { about: partText(amount, item) });
     if (state !== "refused") return;
-    if (!isCancelled)
-      return screen.turn("over", shown.units, { state: endText(operation) });
+    if (!CANCELLED.includes(code))
+      return screen.turn("over", shown.units, { state: offerStateText(operation) });
     screen.close();
     say(gettext("It is cancelled. Its link no longer works."));
   }
@@ -67,30 +68,18 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const { offerId } = operation;
     if (shown.offerId) return;
     const mine = shown;
-    const held = { itemId: item.id, state: "held" };
-    const parts = await recordsWith(store, "outputs", held);
+    const wanted = { itemId: item.id, state: "held" };
+    const parts = await recordsWith(store, "outputs", wanted);
     if (shown !== mine || !screen.isOpen()) return;
     Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);
     const about = isolated(nameOf(item));
-    const { canCancel } = shown;
-    screen.turn("open", title, { about, state: openText(operation), canCancel });
+    const state = openText(operation, shown, item);
+    screen.turn("open", title, { ...shown, about, state });
     drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
       screen.tell(waitText(error, offerLink(offerId))),
     );
     look();
-  }
-
-  /** Say until when it can be paid, and how it ends where it cannot be cancelled. */
-  function openText(operation) {
-    if (shown.canCancel) return offerStateText(operation);
-    const time = clockText(operation.expiresAt);
-    const units = unitsText(1, item.unit);
-    const ends = gettext("Can be paid until {time}, then it ends by itself.", { time });
-    const why = gettext("To be able to cancel, keep {units} in this browser.", {
-      units,
-    });
-    return `${ends} ${why}`;
   }
 
   async function checkRound() {
@@ -100,7 +89,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const more = gettext(
       "It can be paid all the same. You see that once you are back online.",
     );
-    screen.tell(problem ? waitText(problem, more) : openText(operation));
+    screen.tell(problem ? waitText(problem, more) : openText(operation, shown, item));
     if (problem) throw problem;
   }
 
@@ -112,41 +101,22 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   /** Ask for so many units, on a screen that says so until the code is there. */
   async function make(amount) {
-    const time = document.querySelector("[name=time]:checked");
-    const expiresInS = Number(time?.getAttribute("value"));
+    const expiresInS = secondsChosen();
     askToKeep();
     open({ amount });
     const mine = shown;
-    const wanted = { itemId: item.id, amount, expiresInS };
     try {
-      const outcome = await offers.ask(wanted);
+      const outcome = await offers.ask({ itemId: item.id, amount, expiresInS });
       mine.key = outcome.operation.key;
-      if (shown !== mine || !screen.isOpen()) return await end(mine.key, () => {});
+      if (shown !== mine || !screen.isOpen())
+        return await end(mine.key, tools, () => {});
       await redraw();
-      await untilEnded(
-        tools,
-        outcome,
-        (text) => screen.isAt("making") && screen.tell(text),
-      );
+      const tell = (text) => screen.isAt("making") && screen.tell(text);
+      await untilEnded(tools, outcome, tell);
     } catch (error) {
       screen.close();
       throw error;
     }
-  }
-
-  /**
-   * End a request: what has no answer is never sent again, and what is open is
-   * cancelled with the service.
-   */
-  async function end(key, onWait) {
-    await wallet.cancel(key);
-    const { operation } = await wallet.finish(key);
-    if (operation.state !== "open") return;
-    const more = offerStateText(operation);
-    await run(
-      () => offers.cancel(key),
-      (text) => onWait(`${text} ${more}`),
-    );
   }
 
   async function cancel() {
@@ -154,7 +124,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (!key) return screen.close();
     const leave = (state) => screen.turn("over", units, { state });
     try {
-      await end(key, leave);
+      await end(key, tools, leave);
     } catch (error) {
       // It may have been paid in this moment.
       await redraw();
@@ -165,26 +135,56 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   }
 
   screen.onLeave(() => onceAtATime(byId("cancel"), cancel));
-  byId("copy").addEventListener("click", async () => {
+  byId("copy").onclick = () => {
     const link = offerLink(shown.offerId);
-    say((await copyText(link)) ? gettext("The link is copied.") : link);
-  });
-  window.addEventListener(
-    "online",
-    () => screen.isAt("open") && checkRound().catch(() => {}),
-  );
-  document.addEventListener("visibilitychange", look);
+    return sayCopied(link, gettext("The link is copied."), link);
+  };
+  onReturn(look);
 
-  function show(operation) {
-    open(operation);
-    return redraw();
-  }
-
-  return { make, draw, show };
+  return {
+    make,
+    draw,
+    show(operation) {
+      open(operation);
+      return redraw();
+    },
+  };
 }
 
-const endText = (operation) =>
-  operation.offerId ? offerStateText(operation) : refusalText(operation);
+/**
+ * End a request: what has no answer is never sent again, and what is open is cancelled
+ * with the service.
+ */
+async function end(
+  key,
+  /** @type {import("../open_wallet.js").Opened} */ { wallet, run },
+  onWait,
+) {
+  await wallet.cancel(key);
+  const { operation } = await wallet.finish(key);
+  if (operation.state !== "open") return;
+  const more = offerStateText(operation);
+  await run(
+    () => offersOf(wallet).cancel(key),
+    (text) => onWait(`${text} ${more}`),
+  );
+}
+
+/** Say until when it can be paid, and how it ends where it cannot be cancelled. */
+function openText(operation, { canCancel }, /** @type {Item} */ { unit }) {
+  if (canCancel) return offerStateText(operation);
+  const time = clockText(operation.expiresAt);
+  const units = unitsText(1, unit);
+  const ends = gettext("Can be paid until {time}, then it ends by itself.", { time });
+  const why = gettext("To be able to cancel, keep {units} in this browser.", { units });
+  return `${ends} ${why}`;
+}
+
+/** Return how long a request can be paid, as it is chosen now. */
+function secondsChosen() {
+  const time = document.querySelector("[name=time]:checked");
+  return Number(time?.getAttribute("value"));
+}
 
 /** Return what fills the window: it is at `making`, `open`, `paid` or `over`. */
 function makeScreen(onClose) {
@@ -214,12 +214,12 @@ function makeScreen(onClose) {
   }
 
   const close = () => dialog.close();
-  next.addEventListener("click", close);
-  dialog.addEventListener("close", () => {
+  next.onclick = close;
+  dialog.onclose = () => {
     dialog.dataset.kind = "";
     letSleep();
     onClose();
-  });
+  };
 
   return {
     turn,
@@ -238,12 +238,12 @@ function makeScreen(onClose) {
 
     /** Do this instead of closing while the request can be cancelled. */
     onLeave(cancel) {
-      cancelButton.addEventListener("click", cancel);
-      dialog.addEventListener("cancel", (event) => {
+      cancelButton.onclick = cancel;
+      dialog.oncancel = (event) => {
         if (cancelButton.hidden) return;
         event.preventDefault();
         cancel();
-      });
+      };
     },
   };
 }

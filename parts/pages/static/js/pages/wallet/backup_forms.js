@@ -4,7 +4,15 @@
 
 import { gettext, ngettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
-import { byId, copyTemplate, download, make, makeButton, put } from "../../ui/dom.js";
+import {
+  byId,
+  copyTemplate,
+  download,
+  make,
+  makeButton,
+  put,
+  setEach,
+} from "../../ui/dom.js";
 import { ask, FieldError, openDialog, say } from "../../ui/forms.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { WalletError } from "../../wallet/records.js";
@@ -49,7 +57,7 @@ export function backups(tools) {
     restore: askToRestore,
   };
   for (const [id, act] of Object.entries(acts)) {
-    byId(id).addEventListener("click", () => act(tools, byId(id)));
+    byId(id).onclick = () => act(tools, byId(id));
   }
 }
 
@@ -62,10 +70,14 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
   const status = await backup.status();
   const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
   const isDue = !isEmpty && !isUpToDate(status);
-  for (const id of ["back-up", "check-states", "look"]) byId(id).hidden = isEmpty;
-  byId("not-kept").hidden = isKept;
+  setEach("hidden", {
+    "back-up": isEmpty,
+    "check-states": isEmpty,
+    look: isEmpty,
+    "not-kept": isKept,
+    "change-passphrase": isEmpty || !status.material,
+  });
   byId("back-up").classList.toggle("quiet", !isDue);
-  byId("change-passphrase").hidden = isEmpty || !status.material;
   put(byId("backup-state"), isEmpty ? "" : backupText(status));
   const isOnTop = isDue || (!isEmpty && status.changesCount > 0);
   if (isEntering) byId(isOnTop ? "list" : "backup").prepend(byId("backup-now"));
@@ -225,8 +237,7 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
       const text = restoredText(about, itemOf);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
-      const content = [text, THEIRS].map((each) => make("p", {}, each));
-      openDialog({ title: gettext("Restored"), content, opener });
+      openDialog({ title: gettext("Restored"), content: [text, THEIRS], opener });
     },
   });
 }
@@ -251,7 +262,7 @@ function askWhose(opener) {
     };
     const { close } = openDialog({
       title: gettext("Is this your own backup?"),
-      content: [make("p", {}, WHOSE)],
+      content: [WHOSE],
       actions: [
         makeButton(gettext("Yes, it’s mine"), choose(true), { kind: "" }),
         makeButton(gettext("No, it’s somebody else’s"), choose(false)),

@@ -2,15 +2,14 @@
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { linkText, quoted } from "../../texts.js";
-import { readAmount } from "../../ui/amount_field.js";
-import { nameOf } from "../../ui/card.js";
-import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
-import { ask, FieldError, makeField } from "../../ui/forms.js";
+import { copyTemplate, find, make, makeButton, makeHint } from "../../ui/dom.js";
+import { ask, FieldError, makeField, readAmount } from "../../ui/forms.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
- * @typedef {import("./offers_view.js").OfferTools} OfferTools
+ * @typedef {import("../offer_view.js").OfferTools} OfferTools
  */
 
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
@@ -29,10 +28,10 @@ export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, 
     make("summary", {}, gettext("Different amounts")),
     rows.element,
   );
-  choose.addEventListener("toggle", () => {
+  choose.ontoggle = () => {
     even.element.hidden = choose.open;
     if (choose.open) rows.focus();
-  });
+  };
   ask({
     title: gettext("Split {name}", { name: quoted(nameOf(item)) }),
     content: [even.element, choose],
@@ -51,9 +50,9 @@ function evenFields(/** @type {Holding} */ { sum, unit }) {
   const element = copyTemplate("split-template");
   const [links, each] = element.querySelectorAll("input");
   const hint = find(element, "[role=status]");
-  element.addEventListener("input", () => {
+  element.oninput = () => {
     hint.textContent = evenText(links.value, each.value, sum, unit);
-  });
+  };
   const read = () => {
     const [count, amount] = [links, each].map(readAmount);
     if (count * amount <= sum) return { count, each: amount };
@@ -120,7 +119,7 @@ function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
       : "",
     gettext("What is left stays one part."),
   ];
-  const hint = make("p", { class: "hint" }, about.filter(Boolean).join(" "));
+  const hint = makeHint(about.filter(Boolean).join(" "));
   return {
     element: make("div", { class: "stack" }, hint, list, addButton),
     focus: () => fields[0].focus(),

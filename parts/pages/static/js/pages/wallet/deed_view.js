@@ -1,13 +1,21 @@
 // The page of one deed: its card, what is held of it, and all that can be done with
 // that.
 
-import { aboutOf } from "../../format/about.js";
+import { aboutOf, nameOf } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { linkText, quoted, textFor } from "../../texts.js";
 import { saveDate } from "../../ui/calendar.js";
-import { fillCard, nameOf } from "../../ui/card.js";
-import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
+import { fillCard } from "../../ui/card.js";
+import {
+  copyTemplate,
+  find,
+  listInPieces,
+  make,
+  makeButton,
+  partsIn,
+  setEach,
+} from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
 import {
   ask,
@@ -18,9 +26,9 @@ import {
   showError,
 } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
+import { takeBack } from "../link_export.js";
 import { backupLine } from "./backup_forms.js";
 import { askToSplit, tooMuchText } from "./deed_forms.js";
-import { takeBack } from "./link_export.js";
 import { isOfDoor, linksView } from "./links_view.js";
 import { doorTexts, hereOf, openCode, totalText, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
@@ -40,19 +48,25 @@ const MAY_BE_NONE = ["counted", "away", "back", "admitted"];
 /** Return the page of a deed, which can be drawn again. */
 export function deedPage(
   itemId,
-  /** @type {import("./offers_view.js").OfferTools} */ tools,
+  /** @type {import("../offer_view.js").OfferTools} */ tools,
 ) {
   const view = copyTemplate("deed-template");
-  const part = (name) => find(view, `[data-part="${name}"]`);
+  const part = partsIn(view);
   const description = find(view, "[data-card=description]");
   /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
   let holding;
   const drawLinks = linksView(part("links"), tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
   const drawGone = goneNotice(part("gone"), tools);
-  part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
-  part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
-  part("till").setAttribute("href", `/till#${encodeURIComponent(itemId)}`);
+  setEach(
+    "href",
+    {
+      item: `/item/${itemId}`,
+      door: `/door#${itemId}`,
+      till: `/till#${itemId}`,
+    },
+    part,
+  );
   const sendButton = find(part("send"), "button");
   const sayOfForm = sendForm(part("send"), () => holding, tools);
   const acts = {
@@ -64,7 +78,7 @@ export function deedPage(
     "take-them-back": askToTakeThemBack,
   };
   for (const [name, act] of Object.entries(acts))
-    part(name).addEventListener("click", () => act(holding, part(name), tools));
+    part(name).onclick = () => act(holding, part(name), tools);
 
   function draw(now) {
     holding = now;
@@ -89,23 +103,30 @@ export function deedPage(
     const kind = holding.origin === "lookalike" ? "notice bad" : "faint";
     tell(part("origin"), ORIGIN_TEXTS[holding.origin] ?? "", kind);
     drawGone(holding);
-    part("may-be-given").hidden = !mayBeGiven;
     find(part("may-be-given"), "span").textContent = gettext(
       "{amount} here, counted as handed out since you restored.",
-      { amount: formatAmount(mayBeGiven) },
+      { amount: mayBeGiven },
     );
-    part("show").hidden = !holding.parts.length;
     // The one button that matters: makers send, and guests show.
     part("show").classList.toggle("quiet", holding.isMinted);
     sendButton.classList.toggle("quiet", !holding.isMinted);
-    part("send").hidden = !sum && !sayOfForm();
-    part("split").hidden = sum < 2;
-    part("trade").hidden = !sum;
     // Of what was never here there is nothing else to do.
     part("till").classList.toggle("quiet", holding.isHere);
-    part("calendar").hidden = !aboutOf(item).date;
-    part("merge").hidden = looseOf(holding).length < 2;
-    part("door").hidden = !holding.isMinted && !isOfDoor(holding);
+    setEach(
+      "hidden",
+      {
+        "may-be-given": !mayBeGiven,
+        show: !holding.parts.length,
+        send: !sum && !sayOfForm(),
+        split: sum < 2,
+        trade: !sum,
+        calendar: !aboutOf(item).date,
+        merge: looseOf(holding).length < 2,
+        door: !holding.isMinted && !isOfDoor(holding),
+        overview: !holding.isMinted || !item,
+      },
+      part,
+    );
     drawOverview(part, holding);
     drawLinks(holding);
     drawParts();
@@ -115,7 +136,7 @@ export function deedPage(
 
 /** Return what a door that holds nothing itself has to say. */
 const letInText = (count) =>
-  count ? gettext("Let in, all doors: {amount}", { amount: formatAmount(count) }) : "";
+  count ? gettext("Let in, all doors: {amount}", { amount: count }) : "";
 
 function tell(place, text, kind) {
   place.textContent = text;
@@ -162,7 +183,6 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
 }
 
 function drawOverview(part, holding) {
-  part("overview").hidden = !holding.isMinted || !holding.item;
   for (const [name, count] of Object.entries(overviewOf(holding))) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && MAY_BE_NONE.includes(name);
@@ -265,8 +285,8 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
   ask({
     title: gettext("Take them back?"),
     content: [
-      make("p", {}, gettext("Links that you have handed out meanwhile stop working.")),
-      make("p", {}, gettext("Each number comes back as its next issue.")),
+      gettext("Links that you have handed out meanwhile stop working."),
+      gettext("Each number comes back as its next issue."),
     ],
     yes: gettext("Take them back"),
     opener,
@@ -288,7 +308,7 @@ function askToMerge(holding, opener, { wallet, run }) {
   };
   ask({
     title: gettext("Merge the parts into one?"),
-    content: [make("p", {}, gettext("{parts} of {name} become one.", values))],
+    content: [gettext("{parts} of {name} become one.", values)],
     yes: gettext("Merge"),
     opener,
     said: gettext("They are one part now."),

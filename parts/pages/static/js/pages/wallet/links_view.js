@@ -5,8 +5,8 @@ import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
 import { numberText } from "../../format/tickets.js";
+import { nameOf } from "../../format/about.js";
 import { clockText, linkText, quoted } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 import {
   copyTemplate,
   download,
@@ -14,11 +14,14 @@ import {
   listInPieces,
   make,
   makeButton,
+  partsIn,
+  setEach,
 } from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
 import { itemIdOf } from "../../wallet/records.js";
-import { listButtons } from "./door_lists.js";
+import { drawSeries } from "../under_way.js";
+import { listButtons } from "../door_lists.js";
 import {
   countIn,
   fileName,
@@ -26,7 +29,7 @@ import {
   manyLinksButtons,
   separatorField,
   STATES,
-} from "./link_export.js";
+} from "../link_export.js";
 
 /** What only makers and doors see. */
 const AT_DOORS = ["admitted", "undone", "expected"];
@@ -34,10 +37,7 @@ const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };
 
 /**
  * @typedef {import("../open_wallet.js").Opened} Opened
- * @typedef {Opened & {
- *   item: import("../../wallet/records.js").Item | null, unit?: string,
- *   links: import("../../wallet/holdings.js").Link[],
- * }} Shown
+ * @typedef {import("../link_export.js").Shown} Shown
  */
 
 /**
@@ -48,8 +48,8 @@ const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };
 export function linksView(place, /** @type {Opened} */ tools) {
   /** @type {Shown} */
   const shown = { ...tools, item: null, links: [] };
-  const many = find(place, "[data-part=many]");
-  const list = find(place, "[data-part=list]");
+  const part = partsIn(place);
+  const [many, list] = [part("many"), part("list")];
   many.append(...manyLinksButtons(shown));
   const text = gettext("CSV without links");
   const askFirst = ({ currentTarget }) => askForStates(text, shown, currentTarget);
@@ -62,9 +62,9 @@ export function linksView(place, /** @type {Opened} */ tools) {
     // Guests have no list.
     list.hidden = !isMinted && !isOfDoor({ links });
     if (list.children.length === 1) list.append(...listButtons(itemId, tools));
-    find(place, "[data-part=claimed-hint]").hidden = !countIn(links, "claimed");
+    part("claimed-hint").hidden = !countIn(links, "claimed");
     drawRows();
-    drawSeries(find(place, "[data-part=series]"), preparing);
+    drawSeries(part("series"), preparing);
   };
 }
 
@@ -91,20 +91,6 @@ function askForStates(title, /** @type {Shown} */ shown, opener) {
   });
 }
 
-export function drawSeries(
-  place,
-  /** @type {{ready: number, count: number} | null} */ preparing,
-) {
-  place.hidden = !preparing;
-  const { ready, count } = preparing ?? { ready: 0, count: 1 };
-  Object.assign(find(place, "progress"), { max: count, value: ready });
-  const values = { ready: formatAmount(ready), count: formatAmount(count) };
-  find(place, "p").textContent = gettext(
-    "{ready} of {count} links are ready. You can leave this page.",
-    values,
-  );
-}
-
 function rowsOf(place, shown) {
   const filter = find(place, "select", HTMLSelectElement);
   const search = find(place, "[type=search]", HTMLInputElement);
@@ -125,12 +111,12 @@ function rowsOf(place, shown) {
     find(place, "[data-part=no-link]").hidden = !inState.length || found.length > 0;
     drawRows(found);
   };
-  filter.addEventListener("change", draw);
-  search.addEventListener("input", () => {
+  filter.onchange = draw;
+  search.oninput = () => {
     draw();
     // What is found is below, and a phone's keyboard covers half of the window.
     search.scrollIntoView();
-  });
+  };
   return draw;
 }
 
@@ -164,18 +150,16 @@ function rowOf({ output: first }, shown) {
   let output = first;
   const element = copyTemplate("link-template");
   const actions = find(element, ".actions");
-  const part = (name) => find(element, `[data-part=${name}]`);
+  const part = partsIn(element);
   const note = find(element, "input", HTMLInputElement);
   // What only a list knows of is noted by who wrote it.
   note.readOnly = !itemIdOf(first.key);
-  note.addEventListener("input", () => {
+  note.oninput = () => {
     const values = { most: note.maxLength };
     if (note.value.length === note.maxLength)
       say(gettext("A note has at most {most} characters.", values));
-  });
-  note.addEventListener("change", () =>
-    shown.wallet.setNote(first.key, note.value).catch(sayError),
-  );
+  };
+  note.onchange = () => shown.wallet.setNote(first.key, note.value).catch(sayError);
   const acts = {
     show: openLinkDialog,
     copy: handOverByCopy,
@@ -184,9 +168,7 @@ function rowOf({ output: first }, shown) {
     "new-code": makeNewCode,
   };
   for (const [name, act] of Object.entries(acts)) {
-    part(name).addEventListener("click", () =>
-      act(output, { ...shown, opener: part(name) }),
-    );
+    part(name).onclick = () => act(output, { ...shown, opener: part(name) });
   }
   const update = (link) => {
     output = link.output;
@@ -196,19 +178,32 @@ function rowOf({ output: first }, shown) {
     if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
     // A list may have told its number since.
     const title = titleOf(output, shown);
-    part("title").textContent = title;
     for (const place of element.querySelectorAll("[data-about]"))
       place.textContent = ` ${title}, ${quoted(nameOf(shown.item))}`;
     note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
     note.hidden = note.readOnly && !output.note;
     part("state").className = TAGS[state] ?? "tag";
-    part("state").textContent = STATES[state];
-    part("when").textContent = at && state !== "here" ? clockText(at) : "";
+    setEach(
+      "textContent",
+      {
+        title,
+        state: STATES[state],
+        when: at && state !== "here" ? clockText(at) : "",
+      },
+      part,
+    );
     if (note !== document.activeElement) note.value = output.note ?? "";
-    for (const name of ["show", "copy"]) part(name).hidden = !isUsable(link);
-    part("take-back").hidden = state !== "waiting";
-    part("undo").hidden = !isAdmitted;
-    part("new-code").hidden = !isLeftHere;
+    setEach(
+      "hidden",
+      {
+        show: !isUsable(link),
+        copy: !isUsable(link),
+        "take-back": state !== "waiting",
+        undo: !isAdmitted,
+        "new-code": !isLeftHere,
+      },
+      part,
+    );
     actions.hidden = !isUsable(link) && !isAdmitted && !isLeftHere;
   };
   return { element, update };
@@ -229,7 +224,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     : gettext("The link stops working.");
   ask({
     title: gettext("Take back this link?"),
-    content: [ticketLine(ticket), make("p", {}, hint)],
+    content: [ticketLine(ticket), hint],
     yes: gettext("Take back"),
     opener,
     said: gettext("{ticket} is back in your deeds.", { ticket }),
@@ -253,15 +248,11 @@ function askToUndo(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
     title: gettext("Undo this admission?"),
     content: [
       ticketLine(linkText(output, unit)),
-      make(
-        "p",
-        {},
-        output.collectedAt
-          ? gettext("You get a new link to it for the guest. The old code stays used.")
-          : gettext(
-              "It was let in at another door: only this list changes. A new code for the guest can be made at that door.",
-            ),
-      ),
+      output.collectedAt
+        ? gettext("You get a new link to it for the guest. The old code stays used.")
+        : gettext(
+            "It was let in at another door: only this list changes. A new code for the guest can be made at that door.",
+          ),
     ],
     yes: gettext("Undo"),
     opener,

@@ -2,7 +2,14 @@
 // deeds on; and the list of what was done.
 
 import { unitsText } from "../../format/amounts.js";
-import { fill, formatAmount, gettext, ngettext, plain } from "../../format/gettext.js";
+import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
+import {
+  aboutOf,
+  isExpired,
+  metadataOf,
+  nameOf,
+  whenAndWhereText,
+} from "../../format/about.js";
 import {
   clockText,
   offerStateText,
@@ -11,14 +18,17 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
+import { isShown, makeMark, markText } from "../../ui/card.js";
 import {
-  aboutOf,
-  isExpired,
-  metadataOf,
-  whenAndWhereText,
-} from "../../format/about.js";
-import { isShown, makeMark, markText, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, find, listInPieces, make, put } from "../../ui/dom.js";
+  byId,
+  copyTemplate,
+  find,
+  listInPieces,
+  make,
+  makeHint,
+  partsIn,
+  setEach,
+} from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
 import { partsOf } from "../../wallet/offers.js";
 import { openCodes } from "./show_code.js";
@@ -49,13 +59,15 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
   function draw(summaries) {
     all = byDate(summaries);
     const found = all.filter((summary) => isFound(summary, field.value));
-    byId("search").hidden = all.length < SEARCHED_FROM;
-    byId("no-holdings").hidden = all.length > 0;
-    byId("no-match").hidden = !all.length || found.length > 0;
+    setEach("hidden", {
+      search: all.length < SEARCHED_FROM,
+      "no-holdings": all.length > 0,
+      "no-match": !all.length || found.length > 0,
+    });
     drawRows(found);
   }
 
-  field.addEventListener("input", () => draw(all));
+  field.oninput = () => draw(all);
   return draw;
 }
 
@@ -88,12 +100,11 @@ function isFound({ itemId, item }, text) {
 
 function deedRow({ itemId }, tools) {
   const element = copyTemplate("row-template");
-  const part = (name) => find(element, `[data-card="${name}"]`);
-  const [name, sum, total, note] = ["name", "sum", "of", "note"].map(part);
-  const show = part("show");
-  show.addEventListener("click", () => openCode({ itemId }, show, tools));
+  const part = partsIn(element, "card");
+  const [show, note] = [part("show"), part("note")];
+  show.onclick = () => openCode({ itemId }, show, tools);
   const picture = find(element, "img", HTMLImageElement);
-  picture.addEventListener("error", () => (picture.hidden = true));
+  picture.onerror = () => (picture.hidden = true);
   find(element, "a").setAttribute("href", `#${itemId}`);
   // The mark stands in for a picture too.
   picture.before(...makeMark(itemId).querySelectorAll("svg"));
@@ -101,27 +112,32 @@ function deedRow({ itemId }, tools) {
   const update = (summary) => {
     const { item } = summary;
     showPicture(picture, item);
-    name.textContent = nameOf(item);
     // Makers have many and show few: theirs is on the page of the deed.
     show.hidden = summary.isMinted || !summary.sum;
-    part("about").textContent = ` ${quoted(nameOf(item))}`;
     const here = hereOf(summary);
-    sum.textContent = here
-      ? gettext("You have {amount}", { amount: formatAmount(here) })
-      : gettext("You have none");
-    total.textContent = item ? totalText(item) : "";
     const { kind, text } = noteOf(summary);
-    total.hidden = Boolean(text);
-    put(part("when"), whenAndWhereText(aboutOf(item)));
+    setEach(
+      "textContent",
+      {
+        name: nameOf(item),
+        about: ` ${quoted(nameOf(item))}`,
+        sum: here
+          ? gettext("You have {amount}", { amount: here })
+          : gettext("You have none"),
+        of: item ? totalText(item) : "",
+        when: whenAndWhereText(aboutOf(item)),
+        note: text,
+      },
+      part,
+    );
+    part("of").hidden = Boolean(text);
     note.className = `row-note ${kind}`;
-    note.textContent = text;
   };
   return { element, update };
 }
 
 /** Return of how many units what is held is a part. */
-export const totalText = ({ total }) =>
-  gettext("of {total}", { total: formatAmount(total) });
+export const totalText = ({ total }) => gettext("of {total}", { total });
 
 /** Show the codes of what is held of a deed. */
 export const openCode = ({ itemId }, opener, tools) =>
@@ -146,8 +162,7 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
   if (gone > goneSeen)
     return { kind: "bad", text: gettext("{units} no longer yours", { units }) };
   if (preparing) {
-    const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);
-    const text = gettext("preparing {ready} of {count}", { ready, count });
+    const text = gettext("preparing {ready} of {count}", preparing);
     return { kind: "wait", text };
   }
   const doors = doorTexts(summary).slice(0, 1);
@@ -163,8 +178,7 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
 }
 
 /** Return a text of an amount in a list, or nothing in it of none. */
-const some = (amount, text) =>
-  amount ? [fill(text, { amount: formatAmount(amount) })] : [];
+const some = (amount, text) => (amount ? [fill(text, { amount })] : []);
 
 /** Return what a door has used, and when what is here was shown. */
 export function doorTexts(/** @type {Summary} */ { sum, used, lastUsed, shownAt }) {
@@ -179,7 +193,7 @@ export function doorTexts(/** @type {Summary} */ { sum, used, lastUsed, shownAt 
 
 /** @param {number} amount 0 where all was used */
 function usedText(amount, isLate, time) {
-  const values = { amount: formatAmount(amount), time };
+  const values = { amount, time };
   if (!amount)
     return isLate
       ? gettext("Used since it was shown, {time}", values)
@@ -260,7 +274,7 @@ function historyRow(group, itemOf) {
       ? ngettext("{time}, {count} time", "{time}, {count} times", count, values)
       : values.time;
   const hints = state === "refused" ? [offerStateText(group), when] : [when];
-  const lines = hints.map((text) => make("p", { class: "hint" }, text));
+  const lines = hints.map((text) => makeHint(text));
   return make(
     "li",
     { tabindex: "-1" },

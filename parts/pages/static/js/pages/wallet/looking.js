@@ -1,7 +1,7 @@
 // Looks for what was moved since a backup, or by another copy of this wallet: after a
 // restore, by hand, and by itself where a look was broken off.
 
-import { fill, formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { fill, gettext, ngettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
 import { isLive } from "../../wallet/states.js";
 import { valueText } from "./backup_forms.js";
@@ -18,7 +18,7 @@ const progressText = (done, of) =>
     "Looking for what moved since: {done} of {count} deed",
     "Looking for what moved since: {done} of {count} deeds",
     of,
-    { done: formatAmount(done) },
+    { done },
   );
 
 /**

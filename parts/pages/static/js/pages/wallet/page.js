@@ -3,11 +3,11 @@
 // any tab.
 
 import { gettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { operationText, shortName, textFor } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
 import { findOrigins, wasHere } from "../../ui/origin.js";
-import { byId, copyTemplate, put } from "../../ui/dom.js";
-import { onceAtATime, say, showMissing } from "../../ui/forms.js";
+import { byId, copyTemplate, onReturn, put } from "../../ui/dom.js";
+import { onceAtATime, say, showFault } from "../../ui/forms.js";
 import {
   historyOf,
   holdingOf,
@@ -18,10 +18,12 @@ import {
 import { keysOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
+import { drawBegun, seriesMaker } from "../under_way.js";
+import { keepAsking } from "../retries.js";
 import { backups, backupWriter, drawBackup } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
 import { deedList, historyView } from "./lists.js";
-import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
+import { newsOf } from "./news.js";
 import { makeLooker } from "./looking.js";
 import { offersView } from "./offers_view.js";
 
@@ -65,6 +67,8 @@ function viewNow() {
     : { name: "list", itemId: "" };
 }
 
+const readPast = () => [{ operations: "all" }, () => []];
+
 /**
  * What each view shows of the store, as little as it can; all want what is under way.
  */
@@ -78,8 +82,8 @@ const READINGS = {
     };
     return [holdingWanted(itemId), look];
   },
-  offers: () => [{ operations: "all" }, () => []],
-  history: () => [{ operations: "all" }, () => []],
+  offers: readPast,
+  history: readPast,
 };
 
 /**
@@ -116,8 +120,8 @@ async function readOrAsk({ wallet, store }, view) {
 
 function drawer(opened) {
   const tools = { ...opened, itemOf };
-  const [drawDeeds, drawHistory] = [deedList(tools), historyView(itemOf)];
-  let drawOffers;
+  const drawDeeds = deedList(tools);
+  const drawPast = { offers: offersView(tools), history: historyView(itemOf) };
   const [deed, known] = [deedPlace(tools), new Map()];
   let shown = { name: "", itemId: "" };
 
@@ -137,9 +141,7 @@ function drawer(opened) {
     if (name === "list") drawDeeds(summaries);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
-    if (name === "offers") drawOffers ??= offersView(tools);
-    if (name === "offers") drawOffers(past);
-    if (name === "history") drawHistory(past);
+    drawPast[name]?.(past);
     if (isEntering) enter(view, shown);
     if (name !== "deed") deed.close();
     shown = view;
@@ -234,7 +236,7 @@ async function start(opened) {
 /** Do what a button is for, once at a time. */
 function onClick(id, act) {
   const button = byId(id, HTMLButtonElement);
-  button.addEventListener("click", () => onceAtATime(button, act));
+  button.onclick = () => onceAtATime(button, act);
 }
 
 function listen(opened, look) {
@@ -259,16 +261,14 @@ function listen(opened, look) {
     else draw();
     address = location.hash;
   });
-  window.addEventListener("online", () => fetchItems(true));
   const comeBack = () => {
+    fetchItems(true);
     ask();
     // One that was broken off goes on.
     look({ isDueOnly: true });
     backUpSoon();
   };
-  for (const event of ["focus", "online"]) window.addEventListener(event, comeBack);
-  document.addEventListener("visibilitychange", comeBack);
-  fetchItems();
+  onReturn(comeBack);
   goOn();
   comeBack();
 }
@@ -290,4 +290,4 @@ function itemFetcher(wallet) {
 }
 
 const opened = await openWallet(onOutcomes);
-if (opened) start(opened).catch((error) => showMissing([textFor(error)]));
+if (opened) start(opened).catch(showFault);

@@ -2,19 +2,18 @@
 // or handed out for that, so that it works without a network.
 
 import { unitsText } from "../../format/amounts.js";
-import { formatAmount, gettext } from "../../format/gettext.js";
+import { gettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { heldText, waitText } from "../../texts.js";
-import { keepAwake } from "../../ui/awake.js";
-import { nameOf } from "../../ui/card.js";
-import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
+import { keepAwake } from "../../ui/dom.js";
+import { copyTemplate, find, make, oneAfterTheOther } from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
 import { drawCode, linkOf } from "../../ui/link_view.js";
-import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
+import { readHolding } from "../../wallet/holdings.js";
 
 /** Show what is held of an item, one part at a time, the lowest number first. */
 export async function openCodes(itemId, opener, tools) {
-  const look = (slices) => holdingOf(slices, itemId);
-  const { item, unit, parts } = await tools.store.read(holdingWanted(itemId), look);
+  const { item, unit, parts } = await readHolding(tools.store, itemId);
   if (!parts.length) return say(gettext("There is no code to show now."));
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
@@ -42,23 +41,6 @@ function useText({ amount }, unit) {
     "Whoever scans this code gets all of it: {units}. To pay at a till, scan the till's code instead.",
     { units },
   );
-}
-
-/** Show the first of these; return the button to the next, and how far it is. */
-export function oneAfterTheOther(all, show) {
-  const step = make("span", { class: "faint", role: "status" });
-  let place = 0;
-  const draw = () => {
-    const [number, total] = [place + 1, all.length].map(formatAmount);
-    step.textContent = gettext("{number} of {total}", { number, total });
-    show(all[place]);
-  };
-  const showNext = () => {
-    place = (place + 1) % all.length;
-    draw();
-  };
-  draw();
-  return all.length > 1 ? [makeButton(gettext("Next"), showNext), step] : [];
 }
 
 /** Return the place of a code, which comes from the store; without one its link. */

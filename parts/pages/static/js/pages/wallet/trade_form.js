@@ -3,21 +3,27 @@
 
 import { readItem } from "../../format/claim_link.js";
 import { gettext } from "../../format/gettext.js";
+import { nameOf } from "../../format/about.js";
 import { offerText, quoted, textFor } from "../../texts.js";
-import { readAmount, readAmountOf } from "../../ui/amount_field.js";
-import { makeCard, makeMark, nameOf } from "../../ui/card.js";
-import { make, put } from "../../ui/dom.js";
-import { ask, FieldError, makeField } from "../../ui/forms.js";
+import { makeCard, makeMark } from "../../ui/card.js";
+import { make, makeHint, put } from "../../ui/dom.js";
+import {
+  ask,
+  FieldError,
+  makeField,
+  readAmount,
+  readAmountOf,
+} from "../../ui/forms.js";
 import { findOrigins } from "../../ui/origin.js";
-import { scanWay } from "../../ui/scan_dialog.js";
+import { scanWay } from "../../ui/scan.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
+import { openOffer } from "../offer_view.js";
 import { tooMuchText } from "./deed_forms.js";
-import { openOffer } from "./offers_view.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
- * @typedef {import("./offers_view.js").OfferTools} OfferTools
+ * @typedef {import("../offer_view.js").OfferTools} OfferTools
  * @typedef {import("../../wallet/records.js").Item} Item
  */
 
@@ -118,7 +124,7 @@ async function askHowMany(
     make("div", { class: "link-view stack" }, get.element, cardOf(wanted.id, wanted)),
     make("p", { class: kindOf(origin) }, origin?.text ?? ""),
     make("p", {}, said),
-    make("p", { class: "hint" }, hintText()),
+    makeHint(hintText()),
   ];
   const { close } = ask({
     title: gettext("Your offer"),
@@ -141,7 +147,7 @@ async function askHowMany(
     },
   });
   const draw = () => put(said, dealText(read, itemOf));
-  for (const { field } of [give, get]) field.addEventListener("input", draw);
+  for (const { field } of [give, get]) field.oninput = draw;
   draw();
 }
 

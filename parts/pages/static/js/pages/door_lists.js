@@ -1,24 +1,24 @@
 // The list of a deed's door on its way from one browser to another, as a file or as
 // codes that an open door scans. It holds no secret.
 
-import { formatAmount, gettext, listText, ngettext } from "../../format/gettext.js";
-import { waitText } from "../../texts.js";
-import { nameOf } from "../../ui/card.js";
-import { download, find, make, makeButton } from "../../ui/dom.js";
+import { formatAmount, gettext, listText, ngettext } from "../format/gettext.js";
+import { nameOf } from "../format/about.js";
+import { waitText } from "../texts.js";
 import {
-  ask,
-  FieldError,
-  makeField,
-  openDialog,
-  say,
-  sayError,
-} from "../../ui/forms.js";
-import { codeImage } from "../../ui/link_view.js";
-import { scanWay } from "../../ui/scan_dialog.js";
-import { isDoorList, partsOfList } from "../../wallet/door_list.js";
-import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
+  download,
+  find,
+  make,
+  makeActions,
+  makeButton,
+  makeHint,
+  oneAfterTheOther,
+} from "../ui/dom.js";
+import { ask, FieldError, makeField, openDialog, say, sayError } from "../ui/forms.js";
+import { codeImage } from "../ui/link_view.js";
+import { scanWay } from "../ui/scan.js";
+import { isDoorList, partsOfList } from "../wallet/door_list.js";
+import { readHolding } from "../wallet/holdings.js";
 import { fileName, STATES } from "./link_export.js";
-import { oneAfterTheOther } from "./show_code.js";
 
 /** What a phone reads off another one's screen with ease, in characters. */
 const CODE_LENGTH_MAX = 600;
@@ -31,7 +31,7 @@ const isTold = ({ state, output }) =>
   TOLD.has(state) || Boolean(state === "waiting" && output.number);
 
 /**
- * @typedef {Pick<import("../open_wallet.js").Opened, "wallet" | "store" | "api">} Tools
+ * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api">} Tools
  *
  * Return the buttons that hand over the list of a deed's door and take in others.
  */
@@ -47,8 +47,7 @@ export function listButtons(itemId, /** @type {Tools} */ tools) {
 }
 
 async function handOver(itemId, { wallet, store, api }, opener) {
-  const look = (slices) => holdingOf(slices, itemId);
-  const { item, links } = await store.read(holdingWanted(itemId), look);
+  const { item, links } = await readHolding(store, itemId);
   const told = item?.isMinted ? links : links.filter(isTold);
   const text = await wallet.doorList(itemId, told);
   const lists = partsOfList(text, CODE_LENGTH_MAX);
@@ -70,17 +69,11 @@ async function handOver(itemId, { wallet, store, api }, opener) {
   openDialog({
     title: gettext("Hand over the list"),
     content: [
-      make(
-        "p",
-        {},
-        gettext(
-          "Numbers, notes and who was let in, without any link: nobody can claim a ticket with it.",
-        ),
+      gettext(
+        "Numbers, notes and who was let in, without any link: nobody can claim a ticket with it.",
       ),
-      make("p", { class: "actions" }, makeButton(gettext("Download"), save)),
-      make(
-        "p",
-        { class: "hint" },
+      makeActions(makeButton(gettext("Download"), save)),
+      makeHint(
         gettext("The file holds all of it. Or let another open door scan each code:"),
       ),
       place,
@@ -100,12 +93,8 @@ function askForList(itemId, /** @type {Tools} */ tools, opener) {
   ask({
     title: gettext("Take in a list"),
     content: [
-      make(
-        "p",
-        {},
-        gettext(
-          "The list of another door, or the organiser's. What is on several counts once.",
-        ),
+      gettext(
+        "The list of another door, or the organiser's. What is on several counts once.",
       ),
       element,
       scanWay(onText),
@@ -130,12 +119,8 @@ export function askForScannedList(
   ask({
     title: gettext("Take in this list?"),
     content: [
-      make(
-        "p",
-        {},
-        gettext(
-          "Only from the organiser's screen, or another door's: it says which tickets are in already.",
-        ),
+      gettext(
+        "Only from the organiser's screen, or another door's: it says which tickets are in already.",
       ),
     ],
     yes: gettext("Take in"),
@@ -146,17 +131,16 @@ export function askForScannedList(
 
 /** Take in a list, or a code of one; return how much it has, and what of that is new. */
 async function takeIn(itemId, text, { wallet, store }) {
-  const look = (slices) => holdingOf(slices, itemId).links;
-  const before = await store.read(holdingWanted(itemId), look);
+  const before = await readHolding(store, itemId);
   const count = await wallet.takeInList(itemId, text);
-  const after = await store.read(holdingWanted(itemId), look);
-  const known = new Map(before.map((link) => [link.output.key, link]));
-  const isNoted = ({ output: { key, note } }) =>
+  const after = await readHolding(store, itemId);
+  const known = new Map(before.links.map((link) => [link.output.key, link]));
+  const isNoted = (/** @type {any} */ { output: { key, note } }) =>
     note && note !== known.get(key)?.output.note;
-  const news = after.filter(
+  const news = after.links.filter(
     ({ output, state }) => known.get(output.key)?.state !== state,
   );
-  return `${countText(text, count)} ${newsText(news, after.filter(isNoted).length)}`;
+  return `${countText(text, count)} ${newsText(news, after.links.filter(isNoted).length)}`;
 }
 
 function countText(text, count) {

@@ -7,8 +7,8 @@ import {
   chosenLinks,
   fileName,
   takeBack,
-} from "../../../../../parts/pages/static/js/pages/wallet/link_export.js";
-import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
+} from "../../../../parts/pages/static/js/pages/link_export.js";
+import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
 
 const link = (number, state, more = {}) => ({
   output: { key: `k${number}`, number, amount: 1, ...more },

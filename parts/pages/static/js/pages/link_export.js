@@ -3,17 +3,17 @@
 // anything of them leaves. Paper tickets are sheets of eight: a part of the document
 // that only a printer shows (css/print.css).
 
-import { parseAmount } from "../../format/amounts.js";
-import { formatAmount, gettext } from "../../format/gettext.js";
-import { csvOf, separatorOf } from "../../format/csv.js";
-import { aboutOf, metadataOf, untilText, whenText } from "../../format/about.js";
-import { issueText } from "../../format/tickets.js";
-import { heldText, shortName, waitText } from "../../texts.js";
-import { isShown, makeMark, nameOf } from "../../ui/card.js";
-import { copyText, download, make, makeButton, pause } from "../../ui/dom.js";
-import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
-import { ask, makeField, say, selectField } from "../../ui/forms.js";
-import { WalletError } from "../../wallet/records.js";
+import { parseAmount } from "../format/amounts.js";
+import { formatAmount, gettext } from "../format/gettext.js";
+import { csvOf, separatorOf } from "../format/csv.js";
+import { aboutOf, metadataOf, nameOf, untilText, whenText } from "../format/about.js";
+import { issueText } from "../format/tickets.js";
+import { heldText, shortName, waitText } from "../texts.js";
+import { isShown, makeMark } from "../ui/card.js";
+import { copyText, download, make, makeButton, makeHint, pause } from "../ui/dom.js";
+import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
+import { ask, makeField, say, selectField } from "../ui/forms.js";
+import { WalletError } from "../wallet/records.js";
 
 const PRINTED_MAX = 1000;
 const TICKETS_ON_A_SHEET = 8;
@@ -47,9 +47,14 @@ const CHOICES = {
   waiting: (count) => gettext("All handed out ({count})", { count }),
   numbers: (count) => gettext("By number ({count})", { count }),
 };
-/** What no system takes in the name of a file. */
-const NOT_IN_NAMES = /[\\/:*?"<>|\p{C}]+/gu;
-/** @typedef {import("./links_view.js").Shown} Shown */
+/** What no system takes in the name of a file; babel reads no slash within brackets. */
+const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
+/**
+ * @typedef {import("./open_wallet.js").Opened & {
+ *   item: import("../wallet/records.js").Item | null, unit?: string,
+ *   links: import("../wallet/holdings.js").Link[],
+ * }} Shown
+ */
 
 export const isUsable = ({ state }) => state === "here" || state === "waiting";
 
@@ -73,8 +78,9 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
     throw new WalletError("no_links", why);
   }
   if (chosen.length > countMax) {
-    const values = { most: formatAmount(countMax) };
-    const why = gettext("Choose at most {most} links at a time, by number.", values);
+    const why = gettext("Choose at most {most} links at a time, by number.", {
+      most: countMax,
+    });
     throw new WalletError("too_many", why);
   }
   return chosen;
@@ -134,10 +140,10 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
 
 /** Print tickets. Where the codes do not come, none of the links is handed out. */
 async function print(outputs, /** @type {Shown} */ shown, onWait) {
-  const count = formatAmount(outputs.length);
+  const count = outputs.length;
   const onProgress = (ready) => {
-    const values = { ready: formatAmount(ready), count };
-    if (onWait(gettext("{ready} of {count} QR codes are ready.", values))) return;
+    if (onWait(gettext("{ready} of {count} QR codes are ready.", { ready, count })))
+      return;
     throw new WalletError("cancelled", gettext("Nothing was printed."));
   };
   const codes = await codesOf(outputs, shown, { onProgress }).catch((error) => {
@@ -168,10 +174,10 @@ export async function takeBack(
   onWait,
 ) {
   let [isAnyBack, refusal] = [false, null];
-  const count = formatAmount(outputs.length);
+  const count = outputs.length;
   const size = Number(document.body.dataset.arrayMax);
   for (let start = 0; start < outputs.length; start += size) {
-    const values = { ready: formatAmount(start), count };
+    const values = { ready: start, count };
     if (!onWait(gettext("{ready} of {count} links are back.", values)))
       throw new WalletError("cancelled", gettext("The others stay handed out."));
     const keys = outputs.slice(start, start + size).map(({ key }) => key);
@@ -208,10 +214,9 @@ function askWhich(shown, action, opener) {
   if (!linksNow().length) return say(gettext("There are no such links."));
   const choice = choiceFields(linksNow(), countMax);
   const columns = separator?.();
-  const fields = [...choice.content, columns?.element ?? ""];
   ask({
     title: text,
-    content: [...fields, make("p", { class: "hint" }, hint)],
+    content: [choice.content, columns?.element ?? [], makeHint(hint)].flat(),
     yes: text,
     opener,
     said,
@@ -250,7 +255,7 @@ function choiceFields(links, countMax) {
   ];
   const range = make("div", { class: "row-line" }, from.element, to.element);
   const showRange = () => (range.hidden = which.value !== "numbers");
-  which.addEventListener("change", showRange);
+  which.onchange = showRange;
   showRange();
   return {
     content: [element, range],

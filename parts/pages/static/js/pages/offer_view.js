@@ -1,0 +1,147 @@
+// One offer of ours: its view, which tells by itself when it was taken, its code, and how
+// it is cancelled.
+
+import { gettext } from "../format/gettext.js";
+import {
+  cancelText,
+  offerStateText,
+  offerText,
+  receiptText,
+  sideText,
+} from "../texts.js";
+import { makeCard } from "../ui/card.js";
+import { copyText, make, makeHint, put } from "../ui/dom.js";
+import { drawCode, linkButtons, share, textField } from "../ui/link_view.js";
+import { ask, openDialog, say, sayError } from "../ui/forms.js";
+import { offersOf } from "../wallet/offers.js";
+import { keepAsking } from "./retries.js";
+
+/**
+ * How often it is asked whether an offer was taken, while a person looks at its code.
+ */
+const LOOK_MS = 2_500;
+
+/**
+ * @typedef {import("./open_wallet.js").Opened & {itemOf: import("../texts.js").ItemOf}} OfferTools
+ * @typedef {import("../wallet/offers.js").OfferMade} Offer
+ */
+
+/** Return what both sides read of an offer that was taken, or what has become of it. */
+export function endText(/** @type {Offer} */ offer) {
+  const isDone = offer.state === "done";
+  return isDone ? receiptText(offer, Boolean(offer.give)) : offerStateText(offer);
+}
+
+/** Show the link and code of an open offer, and what becomes of it meanwhile. */
+export async function openOffer(
+  /** @type {Offer} */ offer,
+  opener,
+  /** @type {OfferTools} */ tools,
+) {
+  const { element, draw } = await offerView(offer, tools);
+  const title = offer.give ? gettext("Your offer") : gettext("Your request");
+  openDialog({ title, content: [element], closeText: gettext("Done"), opener });
+  let state = "open";
+  const checkRound = async () => {
+    const { operation, problem } = await tools.wallet.finish(offer.key);
+    state = operation.state;
+    draw({ ...offer, ...operation });
+    if (problem) throw problem;
+  };
+  const isOver = () => !element.isConnected || state !== "open";
+  keepAsking({
+    checkRound,
+    isWanted: () => !document.hidden,
+    isOver,
+    roundMs: LOOK_MS,
+  })();
+}
+
+/**
+ * Return the view of one offer. `draw` shows its state; its link is there while it is
+ * open.
+ */
+async function offerView(offer, tools) {
+  // What it means to the person who gets the link.
+  const about = offerText({ give: offer.want, want: offer.give }, tools.itemOf);
+  const link = offerLink(offer.offerId);
+  const place = make("div", { class: "qr" });
+  const copy = async () => {
+    if (await copyText(link)) say(gettext("The link is copied."));
+    else ways.append(textField([gettext("Link"), link]));
+  };
+  const ways = make(
+    "div",
+    { class: "stack" },
+    linkButtons(() => share(link, about), copy),
+    place,
+  );
+  drawOfferCode(place, offer.offerId, tools, about).catch(sayError);
+  const [said, state] = [make("p"), make("p", { role: "status" })];
+  const draw = (now) => {
+    put(said, `${offerText(now, tools.itemOf)}.`);
+    put(state, endText(now));
+    state.className = now.state === "done" ? "notice good amount" : "hint";
+    ways.hidden = now.state !== "open";
+  };
+  draw(offer);
+  const cards = await sideCards(offer, tools);
+  const element = make(
+    "div",
+    { class: "link-view stack" },
+    said,
+    ...cards,
+    state,
+    ways,
+  );
+  element.dataset.offer = offer.offerId;
+  return { element, draw };
+}
+
+/** Put the code of an offer into its place, once it is here. */
+export function drawOfferCode(place, offerId, tools, text) {
+  const alt = gettext("QR code: {text}", { text });
+  const link = () => offerLink(offerId);
+  return drawCode(place, { key: offerId }, tools, alt, { link });
+}
+
+export const offerLink = (offerId) => `${location.origin}/offer/${offerId}`;
+
+function sideCards({ give, want }, { wallet }) {
+  const cardOf = async ({ itemId, amount }) => {
+    const item = await wallet.item(itemId).catch(() => null);
+    return makeCard(item, { itemId, amount, pictures: "ask" });
+  };
+  return Promise.all([give, want].filter(Boolean).map(cardOf));
+}
+
+/** Ask, and cancel an offer; say so where somebody has taken it first. */
+export function askToCancel(
+  /** @type {Offer} */ offer,
+  opener,
+  /** @type {OfferTools} */ tools,
+) {
+  const { wallet, run } = tools;
+  const content = [
+    `${offerText(offer, tools.itemOf)}.`,
+    makeHint(offerStateText(offer)),
+  ];
+  ask({
+    title: offer.give ? gettext("Cancel this offer?") : gettext("Cancel this request?"),
+    content,
+    yes: cancelText(offer.give),
+    no: gettext("Keep it"),
+    opener,
+    act: async (onWait) => {
+      try {
+        await run(() => offersOf(wallet).cancel(offer.key), onWait);
+        return gettext("It is cancelled. Its link no longer works.");
+      } catch (error) {
+        const { operation } = await wallet.finish(offer.key);
+        if (operation.state !== "done") throw error;
+        const units = sideText(offer.want, tools.itemOf);
+        return gettext("Somebody was faster: you got {units}.", { units });
+      }
+    },
+  });
+}

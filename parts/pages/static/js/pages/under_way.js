@@ -1,0 +1,54 @@
+// What is under way in the wallet: operations without an answer, and series of links.
+
+import { gettext } from "../format/gettext.js";
+import { operationText, refusalText, waitText } from "../texts.js";
+import { byId, find, make } from "../ui/dom.js";
+import { say, sayError } from "../ui/forms.js";
+import { oneByOne, untilEnded } from "./open_wallet.js";
+
+/**
+ * Return what goes on making links of a series, also of one that an earlier visit or
+ * another tab has begun. It is to be called after each change of the store: each batch
+ * is one.
+ * @param {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "wake">} opened
+ * @param {() => string | undefined} wanted returns a deed of which links are still to be made
+ */
+export function seriesMaker(opened, wanted) {
+  let isRefused = false;
+
+  async function makeBatch() {
+    const itemId = isRefused ? "" : wanted();
+    const outcome = itemId && (await opened.wallet.prepareNext(itemId));
+    if (!outcome) return;
+    // What has no answer yet is sent again by the page, and no other batch before it.
+    const operation = await untilEnded(opened, outcome, () => {});
+    isRefused = operation.state === "refused";
+    if (isRefused) say(refusalText(operation));
+  }
+
+  return oneByOne(() => makeBatch().catch(sayError));
+}
+
+export function drawBegun(begun, problems = new Map(), itemOf = () => undefined) {
+  byId("begun").hidden = !begun.length;
+  const rows = begun.map((operation) => {
+    const problem = problems.get(operation.key);
+    const next = operation.atDoor ? gettext("Its door asks what to do with it.") : "";
+    const why = problem ? waitText(problem, "") : next;
+    return make("li", {}, `${operationText(operation, itemOf)}. ${why}`);
+  });
+  byId("begun-list").replaceChildren(...rows);
+}
+
+export function drawSeries(
+  place,
+  /** @type {{ready: number, count: number} | null} */ preparing,
+) {
+  place.hidden = !preparing;
+  const { ready, count } = preparing ?? { ready: 0, count: 1 };
+  Object.assign(find(place, "progress"), { max: count, value: ready });
+  find(place, "p").textContent = gettext(
+    "{ready} of {count} links are ready. You can leave this page.",
+    { ready, count },
+  );
+}
