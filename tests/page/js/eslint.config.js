@@ -38,8 +38,6 @@ export default [
   },
   {
     files: ["parts/**"],
-    // What those of the wallet share is passed on; they are cut next.
-    ignores: ["**/js/wallet/**"],
     rules: { "max-lines-per-function": ["error", LINES] },
   },
   {
