@@ -58,7 +58,8 @@ _MOVE = """
 LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
     WHERE output = outputs.key AND isInput = {is_input}
-    ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC LIMIT 1)
+    ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC, operation
+    LIMIT 1)
 """
 # Outputs in their states, of keys from one to another: `before` is that before what
 # takes it.
@@ -72,8 +73,9 @@ WITH moved AS (
             WHEN maker.state = 'refused' THEN 'void'
             ELSE 'coming'
         END AS before,
-        coalesce(iif(taker.state = 'refused', NULL, taker.key), maker.key, '')
-            AS operation
+        coalesce(
+            iif(taker.state = 'refused', NULL, taker.key),
+            iif(maker.state = 'refused', NULL, maker.key), '') AS operation
     FROM records AS outputs
     {_MOVE.format(role="taker", is_input=1)} {_MOVE.format(role="maker", is_input=0)}
     WHERE outputs.kind = 'outputs' AND outputs.key >= ? AND outputs.key < ?

@@ -73,8 +73,8 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
-  const taken = { unknown: undefined, ...(atDoor && { collectedAt: draft.now }) };
-  for (const input of inputs) draft.changeOutput(input, taken);
+  if (atDoor)
+    for (const input of inputs) draft.changeOutput(input, { collectedAt: draft.now });
   const outputs =
     kind === "mint" ? addMinted(draft, operation, itemId) : operation.outputs;
   if (kind === "mint") countLinks(draft, operation, itemId);
