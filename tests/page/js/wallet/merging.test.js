@@ -9,6 +9,7 @@ import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
   beginTrade,
+  copyOf,
   giverOf,
   keysOf,
   makerOn,
@@ -38,6 +39,49 @@ test("a mint that was refused in one wallet only is asked for again", async () =
   await ground.wallet.finishBegun();
 
   assert.deepEqual(amountsByState(ground.store), { held: [5, 7] });
+});
+
+test("an old copy revives nothing and forgets nothing", async () => {
+  const ground = await walletHolding(5, 6);
+  const old = await ground.wallet.exportRecords();
+  await ground.wallet.send(ground.itemId, 2);
+  await ground.wallet.merge(ground.itemId);
+  const before = structuredClone(ground.store.kept);
+
+  const { added, live: left } = await ground.wallet.importRecords(old);
+
+  assert.deepEqual([added, left], [[], []]);
+  assert.deepEqual(ground.store.kept, before);
+});
+
+test("a mint's outputs may be there before its answer", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "answer lost");
+  await mintAmounts(lost, 7);
+  const copy = await copyOf(ground);
+  await copy.wallet.finishBegun();
+  const { outputs } = await copy.wallet.exportRecords();
+  const given = outputs.map((output) =>
+    output.amount === 7 ? { ...output, state: "given" } : output,
+  );
+
+  await ground.wallet.importRecords({ ...NOTHING, outputs: given });
+  await ground.wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(ground.store), { held: [5], given: [7] });
+});
+
+test("who holds an output knows its amount better than a link", async () => {
+  const { service, store: kept } = await walletHolding(5);
+  const [held] = outputsIn(kept);
+  const leaving = { state: "leaving", before: "seen", operation: "x", amount: 7 };
+  const begun = { key: "x", kind: "claim", state: "begun", inputs: [], outputs: [] };
+  const { store, wallet } = await walletOf(service, { ...NOTHING, outputs: [held] });
+
+  const outputs = [{ ...held, ...leaving }];
+  await wallet.importRecords({ ...NOTHING, outputs, operations: [begun] });
+
+  assert.deepEqual(amountsByState(store), { held: [5] });
 });
 
 test("of somebody else's backup no mint is sent, and no word on deeds is believed", async () => {
