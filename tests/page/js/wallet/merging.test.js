@@ -82,6 +82,8 @@ test("who holds an output knows its amount better than a link", async () => {
   await wallet.importRecords({ ...NOTHING, outputs, operations: [begun] });
 
   assert.deepEqual(amountsByState(store), { held: [5] });
+  // What another wallet has begun may be carried out: it is asked about here too.
+  assert.deepEqual([...store.kept.operations.keys()], ["x"]);
 });
 
 test("of somebody else's backup no mint is sent, and no word on deeds is believed", async () => {
