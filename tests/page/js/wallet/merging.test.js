@@ -10,6 +10,7 @@ import {
   amountsByState,
   beginTrade,
   copyOf,
+  fatesOf,
   giverOf,
   keysOf,
   makerOn,
@@ -252,6 +253,18 @@ async function inBothOrders(service, ...files) {
   assert.deepEqual(found[0], found[1]);
   return found[0];
 }
+
+test("an offer that is open in one wallet is so in both, whatever the other was told", async () => {
+  const { service, before, open } = await tradeOpened();
+  const copy = await walletOf(service, before);
+  const refusing = walletMeeting(copy, fatesOf("makeOffer", "refused"));
+  await refusing.finishBegun();
+  const refused = await copy.wallet.exportRecords();
+
+  const expected = ["open", { offered: [5], coming: [3] }];
+  assert.deepEqual(await inBothOrders(service, before, open), expected);
+  assert.deepEqual(await inBothOrders(service, refused, open), expected);
+});
 
 test("an offer that was completed or cancelled is so in every wallet that had it open", async () => {
   const [one, two] = [await tradeOpened(), await tradeOpened()];
