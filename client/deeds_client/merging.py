@@ -266,11 +266,7 @@ def _merge_operations(
         if not contested.isdisjoint(keys_of(operation.inputs)):
             begin_again(records, operation)
     for operation in records.operations("state", OperationState.DONE):
-        for output in operation.inputs:
-            # By which operation is more than that it is spent.
-            records.change(
-                output, spent_elsewhere=False, is_unclear=False, unknown=False
-            )
+        records.spend(operation)
 
 
 def _rank(operation: Operation) -> int:

@@ -248,17 +248,13 @@ class Records(Reader):
         new = Output(output.amount, output.item_id, output.secret, created_at=at)
         self.put(replace(known or new, changed_at=at, **facts))
 
-    def follow(self, operation: Operation, **made: Any) -> None:
-        """Bring outputs to what an operation that is done has taken and made.
+    def spend(self, operation: Operation) -> None:
+        """Note that an operation which is done has spent its inputs.
 
-        `made` is what is known besides of what it has made.
+        By which one is more than that they are spent.
         """
         for output in operation.inputs:
-            # By which operation is more than that it is spent.
             self.change(output, spent_elsewhere=False, is_unclear=False, unknown=False)
-        for output in operation.outputs:
-            # Another copy may have meant to use the number for another amount.
-            self.change(output, amount=output.amount, unknown=False, **made)
 
     def _put(self, kind: str, key: str, record: Any) -> None:
         self._execute(_PUT, (kind, key, compact(record)))

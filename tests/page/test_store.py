@@ -125,7 +125,9 @@ def test_a_store_of_an_older_page_is_taken_over_whole_or_not_at_all(visitor):
     for count in range(1, len(records["outputs"]) + 1):
         failed = page.evaluate("count => inBrowser.openFailing(count)", count)
         assert failed.startswith("StoreError unavailable"), count
-        assert page.evaluate("indexedDB.databases()") == [{"name": "deeds", "version": 4}]
+        assert page.evaluate("indexedDB.databases()") == [
+            {"name": "deeds", "version": 4}
+        ]
         for kind, kept in records.items():
             found = page.evaluate("kind => inBrowser.records(kind)", kind)
             assert found == sorted(kept, key=itemgetter("key"))
@@ -139,7 +141,8 @@ def test_a_store_of_an_older_page_is_taken_over_whole_or_not_at_all(visitor):
 def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, other):
     other.evaluate("inBrowser.store.close()")
 
-    assert other.evaluate("inBrowser.open(6, (database) => database.version)") == 6
+    newer = "inBrowser.open(6, (database) => database.version)"
+    assert other.evaluate(newer) == 6
 
     wait_for_true(one, "inBrowser.closedCount === 1")
     assert one.evaluate(UPDATE, {}) == "StoreError InvalidStateError"
