@@ -65,11 +65,9 @@ const choosable = (itemId) => CHOSEN_FROM.map((state) => ({ itemId, state }));
 export function begin(draft, rule, plan) {
   const found = rule(draft, plan);
   if ("begun" in found) return found.begun;
-  const { key, now } = plan;
-  if (draft.operations.get(key))
-    throw new Error("an Idempotency-Key that was used before");
   const operation = "made" in found ? reserve(draft, found, plan) : found;
-  return draft.putOperation({ ...operation, key, state: "begun", begunAt: now });
+  const begun = { key: plan.key, state: "begun", begunAt: draft.now };
+  return draft.putOperation({ ...operation, ...begun });
 }
 
 /** Its outputs get records when the answer names the item. */
@@ -90,7 +88,7 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
  * call is refused, there and elsewhere; what it `knows` of the ticket is kept with it.
  */
 export function claim(draft, plan) {
-  const { output, atDoor, isUnsent, knows = {}, now } = plan;
+  const { output, atDoor, isUnsent, knows = {} } = plan;
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
   if (isUnderWay(record)) {
@@ -114,7 +112,7 @@ export function claim(draft, plan) {
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];
-  const made = atDoor && { collectedAt: now };
+  const made = atDoor && { collectedAt: draft.now };
   const about = { kind: "claim", atDoor: atDoor || undefined, isUnsent, unit };
   return { ...about, ...joined(inputs, made) };
 }
@@ -124,12 +122,12 @@ export function claim(draft, plan) {
  * has just this amount passes its number and its note on; of several the note says what
  * they were.
  */
-export function send(draft, { itemId, amount, arrayMax, now }) {
+export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
   const names = inputs.map(ticketText).filter(Boolean);
   const ofMany = { note: cutNote(names.join(", ")) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
-  const made = [{ amount, givenAt: now, ...link }, ...change];
+  const made = [{ amount, givenAt: draft.now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };
 }
 

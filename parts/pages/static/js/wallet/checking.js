@@ -4,12 +4,13 @@
 import { ask, batchesOf, isRefusal, sendOperation } from "./api.js";
 import { addFound, askForLook, LOOK } from "./finding.js";
 import { awaited, askWhatBecame, findLate, gatherFor } from "./questions.js";
-import { gatherLost, namedBy, recordsIn, spentAmong, statesOf } from "./questions.js";
+import { gatherLost, recordsIn, spentAmong, statesOf } from "./questions.js";
 import {
   existing,
   itemIdOf,
   keyOf,
   keysOf,
+  namedBy,
   readOutputs,
   recordsWith,
 } from "./records.js";
@@ -96,14 +97,9 @@ const cancel = ({ change }, key) =>
   change(settlingWanted([key]), (draft) => {
     const operation = existing(draft.operations.get(key));
     if (operation.state !== "begun") return;
-    draft.putOperation({ ...operation, isCancelled: true });
-    if (!operation.isUnsent) return;
-    settleRefused(draft, key, {
-      code: "cancelled",
-      from: "begun",
-      states: new Map(),
-      isUnclear: () => false,
-    });
+    const ended = { state: "refused", code: "cancelled", endedAt: draft.now };
+    const isEnded = operation.isUnsent && ended;
+    draft.putOperation({ ...operation, isCancelled: true, ...isEnded });
   });
 
 /**

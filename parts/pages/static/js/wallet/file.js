@@ -9,9 +9,9 @@ import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_outp
 import { isItem as isItemOfService, isOfferId } from "./api.js";
 import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
-import { hasFields, itemIdOf, keyOf } from "./records.js";
+import { hasFields, keyOf } from "./records.js";
 import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
-import { OUTPUT_STATES, REST_STATES } from "./states.js";
+import { isUnderWay, OUTPUT_STATES, REST_STATES } from "./states.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 4;
@@ -220,7 +220,7 @@ function areSeeds(seeds) {
 }
 
 function areNumbers({ key, ...next }, seeds) {
-  const itemId = itemIdOf(key.slice(key.indexOf(".") + 1) + ".");
+  const [, itemId] = key.split(".");
   const isOfSeed = seeds.some((seed) => key === numbersKey(seed.key, itemId));
   const isRight = (number) => Number.isInteger(number) && number >= 0;
   const values = BRANCHES.map((branch) => next[branch] ?? 0);
@@ -233,14 +233,13 @@ function isOutput(output, begun) {
   // What is written and read back is the same: the item id has no dot, the amount is
   // one.
   const isRaw = parseRawOutput(formatRawOutput(output)).itemId === itemId;
-  const isUnderWay = state === "leaving" || state === "coming";
   return (
     isRaw &&
     isAmount(amount) &&
     key === keyOf(output) &&
     OUTPUT_STATES.includes(state) &&
     (state !== "leaving" || REST_STATES.includes(before)) &&
-    (!isUnderWay || begun.has(operation)) &&
+    (!isUnderWay(output) || begun.has(operation)) &&
     areTimes(output.createdAt, output.changedAt) &&
     isLink(output)
   );

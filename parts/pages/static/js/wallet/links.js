@@ -92,9 +92,7 @@ export function give(draft, keys) {
   for (const key of keys) {
     const output = draft.outputs.get(key);
     if (output && isFree(output)) draft.changeOutput(key, { givenAt: draft.now });
-    if (output?.state === "given" && output.mayBeGiven) {
-      draft.changeOutput(key, { mayBeGiven: undefined });
-    }
+    if (output?.state === "given") draft.changeOutput(key, { mayBeGiven: undefined });
   }
   const known = keys.flatMap((key) => draft.outputs.get(key) ?? []);
   const links = known.filter(({ state }) => state === "given");

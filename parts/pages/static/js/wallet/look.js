@@ -3,8 +3,7 @@
 
 import { endOpen, keepGathered } from "./checking.js";
 import { askForLook, gather, leftToLook, LOOK } from "./finding.js";
-import { namedBy } from "./questions.js";
-import { itemIdOf } from "./records.js";
+import { itemIdOf, namedBy } from "./records.js";
 import { isInDoubt } from "./settling.js";
 
 /** Longer than a request is under way of which nobody waits for the answer. */
@@ -44,12 +43,11 @@ export const makeLook = (parts) => ({
     });
     // Another copy may have used the secrets of offers.
     await endOpen(parts);
-    const asking = { ...parts, service: { hasOffers: true } };
     let foundCount = 0;
     let wrong;
     for (const [done, itemId] of items.entries()) {
       onProgress(done, items.length);
-      const gathered = await gather(asking, itemId);
+      const gathered = await gather(parts, itemId);
       foundCount += gathered.found.length;
       // The other items are looked at all the same.
       if (gathered.wrong) wrong = gathered.wrong;

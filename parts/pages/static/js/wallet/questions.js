@@ -5,7 +5,7 @@
 import { formatRawOutput } from "../format/raw_output.js";
 import { ask, isMaking, isRefusal, sendOperation } from "./api.js";
 import { gather } from "./finding.js";
-import { itemIdOf, keysOf, readOutputs, recordsWith } from "./records.js";
+import { itemIdOf, keysOf, namedBy, readOutputs, recordsWith } from "./records.js";
 import { DOUBTS, isInDoubt, SURE } from "./settling.js";
 
 /**
@@ -22,9 +22,6 @@ const LATE_MS = 24 * 60 * 60_000;
 /** Return the records of a kind that are in one of these states. */
 export const recordsIn = (/** @type {Parts} */ { store }, kind, ...states) =>
   recordsWith(store, kind, ...states.map((state) => ({ state })));
-
-/** Return the keys of all outputs that an operation spends or makes. */
-export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
 
 /** Return the states of outputs by their keys. */
 export async function statesOf(/** @type {Parts} */ { api }, outputs) {

@@ -110,6 +110,9 @@ export class WalletError extends Error {
 /** Return the keys of records, in their order. */
 export const keysOf = (records) => records.map(({ key }) => key);
 
+/** Return the keys of all outputs that an operation spends or makes. */
+export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
+
 /** Return how many units records are together. */
 export const unitsOf = (records) =>
   records.reduce((sum, { amount }) => sum + amount, 0);
@@ -126,29 +129,6 @@ export const itemIdOf = (key) => /^[^.]*(?=\.)/.exec(key)?.[0] ?? "";
 export function existing(record) {
   if (!record) throw new Error("a record that is not there");
   return record;
-}
-
-/**
- * Return outputs with `givenAt` where that is not known to be false: another browser may
- * have handed out links since it wrote its file. Links are what has a number, and what
- * a mint of several outputs made: its page showed them all at once.
- * @param {OutputRecord[]} outputs
- * @param {OperationRecord[]} operations
- */
-export function withGivenAt(outputs, operations) {
-  const [sent, shown] = [new Set(), new Set()];
-  for (const { kind, outputs: made } of operations) {
-    for (const { key, state } of made) {
-      if (state === "given") sent.add(key);
-      else if (kind === "mint" && made.length > 1) shown.add(key);
-    }
-  }
-  return outputs.map((output) => {
-    const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
-    const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
-    const isFree = (output.before ?? output.state) === "held" || output.spentElsewhere;
-    return sent.has(key) || (isLink && isFree) ? { ...output, givenAt } : output;
-  });
 }
 
 /**
@@ -296,8 +276,8 @@ export class Draft {
     const isKnown = this.operations.get(key)?.state === state;
     const put = this.put("operations", operation);
     if (isKnown) return put;
-    const ends = { takers: inputs, makers: keysOf(outputs) };
-    for (const [role, keys] of Object.entries(ends)) {
+    const roles = { takers: inputs, makers: keysOf(outputs) };
+    for (const [role, keys] of Object.entries(roles)) {
       for (const named of keys) {
         const output = existing(this.outputs.get(named));
         const noted = { ...output[role], [key]: state };

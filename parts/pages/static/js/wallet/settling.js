@@ -6,7 +6,7 @@
 
 import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts } from "./links.js";
-import { existing, keyOf, keysOf } from "./records.js";
+import { existing, keyOf, keysOf, namedBy } from "./records.js";
 import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
@@ -44,10 +44,10 @@ export function settlingWanted(
   keys,
   { itemId = "", outputs = [], gathered = [] } = {},
 ) {
-  const touched = ({ inputs, outputs: made, kind, body }) =>
-    kind === "mint" && itemId
-      ? body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
-      : [...inputs, ...made.map(({ key }) => key)];
+  const touched = (operation) =>
+    operation.kind === "mint" && itemId
+      ? operation.body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
+      : namedBy(operation);
   const itemIds = itemId ? [itemId] : [];
   const counted = [...itemIds, ...gathered.map((each) => each.itemId)];
   return {
@@ -73,8 +73,8 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
-  const taken = { unknown: undefined, ...(atDoor && { collectedAt: draft.now }) };
-  for (const input of inputs) draft.changeOutput(input, taken);
+  for (const input of atDoor ? inputs : [])
+    draft.changeOutput(input, { collectedAt: draft.now });
   const outputs =
     kind === "mint" ? addMinted(draft, operation, itemId) : operation.outputs;
   if (kind === "mint") countLinks(draft, operation, itemId);
@@ -133,7 +133,7 @@ export function settleRefused(draft, key, { code, from, states, isUnclear }) {
   const why = isCancelled ? "offer_withdrawn" : code;
   const ended = { state: "refused", code: why, endedAt: draft.now };
   const refused = draft.putOperation({ ...operation, ...ended });
-  for (const input of inputs) noteState(draft, input, states.get(input), isUnclear);
+  settleChecked(draft, states, isUnclear);
   return refused;
 }
 
@@ -143,18 +143,15 @@ const stateIn = (draft, key) => existing(draft.outputs.get(key)).state;
 const isTakenByUs = ({ state, spentElsewhere }) =>
   state === "leaving" || (state === "spent" && !spentElsewhere);
 
-/** The service was asked for outputs that are at rest here. */
-export function settleChecked(draft, states, isUnclear) {
-  for (const [key, found] of states) noteState(draft, key, found, isUnclear);
-}
-
-/** Note what the service says of an output, but of what is under way. */
-function noteState(draft, key, found, isUnclearFor) {
-  const output = existing(draft.outputs.get(key));
-  if (!found || isUnderWay(output) || output.state === "spent") return;
-  const isUnclear = isUnclearFor(output) || undefined;
-  const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
-  draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });
+/** Note what the service says of outputs, but of those that are under way. */
+export function settleChecked(draft, states, isUnclearFor) {
+  for (const [key, found] of states) {
+    const output = existing(draft.outputs.get(key));
+    if (isUnderWay(output) || output.state === "spent") continue;
+    const isUnclear = isUnclearFor(output) || undefined;
+    const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
+    draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });
+  }
 }
 
 /** Another copy of this wallet may have meant to use a number for another amount. */

@@ -109,10 +109,10 @@ function makeParts({
  * @returns {Promise<any>} its outcome, or null when there is nothing to do
  */
 async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
-  const { derive, changeOfNote, arrayMax, now } = parts;
+  const { derive, changeOfNote, arrayMax } = parts;
   const secrets = new Secrets(derive);
   const key = crypto.randomUUID();
-  const plan = { ...given, key, secrets, arrayMax, now: now() };
+  const plan = { ...given, key, secrets, arrayMax };
   const write = (draft) => begin(draft, rule, plan);
   const begun = await secrets.during(() => changeOfNote(beginningWanted(plan), write));
   if (!begun) return null;
