@@ -5,7 +5,15 @@
 import { gettext } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
-import { checkCount, cutNote, isFree, linkParts, nextNumber, unitOf } from "./links.js";
+import {
+  checkCount,
+  cutNote,
+  isFree,
+  linkParts,
+  namedAs,
+  nextNumber,
+  unitOf,
+} from "./links.js";
 import {
   isCollected,
   itemIdOf,
@@ -91,24 +99,23 @@ export function claim(draft, plan) {
   const { output, atDoor, isUnsent, knows = {} } = plan;
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
+  const state = record?.state;
   if (isUnderWay(record)) {
     const begun = draft.operations.get(record.operation);
     if (atDoor || begun.atDoor) throw busy(begun.begunAt);
     return { begun };
   }
-  if (record?.state === "spent") throw spent(record);
-  const isOurs = record?.state === "held" || record?.state === "offered";
+  if (state === "spent") throw spent(record);
+  const isOurs = state === "held" || state === "offered";
   if (isOurs && !(atDoor && isFree(record))) {
     throw new WalletError("already_held", gettext("You have this already."));
   }
-  if (record?.state === "given" && !atDoor)
-    return takeBack(draft, { outputKeys: [outputKey] });
+  if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
   const named = namedAs(knows);
   if (!record) draft.addOutput({ ...output, ...named });
   // The link before it may have named another amount; of what this wallet made it knows
   // better.
-  if (record?.state === "seen")
-    draft.changeOutput(outputKey, { amount: output.amount });
+  if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];
@@ -201,11 +208,6 @@ export function takeBack(draft, { outputKeys }) {
   });
   if (loose.length) made.push(...joined(loose).made);
   return { kind: "takeBack", inputs, made };
-}
-
-/** Return what a person tells a link by, which the next one of its number keeps. */
-function namedAs({ number, of, issue, note }) {
-  return number ? { number, of, issue, note } : {};
 }
 
 export function joined(inputs, more) {
@@ -343,7 +345,7 @@ function fewest(outputs, amount) {
 function notEnough(draft, itemId, amount, free) {
   const away = draft.outputs
     .list({ itemId, state: "leaving" })
-    .filter((each) => each.before === "held" && isFree({ ...each, state: "held" }));
+    .filter((each) => isFree({ ...each, state: each.before }));
   const isEnough = (more) => unitsOf([...free, ...away, ...more]) >= amount;
   if (isEnough([])) return busy();
   if (

@@ -3,8 +3,16 @@
 
 import { ask, batchesOf, isRefusal, sendOperation } from "./api.js";
 import { addFound, askForLook, LOOK } from "./finding.js";
-import { awaited, askWhatBecame, findLate, gatherFor } from "./questions.js";
-import { gatherLost, recordsIn, spentAmong, statesOf } from "./questions.js";
+import {
+  askWhatBecame,
+  awaited,
+  findLate,
+  gatherFor,
+  gatherLost,
+  recordsIn,
+  spentAmong,
+  statesOf,
+} from "./questions.js";
 import {
   existing,
   itemIdOf,
@@ -315,7 +323,7 @@ function roundsOf(parts) {
     }
     const isChanged = next.length > 0 && (await checkSome(parts, next));
     keysOf(next).forEach((key) => asked.add(key));
-    if (next.length < checkedMax || next.length === left.length) asked.clear();
+    if (next.length < checkedMax) asked.clear();
     return (await endDue(parts)) || isChanged;
   };
 }

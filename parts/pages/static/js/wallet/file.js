@@ -6,7 +6,7 @@
 import { gettext } from "../format/gettext.js";
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
-import { isItem as isItemOfService, isOfferId } from "./api.js";
+import { isItem as isItemOfService, isMaking, isOfferId } from "./api.js";
 import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
 import { hasFields, keyOf } from "./records.js";
@@ -27,8 +27,18 @@ const CIPHER = { name: "AES-GCM", length: 256 };
 
 const TARGET_STATES = ["held", "given"];
 const OPERATION_STATES = ["begun", "open", "done", "refused"];
-const KINDS = ["mint", "claim", "send", "split", "merge", "takeBack", "withdraw"];
-const MAKINGS = ["ask", "trade"];
+const KINDS = [
+  "mint",
+  "claim",
+  "send",
+  "split",
+  "merge",
+  "takeBack",
+  "withdraw",
+  "ask",
+  "trade",
+  "complete",
+];
 const DAMAGED = gettext(
   "This file is damaged: a part of it was changed or is missing. Use another copy of it.",
 );
@@ -293,7 +303,7 @@ function isOperation(operation, known) {
   const { atDoor, isUnsent, isCancelled, unit, links, own = [] } = operation;
   const isWhole =
     UUID.test(key) &&
-    [...KINDS, ...MAKINGS, "complete"].includes(kind) &&
+    KINDS.includes(kind) &&
     OPERATION_STATES.includes(state) &&
     isAmount(amount) &&
     areTimes(begunAt) &&
@@ -321,7 +331,7 @@ function isOperation(operation, known) {
 /** What is completed or open has an offer that can be asked for. */
 function hasOffer({ kind, state, offerId, expiresAt, body }) {
   if (kind === "complete" && !isOfferId(offerId)) return false;
-  if (!MAKINGS.includes(kind)) return state !== "open";
+  if (!isMaking({ kind })) return state !== "open";
   const isMade = isOfferId(offerId) && areTimes(expiresAt);
   const isUnmade = state !== "open" && offerId === undefined && expiresAt === undefined;
   return isAmount(body.expiresIn) && (isMade || isUnmade);

@@ -270,9 +270,9 @@ export function addFound(draft, gathered) {
   }
   for (const place of gathered.flatMap((each) => each.found)) {
     const known = draft.outputs.get(keyOf(place));
-    if (!known) draft.addOutput(foundAs(place, {}, draft.now));
-    else if (!isOurs(known))
-      draft.changeOutput(known.key, foundAs(place, known, draft.now));
+    const facts = foundAs(place, known ?? {}, draft.now);
+    if (!known) draft.addOutput(facts);
+    else if (!isOurs(known)) draft.changeOutput(known.key, facts);
   }
 }
 

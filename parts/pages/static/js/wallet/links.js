@@ -25,6 +25,10 @@ export function isFree({ state, unknown, each, ...output }) {
   return state === "held" && !unknown && !isCollected(output) && !each;
 }
 
+/** Return what a person tells a link by, which the next one of its number keeps. */
+export const namedAs = (/** @type {OutputRecord} */ { number, of, issue, note }) =>
+  number ? { number, of, issue, note } : {};
+
 /** @throws {AmountError} it is no amount. */
 export function checkAmount(amount) {
   if (!isAmount(amount))

@@ -5,7 +5,7 @@
 // follows "done".
 
 import { parseRawOutput } from "../format/raw_output.js";
-import { linkParts } from "./links.js";
+import { linkParts, namedAs } from "./links.js";
 import { existing, keyOf, keysOf, namedBy } from "./records.js";
 import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
 import { AT_REST, isUnderWay } from "./states.js";
@@ -77,9 +77,10 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
     draft.changeOutput(input, { collectedAt: draft.now });
   const outputs =
     kind === "mint" ? addMinted(draft, operation, itemId) : operation.outputs;
-  if (kind === "mint") countLinks(draft, operation, itemId);
-  else keepAmounts(draft, operation, outputs);
-  if (kind === "withdraw" && inputs.length === 1) keepName(draft, operation);
+  if (kind !== "mint") keepAmounts(draft, operation, outputs);
+  // A link that an offer gets back is the same link: nobody has seen it.
+  if (kind === "withdraw" && inputs.length === 1)
+    draft.changeOutput(outputs[0].key, namedAs(existing(draft.outputs.get(inputs[0]))));
   const ended = { state: "done", code: undefined, endedAt: draft.now };
   const done = draft.putOperation({ itemId, ...operation, ...ended, outputs });
   for (const made of keysOf(outputs)) {
@@ -126,7 +127,11 @@ export function settleRefused(draft, key, { code, from, states, isUnclear }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state !== from) return operation;
   const { kind, inputs } = operation;
-  const isOurs = (input) => isTakenByUs(existing(draft.outputs.get(input)));
+  // What it put in and we have spent ourselves, or are about to.
+  const isOurs = (input) => {
+    const { state, spentElsewhere } = existing(draft.outputs.get(input));
+    return state === "leaving" || (state === "spent" && !spentElsewhere);
+  };
   const isTakenBack = from === "open" && inputs.some(isOurs);
   // Only this wallet, or a copy of it, can use the secret that a request waits for.
   const isCancelled = isTakenBack || (kind === "ask" && code === "offer_void");
@@ -138,10 +143,6 @@ export function settleRefused(draft, key, { code, from, states, isUnclear }) {
 }
 
 const stateIn = (draft, key) => existing(draft.outputs.get(key)).state;
-
-/** What an open offer put in and we have spent ourselves, or are about to. */
-const isTakenByUs = ({ state, spentElsewhere }) =>
-  state === "leaving" || (state === "spent" && !spentElsewhere);
 
 /** Note what the service says of outputs, but of those that are under way. */
 export function settleChecked(draft, states, isUnclearFor) {
@@ -162,20 +163,6 @@ function keepAmounts(draft, { body }, outputs) {
   }
 }
 
-/** A link that an offer gets back is the same link: nobody has seen it. */
-function keepName(draft, { inputs: [input], outputs: [output] }) {
-  const { number, of, issue, note } = draft.outputs.get(input);
-  if (number) draft.changeOutput(output.key, { number, of, issue, note });
-}
-
-/** The secrets of a mint are random: its links have used up their numbers all the same. */
-function countLinks(draft, { links, body }, itemId) {
-  if (!links) return;
-  const made = linkParts(links, body.outputs.length).filter(({ each }) => !each);
-  const series = 1 + made.length;
-  raiseNumbers(draft, ownSeed(draft.slices), itemId, { series });
-}
-
 /**
  * Add what the mint has made, and what is known of the item, so that its name is there
  * offline. A secret that a person made may have been told to others by now: it counts
@@ -189,6 +176,9 @@ function addMinted(draft, minting, itemId) {
   const metadata = body.metadata ? JSON.stringify(body.metadata, METADATA_NAMES) : null;
   draft.putItem({ id: itemId, total, metadata, ...item, isMinted: true, unit });
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
+  // Its secrets are random: its links have used up their numbers all the same.
+  const series = 1 + parts.filter(({ each }) => !each).length;
+  if (links) raiseNumbers(draft, ownSeed(draft.slices), itemId, { series });
   return body.outputs.map(({ amount, secret }, place) => {
     const given = own.includes(place) && { givenAt: draft.now };
     const about = { itemId, amount, secret, key: keyOf({ itemId, secret }), ...given };

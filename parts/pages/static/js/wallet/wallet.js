@@ -10,13 +10,30 @@ import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX } from "./api.js";
 import { countChange, makeBackup, NOTE } from "./backup.js";
-import { begin, beginningWanted } from "./beginning.js";
-import { claim, links, merge, mint, nextLinks } from "./beginning.js";
-import { send, split, takeBack } from "./beginning.js";
+import {
+  begin,
+  beginningWanted,
+  claim,
+  links,
+  merge,
+  mint,
+  nextLinks,
+  send,
+  split,
+  takeBack,
+} from "./beginning.js";
 import { finish, makeChecks } from "./checking.js";
 import { makeDoorList } from "./door_list.js";
-import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
-import { give, isFree, linkParts, setNote } from "./links.js";
+import {
+  checkAmount,
+  checkCount,
+  checkLinks,
+  checkUnit,
+  give,
+  isFree,
+  linkParts,
+  setNote,
+} from "./links.js";
 import { makeLook } from "./look.js";
 import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
 import { deriveSecrets, Secrets } from "./seeds.js";

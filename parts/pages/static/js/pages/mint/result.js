@@ -11,8 +11,7 @@ import { sayCopied } from "../../ui/forms.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { readHolding } from "../../wallet/holdings.js";
 import { manyLinksButtons } from "../link_export.js";
-import { drawSeries } from "../under_way.js";
-import { seriesMaker } from "../under_way.js";
+import { drawSeries, seriesMaker } from "../under_way.js";
 
 /**
  * Show what a mint gave; `count` is how many links there are to be.

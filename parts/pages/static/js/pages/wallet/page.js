@@ -20,12 +20,11 @@ import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
 import { drawBegun, seriesMaker } from "../under_way.js";
 import { keepAsking } from "../retries.js";
+import { offersView } from "../offer_view.js";
 import { backups, backupWriter, drawBackup } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
-import { deedList, historyView } from "./lists.js";
-import { newsOf } from "./news.js";
+import { deedList, historyView, newsOf } from "./lists.js";
 import { makeLooker } from "./looking.js";
-import { offersView } from "./offers_view.js";
 
 const openedAt = Date.now();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */
