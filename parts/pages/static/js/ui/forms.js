@@ -241,7 +241,7 @@ function giveBack(places) {
  *   yes: string, no?: string, said?: string, canCancel?: boolean,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
  * }} parts `yes` and `no` are on the buttons, `said` is said once it is done, unless `act` returns
- *   what to say, `false` where another step follows. It throws what stands in the way: a FieldError
+ *   what to say. It throws what stands in the way: a FieldError
  *   is shown beside its field alone. `onWait` says why it takes longer, and returns whether the dialog
  *   is still open. What is begun goes on without the dialog, unless it `canCancel`
  */
@@ -291,7 +291,7 @@ export function ask({
       onWait("");
       closeButton.textContent = no;
     });
-    if (done !== false) close();
+    close();
     if (said || done) say(said || done);
   };
   clearWhenTyped(form);

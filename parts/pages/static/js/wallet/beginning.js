@@ -48,7 +48,7 @@ export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...pl
     plan;
   return {
     operations: [key, offerKey, { state: "begun" }, plan.offer && { state: "open" }],
-    outputs: [...looksAt, ...secrets.keysOf(itemIds)],
+    outputs: [...looksAt, ...secrets.keys()],
     items: itemIds,
     seeds: "all",
     next: (slices) => ({

@@ -10,7 +10,6 @@ import {
   existing,
   isCollected,
   itemIdOf,
-  keyOf,
   recordsWith,
   WalletError,
 } from "./records.js";
@@ -24,6 +23,8 @@ const ROW =
   /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
 /** What a letter of a list means; of the first one nothing has become yet. */
 const STATES = { n: "expected", b: "taken back", a: "admitted", u: "undone" };
+/** The field of an output that says when a letter became true. */
+const TIMES = { b: "takenBackAt", a: "admittedAt", u: "undoneAt" };
 /** Of two letters of one second the later of these is true. */
 const LETTERS = Object.keys(STATES);
 
@@ -206,11 +207,11 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
       }),
 
     /** Return what lists say of a ticket, or nothing. */
-    async listed(/** @type {import("../format/raw_output.js").RawOutput} */ output) {
-      const { itemId } = output;
+    async listed(/** @type {string} */ key) {
+      const itemId = itemIdOf(key);
       const read = ({ items }) => items.get(itemId)?.doorList;
       const rows = rowsOf(await store.read({ items: [itemId] }, read));
-      const id = await ticketId({ key: keyOf(output) });
+      const id = await ticketId({ key });
       return rows.find((row) => row.id === id);
     },
   };
@@ -232,16 +233,15 @@ function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
 function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   const { letter, at, number, of, issue, note } = row;
   const output = existing(draft.outputs.get(key));
-  const { admittedAt = 0, undoneAt = 0, takenBackAt = 0 } = output;
+  const name = TIMES[letter];
+  // A list has whole seconds: what was undone was let in before this one ended.
+  const since = letter === "u" ? at + 999 : at;
   // A ticket of another's making, which came in here without its number, or a next issue
   // that a copy of this wallet made.
   const isNameless = !output.number && (!isLive(output) || output.foundAt);
   draft.changeOutput(key, {
     ...(isNameless && { number, of, issue, note }),
-    ...(letter === "b" && { takenBackAt: Math.max(takenBackAt, at) }),
-    ...(letter === "a" && { admittedAt: Math.max(admittedAt, at) }),
-    // A list has whole seconds: it was let in before this one ended.
-    ...(letter === "u" && { undoneAt: Math.max(undoneAt, at + 999) }),
+    ...(name && { [name]: Math.max(output[name] ?? 0, since) }),
   });
 }
 

@@ -9,7 +9,7 @@ import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_outp
 import { isItem as isItemOfService, isMaking, isOfferId } from "./api.js";
 import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
-import { hasFields, keyOf } from "./records.js";
+import { hasFields, keyOf, keysOf, namedBy } from "./records.js";
 import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
 import { isUnderWay, OUTPUT_STATES, REST_STATES } from "./states.js";
 
@@ -26,6 +26,16 @@ const KDF = { name: "PBKDF2", hash: "SHA-256" };
 const CIPHER = { name: "AES-GCM", length: 256 };
 
 const TARGET_STATES = ["held", "given"];
+/** When what was done to a link, where it was. */
+const TIMES = [
+  "givenAt",
+  "collectedAt",
+  "foundAt",
+  "shownAt",
+  "admittedAt",
+  "undoneAt",
+  "takenBackAt",
+];
 const OPERATION_STATES = ["begun", "open", "done", "refused"];
 const KINDS = [
   "mint",
@@ -209,8 +219,7 @@ function fromBase64(text) {
  * Return the records. @throws {Error} one is not whole, or they do not belong together.
  */
 export function readRecords({ outputs, operations, items, seeds, numbers }) {
-  const known = new Map(outputs.map((output) => [output.key, output]));
-  const begun = new Set(operations.map((operation) => operation.key));
+  const [known, begun] = [outputs, operations].map((all) => new Set(keysOf(all)));
   const areRight =
     outputs.every((output) => isOutput(output, begun)) &&
     operations.every((operation) => isOperation(operation, known)) &&
@@ -257,14 +266,11 @@ function isOutput(output, begun) {
 
 /** What is there besides of a link. */
 function isLink(output) {
-  const { givenAt = 0, collectedAt = 0, foundAt = 0, shownAt = 0, note = "" } = output;
-  const { admittedAt = 0, undoneAt = 0, takenBackAt = 0, mayBeGiven } = output;
-  const { number, of, each } = output;
+  const { number, of, each, note = "", mayBeGiven } = output;
   const isNumbered =
     number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
-    areTimes(givenAt, collectedAt, foundAt, shownAt) &&
-    areTimes(admittedAt, undoneAt, takenBackAt) &&
+    TIMES.map((name) => output[name]).every((time = 0) => areTimes(time)) &&
     [output.issue, output.scans].every((count = 1) => isNumber(count)) &&
     isNote(note) &&
     [undefined, true].includes(mayBeGiven) &&
@@ -312,19 +318,19 @@ function isOperation(operation, known) {
     isSeries(links, operation) &&
     hasOffer(operation) &&
     own.every(Number.isInteger) &&
-    inputs.every((input) => known.has(input)) &&
-    outputs.every(
-      (output) => known.has(output.key) && TARGET_STATES.includes(output.state),
-    );
+    namedBy(operation).every((named) => known.has(named)) &&
+    outputs.every((output) => TARGET_STATES.includes(output.state));
   // A payment that the service never saw would count as made.
   if (!isWhole || (kind !== "complete" && !body.outputs.length)) return false;
   if (kind === "mint") return body.outputs.every(isNew);
   // What is sent must be what is settled. The amount of a link may have been put right
   // since.
-  const keys = (raws) => JSON.stringify(raws.map((raw) => keyOf(parseRawOutput(raw))));
+  const sent = [...body.inputs, ...body.outputs].map((raw) =>
+    keyOf(parseRawOutput(raw)),
+  );
   return (
-    keys(body.inputs) === JSON.stringify(inputs) &&
-    keys(body.outputs) === JSON.stringify(outputs.map((output) => output.key))
+    body.inputs.length === inputs.length &&
+    JSON.stringify(sent) === JSON.stringify(namedBy(operation))
   );
 }
 

@@ -108,13 +108,8 @@ export class Secrets {
     this.#derive = derive;
   }
 
-  /** Return the keys of all that could be made of items. */
-  keysOf(itemIds) {
-    const secrets = [...this.#known.values()];
-    return itemIds.flatMap((itemId) =>
-      secrets.map((secret) => keyOf({ itemId, secret })),
-    );
-  }
+  /** Return the keys of all that could be made. */
+  keys = () => Array.from(this.#known.values(), keyOf);
 
   /** Return what `begin` returns, once all that it takes is derived. */
   async during(begin) {
@@ -125,7 +120,7 @@ export class Secrets {
         if (!(error instanceof MissingSecretsError)) throw error;
         const secrets = await this.#derive(error.places);
         error.places.forEach((place, at) =>
-          this.#known.set(textOf(place), secrets[at]),
+          this.#known.set(textOf(place), { ...place, secret: secrets[at] }),
         );
       }
     }
@@ -146,10 +141,10 @@ export class Secrets {
       if (!next.has(itemId)) next.set(itemId, nextNumbers(draft.slices, seed, itemId));
       for (;;) {
         const place = { seed, itemId, ...takeNumber(part, next.get(itemId)) };
-        const secret = this.#known.get(textOf(place));
-        if (secret === undefined) return void missing.push(place);
+        const known = this.#known.get(textOf(place));
+        if (!known) return void missing.push(place);
         // A copy of this wallet may have handed it to us as a link.
-        if (!draft.outputs.get(keyOf({ itemId, secret }))) return secret;
+        if (!draft.outputs.get(keyOf(known))) return known.secret;
       }
     });
     if (missing.length) throw new MissingSecretsError(missing);

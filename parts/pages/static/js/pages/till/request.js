@@ -73,12 +73,11 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   const { store, wallet } = tools;
   const offers = offersOf(wallet);
   const screen = makeScreen(onClose);
-  /** What is on the screen: a request without an answer has no `key` yet. */
-  let shown = { key: "", offerId: "", units: "", canCancel: true };
+  /** What is on the screen: a request without an answer has no `key` yet. @type {any} */
+  let shown = {};
 
   function open({ key = "", amount }) {
-    const units = unitsText(amount, item.unit);
-    shown = { key, offerId: "", units, canCancel: true };
+    shown = { key, units: unitsText(amount, item.unit) };
     screen.open(shown.units);
   }
 

@@ -66,11 +66,7 @@ function viewNow() {
     : { name: "list", itemId: "" };
 }
 
-const readPast = () => [{ operations: "all" }, () => []];
-
-/**
- * What each view shows of the store, as little as it can; all want what is under way.
- */
+/** What the views of deeds show of the store, as little as they can. */
 const READINGS = {
   list: () => [SUMMARIES_WANTED, summariesOf],
   deed(itemId) {
@@ -81,16 +77,15 @@ const READINGS = {
     };
     return [holdingWanted(itemId), look];
   },
-  offers: readPast,
-  history: readPast,
 };
+const ALL_PAST = [{ operations: "all" }, () => []];
 
 /**
  * Note what a view shows, of each deed how much a person knows to be gone, and which
  * offers are open; `taken` are those that somebody has taken since.
  */
 function read(store, { name, itemId }) {
-  const [wanted, look] = READINGS[name](itemId);
+  const [wanted, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
   const [begun, open] = [{ state: "begun" }, { state: "open" }];
   const asked = [begun, open, ...openKeys, wanted.operations].flat();
   const plan = { ...wanted, operations: asked, items: "all", notes: "all" };
