@@ -156,15 +156,17 @@ export function makeField(label, attributes) {
     id,
     "aria-describedby": place.id,
   });
-  const element = make(
+  return { element: labelled(label, field, place), field };
+}
+
+const labelled = (label, field, ...more) =>
+  make(
     "div",
     { class: "field" },
-    make("label", { for: id }, label),
+    make("label", { for: field.id }, label),
     field,
-    place,
+    ...more,
   );
-  return { element, field };
-}
 
 /** Return a field in which one of these texts is chosen. */
 export function selectField(label, texts) {
@@ -172,8 +174,7 @@ export function selectField(label, texts) {
     make("option", { value }, text),
   );
   const select = make("select", { id: freshId("select") }, ...options);
-  const named = make("label", { for: select.id }, label);
-  return { element: make("div", { class: "field" }, named, select), select };
+  return { element: labelled(label, select), select };
 }
 
 /**

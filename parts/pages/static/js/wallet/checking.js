@@ -9,12 +9,12 @@ import {
   findLate,
   gatherFor,
   gatherLost,
+  readMade,
   recordsIn,
   spentAmong,
   statesOf,
 } from "./questions.js";
 import {
-  existing,
   itemIdOf,
   keyOf,
   keysOf,
@@ -61,7 +61,7 @@ export const makeChecks = (parts) => ({
 });
 
 const operationOf = (/** @type {Parts} */ { store }, key) =>
-  store.read({ operations: [key] }, ({ operations }) => existing(operations.get(key)));
+  store.read({ operations: [key] }, ({ operations }) => operations.existing(key));
 
 /**
  * Send an operation that was begun, again or first, or ask for an offer of ours that is
@@ -79,9 +79,8 @@ export async function finish(parts, key, isFirst = false) {
   if (answer) {
     const settled = await settle(parts, settleDone, key, { itemId: answer.itemId });
     // What was carried out before may be spent since.
-    const made = keysOf(settled.operation.outputs);
     const check = async () =>
-      checkSome(parts, await readOutputs(parts.store, made), { areOld: true });
+      checkSome(parts, await readMade(parts, settled.operation), { areOld: true });
     if (!isFirst) await ask(check);
     return settled;
   }
@@ -93,7 +92,7 @@ export async function finish(parts, key, isFirst = false) {
 /** Return an operation; from now on it may have reached the service. */
 const setOut = ({ change }, key) =>
   change({ operations: [key] }, (draft) => {
-    const { isUnsent, ...operation } = existing(draft.operations.get(key));
+    const { isUnsent, ...operation } = draft.operations.existing(key);
     return isUnsent ? draft.putOperation(operation) : operation;
   });
 
@@ -103,7 +102,7 @@ const setOut = ({ change }, key) =>
  */
 const cancel = ({ change }, key) =>
   change(settlingWanted([key]), (draft) => {
-    const operation = existing(draft.operations.get(key));
+    const operation = draft.operations.existing(key);
     if (operation.state !== "begun") return;
     const ended = { state: "refused", code: "cancelled", endedAt: draft.now };
     const isEnded = operation.isUnsent && ended;

@@ -6,13 +6,7 @@
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
-import {
-  existing,
-  isCollected,
-  itemIdOf,
-  recordsWith,
-  WalletError,
-} from "./records.js";
+import { isCollected, itemIdOf, recordsWith, WalletError } from "./records.js";
 import { hexOf } from "./seeds.js";
 import { isLive, isOurs } from "./states.js";
 
@@ -201,7 +195,7 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
     /** Note that a ticket that came in, or waits, was shown again; return how often it was. */
     scannedAgain: (key) =>
       changeOfNote({ outputs: [key] }, (draft) => {
-        const { scans = 1 } = existing(draft.outputs.get(key));
+        const { scans = 1 } = draft.outputs.existing(key);
         draft.changeOutput(key, { scans: scans + 1 });
         return scans + 1;
       }),
@@ -221,7 +215,7 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
  * Note what lists say with the outputs that are known here, by now, and keep the rest.
  */
 function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
-  const { doorList } = existing(draft.items.get(itemId));
+  const { doorList } = draft.items.existing(itemId);
   const all = rowsOf(joinLists(itemId, doorList, writeList(itemId, rows)));
   for (const row of all) {
     if (keys.has(row.id)) noteRow(draft, keys.get(row.id), row);
@@ -232,7 +226,7 @@ function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
 
 function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   const { letter, at, number, of, issue, note } = row;
-  const output = existing(draft.outputs.get(key));
+  const output = draft.outputs.existing(key);
   const name = TIMES[letter];
   // A list has whole seconds: what was undone was let in before this one ended.
   const since = letter === "u" ? at + 999 : at;
@@ -246,13 +240,13 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
 }
 
 function keepList(draft, itemId, doorList) {
-  const item = existing(draft.items.get(itemId));
+  const item = draft.items.existing(itemId);
   if (doorList !== item.doorList) draft.putItem({ ...item, doorList });
 }
 
 function undoRow(draft, itemId, id) {
-  const { doorList } = existing(draft.items.get(itemId));
-  const row = existing(rowsOf(doorList).find((each) => each.id === id));
+  const { doorList } = draft.items.existing(itemId);
+  const row = /** @type {Row} */ (rowsOf(doorList).find((each) => each.id === id));
   // The clock that wrote the row may be ahead of ours.
   const undone = { ...row, letter: "u", at: Math.max(draft.now, row.at) };
   keepList(draft, itemId, joinLists(itemId, doorList, writeList(itemId, [undone])));
@@ -260,7 +254,7 @@ function undoRow(draft, itemId, id) {
 }
 
 function undo(draft, itemId, key) {
-  const output = existing(draft.outputs.get(key));
+  const output = draft.outputs.existing(key);
   const { admittedAt = 0, collectedAt = 0 } = output;
   // A clock that told one of these may have been ahead.
   const undoneAt = Math.max(draft.now, admittedAt, collectedAt);

@@ -255,7 +255,7 @@ export const leftToLook = ({ notes }) => notes.get(LOOK)?.left ?? [];
 
 /** Note that these items are to be looked at, with those that are left. */
 export function askForLook(draft, itemIds) {
-  const left = new Set([...leftToLook(draft.slices), ...itemIds]);
+  const left = new Set([...leftToLook(draft), ...itemIds]);
   draft.put("notes", { key: LOOK, left: [...left] });
 }
 

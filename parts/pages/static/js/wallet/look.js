@@ -18,7 +18,7 @@ function endLook(draft, itemId) {
     .filter(isUnderWay)
     .flatMap(namedBy);
   if (named.some((key) => itemIdOf(key) === itemId)) return;
-  const left = leftToLook(draft.slices).filter((each) => each !== itemId);
+  const left = leftToLook(draft).filter((each) => each !== itemId);
   draft.put("notes", { key: LOOK, left });
 }
 
@@ -38,8 +38,8 @@ export const makeLook = (parts) => ({
     const { change } = parts;
     const items = await change({ notes: [LOOK], outputs: "all" }, (draft) => {
       const all = draft.outputs.list().map(({ itemId }) => itemId);
-      if (isWhole || !leftToLook(draft.slices).length) askForLook(draft, all);
-      return leftToLook(draft.slices);
+      if (isWhole || !leftToLook(draft).length) askForLook(draft, all);
+      return leftToLook(draft);
     });
     // Another copy may have used the secrets of offers.
     await endOpen(parts);

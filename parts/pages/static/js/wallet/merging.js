@@ -6,7 +6,7 @@
 import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
-import { existing, hasFields, keyOf, WalletError } from "./records.js";
+import { hasFields, keyOf, keysOf, WalletError } from "./records.js";
 import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX } from "./seeds.js";
 import { isLive, isMade, REST_STATES, withEnds } from "./states.js";
 
@@ -106,21 +106,21 @@ function mergeSeeds(
   /** @type {import("./records.js").Records} */ { seeds, numbers },
   isOwn,
 ) {
-  const own = ownSeed(draft.slices);
+  const own = ownSeed(draft);
   const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key;
   // A mint takes no number, but a backup of it has the seed.
   const isUsed = draft.operations.list().length > 0;
   const newOwn = isUsed || !isOwn ? own : (theirOwn ?? own);
   if (newOwn !== own) {
-    const unused = existing(draft.slices.seeds.get(own));
+    const unused = draft.seeds.existing(own);
     draft.put("seeds", { ...unused, isOwn: undefined, isUnused: true });
   }
-  const all = new Set([...draft.slices.seeds.list(), ...seeds].map(({ key }) => key));
+  const all = new Set(keysOf([...draft.seeds.list(), ...seeds]));
   if (all.size > SEEDS_MAX)
     throw new WalletError("full", gettext("Too many wallets are joined here already."));
   for (const { key, createdAt } of seeds) {
     const seed = { key, createdAt, isOwn: key === newOwn || undefined };
-    const isKnown = hasFields(draft.slices.seeds.get(key) ?? {}, {
+    const isKnown = hasFields(draft.seeds.get(key) ?? {}, {
       isOwn: seed.isOwn,
       key,
       isUnused: undefined,

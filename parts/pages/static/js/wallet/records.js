@@ -125,12 +125,6 @@ export const keyOf = ({ itemId, secret }) => `${itemId}.${secret}`;
  */
 export const itemIdOf = (key) => /^[^.]*(?=\.)/.exec(key)?.[0] ?? "";
 
-/** Return a record that must be there. */
-export function existing(record) {
-  if (!record) throw new Error("a record that is not there");
-  return record;
-}
-
 /**
  * The records of one kind that a transaction has loaded.
  * @template {{key?: string}} Kind
@@ -159,6 +153,13 @@ class Slice {
     // The key of an output begins with its item: of one that was all loaded, none is
     // missing.
     if (!record && !this.#keys.has(key)) this.#check({ itemId: itemIdOf(key) });
+    return record;
+  }
+
+  /** Return the record of a key, which must be there. */
+  existing(key) {
+    const record = this.get(key);
+    if (!record) throw new Error("a record that is not there");
     return record;
   }
 
@@ -215,7 +216,7 @@ export const recordsWith = (store, kind, ...queries) =>
 /** Return the records of outputs, which must be there. */
 export function readOutputs(store, keys) {
   return store.read({ outputs: keys }, ({ outputs }) =>
-    keys.map((key) => existing(outputs.get(key))),
+    keys.map((key) => outputs.existing(key)),
   );
 }
 
@@ -239,11 +240,13 @@ export class Draft {
    * @param {number} now in milliseconds
    */
   constructor(slices, now) {
-    this.slices = slices;
     this.now = now;
     this.outputs = slices.outputs;
     this.operations = slices.operations;
     this.items = slices.items;
+    this.notes = slices.notes;
+    this.seeds = slices.seeds;
+    this.numbers = slices.numbers;
     /** @type {{[kind: string]: any[]}} */
     this.changed = {};
   }
@@ -265,7 +268,7 @@ export class Draft {
 
   /** Change what is known of an output. */
   changeOutput(key, facts) {
-    const known = existing(this.outputs.get(key));
+    const known = this.outputs.existing(key);
     if (!hasFields(known, facts))
       this.#putOutput({ ...known, ...facts }, facts.changedAt);
   }
@@ -279,7 +282,7 @@ export class Draft {
     const roles = { takers: inputs, makers: keysOf(outputs) };
     for (const [role, keys] of Object.entries(roles)) {
       for (const named of keys) {
-        const output = existing(this.outputs.get(named));
+        const output = this.outputs.existing(named);
         const noted = { ...output[role], [key]: state };
         this.#putOutput({ ...output, [role]: noted }, endedAt);
       }
@@ -310,7 +313,7 @@ export class Draft {
   /** Put a record. */
   put(kind, record) {
     const told = whole(record);
-    this.slices[kind].put(told);
+    this[kind].put(told);
     (this.changed[kind] ??= []).push(told);
     return told;
   }

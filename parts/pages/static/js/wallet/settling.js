@@ -6,7 +6,7 @@
 
 import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts, namedAs } from "./links.js";
-import { existing, keyOf, keysOf, namedBy } from "./records.js";
+import { keyOf, keysOf, namedBy } from "./records.js";
 import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
@@ -56,7 +56,7 @@ export function settlingWanted(
     outputs: [...outputs, ...gathered.flatMap(({ found }) => found.map(keyOf))],
     seeds: "all",
     next: (slices) => ({
-      outputs: keys.flatMap((key) => touched(existing(slices.operations.get(key)))),
+      outputs: keys.flatMap((key) => touched(slices.operations.existing(key))),
       numbers: numbersWanted(slices, counted),
     }),
   };
@@ -70,7 +70,7 @@ export function settlingWanted(
  *   spent since
  */
 export function settleDone(draft, key, { itemId, spent = new Set() }) {
-  const operation = existing(draft.operations.get(key));
+  const operation = draft.operations.existing(key);
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
   for (const input of atDoor ? inputs : [])
@@ -80,7 +80,7 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   if (kind !== "mint") keepAmounts(draft, operation, outputs);
   // A link that an offer gets back is the same link: nobody has seen it.
   if (kind === "withdraw" && inputs.length === 1)
-    draft.changeOutput(outputs[0].key, namedAs(existing(draft.outputs.get(inputs[0]))));
+    draft.changeOutput(outputs[0].key, namedAs(draft.outputs.existing(inputs[0])));
   const ended = { state: "done", code: undefined, endedAt: draft.now };
   const done = draft.putOperation({ itemId, ...operation, ...ended, outputs });
   for (const made of keysOf(outputs)) {
@@ -104,7 +104,7 @@ export function settleLate(draft, late) {
  * @param {{offerId: string, expiresAt: number}} found
  */
 export function settleOpen(draft, key, { offerId, expiresAt }) {
-  const operation = existing(draft.operations.get(key));
+  const operation = draft.operations.existing(key);
   const { state, outputs } = operation;
   // A copy of this wallet may have begun another one with the same number.
   const isAwaited = ({ key: made }) => stateIn(draft, made) === "coming";
@@ -124,12 +124,12 @@ export function settleOpen(draft, key, { offerId, expiresAt }) {
  *   not refused; whether another copy of this wallet may have spent an output
  */
 export function settleRefused(draft, key, { code, from, states, isUnclear }) {
-  const operation = existing(draft.operations.get(key));
+  const operation = draft.operations.existing(key);
   if (operation.state !== from) return operation;
   const { kind, inputs } = operation;
   // What it put in and we have spent ourselves, or are about to.
   const isOurs = (input) => {
-    const { state, spentElsewhere } = existing(draft.outputs.get(input));
+    const { state, spentElsewhere } = draft.outputs.existing(input);
     return state === "leaving" || (state === "spent" && !spentElsewhere);
   };
   const isTakenBack = from === "open" && inputs.some(isOurs);
@@ -142,12 +142,12 @@ export function settleRefused(draft, key, { code, from, states, isUnclear }) {
   return refused;
 }
 
-const stateIn = (draft, key) => existing(draft.outputs.get(key)).state;
+const stateIn = (draft, key) => draft.outputs.existing(key).state;
 
 /** Note what the service says of outputs, but of those that are under way. */
 export function settleChecked(draft, states, isUnclearFor) {
   for (const [key, found] of states) {
-    const output = existing(draft.outputs.get(key));
+    const output = draft.outputs.existing(key);
     if (isUnderWay(output) || output.state === "spent") continue;
     const isUnclear = isUnclearFor(output) || undefined;
     const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
@@ -178,7 +178,7 @@ function addMinted(draft, minting, itemId) {
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
   // Its secrets are random: its links have used up their numbers all the same.
   const series = 1 + parts.filter(({ each }) => !each).length;
-  if (links) raiseNumbers(draft, ownSeed(draft.slices), itemId, { series });
+  if (links) raiseNumbers(draft, ownSeed(draft), itemId, { series });
   return body.outputs.map(({ amount, secret }, place) => {
     const given = own.includes(place) && { givenAt: draft.now };
     const about = { itemId, amount, secret, key: keyOf({ itemId, secret }), ...given };

@@ -142,8 +142,6 @@ function drawer(opened) {
   };
 }
 
-const noDeed = () => ({ element: copyTemplate("no-deed-template") });
-
 function deedPlace(tools) {
   let open = null;
 
@@ -153,17 +151,16 @@ function deedPlace(tools) {
   }
 
   async function draw(itemId, holding) {
-    const make = () => (holding ? deedPage(itemId, tools) : noDeed());
+    const make = () =>
+      holding ? deedPage(itemId, tools) : { element: copyTemplate("no-deed-template") };
     const key = holding ? itemId : `no ${itemId}`;
     if (open?.key !== key) show({ key, ...make() });
-    if (holding)
-      open.draw({ ...holding, origin: await originOf(tools.store, holding) });
+    if (!holding) return;
+    const { item } = holding;
+    const origins = item && (await findOrigins(tools.store, [item]));
+    open.draw({ ...holding, origin: origins?.get(itemId)?.kind });
   }
   return { draw, close: () => show(null) };
-}
-
-async function originOf(store, { item, itemId }) {
-  return item ? (await findOrigins(store, [item])).get(itemId)?.kind : "new";
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */
