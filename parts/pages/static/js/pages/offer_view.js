@@ -86,7 +86,6 @@ export async function openOffer(
   const isOver = () => !element.isConnected || state !== "open";
   keepAsking({
     checkRound,
-    isWanted: () => !document.hidden,
     isOver,
     roundMs: LOOK_MS,
   })();

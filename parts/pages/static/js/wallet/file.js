@@ -232,7 +232,7 @@ export function readRecords({ outputs, operations, items, seeds, numbers }) {
 
 function areSeeds(seeds) {
   const isRight = ({ key, isOwn, createdAt }) =>
-    isSeed(key) && [undefined, true].includes(isOwn) && areTimes(createdAt);
+    isSeed(key) && isFlag(isOwn) && areTimes(createdAt);
   const own = seeds.filter(({ isOwn }) => isOwn);
   const isOne = own.length === Math.min(seeds.length, 1);
   return seeds.length <= SEEDS_MAX && seeds.every(isRight) && isOne;
@@ -273,7 +273,7 @@ function isLink(output) {
     TIMES.map((name) => output[name]).every((time = 0) => areTimes(time)) &&
     [output.issue, output.scans].every((count = 1) => isNumber(count)) &&
     isNote(note) &&
-    [undefined, true].includes(mayBeGiven) &&
+    isFlag(mayBeGiven) &&
     isNumbered &&
     (each === undefined || isPromise(output))
   );
@@ -313,7 +313,7 @@ function isOperation(operation, known) {
     OPERATION_STATES.includes(state) &&
     isAmount(amount) &&
     areTimes(begunAt) &&
-    [atDoor, isUnsent, isCancelled].every((flag) => (flag ?? true) === true) &&
+    [atDoor, isUnsent, isCancelled].every(isFlag) &&
     unitOf(unit) === unit &&
     isSeries(links, operation) &&
     hasOffer(operation) &&
@@ -349,11 +349,12 @@ const isNew = ({ amount, secret }) =>
 function isItem(item, operations) {
   const { key, id, unit, isMinted, isCut, doorList = "" } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
-  const isOurs =
-    isMinted === undefined || (isMinted === true && operations.some(isMint));
+  const isOurs = isFlag(isMinted) && (!isMinted || operations.some(isMint));
   const isRight = unitOf(unit) === unit && typeof doorList === "string";
-  const isWhole = [undefined, true].includes(isCut);
+  const isWhole = isFlag(isCut);
   return key === id && isItemOfService(item) && isOurs && isRight && isWhole;
 }
+
+const isFlag = (flag = true) => flag === true;
 
 const areTimes = (...times) => times.every(Number.isFinite);

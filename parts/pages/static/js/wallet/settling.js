@@ -86,7 +86,8 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   for (const made of keysOf(outputs)) {
     // A look may have been the first to see it, but no copy has made it.
     draft.changeOutput(made, { unknown: undefined, foundAt: undefined });
-    const isLost = spent.has(made) && AT_REST.includes(stateIn(draft, made));
+    const isLost =
+      spent.has(made) && AT_REST.includes(draft.outputs.existing(made).state);
     if (isLost) draft.changeOutput(made, { spentElsewhere: true });
   }
   return done;
@@ -107,7 +108,7 @@ export function settleOpen(draft, key, { offerId, expiresAt }) {
   const operation = draft.operations.existing(key);
   const { state, outputs } = operation;
   // A copy of this wallet may have begun another one with the same number.
-  const isAwaited = ({ key: made }) => stateIn(draft, made) === "coming";
+  const isAwaited = ({ key: made }) => draft.outputs.existing(made).state === "coming";
   if (state === "begun" || state === "open")
     keepAmounts(draft, operation, outputs.filter(isAwaited));
   if (state !== "begun") return operation;
@@ -141,8 +142,6 @@ export function settleRefused(draft, key, { code, from, states, isUnclear }) {
   settleChecked(draft, states, isUnclear);
   return refused;
 }
-
-const stateIn = (draft, key) => draft.outputs.existing(key).state;
 
 /** Note what the service says of outputs, but of those that are under way. */
 export function settleChecked(draft, states, isUnclearFor) {

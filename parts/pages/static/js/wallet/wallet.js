@@ -112,8 +112,16 @@ function makeParts({
 
   /** How many outputs are asked for at once. */
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const shared = { derive, isStrong, arrayMax, checkedMax, now, change, changeOfNote };
-  return { ...given, ...shared };
+  return {
+    ...given,
+    derive,
+    isStrong,
+    arrayMax,
+    checkedMax,
+    now,
+    change,
+    changeOfNote,
+  };
 }
 
 /**
@@ -130,8 +138,9 @@ async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
   const secrets = new Secrets(derive);
   const key = crypto.randomUUID();
   const plan = { ...given, key, secrets, arrayMax };
-  const write = (draft) => begin(draft, rule, plan);
-  const begun = await secrets.during(() => changeOfNote(beginningWanted(plan), write));
+  const begun = await secrets.during(() =>
+    changeOfNote(beginningWanted(plan), (draft) => begin(draft, rule, plan)),
+  );
   if (!begun) return null;
   if (begun.isUnsent) return { operation: begun };
   const outcome = await finish(parts, begun.key, true);

@@ -74,7 +74,7 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
   store.onChange(redraw);
   await redraw();
   // Requests that were left open.
-  const isWanted = () => !document.hidden && isAnyOpen;
+  const isWanted = () => isAnyOpen;
   keepAsking({ checkRound: () => wallet.checkRound(), isWanted })();
 }
 

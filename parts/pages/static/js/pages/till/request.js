@@ -127,7 +127,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   const look = keepAsking({
     checkRound,
-    isWanted: () => !document.hidden && screen.isAt("open"),
+    isWanted: () => screen.isAt("open"),
     roundMs: LOOK_MS,
   });
 

@@ -51,14 +51,13 @@ export function linksView(place, shown) {
   many.append(...manyLinksButtons(shown));
   const text = gettext("CSV without links");
   const askFirst = ({ currentTarget }) => askForStates(text, shown, currentTarget);
-  list.append(makeButton(text, askFirst));
+  list.append(makeButton(text, askFirst), ...listButtons(shown));
   const drawRows = rowsOf(place, shown);
-  return ({ itemId, links, preparing, isMinted }) => {
+  return ({ links, preparing, isMinted }) => {
     place.hidden = !links.length && !preparing;
     many.hidden = !links.some(isUsable);
     // Guests have no list.
     list.hidden = !isMinted && !isOfDoor({ links });
-    if (list.children.length === 1) list.append(...listButtons(itemId, shown));
     part("claimed-hint").hidden = !countIn(links, "claimed");
     drawRows();
     drawSeries(part("series"), preparing);

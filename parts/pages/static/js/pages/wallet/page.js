@@ -239,7 +239,7 @@ function listen(opened, look) {
   );
   const isWaiting = () =>
     openKeys.length > 0 || summaries.some(({ waiting, shownAt }) => waiting || shownAt);
-  const isWanted = () => !document.hidden && navigator.onLine && isWaiting();
+  const isWanted = () => navigator.onLine && isWaiting();
   const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
   const backUpSoon = backupWriter(opened);
