@@ -75,7 +75,7 @@ export const PROBLEM_TEXTS = Object.freeze({
  * Errors of our own modules have messages for people; those of the browser have not.
  */
 const OURS =
-  /^(Amount|Finding|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
+  /^(Amount|Field|Finding|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
 /**
  * Return the sentence for anything that went wrong, here, at the service or in the

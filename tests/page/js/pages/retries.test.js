@@ -103,6 +103,8 @@ for (const [problems, at] of [
   });
 }
 
+Object.assign(globalThis, { document: { hidden: false } });
+
 /** A page that asks, with these answers of the service, and at which seconds it does. */
 function asking({ answers = [], isWanted = () => true, ...more } = {}) {
   const clock = makeClock();

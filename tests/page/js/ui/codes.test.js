@@ -76,10 +76,10 @@ test("links with the longest units and secrets fit into their batches", async ()
 test("a busy service is asked again after as long as it says, and no other refusal is", async () => {
   const { tools, asked } = makeTools([], [refusal(503, 7), refusal(503)]);
   const waited = [];
-  const wait = async (seconds) => waited.push(seconds);
+  const wait = async (milliseconds) => waited.push(milliseconds);
 
   await codesOf(outputs.slice(0, 2), tools, { link, wait });
-  assert.deepEqual([waited, asked], [[7, 1], [2]]);
+  assert.deepEqual([waited, asked], [[7000, 1000], [2]]);
 
   const refused = makeTools([], [refusal(400)]);
   await assert.rejects(codesOf(outputs, refused.tools, { link, wait }), {

@@ -31,22 +31,22 @@ const isTold = ({ state, output }) =>
   TOLD.has(state) || Boolean(state === "waiting" && output.number);
 
 /**
- * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api">} Tools
+ * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api"> & {itemId: string}} Tools
  *
  * Return the buttons that hand over the list of a deed's door and take in others.
  */
-export function listButtons(itemId, /** @type {Tools} */ tools) {
+export function listButtons(/** @type {Tools} */ tools) {
   return [
     makeButton(gettext("Hand over the list"), ({ currentTarget }) =>
-      handOver(itemId, tools, currentTarget).catch(sayError),
+      handOver(tools, currentTarget).catch(sayError),
     ),
     makeButton(gettext("Take in a list"), ({ currentTarget }) =>
-      askForList(itemId, tools, currentTarget),
+      askForList(tools, currentTarget),
     ),
   ];
 }
 
-async function handOver(itemId, { wallet, store, api }, opener) {
+async function handOver({ itemId, wallet, store, api }, opener) {
   const { item, links } = await readHolding(store, itemId);
   const told = item?.isMinted ? links : links.filter(isTold);
   const text = await wallet.doorList(itemId, told);
@@ -83,11 +83,11 @@ async function handOver(itemId, { wallet, store, api }, opener) {
   });
 }
 
-function askForList(itemId, /** @type {Tools} */ tools, opener) {
+function askForList(/** @type {Tools} */ tools, opener) {
   const onText = async (text, closeScanner) => {
     if (!isDoorList(text)) return;
     closeScanner();
-    say(await takeIn(itemId, text, tools));
+    say(await takeIn(text, tools));
   };
   const { element, field } = makeField(gettext("File of the list"), { type: "file" });
   ask({
@@ -104,16 +104,15 @@ function askForList(itemId, /** @type {Tools} */ tools, opener) {
     act: async () => {
       const { files } = find(element, "input", HTMLInputElement);
       if (!files?.length) throw new FieldError(field, gettext("Choose a file."));
-      return takeIn(itemId, await files[0].text(), tools);
+      return takeIn(await files[0].text(), tools);
     },
   });
 }
 
 /** Ask before a list is taken in that a camera saw: a guest may have shown it. */
 export function askForScannedList(
-  itemId,
   text,
-  /** @type {Pick<Tools, "wallet" | "store">} */ tools,
+  /** @type {Omit<Tools, "api">} */ tools,
   opener,
 ) {
   ask({
@@ -125,12 +124,12 @@ export function askForScannedList(
     ],
     yes: gettext("Take in"),
     opener,
-    act: () => takeIn(itemId, text, tools),
+    act: () => takeIn(text, tools),
   });
 }
 
 /** Take in a list, or a code of one; return how much it has, and what of that is new. */
-async function takeIn(itemId, text, { wallet, store }) {
+async function takeIn(text, { itemId, wallet, store }) {
   const before = await readHolding(store, itemId);
   const count = await wallet.takeInList(itemId, text);
   const after = await readHolding(store, itemId);

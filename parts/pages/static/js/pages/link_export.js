@@ -51,7 +51,7 @@ const CHOICES = {
 const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
 /**
  * @typedef {import("./open_wallet.js").Opened & {
- *   item: import("../wallet/records.js").Item | null, unit?: string,
+ *   itemId: string, item: import("../wallet/records.js").Item | null, unit?: string,
  *   links: import("../wallet/holdings.js").Link[],
  * }} Shown
  */

@@ -1,5 +1,5 @@
-// One offer of ours: its view, which tells by itself when it was taken, its code, and how
-// it is cancelled.
+// Our offers: the list of them, and of one its view, which tells by itself when it was
+// taken, its code, and how it is cancelled.
 
 import { gettext } from "../format/gettext.js";
 import {
@@ -10,10 +10,19 @@ import {
   sideText,
 } from "../texts.js";
 import { makeCard } from "../ui/card.js";
-import { copyText, make, makeHint, put } from "../ui/dom.js";
+import {
+  byId,
+  copyText,
+  listInPieces,
+  make,
+  makeActions,
+  makeButton,
+  makeHint,
+  put,
+} from "../ui/dom.js";
 import { drawCode, linkButtons, share, textField } from "../ui/link_view.js";
 import { ask, openDialog, say, sayError } from "../ui/forms.js";
-import { offersOf } from "../wallet/offers.js";
+import { offersOf, openOffersOf } from "../wallet/offers.js";
 import { keepAsking } from "./retries.js";
 
 /**
@@ -26,8 +35,34 @@ const LOOK_MS = 2_500;
  * @typedef {import("../wallet/offers.js").OfferMade} Offer
  */
 
+/** Return what draws the list: the open ones, and those that have ended of late. */
+export function offersView(/** @type {OfferTools} */ tools) {
+  const drawRows = listInPieces(byId("offers"), byId("offers-more"), {
+    keyOf: (offer) => `${offer.key} ${offer.state} ${offerText(offer, tools.itemOf)}`,
+    make: (offer) => ({ element: rowOf(offer, tools) }),
+  });
+  return (history) => drawRows(openOffersOf(history));
+}
+
+function rowOf(/** @type {Offer} */ offer, tools) {
+  const sentence = offerText(offer, tools.itemOf);
+  const about = `: ${sentence}`;
+  const buttonFor = (text, act) =>
+    makeButton(text, ({ currentTarget }) => act(offer, currentTarget, tools), {
+      about,
+    });
+  const buttons = [
+    buttonFor(gettext("Show link"), openOffer),
+    buttonFor(cancelText(offer.give), askToCancel),
+  ];
+  const kind = offer.state === "done" ? "tag good" : "hint";
+  const state = make("p", {}, make("span", { class: kind }, endText(offer)));
+  const actions = offer.state === "open" ? [makeActions(...buttons)] : [];
+  return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, ...actions);
+}
+
 /** Return what both sides read of an offer that was taken, or what has become of it. */
-export function endText(/** @type {Offer} */ offer) {
+function endText(/** @type {Offer} */ offer) {
   const isDone = offer.state === "done";
   return isDone ? receiptText(offer, Boolean(offer.give)) : offerStateText(offer);
 }
@@ -51,7 +86,6 @@ export async function openOffer(
   const isOver = () => !element.isConnected || state !== "open";
   keepAsking({
     checkRound,
-    isWanted: () => !document.hidden,
     isOver,
     roundMs: LOOK_MS,
   })();

@@ -62,22 +62,27 @@ export function keepTrying(act, options = {}) {
 }
 
 /**
- * Ask every 20 seconds (`roundMs`) while it is wanted, more and more rarely while it
- * fails, and no more once it is over.
+ * Ask every 20 seconds (`roundMs`) while it is wanted and a person can see the page,
+ * more and more rarely while it fails, and no more once it is over.
  * @param {{
- *   checkRound: () => Promise<unknown>, isWanted: () => boolean, isOver?: () => boolean,
+ *   checkRound: () => Promise<unknown>, isWanted?: () => boolean, isOver?: () => boolean,
  *   roundMs?: number, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
- * }} parts `isWanted` is whether something waits and a person can see the page
+ * }} parts `isWanted` is whether something waits
  * @returns {() => Promise<void> | void} asks at once, unless there has just been an answer
  */
-export function keepAsking({ checkRound, isWanted, isOver = () => false, ...more }) {
+export function keepAsking({
+  checkRound,
+  isWanted = () => true,
+  isOver = () => false,
+  ...more
+}) {
   const { roundMs = ROUND_MS, now = () => performance.now() } = more;
   let restsUntil = 0;
 
   async function ask() {
     if (isOver()) return null;
     // The browser says in more ways than one that a person is back.
-    if (now() < restsUntil || !isWanted()) return [];
+    if (now() < restsUntil || document.hidden || !isWanted()) return [];
     try {
       await checkRound();
       restsUntil = now() + roundMs / 10;

@@ -156,15 +156,17 @@ export function makeField(label, attributes) {
     id,
     "aria-describedby": place.id,
   });
-  const element = make(
+  return { element: labelled(label, field, place), field };
+}
+
+const labelled = (label, field, ...more) =>
+  make(
     "div",
     { class: "field" },
-    make("label", { for: id }, label),
+    make("label", { for: field.id }, label),
     field,
-    place,
+    ...more,
   );
-  return { element, field };
-}
 
 /** Return a field in which one of these texts is chosen. */
 export function selectField(label, texts) {
@@ -172,8 +174,7 @@ export function selectField(label, texts) {
     make("option", { value }, text),
   );
   const select = make("select", { id: freshId("select") }, ...options);
-  const named = make("label", { for: select.id }, label);
-  return { element: make("div", { class: "field" }, named, select), select };
+  return { element: labelled(label, select), select };
 }
 
 /**
@@ -241,7 +242,7 @@ function giveBack(places) {
  *   yes: string, no?: string, said?: string, canCancel?: boolean,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
  * }} parts `yes` and `no` are on the buttons, `said` is said once it is done, unless `act` returns
- *   what to say, `false` where another step follows. It throws what stands in the way: a FieldError
+ *   what to say. It throws what stands in the way: a FieldError
  *   is shown beside its field alone. `onWait` says why it takes longer, and returns whether the dialog
  *   is still open. What is begun goes on without the dialog, unless it `canCancel`
  */
@@ -291,7 +292,7 @@ export function ask({
       onWait("");
       closeButton.textContent = no;
     });
-    if (done !== false) close();
+    close();
     if (said || done) say(said || done);
   };
   clearWhenTyped(form);

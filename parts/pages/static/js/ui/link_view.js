@@ -12,8 +12,10 @@ import { formatRawOutput } from "../format/raw_output.js";
 import { linkText, partText } from "../texts.js";
 import { makeCard } from "./card.js";
 import {
+  copyTemplate,
   copyText,
   download,
+  find,
   make,
   makeActions,
   makeButton,
@@ -47,8 +49,8 @@ const TRIES_MAX = 20;
  */
 
 /**
- * Return the view of a link that is held or given. The page needs the template of
- * cards.
+ * Return the view of a link that is held or given. The page needs its template and that
+ * of cards.
  */
 export function makeLinkView(
   /** @type {OutputRecord} */ output,
@@ -61,25 +63,31 @@ export function makeLinkView(
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
   const handOverBy = (act) => () => handOver(output, tools, act);
   const save = handOverBy(() => download(copy, "text/plain", `${itemId}.txt`));
-  const developers = developersFold(output, link, handOverBy);
+  const view = copyTemplate("link-view-template");
+  const developers = find(view, "details", HTMLDetailsElement);
+  /** @type {[string, string][]} */
+  const texts = [
+    [gettext("Claim link"), link],
+    [gettext("Raw output"), formatRawOutput(output)],
+  ];
+  const fill = handOverBy(() =>
+    find(developers, "div").replaceChildren(...texts.map(textField)),
+  );
+  developers.ontoggle = () => developers.open && fill();
+  find(view, "button").onclick = save;
   const showInstead = () => {
     developers.open = true;
     say(gettext("This browser does not let pages copy. The link is at the end."));
   };
-  return make(
-    "div",
-    { class: "link-view stack" },
+  view.prepend(
     makeCard(item, { itemId, amount, unit }),
     linkButtons(
       handOverBy(() => share(link, about)),
       () => copyLink(output, tools, showInstead),
     ),
     codePlace(output, tools, handOverBy, about),
-    make("h3", {}, gettext("Keep a copy")),
-    makeHint(gettext("This link is like cash. If you lose it, we can't restore it.")),
-    makeActions(makeButton(gettext("Download"), save)),
-    developers,
   );
+  return view;
 }
 
 /**
@@ -164,24 +172,6 @@ function codePlace(output, tools, handOverBy, about) {
   return place;
 }
 
-function developersFold(output, link, handOverBy) {
-  const place = make("div", { class: "stack" });
-  const details = make(
-    "details",
-    {},
-    make("summary", {}, gettext("For developers")),
-    place,
-  );
-  /** @type {[string, string][]} */
-  const texts = [
-    [gettext("Claim link"), link],
-    [gettext("Raw output"), formatRawOutput(output)],
-  ];
-  const fill = handOverBy(() => place.replaceChildren(...texts.map(textField)));
-  details.ontoggle = () => details.open && fill();
-  return details;
-}
-
 /** Return a text that cannot be changed, and is selected as soon as it has the focus. */
 export function textField([label, value]) {
   const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
@@ -192,8 +182,6 @@ export function textField([label, value]) {
 /** Return the link that hands over an output, as it is copied, drawn and printed. */
 export const linkOf = (output, unit) => claimLink(location.origin, output, { unit });
 
-const sleep = (seconds) => pause(1000 * seconds);
-
 /**
  * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came
  * before an error are not asked for again. `onProgress` says how many are there.
@@ -203,7 +191,7 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
   const { wallet, api, unit } = tools;
   const {
     onProgress = () => {},
-    wait = sleep,
+    wait = pause,
     link = (output) => linkOf(output, unit),
   } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
@@ -273,7 +261,7 @@ async function patiently(ask, wait) {
       return await ask();
     } catch (error) {
       if (![429, 503].includes(error.status) || tries === TRIES_MAX) throw error;
-      await wait(error.retryAfterS ?? 1);
+      await wait(1000 * (error.retryAfterS ?? 1));
     }
   }
 }

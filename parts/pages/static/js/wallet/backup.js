@@ -56,7 +56,7 @@ export function makeBackup({ store, change, changeOfNote }) {
       async saved(material, file = null) {
         const about = { ...exported, material, file };
         const save = (draft) =>
-          void draft.put("notes", { ...noteOf(draft.slices), ...about, at: draft.now });
+          void draft.put("notes", { ...noteOf(draft), ...about, at: draft.now });
         await change(NOTE, save).catch((error) => {
           // Some private windows keep no keys.
           if (error.name !== "DataCloneError" || !material) throw error;
@@ -105,7 +105,7 @@ export function makeBackup({ store, change, changeOfNote }) {
 }
 
 function takeIn(draft, theirs, isOwn) {
-  const note = noteOf(draft.slices);
+  const note = noteOf(draft);
   const isEmpty = isOwn && !draft.operations.list().length;
   const merged = mergeInto(draft, theirs, isOwn);
   if (!draft.isChanged()) return merged;
@@ -133,6 +133,6 @@ function noteOf({ notes }) {
 
 /** Count a change that the next backup should hold. */
 export function countChange(draft) {
-  const note = noteOf(draft.slices);
+  const note = noteOf(draft);
   if (draft.isChanged()) draft.put("notes", { ...note, count: note.count + 1 });
 }

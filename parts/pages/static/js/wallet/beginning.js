@@ -5,7 +5,15 @@
 import { gettext } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
-import { checkCount, cutNote, isFree, linkParts, nextNumber, unitOf } from "./links.js";
+import {
+  checkCount,
+  cutNote,
+  isFree,
+  linkParts,
+  namedAs,
+  nextNumber,
+  unitOf,
+} from "./links.js";
 import {
   isCollected,
   itemIdOf,
@@ -40,7 +48,7 @@ export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...pl
     plan;
   return {
     operations: [key, offerKey, { state: "begun" }, plan.offer && { state: "open" }],
-    outputs: [...looksAt, ...secrets.keysOf(itemIds)],
+    outputs: [...looksAt, ...secrets.keys()],
     items: itemIds,
     seeds: "all",
     next: (slices) => ({
@@ -65,11 +73,9 @@ const choosable = (itemId) => CHOSEN_FROM.map((state) => ({ itemId, state }));
 export function begin(draft, rule, plan) {
   const found = rule(draft, plan);
   if ("begun" in found) return found.begun;
-  const { key, now } = plan;
-  if (draft.operations.get(key))
-    throw new Error("an Idempotency-Key that was used before");
   const operation = "made" in found ? reserve(draft, found, plan) : found;
-  return draft.putOperation({ ...operation, key, state: "begun", begunAt: now });
+  const begun = { key: plan.key, state: "begun", begunAt: draft.now };
+  return draft.putOperation({ ...operation, ...begun });
 }
 
 /** Its outputs get records when the answer names the item. */
@@ -90,31 +96,30 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
  * call is refused, there and elsewhere; what it `knows` of the ticket is kept with it.
  */
 export function claim(draft, plan) {
-  const { output, atDoor, isUnsent, knows = {}, now } = plan;
+  const { output, atDoor, isUnsent, knows = {} } = plan;
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
+  const state = record?.state;
   if (isUnderWay(record)) {
     const begun = draft.operations.get(record.operation);
     if (atDoor || begun.atDoor) throw busy(begun.begunAt);
     return { begun };
   }
-  if (record?.state === "spent") throw spent(record);
-  const isOurs = record?.state === "held" || record?.state === "offered";
+  if (state === "spent") throw spent(record);
+  const isOurs = state === "held" || state === "offered";
   if (isOurs && !(atDoor && isFree(record))) {
     throw new WalletError("already_held", gettext("You have this already."));
   }
-  if (record?.state === "given" && !atDoor)
-    return takeBack(draft, { outputKeys: [outputKey] });
+  if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
   const named = namedAs(knows);
   if (!record) draft.addOutput({ ...output, ...named });
   // The link before it may have named another amount; of what this wallet made it knows
   // better.
-  if (record?.state === "seen")
-    draft.changeOutput(outputKey, { amount: output.amount });
+  if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];
-  const made = atDoor && { collectedAt: now };
+  const made = atDoor && { collectedAt: draft.now };
   const about = { kind: "claim", atDoor: atDoor || undefined, isUnsent, unit };
   return { ...about, ...joined(inputs, made) };
 }
@@ -124,12 +129,12 @@ export function claim(draft, plan) {
  * has just this amount passes its number and its note on; of several the note says what
  * they were.
  */
-export function send(draft, { itemId, amount, arrayMax, now }) {
+export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
   const names = inputs.map(ticketText).filter(Boolean);
   const ofMany = { note: cutNote(names.join(", ")) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
-  const made = [{ amount, givenAt: now, ...link }, ...change];
+  const made = [{ amount, givenAt: draft.now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };
 }
 
@@ -203,11 +208,6 @@ export function takeBack(draft, { outputKeys }) {
   });
   if (loose.length) made.push(...joined(loose).made);
   return { kind: "takeBack", inputs, made };
-}
-
-/** Return what a person tells a link by, which the next one of its number keeps. */
-function namedAs({ number, of, issue, note }) {
-  return number ? { number, of, issue, note } : {};
 }
 
 export function joined(inputs, more) {
@@ -345,7 +345,7 @@ function fewest(outputs, amount) {
 function notEnough(draft, itemId, amount, free) {
   const away = draft.outputs
     .list({ itemId, state: "leaving" })
-    .filter((each) => each.before === "held" && isFree({ ...each, state: "held" }));
+    .filter((each) => isFree({ ...each, state: each.before }));
   const isEnough = (more) => unitsOf([...free, ...away, ...more]) >= amount;
   if (isEnough([])) return busy();
   if (

@@ -3,13 +3,22 @@
 
 import { ask, batchesOf, isRefusal, sendOperation } from "./api.js";
 import { addFound, askForLook, LOOK } from "./finding.js";
-import { awaited, askWhatBecame, findLate, gatherFor } from "./questions.js";
-import { gatherLost, namedBy, recordsIn, spentAmong, statesOf } from "./questions.js";
 import {
-  existing,
+  askWhatBecame,
+  awaited,
+  findLate,
+  gatherFor,
+  gatherLost,
+  readMade,
+  recordsIn,
+  spentAmong,
+  statesOf,
+} from "./questions.js";
+import {
   itemIdOf,
   keyOf,
   keysOf,
+  namedBy,
   readOutputs,
   recordsWith,
 } from "./records.js";
@@ -52,7 +61,7 @@ export const makeChecks = (parts) => ({
 });
 
 const operationOf = (/** @type {Parts} */ { store }, key) =>
-  store.read({ operations: [key] }, ({ operations }) => existing(operations.get(key)));
+  store.read({ operations: [key] }, ({ operations }) => operations.existing(key));
 
 /**
  * Send an operation that was begun, again or first, or ask for an offer of ours that is
@@ -70,9 +79,8 @@ export async function finish(parts, key, isFirst = false) {
   if (answer) {
     const settled = await settle(parts, settleDone, key, { itemId: answer.itemId });
     // What was carried out before may be spent since.
-    const made = keysOf(settled.operation.outputs);
     const check = async () =>
-      checkSome(parts, await readOutputs(parts.store, made), { areOld: true });
+      checkSome(parts, await readMade(parts, settled.operation), { areOld: true });
     if (!isFirst) await ask(check);
     return settled;
   }
@@ -84,7 +92,7 @@ export async function finish(parts, key, isFirst = false) {
 /** Return an operation; from now on it may have reached the service. */
 const setOut = ({ change }, key) =>
   change({ operations: [key] }, (draft) => {
-    const { isUnsent, ...operation } = existing(draft.operations.get(key));
+    const { isUnsent, ...operation } = draft.operations.existing(key);
     return isUnsent ? draft.putOperation(operation) : operation;
   });
 
@@ -94,16 +102,11 @@ const setOut = ({ change }, key) =>
  */
 const cancel = ({ change }, key) =>
   change(settlingWanted([key]), (draft) => {
-    const operation = existing(draft.operations.get(key));
+    const operation = draft.operations.existing(key);
     if (operation.state !== "begun") return;
-    draft.putOperation({ ...operation, isCancelled: true });
-    if (!operation.isUnsent) return;
-    settleRefused(draft, key, {
-      code: "cancelled",
-      from: "begun",
-      states: new Map(),
-      isUnclear: () => false,
-    });
+    const ended = { state: "refused", code: "cancelled", endedAt: draft.now };
+    const isEnded = operation.isUnsent && ended;
+    draft.putOperation({ ...operation, isCancelled: true, ...isEnded });
   });
 
 /**
@@ -319,7 +322,7 @@ function roundsOf(parts) {
     }
     const isChanged = next.length > 0 && (await checkSome(parts, next));
     keysOf(next).forEach((key) => asked.add(key));
-    if (next.length < checkedMax || next.length === left.length) asked.clear();
+    if (next.length < checkedMax) asked.clear();
     return (await endDue(parts)) || isChanged;
   };
 }

@@ -6,14 +6,7 @@
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
-import {
-  existing,
-  isCollected,
-  itemIdOf,
-  keyOf,
-  recordsWith,
-  WalletError,
-} from "./records.js";
+import { isCollected, itemIdOf, recordsWith, WalletError } from "./records.js";
 import { hexOf } from "./seeds.js";
 import { isLive, isOurs } from "./states.js";
 
@@ -24,6 +17,8 @@ const ROW =
   /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
 /** What a letter of a list means; of the first one nothing has become yet. */
 const STATES = { n: "expected", b: "taken back", a: "admitted", u: "undone" };
+/** The field of an output that says when a letter became true. */
+const TIMES = { b: "takenBackAt", a: "admittedAt", u: "undoneAt" };
 /** Of two letters of one second the later of these is true. */
 const LETTERS = Object.keys(STATES);
 
@@ -200,17 +195,17 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
     /** Note that a ticket that came in, or waits, was shown again; return how often it was. */
     scannedAgain: (key) =>
       changeOfNote({ outputs: [key] }, (draft) => {
-        const { scans = 1 } = existing(draft.outputs.get(key));
+        const { scans = 1 } = draft.outputs.existing(key);
         draft.changeOutput(key, { scans: scans + 1 });
         return scans + 1;
       }),
 
     /** Return what lists say of a ticket, or nothing. */
-    async listed(/** @type {import("../format/raw_output.js").RawOutput} */ output) {
-      const { itemId } = output;
+    async listed(/** @type {string} */ key) {
+      const itemId = itemIdOf(key);
       const read = ({ items }) => items.get(itemId)?.doorList;
       const rows = rowsOf(await store.read({ items: [itemId] }, read));
-      const id = await ticketId({ key: keyOf(output) });
+      const id = await ticketId({ key });
       return rows.find((row) => row.id === id);
     },
   };
@@ -220,7 +215,7 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
  * Note what lists say with the outputs that are known here, by now, and keep the rest.
  */
 function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
-  const { doorList } = existing(draft.items.get(itemId));
+  const { doorList } = draft.items.existing(itemId);
   const all = rowsOf(joinLists(itemId, doorList, writeList(itemId, rows)));
   for (const row of all) {
     if (keys.has(row.id)) noteRow(draft, keys.get(row.id), row);
@@ -231,28 +226,27 @@ function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
 
 function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   const { letter, at, number, of, issue, note } = row;
-  const output = existing(draft.outputs.get(key));
-  const { admittedAt = 0, undoneAt = 0, takenBackAt = 0 } = output;
+  const output = draft.outputs.existing(key);
+  const name = TIMES[letter];
+  // A list has whole seconds: what was undone was let in before this one ended.
+  const since = letter === "u" ? at + 999 : at;
   // A ticket of another's making, which came in here without its number, or a next issue
   // that a copy of this wallet made.
   const isNameless = !output.number && (!isLive(output) || output.foundAt);
   draft.changeOutput(key, {
     ...(isNameless && { number, of, issue, note }),
-    ...(letter === "b" && { takenBackAt: Math.max(takenBackAt, at) }),
-    ...(letter === "a" && { admittedAt: Math.max(admittedAt, at) }),
-    // A list has whole seconds: it was let in before this one ended.
-    ...(letter === "u" && { undoneAt: Math.max(undoneAt, at + 999) }),
+    ...(name && { [name]: Math.max(output[name] ?? 0, since) }),
   });
 }
 
 function keepList(draft, itemId, doorList) {
-  const item = existing(draft.items.get(itemId));
+  const item = draft.items.existing(itemId);
   if (doorList !== item.doorList) draft.putItem({ ...item, doorList });
 }
 
 function undoRow(draft, itemId, id) {
-  const { doorList } = existing(draft.items.get(itemId));
-  const row = existing(rowsOf(doorList).find((each) => each.id === id));
+  const { doorList } = draft.items.existing(itemId);
+  const row = /** @type {Row} */ (rowsOf(doorList).find((each) => each.id === id));
   // The clock that wrote the row may be ahead of ours.
   const undone = { ...row, letter: "u", at: Math.max(draft.now, row.at) };
   keepList(draft, itemId, joinLists(itemId, doorList, writeList(itemId, [undone])));
@@ -260,7 +254,7 @@ function undoRow(draft, itemId, id) {
 }
 
 function undo(draft, itemId, key) {
-  const output = existing(draft.outputs.get(key));
+  const output = draft.outputs.existing(key);
   const { admittedAt = 0, collectedAt = 0 } = output;
   // A clock that told one of these may have been ahead.
   const undoneAt = Math.max(draft.now, admittedAt, collectedAt);

@@ -6,12 +6,12 @@
 import { gettext } from "../format/gettext.js";
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
-import { isItem as isItemOfService, isOfferId } from "./api.js";
+import { isItem as isItemOfService, isMaking, isOfferId } from "./api.js";
 import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
-import { hasFields, itemIdOf, keyOf } from "./records.js";
+import { hasFields, keyOf, keysOf, namedBy } from "./records.js";
 import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
-import { OUTPUT_STATES, REST_STATES } from "./states.js";
+import { isUnderWay, OUTPUT_STATES, REST_STATES } from "./states.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 4;
@@ -26,9 +26,29 @@ const KDF = { name: "PBKDF2", hash: "SHA-256" };
 const CIPHER = { name: "AES-GCM", length: 256 };
 
 const TARGET_STATES = ["held", "given"];
+/** When what was done to a link, where it was. */
+const TIMES = [
+  "givenAt",
+  "collectedAt",
+  "foundAt",
+  "shownAt",
+  "admittedAt",
+  "undoneAt",
+  "takenBackAt",
+];
 const OPERATION_STATES = ["begun", "open", "done", "refused"];
-const KINDS = ["mint", "claim", "send", "split", "merge", "takeBack", "withdraw"];
-const MAKINGS = ["ask", "trade"];
+const KINDS = [
+  "mint",
+  "claim",
+  "send",
+  "split",
+  "merge",
+  "takeBack",
+  "withdraw",
+  "ask",
+  "trade",
+  "complete",
+];
 const DAMAGED = gettext(
   "This file is damaged: a part of it was changed or is missing. Use another copy of it.",
 );
@@ -199,8 +219,7 @@ function fromBase64(text) {
  * Return the records. @throws {Error} one is not whole, or they do not belong together.
  */
 export function readRecords({ outputs, operations, items, seeds, numbers }) {
-  const known = new Map(outputs.map((output) => [output.key, output]));
-  const begun = new Set(operations.map((operation) => operation.key));
+  const [known, begun] = [outputs, operations].map((all) => new Set(keysOf(all)));
   const areRight =
     outputs.every((output) => isOutput(output, begun)) &&
     operations.every((operation) => isOperation(operation, known)) &&
@@ -213,14 +232,14 @@ export function readRecords({ outputs, operations, items, seeds, numbers }) {
 
 function areSeeds(seeds) {
   const isRight = ({ key, isOwn, createdAt }) =>
-    isSeed(key) && [undefined, true].includes(isOwn) && areTimes(createdAt);
+    isSeed(key) && isFlag(isOwn) && areTimes(createdAt);
   const own = seeds.filter(({ isOwn }) => isOwn);
   const isOne = own.length === Math.min(seeds.length, 1);
   return seeds.length <= SEEDS_MAX && seeds.every(isRight) && isOne;
 }
 
 function areNumbers({ key, ...next }, seeds) {
-  const itemId = itemIdOf(key.slice(key.indexOf(".") + 1) + ".");
+  const [, itemId] = key.split(".");
   const isOfSeed = seeds.some((seed) => key === numbersKey(seed.key, itemId));
   const isRight = (number) => Number.isInteger(number) && number >= 0;
   const values = BRANCHES.map((branch) => next[branch] ?? 0);
@@ -233,14 +252,13 @@ function isOutput(output, begun) {
   // What is written and read back is the same: the item id has no dot, the amount is
   // one.
   const isRaw = parseRawOutput(formatRawOutput(output)).itemId === itemId;
-  const isUnderWay = state === "leaving" || state === "coming";
   return (
     isRaw &&
     isAmount(amount) &&
     key === keyOf(output) &&
     OUTPUT_STATES.includes(state) &&
     (state !== "leaving" || REST_STATES.includes(before)) &&
-    (!isUnderWay || begun.has(operation)) &&
+    (!isUnderWay(output) || begun.has(operation)) &&
     areTimes(output.createdAt, output.changedAt) &&
     isLink(output)
   );
@@ -248,17 +266,14 @@ function isOutput(output, begun) {
 
 /** What is there besides of a link. */
 function isLink(output) {
-  const { givenAt = 0, collectedAt = 0, foundAt = 0, shownAt = 0, note = "" } = output;
-  const { admittedAt = 0, undoneAt = 0, takenBackAt = 0, mayBeGiven } = output;
-  const { number, of, each } = output;
+  const { number, of, each, note = "", mayBeGiven } = output;
   const isNumbered =
     number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
-    areTimes(givenAt, collectedAt, foundAt, shownAt) &&
-    areTimes(admittedAt, undoneAt, takenBackAt) &&
+    TIMES.map((name) => output[name]).every((time = 0) => areTimes(time)) &&
     [output.issue, output.scans].every((count = 1) => isNumber(count)) &&
     isNote(note) &&
-    [undefined, true].includes(mayBeGiven) &&
+    isFlag(mayBeGiven) &&
     isNumbered &&
     (each === undefined || isPromise(output))
   );
@@ -294,35 +309,35 @@ function isOperation(operation, known) {
   const { atDoor, isUnsent, isCancelled, unit, links, own = [] } = operation;
   const isWhole =
     UUID.test(key) &&
-    [...KINDS, ...MAKINGS, "complete"].includes(kind) &&
+    KINDS.includes(kind) &&
     OPERATION_STATES.includes(state) &&
     isAmount(amount) &&
     areTimes(begunAt) &&
-    [atDoor, isUnsent, isCancelled].every((flag) => (flag ?? true) === true) &&
+    [atDoor, isUnsent, isCancelled].every(isFlag) &&
     unitOf(unit) === unit &&
     isSeries(links, operation) &&
     hasOffer(operation) &&
     own.every(Number.isInteger) &&
-    inputs.every((input) => known.has(input)) &&
-    outputs.every(
-      (output) => known.has(output.key) && TARGET_STATES.includes(output.state),
-    );
+    namedBy(operation).every((named) => known.has(named)) &&
+    outputs.every((output) => TARGET_STATES.includes(output.state));
   // A payment that the service never saw would count as made.
   if (!isWhole || (kind !== "complete" && !body.outputs.length)) return false;
   if (kind === "mint") return body.outputs.every(isNew);
   // What is sent must be what is settled. The amount of a link may have been put right
   // since.
-  const keys = (raws) => JSON.stringify(raws.map((raw) => keyOf(parseRawOutput(raw))));
+  const sent = [...body.inputs, ...body.outputs].map((raw) =>
+    keyOf(parseRawOutput(raw)),
+  );
   return (
-    keys(body.inputs) === JSON.stringify(inputs) &&
-    keys(body.outputs) === JSON.stringify(outputs.map((output) => output.key))
+    body.inputs.length === inputs.length &&
+    JSON.stringify(sent) === JSON.stringify(namedBy(operation))
   );
 }
 
 /** What is completed or open has an offer that can be asked for. */
 function hasOffer({ kind, state, offerId, expiresAt, body }) {
   if (kind === "complete" && !isOfferId(offerId)) return false;
-  if (!MAKINGS.includes(kind)) return state !== "open";
+  if (!isMaking({ kind })) return state !== "open";
   const isMade = isOfferId(offerId) && areTimes(expiresAt);
   const isUnmade = state !== "open" && offerId === undefined && expiresAt === undefined;
   return isAmount(body.expiresIn) && (isMade || isUnmade);
@@ -334,11 +349,12 @@ const isNew = ({ amount, secret }) =>
 function isItem(item, operations) {
   const { key, id, unit, isMinted, isCut, doorList = "" } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
-  const isOurs =
-    isMinted === undefined || (isMinted === true && operations.some(isMint));
+  const isOurs = isFlag(isMinted) && (!isMinted || operations.some(isMint));
   const isRight = unitOf(unit) === unit && typeof doorList === "string";
-  const isWhole = [undefined, true].includes(isCut);
+  const isWhole = isFlag(isCut);
   return key === id && isItemOfService(item) && isOurs && isRight && isWhole;
 }
+
+const isFlag = (flag = true) => flag === true;
 
 const areTimes = (...times) => times.every(Number.isFinite);

@@ -37,8 +37,7 @@ export class FindingError extends Error {
 export const LOOK = "look";
 
 /**
- * @typedef {import("./wallet.js").Parts & {service?: {hasOffers: boolean}}} Parts `service` is what is
- *   known of the service, for several items of one look
+ * @typedef {import("./wallet.js").Parts} Parts
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  * @typedef {import("./seeds.js").Place & import("./api.js").Found & {secret: string, of?: number}} FoundPlace
  * @typedef {{
@@ -52,15 +51,14 @@ export const LOOK = "look";
  * Return what the service has of an item and this wallet does not know; nothing is
  * written. Of an item that `isProbed` nothing more is asked if no copy has made anything
  * of a link: a part that it keeps, or the next issue of its number.
- * @param {Parts} given
+ * @param {Parts} parts
  * @param {string} itemId
  * @param {{branches?: string[], isProbed?: (itemId: string) => boolean, refusedKey?: string}} [options] the key of an
  *   operation that was refused, whose numbers a copy may have used
  * @returns {Promise<Gathered>}
  * @throws {ProblemError | NoAnswerError}
  */
-export async function gather(given, itemId, options = {}) {
-  const parts = { service: { hasOffers: true }, ...given };
+export async function gather(parts, itemId, options = {}) {
   const nothing = { itemId, found: [], next: new Map() };
   const known = await readKnown(parts, itemId);
   const isProbed = options.isProbed?.(itemId);
@@ -167,13 +165,12 @@ async function scan(parts, row, least, passedOver) {
  * Return the last of these numbers that an offer has named, null where none is. An
  * offer's outputs are all `kept`.
  */
-async function lastOffered({ api, derive, checkedMax, service }, places) {
+async function lastOffered({ api, derive, checkedMax }, places) {
   if (places[0].branch !== "kept") return null;
   for (const batch of batchesOf(places, checkedMax).reverse()) {
-    if (!service.hasOffers) return null;
     const answers = await api.findOffered(batch[0].itemId, await derive(batch));
-    service.hasOffers = answers !== null;
-    const at = answers?.lastIndexOf(true) ?? -1;
+    if (!answers) return null;
+    const at = answers.lastIndexOf(true);
     if (at >= 0) return batch[at].number;
   }
   return null;
@@ -258,7 +255,7 @@ export const leftToLook = ({ notes }) => notes.get(LOOK)?.left ?? [];
 
 /** Note that these items are to be looked at, with those that are left. */
 export function askForLook(draft, itemIds) {
-  const left = new Set([...leftToLook(draft.slices), ...itemIds]);
+  const left = new Set([...leftToLook(draft), ...itemIds]);
   draft.put("notes", { key: LOOK, left: [...left] });
 }
 
@@ -273,9 +270,9 @@ export function addFound(draft, gathered) {
   }
   for (const place of gathered.flatMap((each) => each.found)) {
     const known = draft.outputs.get(keyOf(place));
-    if (!known) draft.addOutput(foundAs(place, {}, draft.now));
-    else if (!isOurs(known))
-      draft.changeOutput(known.key, foundAs(place, known, draft.now));
+    const facts = foundAs(place, known ?? {}, draft.now);
+    if (!known) draft.addOutput(facts);
+    else if (!isOurs(known)) draft.changeOutput(known.key, facts);
   }
 }
 

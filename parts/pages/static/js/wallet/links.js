@@ -25,6 +25,10 @@ export function isFree({ state, unknown, each, ...output }) {
   return state === "held" && !unknown && !isCollected(output) && !each;
 }
 
+/** Return what a person tells a link by, which the next one of its number keeps. */
+export const namedAs = (/** @type {OutputRecord} */ { number, of, issue, note }) =>
+  number ? { number, of, issue, note } : {};
+
 /** @throws {AmountError} it is no amount. */
 export function checkAmount(amount) {
   if (!isAmount(amount))
@@ -92,9 +96,7 @@ export function give(draft, keys) {
   for (const key of keys) {
     const output = draft.outputs.get(key);
     if (output && isFree(output)) draft.changeOutput(key, { givenAt: draft.now });
-    if (output?.state === "given" && output.mayBeGiven) {
-      draft.changeOutput(key, { mayBeGiven: undefined });
-    }
+    if (output?.state === "given") draft.changeOutput(key, { mayBeGiven: undefined });
   }
   const known = keys.flatMap((key) => draft.outputs.get(key) ?? []);
   const links = known.filter(({ state }) => state === "given");

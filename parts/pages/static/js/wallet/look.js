@@ -3,8 +3,7 @@
 
 import { endOpen, keepGathered } from "./checking.js";
 import { askForLook, gather, leftToLook, LOOK } from "./finding.js";
-import { namedBy } from "./questions.js";
-import { itemIdOf } from "./records.js";
+import { itemIdOf, namedBy } from "./records.js";
 import { isInDoubt } from "./settling.js";
 
 /** Longer than a request is under way of which nobody waits for the answer. */
@@ -19,7 +18,7 @@ function endLook(draft, itemId) {
     .filter(isUnderWay)
     .flatMap(namedBy);
   if (named.some((key) => itemIdOf(key) === itemId)) return;
-  const left = leftToLook(draft.slices).filter((each) => each !== itemId);
+  const left = leftToLook(draft).filter((each) => each !== itemId);
   draft.put("notes", { key: LOOK, left });
 }
 
@@ -39,17 +38,16 @@ export const makeLook = (parts) => ({
     const { change } = parts;
     const items = await change({ notes: [LOOK], outputs: "all" }, (draft) => {
       const all = draft.outputs.list().map(({ itemId }) => itemId);
-      if (isWhole || !leftToLook(draft.slices).length) askForLook(draft, all);
-      return leftToLook(draft.slices);
+      if (isWhole || !leftToLook(draft).length) askForLook(draft, all);
+      return leftToLook(draft);
     });
     // Another copy may have used the secrets of offers.
     await endOpen(parts);
-    const asking = { ...parts, service: { hasOffers: true } };
     let foundCount = 0;
     let wrong;
     for (const [done, itemId] of items.entries()) {
       onProgress(done, items.length);
-      const gathered = await gather(asking, itemId);
+      const gathered = await gather(parts, itemId);
       foundCount += gathered.found.length;
       // The other items are looked at all the same.
       if (gathered.wrong) wrong = gathered.wrong;

@@ -6,7 +6,7 @@
 import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
-import { existing, hasFields, keyOf, WalletError, withGivenAt } from "./records.js";
+import { hasFields, keyOf, keysOf, WalletError } from "./records.js";
 import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX } from "./seeds.js";
 import { isLive, isMade, REST_STATES, withEnds } from "./states.js";
 
@@ -64,6 +64,29 @@ export function mergeInto(draft, theirs, isOwn) {
 }
 
 /**
+ * Return outputs with `givenAt` where that is not known to be false: another browser may
+ * have handed out links since it wrote its file. Links are what has a number, and what
+ * a mint of several outputs made: its page showed them all at once.
+ * @param {Outputs} outputs
+ * @param {import("./records.js").OperationRecord[]} operations
+ */
+function withGivenAt(outputs, operations) {
+  const [sent, shown] = [new Set(), new Set()];
+  for (const { kind, outputs: made } of operations) {
+    for (const { key, state } of made) {
+      if (state === "given") sent.add(key);
+      else if (kind === "mint" && made.length > 1) shown.add(key);
+    }
+  }
+  return outputs.map((output) => {
+    const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
+    const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
+    const isFree = (output.before ?? output.state) === "held" || output.spentElsewhere;
+    return sent.has(key) || (isLink && isFree) ? { ...output, givenAt } : output;
+  });
+}
+
+/**
  * At rest in one wallet and spent in the other: a refused operation may have spent it
  * late.
  */
@@ -83,21 +106,21 @@ function mergeSeeds(
   /** @type {import("./records.js").Records} */ { seeds, numbers },
   isOwn,
 ) {
-  const own = ownSeed(draft.slices);
+  const own = ownSeed(draft);
   const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key;
   // A mint takes no number, but a backup of it has the seed.
   const isUsed = draft.operations.list().length > 0;
   const newOwn = isUsed || !isOwn ? own : (theirOwn ?? own);
   if (newOwn !== own) {
-    const unused = existing(draft.slices.seeds.get(own));
+    const unused = draft.seeds.existing(own);
     draft.put("seeds", { ...unused, isOwn: undefined, isUnused: true });
   }
-  const all = new Set([...draft.slices.seeds.list(), ...seeds].map(({ key }) => key));
+  const all = new Set(keysOf([...draft.seeds.list(), ...seeds]));
   if (all.size > SEEDS_MAX)
     throw new WalletError("full", gettext("Too many wallets are joined here already."));
   for (const { key, createdAt } of seeds) {
     const seed = { key, createdAt, isOwn: key === newOwn || undefined };
-    const isKnown = hasFields(draft.slices.seeds.get(key) ?? {}, {
+    const isKnown = hasFields(draft.seeds.get(key) ?? {}, {
       isOwn: seed.isOwn,
       key,
       isUnused: undefined,
@@ -105,10 +128,9 @@ function mergeSeeds(
     if (!isKnown) draft.put("seeds", seed);
   }
   for (const { key, ...next } of numbers) {
-    const [seed] = key.split(".", 1);
+    const [seed, itemId] = key.split(".");
     // Whatever a file says: what is counted on from here can be written and read again.
     const atMost = (branch) => [branch, Math.min(next[branch] ?? 0, LINK_NUMBER_MAX)];
-    const itemId = key.slice(seed.length + 1);
     raiseNumbers(draft, seed, itemId, Object.fromEntries(BRANCHES.map(atMost)));
   }
   return theirOwn === newOwn;
@@ -132,8 +154,8 @@ function mergeOperation(draft, operation, isOfSeed) {
   const theirs = isOfSeed ? operation : { ...operation, reference, asked };
   const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
   const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
-  const stateOf = (each) => (isEnded(each) ? "ended" : each.state);
-  const isTheirs = !mine || isFurther(states, stateOf(theirs), stateOf(mine));
+  const rankOf = (each) => states.indexOf(isEnded(each) ? "ended" : each.state);
+  const isTheirs = !mine || rankOf(theirs) > rankOf(mine);
   const told = isTheirs ? theirs : mine;
   const isCancelled = mine?.isCancelled || theirs.isCancelled;
   // It may have been sent since the file was written, and cancelled anywhere.
@@ -171,5 +193,3 @@ function amountOf(mine, theirs) {
   const { amount, number, of, each, issue } = theirs;
   return { amount, number, of, each, issue };
 }
-
-const isFurther = (states, one, other) => states.indexOf(one) > states.indexOf(other);

@@ -5,8 +5,9 @@
 import { formatRawOutput } from "../format/raw_output.js";
 import { ask, isMaking, isRefusal, sendOperation } from "./api.js";
 import { gather } from "./finding.js";
-import { itemIdOf, keysOf, readOutputs, recordsWith } from "./records.js";
+import { itemIdOf, keysOf, namedBy, readOutputs, recordsWith } from "./records.js";
 import { DOUBTS, isInDoubt, SURE } from "./settling.js";
+import { isMade } from "./states.js";
 
 /**
  * What a service may still complete, by another clock or after a pepper has come back.
@@ -22,9 +23,6 @@ const LATE_MS = 24 * 60 * 60_000;
 /** Return the records of a kind that are in one of these states. */
 export const recordsIn = (/** @type {Parts} */ { store }, kind, ...states) =>
   recordsWith(store, kind, ...states.map((state) => ({ state })));
-
-/** Return the keys of all outputs that an operation spends or makes. */
-export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
 
 /** Return the states of outputs by their keys. */
 export async function statesOf(/** @type {Parts} */ { api }, outputs) {
@@ -62,7 +60,8 @@ export async function askWhatBecame(parts, operation, code) {
   return { isDone, states, spent: spentAmong(states) };
 }
 
-const readMade = ({ store }, { outputs }) => readOutputs(store, keysOf(outputs));
+/** Return the records of what an operation makes. */
+export const readMade = ({ store }, { outputs }) => readOutputs(store, keysOf(outputs));
 
 /**
  * Return whether a swap, or a payment, that was refused with this code has spent these
@@ -131,7 +130,9 @@ export async function awaited(/** @type {Parts} */ parts, ...states) {
 export async function gatherFor(parts, operation, code, spent) {
   const { key: refusedKey, atDoor, inputs, outputs } = operation;
   const lost = inputs.filter((key) => spent.has(key));
-  if (code === "offer_void" && (await isMade(parts, operation))) return [];
+  // What an offer waits for is here: it was cancelled in this browser.
+  const isHere = async () => (await readMade(parts, operation)).some(isMade);
+  if (code === "offer_void" && (await isHere())) return [];
   if (code === "used_secret" || code === "offer_void") {
     const branches = atDoor ? ["kept"] : undefined;
     return gatherAll(parts, namedBy(operation), { refusedKey, branches });
@@ -142,10 +143,6 @@ export async function gatherFor(parts, operation, code, spent) {
   if (atDoor && SURE.has(code)) return [];
   return gatherAll(parts, lost, { refusedKey });
 }
-
-/** Return whether what an offer waits for is here: it was cancelled in this browser. */
-const isMade = async (parts, operation) =>
-  (await readMade(parts, operation)).some(({ state }) => state !== "coming");
 
 /**
  * Before it is said who has spent something of ours, look for what another copy of this

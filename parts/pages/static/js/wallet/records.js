@@ -110,6 +110,9 @@ export class WalletError extends Error {
 /** Return the keys of records, in their order. */
 export const keysOf = (records) => records.map(({ key }) => key);
 
+/** Return the keys of all outputs that an operation spends or makes. */
+export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
+
 /** Return how many units records are together. */
 export const unitsOf = (records) =>
   records.reduce((sum, { amount }) => sum + amount, 0);
@@ -121,35 +124,6 @@ export const keyOf = ({ itemId, secret }) => `${itemId}.${secret}`;
  * Return the item of an output's key, or nothing of another key: no item id has a dot.
  */
 export const itemIdOf = (key) => /^[^.]*(?=\.)/.exec(key)?.[0] ?? "";
-
-/** Return a record that must be there. */
-export function existing(record) {
-  if (!record) throw new Error("a record that is not there");
-  return record;
-}
-
-/**
- * Return outputs with `givenAt` where that is not known to be false: another browser may
- * have handed out links since it wrote its file. Links are what has a number, and what
- * a mint of several outputs made: its page showed them all at once.
- * @param {OutputRecord[]} outputs
- * @param {OperationRecord[]} operations
- */
-export function withGivenAt(outputs, operations) {
-  const [sent, shown] = [new Set(), new Set()];
-  for (const { kind, outputs: made } of operations) {
-    for (const { key, state } of made) {
-      if (state === "given") sent.add(key);
-      else if (kind === "mint" && made.length > 1) shown.add(key);
-    }
-  }
-  return outputs.map((output) => {
-    const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
-    const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
-    const isFree = (output.before ?? output.state) === "held" || output.spentElsewhere;
-    return sent.has(key) || (isLink && isFree) ? { ...output, givenAt } : output;
-  });
-}
 
 /**
  * The records of one kind that a transaction has loaded.
@@ -179,6 +153,13 @@ class Slice {
     // The key of an output begins with its item: of one that was all loaded, none is
     // missing.
     if (!record && !this.#keys.has(key)) this.#check({ itemId: itemIdOf(key) });
+    return record;
+  }
+
+  /** Return the record of a key, which must be there. */
+  existing(key) {
+    const record = this.get(key);
+    if (!record) throw new Error("a record that is not there");
     return record;
   }
 
@@ -235,7 +216,7 @@ export const recordsWith = (store, kind, ...queries) =>
 /** Return the records of outputs, which must be there. */
 export function readOutputs(store, keys) {
   return store.read({ outputs: keys }, ({ outputs }) =>
-    keys.map((key) => existing(outputs.get(key))),
+    keys.map((key) => outputs.existing(key)),
   );
 }
 
@@ -259,11 +240,13 @@ export class Draft {
    * @param {number} now in milliseconds
    */
   constructor(slices, now) {
-    this.slices = slices;
     this.now = now;
     this.outputs = slices.outputs;
     this.operations = slices.operations;
     this.items = slices.items;
+    this.notes = slices.notes;
+    this.seeds = slices.seeds;
+    this.numbers = slices.numbers;
     /** @type {{[kind: string]: any[]}} */
     this.changed = {};
   }
@@ -285,7 +268,7 @@ export class Draft {
 
   /** Change what is known of an output. */
   changeOutput(key, facts) {
-    const known = existing(this.outputs.get(key));
+    const known = this.outputs.existing(key);
     if (!hasFields(known, facts))
       this.#putOutput({ ...known, ...facts }, facts.changedAt);
   }
@@ -296,10 +279,10 @@ export class Draft {
     const isKnown = this.operations.get(key)?.state === state;
     const put = this.put("operations", operation);
     if (isKnown) return put;
-    const ends = { takers: inputs, makers: keysOf(outputs) };
-    for (const [role, keys] of Object.entries(ends)) {
+    const roles = { takers: inputs, makers: keysOf(outputs) };
+    for (const [role, keys] of Object.entries(roles)) {
       for (const named of keys) {
-        const output = existing(this.outputs.get(named));
+        const output = this.outputs.existing(named);
         const noted = { ...output[role], [key]: state };
         this.#putOutput({ ...output, [role]: noted }, endedAt);
       }
@@ -330,7 +313,7 @@ export class Draft {
   /** Put a record. */
   put(kind, record) {
     const told = whole(record);
-    this.slices[kind].put(told);
+    this[kind].put(told);
     (this.changed[kind] ??= []).push(told);
     return told;
   }

@@ -3,7 +3,7 @@
 // never again, even if that is refused.
 
 import { strongSecretOf } from "../format/raw_output.js";
-import { existing, keyOf } from "./records.js";
+import { keyOf } from "./records.js";
 
 /** What a secret is for: what is ours, links to hand out, and numbered links. */
 export const BRANCHES = ["kept", "given", "series"];
@@ -55,7 +55,8 @@ export function newSeed(now = Date.now()) {
 
 /** Return the seed that new secrets are made from. All seeds are loaded. */
 export const ownSeed = ({ seeds }) =>
-  existing(seeds.list().find(({ isOwn }) => isOwn)).key;
+  /** @type {import("./records.js").Seed} */ (seeds.list().find(({ isOwn }) => isOwn))
+    .key;
 
 /**
  * Return the records of all seeds that something may have been made from. The one that
@@ -81,7 +82,7 @@ export function nextNumbers({ numbers }, seed, itemId) {
 /** Write down the next numbers; none ever runs backwards. */
 export function raiseNumbers(draft, seed, itemId, next) {
   const key = numbersKey(seed, itemId);
-  const known = draft.slices.numbers.get(key) ?? {};
+  const known = draft.numbers.get(key) ?? {};
   const isHigher = (branch) => next[branch] > (known[branch] ?? 0);
   const higher = BRANCHES.filter(isHigher).map((branch) => [branch, next[branch]]);
   if (higher.length)
@@ -108,13 +109,8 @@ export class Secrets {
     this.#derive = derive;
   }
 
-  /** Return the keys of all that could be made of items. */
-  keysOf(itemIds) {
-    const secrets = [...this.#known.values()];
-    return itemIds.flatMap((itemId) =>
-      secrets.map((secret) => keyOf({ itemId, secret })),
-    );
-  }
+  /** Return the keys of all that could be made. */
+  keys = () => Array.from(this.#known.values(), keyOf);
 
   /** Return what `begin` returns, once all that it takes is derived. */
   async during(begin) {
@@ -125,7 +121,7 @@ export class Secrets {
         if (!(error instanceof MissingSecretsError)) throw error;
         const secrets = await this.#derive(error.places);
         error.places.forEach((place, at) =>
-          this.#known.set(textOf(place), secrets[at]),
+          this.#known.set(textOf(place), { ...place, secret: secrets[at] }),
         );
       }
     }
@@ -138,18 +134,18 @@ export class Secrets {
    * @param {any[]} parts each with its `itemId`
    */
   take(draft, parts) {
-    const seed = ownSeed(draft.slices);
+    const seed = ownSeed(draft);
     const next = new Map();
     const missing = [];
     const secrets = parts.map((part) => {
       const { itemId } = part;
-      if (!next.has(itemId)) next.set(itemId, nextNumbers(draft.slices, seed, itemId));
+      if (!next.has(itemId)) next.set(itemId, nextNumbers(draft, seed, itemId));
       for (;;) {
         const place = { seed, itemId, ...takeNumber(part, next.get(itemId)) };
-        const secret = this.#known.get(textOf(place));
-        if (secret === undefined) return void missing.push(place);
+        const known = this.#known.get(textOf(place));
+        if (!known) return void missing.push(place);
         // A copy of this wallet may have handed it to us as a link.
-        if (!draft.outputs.get(keyOf({ itemId, secret }))) return secret;
+        if (!draft.outputs.get(keyOf(known))) return known.secret;
       }
     });
     if (missing.length) throw new MissingSecretsError(missing);

@@ -5,8 +5,8 @@
 // follows "done".
 
 import { parseRawOutput } from "../format/raw_output.js";
-import { linkParts } from "./links.js";
-import { existing, keyOf, keysOf } from "./records.js";
+import { linkParts, namedAs } from "./links.js";
+import { keyOf, keysOf, namedBy } from "./records.js";
 import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
@@ -44,10 +44,10 @@ export function settlingWanted(
   keys,
   { itemId = "", outputs = [], gathered = [] } = {},
 ) {
-  const touched = ({ inputs, outputs: made, kind, body }) =>
-    kind === "mint" && itemId
-      ? body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
-      : [...inputs, ...made.map(({ key }) => key)];
+  const touched = (operation) =>
+    operation.kind === "mint" && itemId
+      ? operation.body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
+      : namedBy(operation);
   const itemIds = itemId ? [itemId] : [];
   const counted = [...itemIds, ...gathered.map((each) => each.itemId)];
   return {
@@ -56,7 +56,7 @@ export function settlingWanted(
     outputs: [...outputs, ...gathered.flatMap(({ found }) => found.map(keyOf))],
     seeds: "all",
     next: (slices) => ({
-      outputs: keys.flatMap((key) => touched(existing(slices.operations.get(key)))),
+      outputs: keys.flatMap((key) => touched(slices.operations.existing(key))),
       numbers: numbersWanted(slices, counted),
     }),
   };
@@ -70,22 +70,24 @@ export function settlingWanted(
  *   spent since
  */
 export function settleDone(draft, key, { itemId, spent = new Set() }) {
-  const operation = existing(draft.operations.get(key));
+  const operation = draft.operations.existing(key);
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
   if (atDoor)
     for (const input of inputs) draft.changeOutput(input, { collectedAt: draft.now });
   const outputs =
     kind === "mint" ? addMinted(draft, operation, itemId) : operation.outputs;
-  if (kind === "mint") countLinks(draft, operation, itemId);
-  else keepAmounts(draft, operation, outputs);
-  if (kind === "withdraw" && inputs.length === 1) keepName(draft, operation);
+  if (kind !== "mint") keepAmounts(draft, operation, outputs);
+  // A link that an offer gets back is the same link: nobody has seen it.
+  if (kind === "withdraw" && inputs.length === 1)
+    draft.changeOutput(outputs[0].key, namedAs(draft.outputs.existing(inputs[0])));
   const ended = { state: "done", code: undefined, endedAt: draft.now };
   const done = draft.putOperation({ itemId, ...operation, ...ended, outputs });
   for (const made of keysOf(outputs)) {
     // A look may have been the first to see it, but no copy has made it.
     draft.changeOutput(made, { unknown: undefined, foundAt: undefined });
-    const isLost = spent.has(made) && AT_REST.includes(stateIn(draft, made));
+    const isLost =
+      spent.has(made) && AT_REST.includes(draft.outputs.existing(made).state);
     if (isLost) draft.changeOutput(made, { spentElsewhere: true });
   }
   return done;
@@ -103,10 +105,10 @@ export function settleLate(draft, late) {
  * @param {{offerId: string, expiresAt: number}} found
  */
 export function settleOpen(draft, key, { offerId, expiresAt }) {
-  const operation = existing(draft.operations.get(key));
+  const operation = draft.operations.existing(key);
   const { state, outputs } = operation;
   // A copy of this wallet may have begun another one with the same number.
-  const isAwaited = ({ key: made }) => stateIn(draft, made) === "coming";
+  const isAwaited = ({ key: made }) => draft.outputs.existing(made).state === "coming";
   if (state === "begun" || state === "open")
     keepAmounts(draft, operation, outputs.filter(isAwaited));
   if (state !== "begun") return operation;
@@ -123,38 +125,33 @@ export function settleOpen(draft, key, { offerId, expiresAt }) {
  *   not refused; whether another copy of this wallet may have spent an output
  */
 export function settleRefused(draft, key, { code, from, states, isUnclear }) {
-  const operation = existing(draft.operations.get(key));
+  const operation = draft.operations.existing(key);
   if (operation.state !== from) return operation;
   const { kind, inputs } = operation;
-  const isOurs = (input) => isTakenByUs(existing(draft.outputs.get(input)));
+  // What it put in and we have spent ourselves, or are about to.
+  const isOurs = (input) => {
+    const { state, spentElsewhere } = draft.outputs.existing(input);
+    return state === "leaving" || (state === "spent" && !spentElsewhere);
+  };
   const isTakenBack = from === "open" && inputs.some(isOurs);
   // Only this wallet, or a copy of it, can use the secret that a request waits for.
   const isCancelled = isTakenBack || (kind === "ask" && code === "offer_void");
   const why = isCancelled ? "offer_withdrawn" : code;
   const ended = { state: "refused", code: why, endedAt: draft.now };
   const refused = draft.putOperation({ ...operation, ...ended });
-  for (const input of inputs) noteState(draft, input, states.get(input), isUnclear);
+  settleChecked(draft, states, isUnclear);
   return refused;
 }
 
-const stateIn = (draft, key) => existing(draft.outputs.get(key)).state;
-
-/** What an open offer put in and we have spent ourselves, or are about to. */
-const isTakenByUs = ({ state, spentElsewhere }) =>
-  state === "leaving" || (state === "spent" && !spentElsewhere);
-
-/** The service was asked for outputs that are at rest here. */
-export function settleChecked(draft, states, isUnclear) {
-  for (const [key, found] of states) noteState(draft, key, found, isUnclear);
-}
-
-/** Note what the service says of an output, but of what is under way. */
-function noteState(draft, key, found, isUnclearFor) {
-  const output = existing(draft.outputs.get(key));
-  if (!found || isUnderWay(output) || output.state === "spent") return;
-  const isUnclear = isUnclearFor(output) || undefined;
-  const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
-  draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });
+/** Note what the service says of outputs, but of those that are under way. */
+export function settleChecked(draft, states, isUnclearFor) {
+  for (const [key, found] of states) {
+    const output = draft.outputs.existing(key);
+    if (isUnderWay(output) || output.state === "spent") continue;
+    const isUnclear = isUnclearFor(output) || undefined;
+    const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
+    draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });
+  }
 }
 
 /** Another copy of this wallet may have meant to use a number for another amount. */
@@ -163,20 +160,6 @@ function keepAmounts(draft, { body }, outputs) {
   for (const { amount, ...raw } of body.outputs.map(parseRawOutput)) {
     if (made.has(keyOf(raw))) draft.changeOutput(keyOf(raw), { amount });
   }
-}
-
-/** A link that an offer gets back is the same link: nobody has seen it. */
-function keepName(draft, { inputs: [input], outputs: [output] }) {
-  const { number, of, issue, note } = draft.outputs.get(input);
-  if (number) draft.changeOutput(output.key, { number, of, issue, note });
-}
-
-/** The secrets of a mint are random: its links have used up their numbers all the same. */
-function countLinks(draft, { links, body }, itemId) {
-  if (!links) return;
-  const made = linkParts(links, body.outputs.length).filter(({ each }) => !each);
-  const series = 1 + made.length;
-  raiseNumbers(draft, ownSeed(draft.slices), itemId, { series });
 }
 
 /**
@@ -192,6 +175,9 @@ function addMinted(draft, minting, itemId) {
   const metadata = body.metadata ? JSON.stringify(body.metadata, METADATA_NAMES) : null;
   draft.putItem({ id: itemId, total, metadata, ...item, isMinted: true, unit });
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
+  // Its secrets are random: its links have used up their numbers all the same.
+  const series = 1 + parts.filter(({ each }) => !each).length;
+  if (links) raiseNumbers(draft, ownSeed(draft), itemId, { series });
   return body.outputs.map(({ amount, secret }, place) => {
     const given = own.includes(place) && { givenAt: draft.now };
     const about = { itemId, amount, secret, key: keyOf({ itemId, secret }), ...given };

@@ -10,13 +10,30 @@ import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX } from "./api.js";
 import { countChange, makeBackup, NOTE } from "./backup.js";
-import { begin, beginningWanted } from "./beginning.js";
-import { claim, links, merge, mint, nextLinks } from "./beginning.js";
-import { send, split, takeBack } from "./beginning.js";
+import {
+  begin,
+  beginningWanted,
+  claim,
+  links,
+  merge,
+  mint,
+  nextLinks,
+  send,
+  split,
+  takeBack,
+} from "./beginning.js";
 import { finish, makeChecks } from "./checking.js";
 import { makeDoorList } from "./door_list.js";
-import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
-import { give, isFree, linkParts, setNote } from "./links.js";
+import {
+  checkAmount,
+  checkCount,
+  checkLinks,
+  checkUnit,
+  give,
+  isFree,
+  linkParts,
+  setNote,
+} from "./links.js";
 import { makeLook } from "./look.js";
 import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
 import { deriveSecrets, Secrets } from "./seeds.js";
@@ -95,8 +112,16 @@ function makeParts({
 
   /** How many outputs are asked for at once. */
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const shared = { derive, isStrong, arrayMax, checkedMax, now, change, changeOfNote };
-  return { ...given, ...shared };
+  return {
+    ...given,
+    derive,
+    isStrong,
+    arrayMax,
+    checkedMax,
+    now,
+    change,
+    changeOfNote,
+  };
 }
 
 /**
@@ -109,12 +134,13 @@ function makeParts({
  * @returns {Promise<any>} its outcome, or null when there is nothing to do
  */
 async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
-  const { derive, changeOfNote, arrayMax, now } = parts;
+  const { derive, changeOfNote, arrayMax } = parts;
   const secrets = new Secrets(derive);
   const key = crypto.randomUUID();
-  const plan = { ...given, key, secrets, arrayMax, now: now() };
-  const write = (draft) => begin(draft, rule, plan);
-  const begun = await secrets.during(() => changeOfNote(beginningWanted(plan), write));
+  const plan = { ...given, key, secrets, arrayMax };
+  const begun = await secrets.during(() =>
+    changeOfNote(beginningWanted(plan), (draft) => begin(draft, rule, plan)),
+  );
   if (!begun) return null;
   if (begun.isUnsent) return { operation: begun };
   const outcome = await finish(parts, begun.key, true);

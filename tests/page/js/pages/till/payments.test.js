@@ -6,7 +6,7 @@ import { test } from "node:test";
 import {
   paymentsOf,
   sumText,
-} from "../../../../../parts/pages/static/js/pages/till/payments.js";
+} from "../../../../../parts/pages/static/js/pages/till/request.js";
 
 const NOW = new Date(2026, 10, 26, 12);
 const MINUTE_MS = 60_000;

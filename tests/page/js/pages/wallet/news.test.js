@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { newsOf } from "../../../../../parts/pages/static/js/pages/wallet/news.js";
+import { newsOf } from "../../../../../parts/pages/static/js/pages/wallet/lists.js";
 
 const named = (name) => ({ metadata: JSON.stringify({ name }) });
 const nothing = { claimed: 0, lost: 0, unknownSum: 0 };

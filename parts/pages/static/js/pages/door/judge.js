@@ -82,6 +82,8 @@ export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, now = Date.now } = parts;
   const about = aboutOf(item);
 
+  const readTicket = (key) => readRecords(key).catch(() => NOTHING);
+
   /** Return the first word on a ticket, which may be the last. */
   async function judgeTicket(output, row) {
     if (isExpired(about, now())) return refused(untilText(about, now()), ASK_ORGANISER);
@@ -89,7 +91,7 @@ export function makeJudge(parts) {
     const claiming = claim(output, row);
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
-      (error) => problemVerdict(output, error, row),
+      (error) => problemVerdict(keyOf(output), error, row),
     );
     const first = await Promise.race([verdict, pause(PATIENCE_MS, late)]);
     if (first === late) claiming.then(tellLate, () => {});
@@ -106,9 +108,8 @@ export function makeJudge(parts) {
     return spentVerdict(key, await readRecords(key), row);
   }
 
-  async function problemVerdict(output, error, row) {
-    const key = keyOf(output);
-    const found = await readRecords(key).catch(() => NOTHING);
+  async function problemVerdict(key, error, row) {
+    const found = await readTicket(key);
     const { record, operation } = found;
     if (record?.state === "spent") return spentVerdict(key, found, row);
     if (error.code !== "busy" || !operation?.atDoor) return waiting(textFor(error));
@@ -127,9 +128,8 @@ export function makeJudge(parts) {
   }
 
   /** Return a verdict with what number and note tell its ticket by. */
-  async function named(verdict, output, row) {
-    const key = keyOf(output);
-    const found = await readRecords(key).catch(() => NOTHING);
+  async function named(verdict, key, row) {
+    const found = await readTicket(key);
     const ticket = ticketText(namedBy(found.record, row));
     const said = verdict.isKept && (await keptVerdict({ ...found, row }, ticket));
     return { ...verdict, ...said, key, ticket };
@@ -160,23 +160,22 @@ export function makeJudge(parts) {
     if (link.host && link.host !== host)
       return refused(gettext("A link of another service"), link.host);
     const { output } = link;
-    const row = await wallet.listed(output);
+    const key = keyOf(output);
+    const row = await wallet.listed(key);
     const verdict =
       output.itemId === item.id
         ? await judgeTicket(output, row)
         : otherVerdict(await wallet.item(output.itemId).catch(() => null), item);
-    return named(verdict, output, row);
+    return named(verdict, key, row);
   }
 
   /** Return what to say of an answer to a scan that has waited. */
   async function judgeLate(operation) {
-    const { inputs, amount } = operation;
-    const secret = inputs[0].slice(`${item.id}.`.length);
-    const output = { amount, itemId: item.id, secret };
-    const row = await wallet.listed(output);
+    const [key] = operation.inputs;
+    const row = await wallet.listed(key);
     const verdict = await verdictOf({ operation }, row);
     const detail = `${verdict.detail} ${scannedText(operation)}`.trim();
-    return named({ ...verdict, detail }, output, row);
+    return named({ ...verdict, detail }, key, row);
   }
 
   return { judge, judgeLate };

@@ -39,7 +39,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("list-link").setAttribute("href", `/wallet#${item.id}`);
   const elsewhere = byId("elsewhere");
   elsewhere.onclick = () => showAddress(tools.api).catch(sayError);
-  byId("lists").append(...listButtons(item.id, tools));
+  byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
   await work(item, tools);
   byId("ready").hidden = false;
 }
@@ -86,7 +86,7 @@ async function work(item, { wallet, store }) {
   // While it asks, the code is still before the camera.
   const askToTakeIn = (text) =>
     document.querySelector("dialog.sheet[open]") ||
-    askForScannedList(item.id, text, { wallet, store }, byId("stop"));
+    askForScannedList(text, { itemId: item.id, wallet, store }, byId("stop"));
 
   async function redraw() {
     const scans = await queue.list();

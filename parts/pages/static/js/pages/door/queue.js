@@ -2,7 +2,7 @@
 // at a door, so that a closed tab forgets none. Nothing is sent but what was scanned
 // here since the door was opened, and what a person lets go.
 
-import { existing, keyOf } from "../../wallet/records.js";
+import { keyOf } from "../../wallet/records.js";
 import { keepFinishing } from "../retries.js";
 
 /**
@@ -31,7 +31,7 @@ export function makeQueue({ itemId, store, wallet, onEnd, onError }) {
       operations
         .list(begun)
         .filter(({ atDoor }) => atDoor)
-        .map((scan) => ({ ...scan, ticket: existing(outputs.get(scan.inputs[0])) }))
+        .map((scan) => ({ ...scan, ticket: outputs.existing(scan.inputs[0]) }))
         .sort((one, other) => one.begunAt - other.begunAt),
     );
   }

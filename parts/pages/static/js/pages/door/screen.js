@@ -2,8 +2,7 @@
 // heard and felt.
 
 import { gettext, LOCALE } from "../../format/gettext.js";
-import { keepAwake, setEach } from "../../ui/dom.js";
-import { byId, find, make, pause } from "../../ui/dom.js";
+import { byId, find, keepAwake, make, pause, setEach } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 

@@ -6,13 +6,12 @@ import { gettext, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { quoted } from "../../texts.js";
 import { makeCard, markText } from "../../ui/card.js";
-import { byId, copyTemplate, make, makeActions, makeButton } from "../../ui/dom.js";
+import { byId, copyTemplate, find, makeActions } from "../../ui/dom.js";
 import { sayCopied } from "../../ui/forms.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { readHolding } from "../../wallet/holdings.js";
 import { manyLinksButtons } from "../link_export.js";
-import { drawSeries } from "../under_way.js";
-import { seriesMaker } from "../under_way.js";
+import { drawSeries, seriesMaker } from "../under_way.js";
 
 /**
  * Show what a mint gave; `count` is how many links there are to be.
@@ -41,39 +40,22 @@ function publishing({ item, unit }) {
   const words = units
     ? gettext("Genuine {units} of {name} have the mark {mark}: {address}", told)
     : gettext("The genuine {name} has the mark {mark}: {address}", told);
-  const copy = () => sayCopied(words);
-  return make(
-    "section",
-    { class: "stack" },
-    make("h2", {}, gettext("Publish this mark")),
-    make(
-      "p",
-      {},
-      gettext(
-        "Anyone can make a deed with this name and picture. Put these words where you sell, so that people can compare.",
-      ),
-    ),
-    make("p", { class: "panel words", dir: "auto" }, words),
-    makeActions(makeButton(gettext("Copy these words"), copy)),
-  );
+  const section = copyTemplate("publishing-template");
+  find(section, ".words").textContent = words;
+  find(section, "button").onclick = () => sayCopied(words);
+  return section;
 }
 
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, { item, unit, count }) {
   const shown = { ...opened, item, unit, links: [] };
-  const series = copyTemplate("series-template");
+  const bar = copyTemplate("many-links-template");
+  const series = find(bar, "[data-part=series]");
+  const ready = find(bar, "[data-ready]");
+  find(bar, "a").setAttribute("href", `/wallet#${item.id}`);
+  const copies = copyTemplate("copies-template");
+  copies.append(makeActions(...manyLinksButtons(shown)));
   const goOn = seriesMaker(opened, () => item.id);
-  const ready = make("p", { role: "status" });
-  const copies = make(
-    "section",
-    { class: "stack", hidden: true },
-    make(
-      "p",
-      {},
-      gettext("These links are like cash. If you lose them, we can't restore them."),
-    ),
-    makeActions(...manyLinksButtons(shown)),
-  );
   const stop = opened.store.onChange(draw);
 
   async function draw() {
@@ -95,11 +77,5 @@ function manyLinks(opened, { item, unit, count }) {
   }
 
   draw();
-  const card = makeCard(item, { itemId: item.id, unit });
-  const open = make(
-    "a",
-    { class: "button wide", href: `/wallet#${item.id}` },
-    gettext("Open the links"),
-  );
-  return [card, make("div", { class: "action-bar" }, series, ready, open), copies];
+  return [makeCard(item, { itemId: item.id, unit }), bar, copies];
 }

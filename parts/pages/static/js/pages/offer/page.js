@@ -84,7 +84,7 @@ async function start(opened) {
   cancel.onclick = () => showOwn(askToCancel, cancel);
   button.onclick = () => (known.own ? showOwn(openOffer, button) : pay());
   store.onChange(draw);
-  const isWanted = () => !document.hidden && LIVE.includes(saying.kind);
+  const isWanted = () => LIVE.includes(saying.kind);
   const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });
   onReturn(ask);
   await ask();

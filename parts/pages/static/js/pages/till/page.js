@@ -18,8 +18,7 @@ import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
-import { paymentsOf, sumText } from "./payments.js";
-import { makeRequest } from "./request.js";
+import { makeRequest, paymentsOf, sumText } from "./request.js";
 
 const field = byId("amount", HTMLInputElement);
 
@@ -69,14 +68,13 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
     try {
       await request.make(readAmountOf(field, item));
     } catch (error) {
-      const said = error instanceof FieldError ? error.message : textFor(error);
-      new FieldError(field, said).show();
+      new FieldError(field, textFor(error)).show();
     }
   });
   store.onChange(redraw);
   await redraw();
   // Requests that were left open.
-  const isWanted = () => !document.hidden && isAnyOpen;
+  const isWanted = () => isAnyOpen;
   keepAsking({ checkRound: () => wallet.checkRound(), isWanted })();
 }
 

@@ -1,8 +1,8 @@
-// The screen that a customer sees: the code of one request, what has become of it, and
-// how it is cancelled.
+// The requests of a till: which of them its list shows, and the screen of one that a
+// customer sees, with its code, what has become of it, and how it is cancelled.
 
 import { unitsText } from "../../format/amounts.js";
-import { gettext, isolated } from "../../format/gettext.js";
+import { gettext, isolated, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import {
   clockText,
@@ -12,12 +12,11 @@ import {
   textFor,
   waitText,
 } from "../../texts.js";
-import { keepAwake } from "../../ui/dom.js";
-import { byId, find, onReturn, put } from "../../ui/dom.js";
+import { byId, find, keepAwake, onReturn, put } from "../../ui/dom.js";
 import { onceAtATime, say, sayCopied } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
-import { recordsWith } from "../../wallet/records.js";
+import { recordsWith, unitsOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { untilEnded } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
@@ -28,6 +27,40 @@ import { drawOfferCode, offerLink } from "../offer_view.js";
 /** How often it is asked whether the request on the screen was paid. */
 const LOOK_MS = 2_000;
 const CANCELLED = ["offer_withdrawn", "cancelled"];
+const LAST_COUNT = 8;
+
+/**
+ * Return the latest payments and open requests, the newest first, and all payments of
+ * the day.
+ * @param {import("../../wallet/records.js").OperationRecord[]} operations
+ */
+export function paymentsOf(operations, now = new Date()) {
+  const isShown = ({ kind, state, offerId = "" }) =>
+    kind === "ask" && offerId && (state === "done" || state === "open");
+  const since = ({ endedAt = 0, begunAt }) => endedAt || begunAt;
+  const shown = operations
+    .filter(isShown)
+    .sort((one, other) => since(other) - since(one));
+  const isToday = ({ state, endedAt = 0 }) =>
+    state === "done" && new Date(endedAt).toDateString() === now.toDateString();
+  return {
+    last: shown.slice(0, LAST_COUNT),
+    today: shown.filter(isToday),
+    isAnyOpen: shown.some(({ state }) => state === "open"),
+  };
+}
+
+/** Return for example "Today: 12 tickets in 4 payments", or nothing. */
+export function sumText(payments, unit) {
+  if (!payments.length) return "";
+  const units = unitsText(unitsOf(payments), unit);
+  return ngettext(
+    "Today: {units} in {count} payment",
+    "Today: {units} in {count} payments",
+    payments.length,
+    { units },
+  );
+}
 
 /**
  * Return the screen of one request after the other. `redraw` is to call its `draw` with
@@ -40,12 +73,11 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   const { store, wallet } = tools;
   const offers = offersOf(wallet);
   const screen = makeScreen(onClose);
-  /** What is on the screen: a request without an answer has no `key` yet. */
-  let shown = { key: "", offerId: "", units: "", canCancel: true };
+  /** What is on the screen: a request without an answer has no `key` yet. @type {any} */
+  let shown = {};
 
   function open({ key = "", amount }) {
-    const units = unitsText(amount, item.unit);
-    shown = { key, offerId: "", units, canCancel: true };
+    shown = { key, units: unitsText(amount, item.unit) };
     screen.open(shown.units);
   }
 
@@ -95,7 +127,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   const look = keepAsking({
     checkRound,
-    isWanted: () => !document.hidden && screen.isAt("open"),
+    isWanted: () => screen.isAt("open"),
     roundMs: LOOK_MS,
   });
 

@@ -12,7 +12,7 @@ import { ask, FieldError, makeField, readAmount } from "../../ui/forms.js";
  * @typedef {import("../offer_view.js").OfferTools} OfferTools
  */
 
-const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
+export const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /**
  * Split what is held into links of one amount, or a part of it into others. What is

@@ -53,10 +53,10 @@ export function deedPage(
   const view = copyTemplate("deed-template");
   const part = partsIn(view);
   const description = find(view, "[data-card=description]");
-  /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
-  let holding;
-  const drawLinks = linksView(part("links"), tools);
-  const drawParts = partsList(part("parts"), () => holding, tools);
+  /** The tools with what is drawn, for what a person does by then. @type {any} */
+  const shown = { ...tools };
+  const drawLinks = linksView(part("links"), shown);
+  const drawParts = partsList(part("parts"), shown);
   const drawGone = goneNotice(part("gone"), tools);
   setEach(
     "href",
@@ -68,7 +68,7 @@ export function deedPage(
     part,
   );
   const sendButton = find(part("send"), "button");
-  const sayOfForm = sendForm(part("send"), () => holding, tools);
+  const sayOfForm = sendForm(part("send"), shown);
   const acts = {
     show: openCode,
     split: askToSplit,
@@ -78,10 +78,12 @@ export function deedPage(
     "take-them-back": askToTakeThemBack,
   };
   for (const [name, act] of Object.entries(acts))
-    part(name).onclick = () => act(holding, part(name), tools);
+    part(name).onclick = () => act(shown, part(name), tools);
 
-  function draw(now) {
-    holding = now;
+  function draw(
+    /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */ holding,
+  ) {
+    Object.assign(shown, holding);
     const { item, sum, unit, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
@@ -94,9 +96,11 @@ export function deedPage(
     for (const place of view.querySelectorAll("[data-name]"))
       place.textContent = ` ${quoted(nameOf(item))}`;
     const doors = doorTexts(holding);
+    // What a door that holds nothing itself has to say.
+    const letIn = gettext("Let in, all doors: {amount}", { amount: admitted });
     part("sum").textContent = here
       ? unitsText(here, unit)
-      : doors.shift() || letInText(admitted) || gettext("You have none");
+      : doors.shift() || (admitted ? letIn : gettext("You have none"));
     const total = item && here ? [totalText(item)] : [];
     part("more").textContent = [...total, ...waitTexts(holding), ...doors].join(" · ");
     // Red is only what a person has to ask about.
@@ -129,14 +133,10 @@ export function deedPage(
     );
     drawOverview(part, holding);
     drawLinks(holding);
-    drawParts();
+    drawParts(holding);
   }
   return { element: view, draw };
 }
-
-/** Return what a door that holds nothing itself has to say. */
-const letInText = (count) =>
-  count ? gettext("Let in, all doors: {amount}", { amount: count }) : "";
 
 function tell(place, text, kind) {
   place.textContent = text;
@@ -215,20 +215,20 @@ export function overviewOf(holding) {
  * Make the form work that sends units as a link. Return what tells what is said there:
  * it stays until it was read, for another tab may have taken what was to be sent.
  */
-function sendForm(form, holdingNow, tools) {
+function sendForm(form, shown) {
   const field = find(form, "input", HTMLInputElement);
   const button = find(form, "button", HTMLButtonElement);
   const [place, wait] = [find(form, "[data-error]"), find(form, "[data-wait]")];
   const onWait = (text) => (wait.textContent = text);
   const carryOut = async () => {
     showError(field, "");
-    const given = await send(holdingNow(), field, onWait, tools);
+    const given = await send(shown, field, onWait);
     field.value = "1";
-    const more = await backupLine(tools, button);
+    const more = await backupLine(shown, button);
     // By now a person may be doing something else.
     const isBusy = !form.isConnected || document.querySelector("dialog[open]");
     if (isBusy) say(gettext("Your link is ready under Links."));
-    else openLinkDialog(given, { ...tools, ...holdingNow(), more, opener: button });
+    else openLinkDialog(given, { ...shown, more, opener: button });
   };
   clearWhenTyped(form);
   onSubmit(form, button, async () => {
@@ -238,34 +238,34 @@ function sendForm(form, holdingNow, tools) {
   return () => place.textContent ?? "";
 }
 
-async function send({ itemId, sum, unit }, field, onWait, { wallet, run }) {
+async function send({ itemId, sum, unit, wallet, run }, field, onWait) {
   const amount = parseAmount(field.value);
   if (sum && amount > sum) throw new WalletError("not_enough", tooMuchText(sum, unit));
   const operation = await run(() => wallet.send(itemId, amount), onWait);
   return (await wallet.outputsOf(operation))[0];
 }
 
-function partsList(details, holdingNow, tools) {
+function partsList(details, shown) {
   const drawRows = listInPieces(
     find(details, "ul"),
     find(details, "[data-part=more-parts]"),
     {
       keyOf: ({ key }) => key,
-      make: (output) => ({ element: partRow(output, holdingNow, tools) }),
+      make: (output) => ({ element: partRow(output, shown) }),
     },
   );
-  return () => {
-    const parts = looseOf(holdingNow());
+  return (holding) => {
+    const parts = looseOf(holding);
     details.hidden = parts.length < 2;
     find(details, "[data-count]").textContent = partsText(parts.length);
     drawRows(parts);
   };
 }
 
-function partRow(output, holdingNow, tools) {
-  const { unit } = holdingNow();
+function partRow(output, shown) {
+  const { unit } = shown;
   const open = ({ currentTarget: opener }) =>
-    openLinkDialog(output, { ...tools, ...holdingNow(), opener });
+    openLinkDialog(output, { ...shown, opener });
   const button = makeButton(gettext("Show link"), open, {
     about: `: ${linkText(output, unit)}`,
   });

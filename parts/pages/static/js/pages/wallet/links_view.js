@@ -36,32 +36,28 @@ const AT_DOORS = ["admitted", "undone", "expected"];
 const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };
 
 /**
- * @typedef {import("../open_wallet.js").Opened} Opened
  * @typedef {import("../link_export.js").Shown} Shown
  */
 
 /**
  * Return what draws the links of a deed after each change, and hides the place while
  * there are none.
+ * @param {Shown} shown by then has what is drawn
  * @returns {(holding: import("../../wallet/holdings.js").Holding) => void}
  */
-export function linksView(place, /** @type {Opened} */ tools) {
-  /** @type {Shown} */
-  const shown = { ...tools, item: null, links: [] };
+export function linksView(place, shown) {
   const part = partsIn(place);
   const [many, list] = [part("many"), part("list")];
   many.append(...manyLinksButtons(shown));
   const text = gettext("CSV without links");
   const askFirst = ({ currentTarget }) => askForStates(text, shown, currentTarget);
-  list.append(makeButton(text, askFirst));
+  list.append(makeButton(text, askFirst), ...listButtons(shown));
   const drawRows = rowsOf(place, shown);
-  return ({ item, itemId, unit, links, preparing, isMinted }) => {
-    Object.assign(shown, { item, unit, links });
+  return ({ links, preparing, isMinted }) => {
     place.hidden = !links.length && !preparing;
     many.hidden = !links.some(isUsable);
     // Guests have no list.
     list.hidden = !isMinted && !isOfDoor({ links });
-    if (list.children.length === 1) list.append(...listButtons(itemId, tools));
     part("claimed-hint").hidden = !countIn(links, "claimed");
     drawRows();
     drawSeries(part("series"), preparing);

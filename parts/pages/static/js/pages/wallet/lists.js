@@ -1,5 +1,5 @@
 // The list of deeds, with a row for each that leads to its page and a search from eight
-// deeds on; and the list of what was done.
+// deeds on; what is new of them; and the list of what was done.
 
 import { unitsText } from "../../format/amounts.js";
 import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
@@ -15,6 +15,7 @@ import {
   offerStateText,
   offerText,
   operationText,
+  partText,
   quoted,
   timeText,
 } from "../../texts.js";
@@ -34,6 +35,13 @@ import { partsOf } from "../../wallet/offers.js";
 import { openCodes } from "./show_code.js";
 
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */
+
+const NEWS_COUNT_MAX = 3;
+const NEWS = {
+  claimed: gettext("Claimed: {units}."),
+  lost: gettext("Used elsewhere: {units}."),
+  unknownSum: gettext("Not known to the service: {units}."),
+};
 
 const SEARCHED_FROM = 8;
 /** An event is over so long after its date, unless it says until when it is good. */
@@ -217,6 +225,27 @@ export function waitTexts(
     ...some(offered, gettext("{amount} offered")),
     ...some(asked, gettext("{amount} asked for")),
   ];
+}
+
+/**
+ * Return a sentence for each deed of which links were claimed, or something was lost.
+ */
+export function newsOf(before, after) {
+  const all = after.flatMap((summary) => {
+    const { itemId, item } = summary;
+    const more = (name) => summary[name] - (before.get(itemId)?.[name] ?? Infinity);
+    const news = Object.entries(NEWS).filter(([name]) => more(name) > 0);
+    return news.map(([name, text]) =>
+      fill(text, { units: partText(more(name), item) }),
+    );
+  });
+  const more = all.length - NEWS_COUNT_MAX;
+  return more > 0
+    ? [
+        ...all.slice(0, NEWS_COUNT_MAX),
+        ngettext("And {count} more.", "And {count} more.", more),
+      ]
+    : all;
 }
 
 /**

@@ -20,12 +20,11 @@ import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
 import { drawBegun, seriesMaker } from "../under_way.js";
 import { keepAsking } from "../retries.js";
+import { offersView } from "../offer_view.js";
 import { backups, backupWriter, drawBackup } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
-import { deedList, historyView } from "./lists.js";
-import { newsOf } from "./news.js";
+import { deedList, historyView, newsOf } from "./lists.js";
 import { makeLooker } from "./looking.js";
-import { offersView } from "./offers_view.js";
 
 const openedAt = Date.now();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */
@@ -67,11 +66,7 @@ function viewNow() {
     : { name: "list", itemId: "" };
 }
 
-const readPast = () => [{ operations: "all" }, () => []];
-
-/**
- * What each view shows of the store, as little as it can; all want what is under way.
- */
+/** What the views of deeds show of the store, as little as they can. */
 const READINGS = {
   list: () => [SUMMARIES_WANTED, summariesOf],
   deed(itemId) {
@@ -82,16 +77,15 @@ const READINGS = {
     };
     return [holdingWanted(itemId), look];
   },
-  offers: readPast,
-  history: readPast,
 };
+const ALL_PAST = [{ operations: "all" }, () => []];
 
 /**
  * Note what a view shows, of each deed how much a person knows to be gone, and which
  * offers are open; `taken` are those that somebody has taken since.
  */
 function read(store, { name, itemId }) {
-  const [wanted, look] = READINGS[name](itemId);
+  const [wanted, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
   const [begun, open] = [{ state: "begun" }, { state: "open" }];
   const asked = [begun, open, ...openKeys, wanted.operations].flat();
   const plan = { ...wanted, operations: asked, items: "all", notes: "all" };
@@ -148,8 +142,6 @@ function drawer(opened) {
   };
 }
 
-const noDeed = () => ({ element: copyTemplate("no-deed-template") });
-
 function deedPlace(tools) {
   let open = null;
 
@@ -159,17 +151,16 @@ function deedPlace(tools) {
   }
 
   async function draw(itemId, holding) {
-    const make = () => (holding ? deedPage(itemId, tools) : noDeed());
+    const make = () =>
+      holding ? deedPage(itemId, tools) : { element: copyTemplate("no-deed-template") };
     const key = holding ? itemId : `no ${itemId}`;
     if (open?.key !== key) show({ key, ...make() });
-    if (holding)
-      open.draw({ ...holding, origin: await originOf(tools.store, holding) });
+    if (!holding) return;
+    const { item } = holding;
+    const origins = item && (await findOrigins(tools.store, [item]));
+    open.draw({ ...holding, origin: origins?.get(itemId)?.kind });
   }
   return { draw, close: () => show(null) };
-}
-
-async function originOf(store, { item, itemId }) {
-  return item ? (await findOrigins(store, [item])).get(itemId)?.kind : "new";
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */
@@ -248,7 +239,7 @@ function listen(opened, look) {
   );
   const isWaiting = () =>
     openKeys.length > 0 || summaries.some(({ waiting, shownAt }) => waiting || shownAt);
-  const isWanted = () => !document.hidden && navigator.onLine && isWaiting();
+  const isWanted = () => navigator.onLine && isWaiting();
   const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
   const backUpSoon = backupWriter(opened);

@@ -19,15 +19,13 @@ import { scanWay } from "../../ui/scan.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
 import { openOffer } from "../offer_view.js";
-import { tooMuchText } from "./deed_forms.js";
+import { NUMBER, tooMuchText } from "./deed_forms.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
  * @typedef {import("../offer_view.js").OfferTools} OfferTools
  * @typedef {import("../../wallet/records.js").Item} Item
  */
-
-const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off", value: "1" };
 
 /** Ask which deed is wanted, and go on with that. */
 export async function askToTrade(
@@ -105,9 +103,10 @@ async function askHowMany(
   /** @type {OfferTools} */ tools,
 ) {
   const origin = (await findOrigins(tools.store, [wanted])).get(wanted.id);
+  const one = { ...NUMBER, value: "1" };
   const [give, get] = [
-    makeField(gettext("How many do you give?"), { ...NUMBER, autofocus: true }),
-    makeField(gettext("How many do you want?"), NUMBER),
+    makeField(gettext("How many do you give?"), { ...one, autofocus: true }),
+    makeField(gettext("How many do you want?"), one),
   ];
   const itemOf = (id) => (id === wanted.id ? wanted : item);
   const said = make("strong", { role: "status" });
