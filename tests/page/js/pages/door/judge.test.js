@@ -112,12 +112,10 @@ test("each verdict has number and note, from the ticket's record or else a list"
 });
 
 test("once its time is past a ticket is refused, and nothing is claimed", async () => {
-  const description = "Come!\n\nValid until: 2030-06-01 19:00 +00:00";
-  const metadata = JSON.stringify({ name: "A ticket", description });
+  const item = itemOf("1", "A ticket", "Valid until: 2030-06-01 19:00 +00:00");
   const until = Date.UTC(2030, 5, 1, 19);
   const said = async (moment) => {
-    const parts = { item: { ...ITEM, metadata }, now: () => moment };
-    const { judge, asked } = doorOf(claimed, parts);
+    const { judge, asked } = doorOf(claimed, { item, now: () => moment });
     const { kind, title, detail } = await judge(TICKET);
     return [kind, title.slice(0, 10), detail, asked.length];
   };
