@@ -107,23 +107,23 @@ test("codes that came before an answer was missing are not asked for again", asy
 test("the codes of what others made and is held are fetched, the latest fifty", async () => {
   globalThis.location ??= /** @type {any} */ ({ origin: "https://deeds.example" });
   const store = memoryStore();
-  const held = (itemId, place) => {
+  const held = (place, more = {}) => {
     const secret = `s${place}`;
-    const key = `${itemId}.${secret}`;
-    return { key, itemId, secret, amount: 1, state: "held", createdAt: place };
+    const output = { itemId: "deed_theirs", secret, amount: 1, state: "held", ...more };
+    return { key: `${output.itemId}.${secret}`, createdAt: place, ...output };
   };
-  const theirs = Array.from({ length: 60 }, (_, place) => held("deed_theirs", place));
-  const gone = { ...held("deed_theirs", 99), state: "spent" };
-  const collected = { ...held("deed_theirs", 98), collectedAt: 1 };
-  const items = ["theirs", "mine"].map((name) => ({
-    key: `deed_${name}`,
-    id: `deed_${name}`,
-    unit: "ticket",
-    isMinted: name === "mine" || undefined,
-  }));
+  const theirs = Array.from({ length: 60 }, (_, place) => held(place));
   await store.update({}, () => ({
-    items,
-    outputs: [...theirs, gone, collected, held("deed_mine", 97)],
+    items: [
+      { key: "deed_theirs", unit: "ticket" },
+      { key: "deed_mine", isMinted: true },
+    ],
+    outputs: [
+      ...theirs,
+      held(99, { state: "spent" }),
+      held(98, { collectedAt: 1 }),
+      held(97, { itemId: "deed_mine" }),
+    ],
   }));
   const { tools, codes, asked } = makeTools([[theirs[59].key, "kept"]]);
 
