@@ -95,7 +95,6 @@ test("who has too little is told how much is missing, and where more of it is", 
     assert.deepEqual([each.action, each.isLacking], [undefined, true]);
 });
 
-const SHOW = "Show link and code";
 const ENDED = { endedAt: Date.now() };
 const paying = (state) => ({ paying: { state, ...ENDED } });
 const own = (state, code) => ({
@@ -144,17 +143,12 @@ for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {
       [said.title, said.titles, said.gainedId],
       [title, titles, gainedId],
     );
-    assert.equal(
-      said.action?.text,
-      known.own?.state === "open" && said.kind === "own" ? SHOW : undefined,
-    );
+    const isOwn = said.kind === "own";
+    const isOpen = isOwn && known.own?.state === "open";
+    assert.equal(said.action?.text, isOpen ? "Show link and code" : undefined);
     // Only of what can still happen it is said what one gives and gets.
-    const isOpen = said.kind === "own" && known.own?.state === "open";
     assert.equal(/^You give .* and get .*\. [A-Z]/.test(said.lead), isOpen);
-    assert.equal(
-      /^\d.* for .*\. [A-Z]/.test(said.lead),
-      said.kind === "own" && !isOpen,
-    );
+    assert.equal(/^\d.* for .*\. [A-Z]/.test(said.lead), isOwn && !isOpen);
   });
 }
 
