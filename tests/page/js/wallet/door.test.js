@@ -139,17 +139,6 @@ test("a cancelled scan that was carried out late is found when the ticket is sho
   assert.deepEqual([operation, spentElsewhere], [scan.operation.key, undefined]);
 });
 
-test("a cancelled scan that was carried out late is done at the next visit", async () => {
-  const { door, store, service, scan } = await cancelledAfter("late");
-  await door.finishBegun();
-  service.deliverLate();
-
-  assert.ok(await door.isLookDue());
-  await door.look();
-
-  assertIsIn(store, scan);
-});
-
 test("a scan that may have been sent since its file was written is asked about", async () => {
   const { door, ticket, service } = await doorWith();
   const scan = await door.claim(ticket, UNSENT);
