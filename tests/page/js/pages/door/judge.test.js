@@ -240,11 +240,11 @@ test("a ticket that waits is told by what lists say of it, or that none names it
   const ours = { ...seen, before: "given" };
   const listing = { ...ITEM, doorList: "a list" };
   const listed = (letter) => ({ letter, at: Date.now() - 3_600_000 });
-  const unknown = "waiting: No connection. Not on this door's list.";
-  const expected = "waiting: No connection. On the list, not in yet.";
+  const unknown = "waiting: No connection. Not on this door's list. Let in";
+  const expected = "waiting: No connection. On the list, not in yet. Let in";
 
   for (const [said, item, record, row] of [
-    ["waiting: No connection. Waiting.", ITEM, seen],
+    ["waiting: No connection. Waiting. Let in", ITEM, seen],
     [unknown, listing, seen],
     [unknown, { ...ITEM, isMinted: true }, seen],
     [expected, ITEM, ours],
