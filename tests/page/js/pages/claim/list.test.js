@@ -73,6 +73,7 @@ test("what is forgotten is shown until a reload, and stays so when another is ad
   list.forget([ONE]);
 
   assert.deepEqual(list.all(), [ONE, TWO]);
+  assert.deepEqual(reloaded().all(), [TWO]);
   list.add([THREE]);
   assert.deepEqual(reloaded().all(), [older(TWO), THREE]);
 });
