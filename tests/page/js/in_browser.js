@@ -133,33 +133,30 @@ const inBrowser = {
     return told;
   },
 
+  /** Ask for something of a kind of records, past the store; return what comes of it. */
+  async transact(kind, mode, ask) {
+    const database = await this.open();
+    const transaction = database.transaction(kind, mode);
+    const request = ask(transaction.objectStore(kind));
+    await new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = () => reject(transaction.error);
+    });
+    database.close();
+    return request?.result;
+  },
+
   /** Return all records of a kind. */
   records(kind) {
-    const readAll = (database) =>
-      new Promise((resolve) => {
-        const all = database.transaction(kind).objectStore(kind).getAll();
-        all.onsuccess = () => {
-          database.close();
-          resolve(all.result);
-        };
-      });
-    return this.open(undefined, readAll);
+    return this.transact(kind, "readonly", (store) => store.getAll());
   },
 
   /** Put records as another maker's page could have, and tell the page. */
-  put([kind, all]) {
-    const putAll = (database) =>
-      new Promise((resolve, reject) => {
-        const transaction = database.transaction(kind, "readwrite");
-        for (const record of all) transaction.objectStore(kind).put(record);
-        transaction.onabort = () => reject(transaction.error);
-        transaction.oncomplete = () => {
-          database.close();
-          new BroadcastChannel("deeds").postMessage("changed");
-          resolve();
-        };
-      });
-    return this.open(undefined, putAll);
+  async put([kind, all]) {
+    await this.transact(kind, "readwrite", (store) => {
+      for (const record of all) store.put(record);
+    });
+    new BroadcastChannel("deeds").postMessage("changed");
   },
 
   /**

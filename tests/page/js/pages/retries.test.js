@@ -56,17 +56,6 @@ test("what fails is tried again after twice as long each time, up to a minute, u
 
 const BUSY = { retryAfterS: 90 };
 
-test("it is tried no sooner than the service said, whoever wakes it", async () => {
-  const { wake, at, until } = trying([[BUSY, { retryAfterS: null }]]);
-  await wake();
-
-  wake();
-  wake({ retryAfterS: 5 });
-  await until(1000);
-
-  assert.deepEqual(at, [0, 90]);
-});
-
 test("who wakes it is served at once, or after a problem soon, and the delay before is forgotten", async () => {
   const failure = [undefined];
   const { wake, at, until } = trying(Array(4).fill(failure));
@@ -162,6 +151,26 @@ test("nothing is asked while nothing waits or nobody looks", async () => {
   await until(100);
 
   assert.deepEqual(at, []);
+});
+
+test("what has no answer is sent again, and told after each try", async ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const outcomes = ["begun", "begun", "done"].map((state) => ({
+    operation: { state },
+  }));
+  const told = [];
+
+  keepFinishing({
+    finishBegun: async () => [outcomes[told.length]],
+    onOutcomes: ([outcome]) => told.push(outcome),
+    onError: assert.fail,
+  });
+  for (const delayMs of [0, 2000, 4000, 60_000]) {
+    mock.timers.tick(delayMs);
+    await setImmediate();
+  }
+
+  assert.deepEqual(told, outcomes);
 });
 
 test("a store that fails ends it, and says so", async ({ mock }) => {

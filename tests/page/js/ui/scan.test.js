@@ -4,11 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { startScan, untilGone } from "../../../../parts/pages/static/js/ui/scan.js";
 
 /** Return what is told when these texts are in sight, by the moment in milliseconds. */
-function told(...looks) {
-  return toldWith(() => false, ...looks);
-}
-
-function toldWith(isAgain, ...looks) {
+function told(looks, isAgain = () => false) {
   const found = [];
   let moment = 0;
   const look = untilGone(
@@ -23,43 +19,34 @@ function toldWith(isAgain, ...looks) {
   return found;
 }
 
-test("a code is told once while it stays in sight, a blurred picture or two between", () => {
-  const tenLooks = Array.from({ length: 10 }, (_, n) => [
-    n * 200,
-    ...(n % 3 ? ["a"] : []),
-  ]);
+const LOOKS = {
+  "a code is told once while it stays in sight, a blurred picture or two between": [
+    ["200 a"],
+    Array.from({ length: 10 }, (_, n) => [n * 200, ...(n % 3 ? ["a"] : [])]),
+  ],
+  "the next one is told at once, and the first again only after it was gone for a while":
+    [
+      ["0 a", "300 b", "2101 a", "2200 b"],
+      [[0, "a"], [300, "b"], [600, "a"], [900], [2099], [2101, "a"], [2200, "b"]],
+    ],
+  "what stays in sight is told again when that is wanted": [
+    ["0 a", "400 a"],
+    [0, 200, 400, 600].map((atMs) => [atMs, "a"]),
+    (moment) => moment === 400,
+  ],
+  "of several in one picture each is told, one a look": [
+    ["0 a", "150 b"],
+    [
+      [0, "a", "b"],
+      [150, "a", "b"],
+      [300, "", "a", "b"],
+    ],
+  ],
+};
 
-  assert.deepEqual(told(...tenLooks), ["200 a"]);
-});
-
-test("the next one is told at once, and the first again only after it was gone for a while", () => {
-  const looks = [
-    [0, "a"],
-    [300, "b"],
-    [600, "a"],
-    [900],
-    [2099],
-    [2101, "a"],
-    [2200, "b"],
-  ];
-
-  assert.deepEqual(told(...looks), ["0 a", "300 b", "2101 a", "2200 b"]);
-});
-
-test("what stays in sight is told again when that is wanted", () => {
-  const looks = [0, 200, 400, 600].map((atMs) => [atMs, "a"]);
-
-  const found = toldWith((moment) => moment === 400, ...looks);
-
-  assert.deepEqual(found, ["0 a", "400 a"]);
-});
-
-test("of several in one picture each is told, one a look", () => {
-  assert.deepEqual(told([0, "a", "b"], [150, "a", "b"], [300, "", "a", "b"]), [
-    "0 a",
-    "150 b",
-  ]);
-});
+for (const [name, [expected, looks, isAgain]] of Object.entries(LOOKS)) {
+  test(name, () => assert.deepEqual(told(looks, isAgain), expected));
+}
 
 /**
  * Stand in for a page whose camera sees these texts; return what counts looks, and what

@@ -29,21 +29,25 @@ function notingView(seen, texts, drawn) {
   return { ...noting, draw, tell: (text) => texts.push(text) };
 }
 
-/** Claims of one output that is there to be taken, and what their view is told. */
-function claimsOn(store, parts = {}) {
-  const [seen, texts, drawn] = [[], [], []];
-  const api = { check: isUnspent, item };
+/**
+ * Claims of one output that is there to be taken, what their view is told, and what
+ * listens to their store.
+ */
+function claimsOn(parts = {}) {
+  const [seen, texts, drawn, listeners] = [[], [], [], []];
+  const onChange = (listener) => (listeners.push(listener), () => {});
+  const store = { ...memoryStore(), onChange };
   const list = makeClaimList(() => null);
   list.add([OUTPUT]);
   const claims = makeClaims({
     list,
     view: notingView(seen, texts, drawn),
-    api,
+    api: { check: isUnspent, item },
     store,
     isAsked: true,
     ...parts,
   });
-  return { claims, seen, texts, drawn };
+  return { claims, store, seen, texts, drawn, listeners };
 }
 
 /** Wait for what needs no time. */
@@ -51,22 +55,20 @@ async function settled() {
   for (let times = 0; times < 20; times += 1) await setImmediate();
 }
 
-const quietStore = () => ({ ...memoryStore(), onChange: () => {} });
-
 /** A store whose reads end when the test says so, in the order in which they began. */
 function slowStore() {
-  const store = quietStore();
+  const store = memoryStore();
   const waiting = [];
   const read = async (wanted, look) => {
     await new Promise((resolve) => waiting.push(resolve));
     return store.read(wanted, look);
   };
-  return { store: { ...store, read }, waiting };
+  return { store: { ...store, onChange: () => {}, read }, waiting };
 }
 
 test("the focus moves to what was found when it is drawn, though another draw began meanwhile", async () => {
   const { store, waiting } = slowStore();
-  const { claims, seen } = claimsOn(store);
+  const { claims, seen } = claimsOn({ store });
 
   const shown = claims.show();
   await setImmediate();
@@ -93,7 +95,7 @@ test("what a link is of is asked again where it could not be loaded, and said me
       throw answer;
     },
   };
-  const { claims, drawn } = claimsOn(quietStore(), { wallet });
+  const { claims, drawn } = claimsOn({ wallet });
 
   await claims.show();
   const [{ state, origin }] = drawn.at(-1);
@@ -115,7 +117,7 @@ test("a look that another has overtaken, or that will not pass, is not repeated"
     asked.push(raws.length);
     throw failures.shift();
   };
-  const { claims, drawn } = claimsOn(quietStore(), { api: { check, item } });
+  const { claims, drawn } = claimsOn({ api: { check, item } });
   await claims.show();
 
   await claims.receive([{ ...OUTPUT, secret: "two" }]);
@@ -130,7 +132,7 @@ test("each answer is drawn as it comes, and none of a look that another has over
   const answers = [];
   const check = (raws) =>
     new Promise((resolve, reject) => answers.push({ raws, resolve, reject }));
-  const { claims, drawn } = claimsOn(quietStore(), { api: { check, item } });
+  const { claims, drawn } = claimsOn({ api: { check, item } });
   const rowNow = () => drawn.at(-1).at(-1);
 
   claims.show();
@@ -151,11 +153,7 @@ test("each answer is drawn as it comes, and none of a look that another has over
 });
 
 test("what another tab changes is drawn", async () => {
-  const listeners = [];
-  const { seen } = claimsOn({
-    ...memoryStore(),
-    onChange: (listener) => listeners.push(listener),
-  });
+  const { seen, listeners } = claimsOn();
 
   await listeners[0]();
 
@@ -165,10 +163,6 @@ test("what another tab changes is drawn", async () => {
 test("while the service says to wait, no other link is claimed, and the page is told for how long", async () => {
   const begun = { key: "k", state: "begun", kind: "claim", inputs: [] };
   const busy = new ProblemError({ code: "overloaded" }, 503, 40);
-  const listeners = [];
-  const onChange = (listener) => (listeners.push(listener), () => {});
-  const store = { ...memoryStore(), onChange };
-  store.kept.operations.set("k", begun);
   const [claimed, woken] = [[], []];
   const wallet = {
     item,
@@ -177,10 +171,11 @@ test("while the service says to wait, no other link is claimed, and the page is 
       return { operation: store.kept.operations.get("k"), problem: busy };
     },
   };
-  const { claims } = claimsOn(store, {
+  const { claims, store, listeners } = claimsOn({
     wallet,
     wake: (problem) => woken.push(problem),
   });
+  store.kept.operations.set("k", begun);
   await claims.receive([OUTPUT, { ...OUTPUT, secret: "two" }]);
 
   const taken = claims.take();
@@ -203,7 +198,7 @@ async function claimed(states, opened, older = null) {
     throw OVERTAKEN;
   };
   const check = async (raws) => raws.map((raw) => states[raw.split(".")[2]]);
-  const { claims } = claimsOn(quietStore(), {
+  const { claims } = claimsOn({
     wallet: { claim, item },
     api: { check, item },
     wake: () => {},
@@ -227,7 +222,7 @@ test("of links that were opened before those that are over are gone", async () =
   const check = async (raws) =>
     raws.map((raw) => (/one/.test(raw) ? "spent" : "unspent"));
   const parts = { wallet: {}, api: { check, item } };
-  const { claims, drawn } = claimsOn(quietStore(), parts);
+  const { claims, drawn } = claimsOn(parts);
   await claims.show();
   const outputs = ["two", "three"].map((secret) => ({ ...OUTPUT, secret }));
 
@@ -246,7 +241,7 @@ test("a link that was opened before is claimed alone, by its own button", async 
 
 test("a claim that another tab has made is no mistake", async () => {
   const wallet = { claim: async () => Promise.reject(OVERTAKEN), item };
-  const { claims, seen, texts } = claimsOn(quietStore(), { wallet });
+  const { claims, seen, texts } = claimsOn({ wallet });
   await claims.show();
 
   await claims.take();

@@ -29,58 +29,44 @@ function tabList() {
 
 const older = (output) => ({ ...output, isOlder: true });
 
-test("what is added is there after a reload, once, in its order", () => {
-  const { list, reloaded } = tabList();
+/** What comes one after the other, and what is there then, also after a reload. */
+const ADDED = {
+  "each is there once, in its order": [
+    [[ONE], [TWO, ONE]],
+    [ONE, TWO],
+  ],
+  "links that come together are opened together, and all before them are older": [
+    [[ONE], [TWO, THREE]],
+    [older(ONE), TWO, THREE],
+  ],
+  "an older link that is opened again is the one just opened": [
+    [[ONE], [TWO], [older(ONE)]],
+    [ONE, older(TWO)],
+  ],
+  "a link that cannot be read leaves nothing just opened": [[[ONE], []], [older(ONE)]],
+  "a link with another amount takes the place of the one before it": [
+    [[ONE, TWO], [{ ...ONE, amount: 6 }]],
+    [{ ...ONE, amount: 6 }, older(TWO)],
+  ],
+};
 
-  list.add([ONE]);
-  list.add([TWO, ONE]);
+for (const [name, [added, all]] of Object.entries(ADDED)) {
+  test(`of what is added ${name}`, () => {
+    const { list, reloaded } = tabList();
 
-  assert.deepEqual(list.all(), [ONE, TWO]);
-  assert.deepEqual(reloaded().all(), [ONE, TWO]);
-});
+    added.forEach(list.add);
 
-test("links that come together are opened together, and all before them are older", () => {
-  const { list, reloaded } = tabList();
-  list.add([ONE]);
+    for (const each of [list, reloaded()]) {
+      assert.deepEqual(each.all(), all);
+      assert.deepEqual(
+        each.opened(),
+        all.filter(({ isOlder }) => !isOlder),
+      );
+    }
+  });
+}
 
-  list.add([TWO, THREE]);
-
-  for (const each of [list, reloaded()]) {
-    assert.deepEqual(each.all(), [older(ONE), TWO, THREE]);
-    assert.deepEqual(each.opened(), [TWO, THREE]);
-  }
-});
-
-test("an older link that is opened again is the one just opened", () => {
-  const { list } = tabList();
-  list.add([ONE]);
-  list.add([TWO]);
-
-  list.add([older(ONE)]);
-
-  assert.deepEqual(list.all(), [ONE, older(TWO)]);
-});
-
-test("a link that cannot be read leaves nothing just opened", () => {
-  const { list } = tabList();
-  list.add([ONE]);
-
-  list.add([]);
-
-  assert.deepEqual([list.all(), list.opened()], [[older(ONE)], []]);
-});
-
-test("a link with another amount takes the place of the one before it", () => {
-  const { list } = tabList();
-  const other = { ...ONE, amount: 6 };
-
-  list.add([ONE, TWO]);
-  list.add([other]);
-
-  assert.deepEqual(list.all(), [other, older(TWO)]);
-});
-
-test("what is forgotten is shown until a reload", () => {
+test("what is forgotten is shown until a reload, and stays so when another is added", () => {
   const { list, reloaded } = tabList();
   list.add([ONE, TWO]);
 
@@ -88,16 +74,8 @@ test("what is forgotten is shown until a reload", () => {
 
   assert.deepEqual(list.all(), [ONE, TWO]);
   assert.deepEqual(reloaded().all(), [TWO]);
-});
-
-test("what is forgotten stays so when another is added", () => {
-  const { list, reloaded } = tabList();
-  list.add([ONE]);
-  list.forget([ONE]);
-
-  list.add([TWO]);
-
-  assert.deepEqual(reloaded().all(), [TWO]);
+  list.add([THREE]);
+  assert.deepEqual(reloaded().all(), [older(TWO), THREE]);
 });
 
 test("what is dropped is neither shown nor kept, and nothing is left in the storage", () => {

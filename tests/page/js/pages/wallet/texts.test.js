@@ -82,104 +82,75 @@ test("a row tells what was shown, and what a door has used, without alarm", () =
 });
 
 test("a part is told by its number, or else its units", () => {
-  assert.equal(heldText({ amount: 1 }, "ticket"), "1 ticket");
-  const numbered = { number: 17, of: 200 };
+  const numbered = { amount: 1, number: 17, of: 200 };
   const unit = "ticket/tickets";
-  assert.equal(heldText({ amount: 1, ...numbered }, unit), "Ticket 17 of 200");
-  assert.equal(
-    heldText({ amount: 2, ...numbered }, unit),
-    "Ticket 17 of 200 · 2 tickets",
-  );
-  assert.equal(heldText({ amount: 1, ...numbered }), "Number 17 of 200");
-  // Kept apart from the words around it, on paper too.
-  const arabic = heldText({ amount: 1, ...numbered }, "بطاقة/بطاقات");
-  assert.equal(arabic, "\u2068بطاقة\u2069 17 of 200");
-  const noted = { amount: 1, ...numbered, issue: 2, note: "table 4" };
+  for (const [said, output, word] of [
+    ["1 ticket", { amount: 1 }, "ticket"],
+    ["Ticket 17 of 200", numbered, unit],
+    ["Ticket 17 of 200 · 2 tickets", { ...numbered, amount: 2 }, unit],
+    ["Number 17 of 200", numbered],
+    // Kept apart from the words around it, on paper too.
+    ["\u2068بطاقة\u2069 17 of 200", numbered, "بطاقة/بطاقات"],
+  ])
+    assert.equal(heldText(output, word), said);
+  const noted = { ...numbered, issue: 2, note: "table 4" };
   const said = "Ticket 17 of 200 · second issue · table 4";
   assert.equal(linkText(noted, unit), said);
   assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, issue 3");
 });
 
 test("what is lost is said in its number", () => {
-  const text = (lost, unknownSum = 0) => goneText({ lost, unknownSum });
-  assert.equal(text(0), "");
-  assert.equal(
-    text(1),
-    "1 unit is gone: used elsewhere, or moved by another copy of this wallet.",
-  );
-  assert.equal(
-    text(2),
-    "2 units are gone: used elsewhere, or moved by another copy of this wallet.",
-  );
-  assert.equal(text(0, 3), "Not known to the service: 3 units.");
-  const moved = goneText({ lost: 0, unknownSum: 0, moved: 5, unit: "ticket" });
-  assert.equal(
-    moved,
-    "5 × ticket used elsewhere, or moved by another copy of this wallet.",
-  );
+  const moved = "used elsewhere, or moved by another copy of this wallet.";
+  for (const [said, sums] of [
+    ["", {}],
+    [`1 unit is gone: ${moved}`, { lost: 1 }],
+    [`2 units are gone: ${moved}`, { lost: 2 }],
+    ["Not known to the service: 3 units.", { unknownSum: 3 }],
+    [`5 × ticket ${moved}`, { moved: 5, unit: "ticket" }],
+  ])
+    assert.equal(goneText({ lost: 0, unknownSum: 0, ...sums }), said);
 });
 
 test("the units of an overview add up to those that were made", () => {
+  const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, back: 0, here: 0 };
   const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0 };
-  const overview = (given) => overviewOf({ ...sums, item: { total: 100 }, ...given });
-  const none = {
-    given: 0,
-    claimed: 0,
-    counted: 0,
-    away: 0,
-    back: 0,
-    here: 0,
-    admitted: 0,
-  };
 
-  assert.deepEqual(overview({ given: 98, waiting: 98, mayBeGiven: 98, moved: 2 }), {
-    ...none,
-    made: 100,
-    counted: 98,
-    away: 2,
-  });
-  // One of those claimed came in at this browser's own door.
-  const some = { given: 7, waiting: 5, mayBeGiven: 3, claimed: 1, sum: 91 };
-  assert.deepEqual(overview({ ...some, admitted: 1 }), {
-    ...none,
-    made: 100,
-    given: 2,
-    claimed: 2,
-    counted: 3,
-    away: 2,
-    here: 91,
-    admitted: 1,
-  });
-  // After a trade of 10, of which 4 are in an open offer; and once 3 were paid back.
-  assert.deepEqual(overview({ given: 30, waiting: 30, sum: 56, offered: 4 }), {
-    ...none,
-    made: 100,
-    given: 30,
-    away: 10,
-    here: 60,
-  });
-  assert.deepEqual(overview({ given: 30, waiting: 30, sum: 73 }), {
-    ...none,
-    made: 100,
-    given: 30,
-    back: 3,
-    here: 73,
-  });
+  for (const [given, expected] of [
+    [
+      { given: 98, waiting: 98, mayBeGiven: 98, moved: 2 },
+      { counted: 98, away: 2 },
+    ],
+    // One of those claimed came in at this browser's own door.
+    [
+      { given: 7, waiting: 5, mayBeGiven: 3, claimed: 1, sum: 91, admitted: 1 },
+      { given: 2, claimed: 2, counted: 3, away: 2, here: 91, admitted: 1 },
+    ],
+    // After a trade of 10, of which 4 are in an open offer; and once 3 were paid back.
+    [
+      { given: 30, waiting: 30, sum: 56, offered: 4 },
+      { given: 30, away: 10, here: 60 },
+    ],
+    [
+      { given: 30, waiting: 30, sum: 73 },
+      { given: 30, back: 3, here: 73 },
+    ],
+  ]) {
+    const overview = overviewOf({ ...sums, item: { total: 100 }, ...given });
+    assert.deepEqual(overview, { ...nowhere, made: 100, admitted: 0, ...expected });
+  }
 });
 
 test("before a split it is said what becomes of the units", () => {
-  assert.equal(evenText("3", "2", 7), "3 links of 2 units each, 1 unit left.");
-  assert.equal(
-    evenText("1", "6", 7, "Ticket"),
-    "1 link of 6 × Ticket each, 1 Ticket left.",
-  );
-  assert.equal(evenText("1", "7", 7), "1 link of 7 units each, nothing left.");
-  assert.equal(evenText("4", "2", 7), "You have 7 units.");
-  assert.equal(
-    evenText("9007199254740991", "9007199254740991", 7),
-    "You have 7 units.",
-  );
-  assert.equal(evenText("x", "2", 7), "");
+  const most = "9007199254740991";
+  for (const [said, count, each, unit] of [
+    ["3 links of 2 units each, 1 unit left.", "3", "2"],
+    ["1 link of 6 × Ticket each, 1 Ticket left.", "1", "6", "Ticket"],
+    ["1 link of 7 units each, nothing left.", "1", "7"],
+    ["You have 7 units.", "4", "2"],
+    ["You have 7 units.", most, most],
+    ["", "x", "2"],
+  ])
+    assert.equal(evenText(count, each, 7, unit), said);
 });
 
 const operation = { kind: "claim", state: "done", itemId: "a", amount: 1 };
