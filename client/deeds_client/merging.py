@@ -128,10 +128,10 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     contested: set[str] = set()
     for output in theirs.outputs:
         mine = records.output(output.key)
-        told = replace(output, unknown=False)
         if mine:
-            records.put(_merged(mine, told))
+            records.put(_merged(mine, replace(output, unknown=False)))
         else:
+            told = output
             added.append(output.key)
             if output.key in may_be_given:
                 given_at = output.created_at
@@ -144,6 +144,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
         if is_missed and any(each.state in _REST_STATES for each in both):
             contested.add(output.key)
     _merge_operations(records, theirs.operations, contested)
+    _keep_word(records, theirs.outputs)
     for item in theirs.items:
         known = records.get(Item, item.id)
         # What is whole stays whole.
@@ -151,6 +152,23 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
         records.put(joined)
     new = records.known(added)
     return [output for output in new if output.state not in _GONE]
+
+
+def _keep_word(records: Records, theirs: Iterable[Output]) -> None:
+    """Keep ours what a file calls ours, and spent what it calls spent.
+
+    No operation may tell of it.
+    """
+    known = {output.key: output for output in records.outputs()}
+    for told in theirs:
+        output = known[told.key]
+        rest = told.before if told.state == OutputState.LEAVING else told.state
+        if rest == OutputState.GIVEN and not output.given_at:
+            records.change(output, given_at=told.created_at)
+        if rest in AT_REST and output.before not in AT_REST:
+            records.change(output, found_at=told.created_at)
+        if OutputState.SPENT == told.state != output.state:
+            records.change(output, spent_elsewhere=True, is_unclear=True)
 
 
 def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
@@ -248,7 +266,7 @@ def _merge_operations(
         if not contested.isdisjoint(keys_of(operation.inputs)):
             begin_again(records, operation)
     for operation in records.operations("state", OperationState.DONE):
-        records.follow(operation)
+        records.spend(operation)
 
 
 def _rank(operation: Operation) -> int:

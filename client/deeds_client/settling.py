@@ -146,8 +146,12 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
     if item_id:
         operation = _add_minted(records, operation, item_id)
     else:
-        # A look may have been the first to see them, but no other copy has made them.
-        records.follow(operation, found_at=None)
+        records.spend(operation)
+        for output in operation.outputs:
+            # Another copy may have meant to use the number for another amount, and a
+            # look may have been the first to see it, but no other copy has made it.
+            amount = output.amount
+            records.change(output, amount=amount, unknown=False, found_at=None)
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
         # Nobody has seen it: it comes back as the same link.
         [taken] = records.known(keys_of(operation.inputs))

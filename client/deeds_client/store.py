@@ -58,7 +58,8 @@ _MOVE = """
 LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
     WHERE output = outputs.key AND isInput = {is_input}
-    ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC LIMIT 1)
+    ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC, operation
+    LIMIT 1)
 """
 # Outputs in their states, of keys from one to another: `before` is that before what
 # takes it.
@@ -72,8 +73,9 @@ WITH moved AS (
             WHEN maker.state = 'refused' THEN 'void'
             ELSE 'coming'
         END AS before,
-        coalesce(iif(taker.state = 'refused', NULL, taker.key), maker.key, '')
-            AS operation
+        coalesce(
+            iif(taker.state = 'refused', NULL, taker.key),
+            iif(maker.state = 'refused', NULL, maker.key), '') AS operation
     FROM records AS outputs
     {_MOVE.format(role="taker", is_input=1)} {_MOVE.format(role="maker", is_input=0)}
     WHERE outputs.kind = 'outputs' AND outputs.key >= ? AND outputs.key < ?
@@ -246,17 +248,13 @@ class Records(Reader):
         new = Output(output.amount, output.item_id, output.secret, created_at=at)
         self.put(replace(known or new, changed_at=at, **facts))
 
-    def follow(self, operation: Operation, **made: Any) -> None:
-        """Bring outputs to what an operation that is done has taken and made.
+    def spend(self, operation: Operation) -> None:
+        """Note that an operation which is done has spent its inputs.
 
-        `made` is what is known besides of what it has made.
+        By which one is more than that they are spent.
         """
         for output in operation.inputs:
-            # By which operation is more than that it is spent.
             self.change(output, spent_elsewhere=False, is_unclear=False, unknown=False)
-        for output in operation.outputs:
-            # Another copy may have meant to use the number for another amount.
-            self.change(output, amount=output.amount, unknown=False, **made)
 
     def _put(self, kind: str, key: str, record: Any) -> None:
         self._execute(_PUT, (kind, key, compact(record)))

@@ -42,6 +42,59 @@ const lostIn = ({ store }) =>
     ({ spentElsewhere, isUnclear }) => spentElsewhere && !isUnclear,
   );
 
+/** Return a wallet that has read this backup and looked. */
+async function restored({ service }, backup) {
+  const phone = await walletOf(service, backup);
+  await phone.wallet.look();
+  await phone.wallet.checkStates();
+  return phone;
+}
+
+test("numbered links that were made since a backup are found with their numbers", async () => {
+  const maker = await walletHolding(9);
+  const { store, wallet, itemId } = maker;
+  const backup = await wallet.exportRecords();
+  for (let count = 0; count < 4; count += 1) await wallet.send(itemId, 1);
+  await wallet.makeLinks(itemId, { count: 2, each: 2 });
+
+  const phone = await restored(maker, backup);
+
+  const numbersIn = (kept) =>
+    outputsIn(kept)
+      .flatMap(({ number, of }) => (number ? `${number} of ${of}` : []))
+      .sort();
+  assert.deepEqual(numbersIn(phone.store), numbersIn(store));
+});
+
+test("links that may have been handed out since count so until they are handed out", async () => {
+  const maker = await walletHolding(9);
+  await maker.wallet.makeLinks(maker.itemId, { count: 3, each: 3 });
+
+  const phone = await restored(maker, await maker.wallet.exportRecords());
+
+  const doubtful = () =>
+    outputsIn(phone.store).filter(
+      ({ state, mayBeGiven }) => state === "given" && mayBeGiven,
+    );
+  const [first] = doubtful();
+  await phone.wallet.give([first.key]);
+  assert.equal(doubtful().length, 2);
+});
+
+test("what somebody claimed is claimed, and what a copy may have moved is not called so", async () => {
+  const { given, ...maker } = await giverOf(6, 2);
+  const { service, wallet, itemId } = maker;
+  const backup = await wallet.exportRecords();
+  service.take(given);
+  const taken = await restored(maker, backup);
+  await wallet.send(itemId, 1);
+
+  const moved = await restored(maker, backup);
+
+  assert.deepEqual(keysOf(lostIn(taken)), [given.key]);
+  assert.deepEqual(lostIn(moved), []);
+});
+
 /** Two phones with one wallet that has claimed two tickets, maybe shown at a door. */
 async function twoPhones(isShown) {
   const one = await guestHolding(1, 1);
@@ -138,6 +191,44 @@ test("links behind more promised ones than are looked for are found", async () =
   await maker.makeLinks(ground.itemId, { count: 2, each: 5 });
 
   assert.equal(await phone.look(), 2);
+});
+
+test("a copy may move units while they are looked for", async () => {
+  const maker = await walletHolding(20);
+  const { service, store, itemId } = maker;
+  const other = await copyOf(maker);
+  await other.wallet.send(itemId, 1);
+  const api = service.api();
+  let findsCount = 0;
+  const find = async (...asked) => {
+    const answers = await api.find(...asked);
+    findsCount += 1;
+    if (findsCount === 1) await other.wallet.send(itemId, 2);
+    return answers;
+  };
+  const phone = walletOn(service, store, { ...api, find });
+
+  await phone.look();
+  await phone.look();
+
+  assert.ok(findsCount > 2);
+  assert.deepEqual(liveIn(maker), { given: [1, 2], held: [17] });
+  assert.deepEqual(lostIn(maker), []);
+});
+
+test("what was carried out since a backup may be spent since", async () => {
+  const ground = await walletHolding(5, 4);
+  const { wallet, itemId } = ground;
+  await swapsMeeting(ground, "lost").merge(itemId);
+  const phone = await copyOf(ground);
+  await wallet.finishBegun();
+  await wallet.send(itemId, 3);
+  await phone.wallet.look();
+
+  await phone.wallet.finishBegun();
+
+  assert.deepEqual(liveIn(phone), liveIn(ground));
+  assert.deepEqual(lostIn(phone), []);
 });
 
 test("a refusal in doubt is believed while an input is there, whatever a copy has made", async () => {

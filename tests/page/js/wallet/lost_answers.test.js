@@ -215,6 +215,18 @@ for (const [code, state] of [
   });
 }
 
+test("an operation that has ended is not sent again", async () => {
+  const ground = await walletHolding(5);
+  const done = await ground.wallet.send(ground.itemId, 2);
+  const refused = await swapsMeeting(ground, "refused").send(ground.itemId, 1);
+  const deaf = walletOn(ground.service, ground.store, {});
+
+  for (const { operation } of [done, refused]) {
+    assert.deepEqual(await deaf.finish(operation.key), { operation });
+  }
+  assert.deepEqual(await deaf.finishBegun(), []);
+});
+
 for (const fates of [["refused"], ["lost", "refused"]]) {
   test(`a mint's outputs that a link has named before are there in the end: ${fates}`, async () => {
     const ground = await walletHolding();

@@ -9,6 +9,8 @@ import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
   beginTrade,
+  copyOf,
+  fatesOf,
   giverOf,
   keysOf,
   makerOn,
@@ -38,6 +40,51 @@ test("a mint that was refused in one wallet only is asked for again", async () =
   await ground.wallet.finishBegun();
 
   assert.deepEqual(amountsByState(ground.store), { held: [5, 7] });
+});
+
+test("an old copy revives nothing and forgets nothing", async () => {
+  const ground = await walletHolding(5, 6);
+  const old = await ground.wallet.exportRecords();
+  await ground.wallet.send(ground.itemId, 2);
+  await ground.wallet.merge(ground.itemId);
+  const before = structuredClone(ground.store.kept);
+
+  const { added, live: left } = await ground.wallet.importRecords(old);
+
+  assert.deepEqual([added, left], [[], []]);
+  assert.deepEqual(ground.store.kept, before);
+});
+
+test("a mint's outputs may be there before its answer", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "answer lost");
+  await mintAmounts(lost, 7);
+  const copy = await copyOf(ground);
+  await copy.wallet.finishBegun();
+  const { outputs } = await copy.wallet.exportRecords();
+  const given = outputs.map((output) =>
+    output.amount === 7 ? { ...output, state: "given" } : output,
+  );
+
+  await ground.wallet.importRecords({ ...NOTHING, outputs: given });
+  await ground.wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(ground.store), { held: [5], given: [7] });
+});
+
+test("who holds an output knows its amount better than a link", async () => {
+  const { service, store: kept } = await walletHolding(5);
+  const [held] = outputsIn(kept);
+  const leaving = { state: "leaving", before: "seen", operation: "x", amount: 7 };
+  const begun = { key: "x", kind: "claim", state: "begun", inputs: [], outputs: [] };
+  const { store, wallet } = await walletOf(service, { ...NOTHING, outputs: [held] });
+
+  const outputs = [{ ...held, ...leaving }];
+  await wallet.importRecords({ ...NOTHING, outputs, operations: [begun] });
+
+  assert.deepEqual(amountsByState(store), { held: [5] });
+  // What another wallet has begun may be carried out: it is asked about here too.
+  assert.deepEqual([...store.kept.operations.keys()], ["x"]);
 });
 
 test("of somebody else's backup no mint is sent, and no word on deeds is believed", async () => {
@@ -206,6 +253,18 @@ async function inBothOrders(service, ...files) {
   assert.deepEqual(found[0], found[1]);
   return found[0];
 }
+
+test("an offer that is open in one wallet is so in both, whatever the other was told", async () => {
+  const { service, before, open } = await tradeOpened();
+  const copy = await walletOf(service, before);
+  const refusing = walletMeeting(copy, fatesOf("makeOffer", "refused"));
+  await refusing.finishBegun();
+  const refused = await copy.wallet.exportRecords();
+
+  const expected = ["open", { offered: [5], coming: [3] }];
+  assert.deepEqual(await inBothOrders(service, before, open), expected);
+  assert.deepEqual(await inBothOrders(service, refused, open), expected);
+});
 
 test("an offer that was completed or cancelled is so in every wallet that had it open", async () => {
   const [one, two] = [await tradeOpened(), await tradeOpened()];

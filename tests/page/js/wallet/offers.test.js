@@ -119,6 +119,25 @@ async function asking(expiresInS = 3600) {
 const hearing = ({ service, store }, told) =>
   makerOn(service, store, { ...service.api(), offer: async () => told });
 
+test("a payment that makes nothing is not begun twice, and found though it was refused", async () => {
+  const { customer, offer } = await asking();
+  const { service, store } = customer;
+  const api = service.api(fatesOf("complete", "late", "refused"));
+  const { wallet, offers } = makerOn(service, store, api);
+  const { operation } = await offers.complete(offer);
+
+  const again = await offers.complete(offer);
+  assert.deepEqual(
+    [again.operation.key, ...endOf(again)],
+    [operation.key, "refused", "unknown_input"],
+  );
+  service.deliverLate();
+  await wallet.checkStates();
+
+  assert.equal(operationIn(store, operation.key).state, "done");
+  assert.deepEqual(amountsByState(store), { spent: [5] });
+});
+
 test("a round asks for 300 open requests in checks of 256, and for the offer that was paid", async () => {
   const [shop, customer] = await people([], [5]);
   const { itemId } = customer;

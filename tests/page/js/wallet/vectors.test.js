@@ -16,7 +16,7 @@ import { cutRecords } from "../../../../parts/pages/static/js/wallet/cutting.js"
 import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { deriveSecrets } from "../../../../parts/pages/static/js/wallet/seeds.js";
-import { stateOf, withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
+import { withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { makerOn } from "./parts.js";
@@ -196,7 +196,7 @@ async function derive(places) {
 }
 
 /** Do what a vector says, and return what it has to compare. */
-async function run(vector) {
+async function run(mock, vector) {
   const { before, keys = [], secrets = [], steps, arrayLengthMax: arrayMax } = vector;
   const clock = { ms: 0 };
   const now = () => clock.ms;
@@ -204,13 +204,11 @@ async function run(vector) {
   const { api, line } = lineTo(service);
   const store = memoryStore(before.seeds.find(({ isOwn }) => isOwn));
   const records = readRecords(before);
-  const outputs = withEnds(records.outputs, records.operations).map((output) => ({
-    ...output,
-    ...stateOf(output),
-  }));
+  const outputs = withEnds(records.outputs, records.operations);
   await store.update({}, () => ({ ...records, outputs, result: null }));
   // A key with which nothing was begun is free again.
-  crypto.randomUUID = () => keys.find((key) => !store.kept.operations.has(key));
+  const freeKey = () => keys.find((key) => !store.kept.operations.has(key));
+  mock.method(crypto, "randomUUID", freeKey);
   const makeSecret = async () => secrets.shift();
   const real = { derive, gap: undefined, isStrong: undefined };
   const opened = () =>
@@ -226,12 +224,12 @@ async function run(vector) {
 }
 
 for (const vector of vectors.filter((each) => !isOfClient(each))) {
-  test(vector.name, async () => {
+  test(vector.name, async ({ mock }) => {
     const { steps, requests, after, ledgerAfter } = vector;
     const outcomes = steps.map(({ outcome }) => outcome);
     const expected = { outcomes, requests, after, ledgerAfter };
 
-    const result = await run(vector);
+    const result = await run(mock, structuredClone(vector));
 
     assert.deepEqual(plain(result), plain(expected));
   });

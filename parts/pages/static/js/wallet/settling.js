@@ -73,8 +73,8 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   const operation = draft.operations.existing(key);
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
-  for (const input of atDoor ? inputs : [])
-    draft.changeOutput(input, { collectedAt: draft.now });
+  if (atDoor)
+    for (const input of inputs) draft.changeOutput(input, { collectedAt: draft.now });
   const outputs =
     kind === "mint" ? addMinted(draft, operation, itemId) : operation.outputs;
   if (kind !== "mint") keepAmounts(draft, operation, outputs);

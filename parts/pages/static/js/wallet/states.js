@@ -75,7 +75,8 @@ export function stateOf(output) {
 
 /** Return the key of the operation that has got furthest, of none nothing. */
 function furthest(/** @type {Ends} */ ends) {
-  const found = ENDS.map((end) => Object.keys(ends).find((key) => ends[key] === end));
+  const keys = Object.keys(ends).sort();
+  const found = ENDS.map((end) => keys.find((key) => ends[key] === end));
   return found.find(Boolean) ?? "";
 }
 
