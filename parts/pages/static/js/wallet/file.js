@@ -351,8 +351,7 @@ function isItem(item, operations) {
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
   const isOurs = isFlag(isMinted) && (!isMinted || operations.some(isMint));
   const isRight = unitOf(unit) === unit && typeof doorList === "string";
-  const isWhole = isFlag(isCut);
-  return key === id && isItemOfService(item) && isOurs && isRight && isWhole;
+  return key === id && isItemOfService(item) && isOurs && isRight && isFlag(isCut);
 }
 
 const isFlag = (flag = true) => flag === true;
