@@ -19,7 +19,8 @@ import {
   amountsByState,
   assertAllIsHere,
   hasCode,
-  heldIn,
+  fileOf,
+  keysOf,
   madeBy,
   makerOn,
   minted,
@@ -27,7 +28,6 @@ import {
   outputIn,
   outputsIn,
   pass,
-  throughText,
   walletOf,
   walletOn,
 } from "./parts.js";
@@ -61,6 +61,14 @@ const linksOf = ({ store, itemId }) =>
 const listOf = async (browser) =>
   browser.wallet.doorList(browser.itemId, await linksOf(browser));
 
+/** Let a ticket in at a door, with what its lists say of it. */
+async function letIn({ wallet }, ticket) {
+  const knows = await wallet.listed(ticket);
+  return wallet.claim(ticket, { ...AT_DOOR, knows });
+}
+
+const undo = ({ wallet, itemId }, { key }) => wallet.undoAdmission(itemId, key);
+
 /** Let one browser take in another one's list, if that has any ticket. */
 async function handOver(from, to) {
   const text = await listOf(from);
@@ -68,10 +76,12 @@ async function handOver(from, to) {
 }
 
 /** Return the undone admissions of which a browser can make the new link. */
-const leftAt = async (browser) =>
-  (await linksOf(browser)).filter(({ isLeftHere }) => isLeftHere);
+async function leftAt(browser) {
+  const left = (await linksOf(browser)).filter(({ isLeftHere }) => isLeftHere);
+  return left.map(({ output }) => output);
+}
 
-const keyOf = ({ output }) => output.key;
+const statesAt = async (browser) => (await linksOf(browser)).map(({ state }) => state);
 
 /** Return another copy of a wallet, from its file. */
 const copyFrom = async ({ service, itemId }, backup) => ({
@@ -87,8 +97,7 @@ const told = async (browser) =>
 
 test("what two doors let in adds up at the maker's, once however often it is handed over", async () => {
   const { maker, tickets, doors } = await party();
-  await doors[0].wallet.claim(tickets[0], AT_DOOR);
-  await doors[1].wallet.claim(tickets[1], AT_DOOR);
+  for (const [place, door] of doors.entries()) await letIn(door, tickets[place]);
   await handOver(doors[0], doors[1]);
   await maker.wallet.checkStates();
   const claimed = ["1 claimed", "2 claimed Anna, table 4", "3 waiting"];
@@ -105,27 +114,23 @@ test("what two doors let in adds up at the maker's, once however often it is han
 test("a ticket that its guest had claimed at home is let in without its number, once", async () => {
   const { maker, tickets, doors } = await party();
   const guest = makerOn(maker.service);
-  const { operation } = await guest.wallet.claim(tickets[0]);
-  const [{ key }] = operation.outputs;
-  await doors[0].wallet.claim(outputIn(guest.store, key), AT_DOOR);
+  const ticket = madeBy(guest.store, await guest.wallet.claim(tickets[0]));
+  await letIn(doors[0], ticket);
 
   await maker.wallet.checkStates();
   for (const door of [doors[0], doors[0]]) await handOver(door, maker);
 
   const all = ["1 claimed", "2 waiting Anna, table 4", "3 waiting", "admitted"];
   assert.deepEqual(await told(maker), all);
-  const copy = await walletOf(
-    maker.service,
-    throughText(await maker.wallet.exportRecords()),
-  );
-  assert.deepEqual(await told({ ...copy, itemId: maker.itemId }), all);
+  const copy = await copyFrom(maker, await fileOf(maker));
+  assert.deepEqual(await told(copy), all);
 });
 
 test("a door that was given the maker's list knows number, note and what was taken back", async () => {
   const { maker, tickets, doors } = await party();
   await maker.wallet.takeBack(tickets[2].key);
   // One has scanned it before it got the list.
-  await doors[1].wallet.claim(tickets[2], AT_DOOR);
+  await letIn(doors[1], tickets[2]);
   for (const door of doors) await handOver(maker, door);
 
   for (const door of doors) {
@@ -138,26 +143,23 @@ test("a door that was given the maker's list knows number, note and what was tak
   }
   const [{ wallet }] = doors;
   assert.equal((await wallet.listed(tickets[2]))?.letter, "b");
-  const { letter, number, of, note } = (await wallet.listed(tickets[1])) ?? {};
-  assert.deepEqual([letter, number, note], ["n", 2, "Anna, table 4"]);
-  await wallet.claim(tickets[1], { ...AT_DOOR, knows: { number, of, note } });
+  await letIn(doors[0], tickets[1]);
   assert.equal((await told(doors[0]))[1], "2 admitted Anna, table 4");
   assert.equal(await wallet.listed({ ...tickets[2], secret: "x" }), undefined);
 });
 
 test("how often a ticket was shown is kept, and the most that a copy of the door knows", async () => {
   const { maker, tickets, doors } = await party(1);
-  const [{ wallet, store }] = doors;
-  const [{ key }] = tickets;
-  await wallet.claim(tickets[0], AT_DOOR);
-  assert.equal(await wallet.scannedAgain(key), 2);
-  const copy = await walletOf(maker.service, throughText(await wallet.exportRecords()));
-  assert.equal(await wallet.scannedAgain(key), 3);
+  const [door] = doors;
+  const scanAgain = ({ wallet }) => wallet.scannedAgain(tickets[0].key);
+  await letIn(door, tickets[0]);
+  assert.equal(await scanAgain(door), 2);
+  const copy = await copyFrom(maker, await fileOf(door));
+  assert.equal(await scanAgain(door), 3);
 
-  await copy.wallet.importRecords(throughText(await wallet.exportRecords()));
+  await copy.wallet.importRecords(await fileOf(door));
 
-  for (const door of [walletOn(maker.service, store), copy.wallet])
-    assert.equal(await door.scannedAgain(key), 4);
+  for (const each of [door, copy]) assert.equal(await scanAgain(each), 4);
 });
 
 test("an admission that is undone gives the guest a new link of its number", async () => {
@@ -166,7 +168,7 @@ test("an admission that is undone gives the guest a new link of its number", asy
   await door.wallet.claim(tickets[1], { ...AT_DOOR, knows: { number: 2, of: 3 } });
   pass(5);
 
-  const fresh = await door.wallet.undoAdmission(door.itemId, tickets[1].key);
+  const fresh = await undo(door, tickets[1]);
 
   assert.deepEqual(
     [fresh?.state, fresh?.number, fresh?.of, fresh?.issue],
@@ -178,7 +180,7 @@ test("an admission that is undone gives the guest a new link of its number", asy
   assert.equal((await told(maker))[1], "2 undone Anna, table 4");
   // Back at the door it is let in again.
   pass(5);
-  const { operation } = await door.wallet.claim(/** @type {any} */ (fresh), AT_DOOR);
+  const { operation } = await letIn(door, fresh);
   assert.equal(operation.state, "done");
   assert.deepEqual(await told(door), ["2 undone", "2 admitted"]);
   assert.deepEqual(amountsByState(door.store).held, [1]);
@@ -188,25 +190,23 @@ test("where the maker has undone it, the door that let it in still makes the new
   const { maker, tickets, doors } = await party(2);
   const [door, other] = doors;
   await handOver(maker, door);
-  const knows = await door.wallet.listed(tickets[1]);
-  await door.wallet.claim(tickets[1], { ...AT_DOOR, knows });
+  await letIn(door, tickets[1]);
   await handOver(door, maker);
   await maker.wallet.checkStates();
   // Within a second, or by a clock that is behind the door's.
-  await maker.wallet.undoAdmission(maker.itemId, tickets[1].key);
+  await undo(maker, tickets[1]);
   for (const each of doors) await handOver(maker, each);
-  assert.deepEqual((await leftAt(door)).map(keyOf), [tickets[1].key]);
+  assert.deepEqual(keysOf(await leftAt(door)), [tickets[1].key]);
   for (const each of [maker, other]) assert.deepEqual(await leftAt(each), []);
 
-  const fresh = await door.wallet.undoAdmission(door.itemId, tickets[1].key);
+  const fresh = await undo(door, tickets[1]);
 
   assert.deepEqual(
     [fresh?.state, fresh?.number, fresh?.issue, fresh?.note],
     ["given", 2, 2, "Anna, table 4"],
   );
   assert.deepEqual(await leftAt(door), []);
-  const again = await door.wallet.undoAdmission(door.itemId, tickets[1].key);
-  assert.equal(again, null);
+  assert.equal(await undo(door, tickets[1]), null);
 });
 
 test("in whatever order lists come and admissions are undone, each guest gets one new link", async () => {
@@ -218,19 +218,15 @@ test("in whatever order lists come and admissions are undone, each guest gets on
     const steps = {
       async letIn() {
         const [ticket] = outside.splice(0, 1);
-        const { wallet } = random.pick(doors);
-        const knows = ticket && (await wallet.listed(ticket));
-        if (ticket) await wallet.claim(ticket, { ...AT_DOOR, knows });
+        if (ticket) await letIn(random.pick(doors), ticket);
       },
       share: () => handOver(random.pick(all), random.pick(all)),
       async undo() {
-        const { wallet, itemId, ...browser } = random.pick(all);
-        const links = await linksOf({ ...browser, itemId });
-        const wanted = links.filter(
+        const browser = random.pick(all);
+        const wanted = (await linksOf(browser)).filter(
           (link) => link.state === "admitted" || link.isLeftHere,
         );
-        const link = wanted.length && random.pick(wanted);
-        if (link) await wallet.undoAdmission(itemId, link.output.key);
+        if (wanted.length) await undo(browser, random.pick(wanted).output);
       },
     };
     for (let step = 0; step < 24; step += 1) {
@@ -240,50 +236,44 @@ test("in whatever order lists come and admissions are undone, each guest gets on
     await maker.wallet.checkStates();
     for (const from of [...all, ...all]) for (const to of all) await handOver(from, to);
 
-    for (const { wallet, ...door } of doors) {
-      for (const { output } of await leftAt(door))
-        assert.ok(await wallet.undoAdmission(door.itemId, output.key));
+    for (const door of doors) {
+      for (const output of await leftAt(door)) assert.ok(await undo(door, output));
       assert.deepEqual(await leftAt(door), []);
     }
-    const told = (await linksOf(maker)).map(({ output, state }) => [output.key, state]);
-    const undone = told.filter(([, state]) => state === "undone");
+    const links = await linksOf(maker);
+    const told = new Map(links.map(({ output, state }) => [output.key, state]));
     for (const door of doors) {
-      for (const { output, state } of await linksOf(door)) {
-        const known = told.find(([key]) => key === output.key);
-        if (known) assert.equal(state, known[1], `${seed}`);
-      }
+      for (const { output, state } of await linksOf(door))
+        assert.equal(state, told.get(output.key) ?? state, `${seed}`);
     }
-    const given = doors.map(({ store }) => amountsByState(store).given ?? []);
-    assert.equal(given.flat().length, undone.length, `${seed}`);
+    const given = doors.flatMap(({ store }) => amountsByState(store).given ?? []);
+    const undone = links.filter(({ state }) => state === "undone");
+    assert.equal(given.length, undone.length, `${seed}`);
     assertAllIsHere(maker.service, ...all.map(({ store }) => store));
   }
 });
 
 test("of what only a list says, undoing takes the mark away, and an older list does not bring it back", async () => {
   const { maker, tickets, doors } = await party(1);
-  await doors[0].wallet.claim(tickets[0], AT_DOOR);
-  const older = await listOf(doors[0]);
-  const other = makerOn(maker.service);
+  await letIn(doors[0], tickets[0]);
+  const older = [await listOf(doors[0]), writeList(maker.itemId, [ROW])];
   await maker.wallet.checkStates();
   pass(5);
-  for (const text of [older, writeList(maker.itemId, [ROW])])
-    await maker.wallet.takeInList(maker.itemId, text);
+  for (const text of older) await maker.wallet.takeInList(maker.itemId, text);
   pass(5);
 
-  for (const key of [tickets[0].key, ID])
-    assert.equal(await maker.wallet.undoAdmission(maker.itemId, key), null);
-  await maker.wallet.takeInList(maker.itemId, older);
-  await maker.wallet.takeInList(maker.itemId, writeList(maker.itemId, [ROW]));
+  for (const ticket of [tickets[0], { key: ID }])
+    assert.equal(await undo(maker, ticket), null);
+  for (const text of older) await maker.wallet.takeInList(maker.itemId, text);
 
-  const states = (await linksOf(maker)).map(({ state }) => state);
-  assert.deepEqual(states, ["undone", "waiting", "waiting", "undone"]);
-  assert.deepEqual(heldIn(other.store), []);
+  const states = ["undone", "waiting", "waiting", "undone"];
+  assert.deepEqual(await statesAt(maker), states);
 });
 
 test("a copy from an old backup learns from lists what it can only guess", async () => {
   const { maker, tickets, doors } = await party(1);
-  const backup = throughText(await maker.wallet.exportRecords());
-  await doors[0].wallet.claim(tickets[0], AT_DOOR);
+  const backup = await fileOf(maker);
+  await letIn(doors[0], tickets[0]);
   await maker.wallet.takeBack(tickets[1].key);
   const copy = await copyFrom(maker, backup);
   // An open page may ask before it looks.
@@ -300,27 +290,26 @@ test("a copy from an old backup learns from lists what it can only guess", async
     "3 waiting",
   ];
   assert.deepEqual(await told(copy), learned);
-  const next = await copyFrom(copy, throughText(await copy.wallet.exportRecords()));
+  const next = await copyFrom(copy, await fileOf(copy));
   assert.deepEqual(await told(next), learned);
 });
 
 test("what a list said before it was found here is there once", async () => {
   const { maker, tickets, doors } = await party(1);
   const [door] = doors;
-  const backup = throughText(await maker.wallet.exportRecords());
+  const backup = await fileOf(maker);
   const again = madeBy(maker.store, await maker.wallet.takeBack(tickets[1].key));
   await maker.wallet.give([again.key]);
   await handOver(maker, door);
-  const knows = await door.wallet.listed(again);
-  await door.wallet.claim(again, { ...AT_DOOR, knows });
+  await letIn(door, again);
   const copy = await copyFrom(maker, backup);
   await handOver(door, copy);
   await copy.wallet.look();
 
   await handOver(door, copy);
 
-  const states = (await linksOf(copy)).map(({ state }) => state);
-  assert.deepEqual(states, ["waiting", "taken back", "admitted", "waiting"]);
+  const states = ["waiting", "taken back", "admitted", "waiting"];
+  assert.deepEqual(await statesAt(copy), states);
 });
 
 test("a door that refused a ticket learns from a newer list that it was taken back", async () => {
@@ -328,7 +317,7 @@ test("a door that refused a ticket learns from a newer list that it was taken ba
   const [door] = doors;
   await handOver(maker, door);
   await maker.wallet.takeBack(tickets[1].key);
-  await door.wallet.claim(tickets[1], AT_DOOR);
+  await letIn(door, tickets[1]);
 
   await handOver(maker, door);
 
@@ -337,12 +326,11 @@ test("a door that refused a ticket learns from a newer list that it was taken ba
 });
 
 test("the third issue of a number, which a door makes, has no link's own secret", async () => {
-  const { maker, tickets, doors, itemId } = await party(1);
+  const { maker, tickets, doors } = await party(1);
   const [door] = doors;
   await handOver(maker, door);
-  const knows = await door.wallet.listed(tickets[0]);
-  await door.wallet.claim(tickets[0], { ...AT_DOOR, knows });
-  const second = await door.wallet.undoAdmission(itemId, tickets[0].key);
+  await letIn(door, tickets[0]);
+  const second = await undo(door, tickets[0]);
 
   await door.wallet.takeBack(second?.key);
 
@@ -429,14 +417,11 @@ test("a list too long for one code is several, which have all of it", () => {
 });
 
 test("lists are joined in any order and any number of times, also those of one second", () => {
-  const pick = (all, random) => all[Math.floor(random * all.length)];
-  for (let round = 0; round < 300; round += 1) {
+  for (let seed = 0; seed < 300; seed += 1) {
+    const random = new Random(seed);
     const texts = Array.from({ length: 4 }, () => {
-      const [letter, at] = [
-        pick("aubn", Math.random()),
-        pick([0, 1000], Math.random()),
-      ];
-      const amount = pick([1, 2], Math.random());
+      const letter = random.pick(["a", "u", "b", "n"]);
+      const [at, amount] = [1000 * random.below(2), 1 + random.below(2)];
       return writeList("deed_1", [{ ...ROW, letter, at, amount }]);
     });
     const joined = joinLists("deed_1", ...texts);
@@ -450,8 +435,7 @@ test("lists are joined in any order and any number of times, also those of one s
 
 test("what a door with a wrong clock let in can be undone, for good", async () => {
   const { maker, tickets, doors } = await party(1);
-  const [door] = doors;
-  await door.wallet.claim(tickets[0], AT_DOOR);
+  await letIn(doors[0], tickets[0]);
   await maker.wallet.checkStates();
   const at = now() + 40 * 365 * 24 * 60 * 60_000;
   const id = await ticketId(tickets[0]);
@@ -459,17 +443,16 @@ test("what a door with a wrong clock let in can be undone, for good", async () =
     { ...ROW, id, at },
     { ...ROW, at },
   ]);
-  for (const { wallet } of [maker, door]) await wallet.takeInList(maker.itemId, ahead);
 
-  for (const { wallet } of [maker, door]) {
-    for (const key of [tickets[0].key, ID]) {
-      await wallet.undoAdmission(maker.itemId, key);
-      await wallet.takeInList(maker.itemId, ahead);
+  for (const browser of [maker, ...doors]) {
+    const { wallet, itemId } = browser;
+    await wallet.takeInList(itemId, ahead);
+    for (const ticket of [tickets[0], { key: ID }]) {
+      await undo(browser, ticket);
+      await wallet.takeInList(itemId, ahead);
     }
-  }
 
-  for (const browser of [maker, door]) {
-    const states = (await linksOf(browser)).map(({ state }) => state);
+    const states = await statesAt(browser);
     assert.equal(states.filter((state) => state === "undone").length, 2);
     assert.ok(!states.includes("admitted"), states.join());
   }
