@@ -244,17 +244,15 @@ async function waiting(count, weak = []) {
   const ground = await minted({ count, each: 1 });
   for (const key of ground.keys) await ground.wallet.give([key]);
   const secrets = outputsIn(ground.store).map(({ secret }) => secret);
+  const numberOf = (secret) => 1 + secrets.indexOf(secret);
   const asked = [];
-  const api = ground.service.api();
-  const check = async (raws) => {
-    asked.push(
-      raws.map((raw) => 1 + secrets.findIndex((secret) => raw.endsWith(`.${secret}`))),
-    );
-    return api.check(raws);
-  };
-  const isStrong = async (secret) => !weak.includes(1 + secrets.indexOf(secret));
+  const api = ground.service.api((verb, raws) => {
+    if (verb === "check")
+      asked.push(raws.map((raw) => numberOf(raw.split(".").at(-1))));
+  });
+  const isStrong = async (secret) => !weak.includes(numberOf(secret));
   const options = { arrayMax: 4, isStrong };
-  const wallet = walletOn(ground.service, ground.store, { ...api, check }, options);
+  const wallet = walletOn(ground.service, ground.store, api, options);
   return { ...ground, wallet, asked };
 }
 

@@ -11,6 +11,7 @@ import {
   beginTrade,
   copyOf,
   fatesOf,
+  fileOf,
   giverOf,
   keysOf,
   makerOn,
@@ -94,7 +95,7 @@ test("of somebody else's backup no mint is sent, and no word on deeds is believe
     walletMeeting(maker, () => "lost"),
     7,
   );
-  const file = throughText(await maker.wallet.exportRecords());
+  const file = await fileOf(maker);
   file.items[0].total = 1;
   file.operations.forEach((each) => Object.assign(each, { reference: "order 1" }));
   await maker.wallet.send(itemId, 2);
@@ -122,7 +123,7 @@ test("of somebody else's backup no mint is sent, and no word on deeds is believe
   const copy = await walletOf(service, { ...NOTHING, seeds: file.seeds });
   assert.equal(await copy.wallet.isOwnFile(file), true);
   await copy.wallet.importRecords(file);
-  assert.deepEqual(throughText(await copy.wallet.exportRecords()), file);
+  assert.deepEqual(await fileOf(copy), file);
 });
 
 test("a link that was claimed with a wrong amount first goes into a file and comes back", async () => {
@@ -131,7 +132,7 @@ test("a link that was claimed with a wrong amount first goes into a file and com
   await wallet.claim({ ...given, amount: 7 });
   await wallet.claim(given);
 
-  const copy = await walletOf(service, throughText(await wallet.exportRecords()));
+  const copy = await walletOf(service, await fileOf({ wallet }));
 
   assert.deepEqual(amountsByState(copy.store), { spent: [5], void: [7], held: [5] });
 });
@@ -180,7 +181,7 @@ for (const [name, wanted] of Object.entries(LINKS)) {
   test(`what was handed out since a backup is safe from a wallet restored from it: ${name}`, async () => {
     const ground = await walletHolding();
     const { operation } = await ground.wallet.mint(wanted);
-    const backup = throughText(await ground.wallet.exportRecords());
+    const backup = await fileOf(ground);
     const keys = keysOf(operation.outputs);
     await ground.wallet.give(keys);
     ground.service.take(outputIn(ground.store, keys[0]));

@@ -144,20 +144,17 @@ test("a round asks for 300 open requests in checks of 256, and for the offer tha
   const first = await shop.offers.ask({ itemId, amount: 5 });
   for (let count = 1; count < 300; count += 1)
     await shop.offers.ask({ itemId, amount: 1 });
-  const asked = [];
-  const api = shop.service.api();
-  const check = (raws) => (asked.push(raws.length), api.check(raws));
-  const offers = [];
-  const offer = (id) => (offers.push(id), api.offer(id));
-  const { wallet } = makerOn(shop.service, shop.store, { ...api, check, offer });
+  const asked = { check: [], offer: [] };
+  const wallet = walletMeeting(shop, (verb, given) => void asked[verb]?.push(given));
 
   await wallet.checkRound();
   await customer.offers.complete(await seen(shop, first));
   assert.equal(await wallet.checkRound(), true);
 
   // The last one is about the request that was paid.
-  assert.deepEqual(asked.filter(Boolean), [256, 44, 1]);
-  assert.deepEqual(offers, [first.operation.offerId]);
+  const counts = asked.check.map((raws) => raws.length);
+  assert.deepEqual(counts.filter(Boolean), [256, 44, 1]);
+  assert.deepEqual(asked.offer, [first.operation.offerId]);
   assert.deepEqual(amountsByState(shop.store).held, [5]);
 });
 
@@ -167,10 +164,10 @@ test("after a weekend a shop asks for a few of its ended requests at a time", as
   for (let count = 0; count < 40; count += 1)
     await shop.offers.ask({ itemId, amount: 1 });
   pass(2 * 24 * 60 * 60);
-  const api = shop.service.api();
   const asked = [];
-  const find = (id, secrets) => (asked.push(...secrets), api.find(id, secrets));
-  const { wallet } = makerOn(shop.service, shop.store, { ...api, find });
+  const wallet = walletMeeting(shop, (verb, _itemId, secrets) => {
+    if (verb === "find") asked.push(...secrets);
+  });
 
   const left = [];
   while (await wallet.checkRound()) {
