@@ -12,6 +12,7 @@ import {
   readRecords,
   WrongPassphraseError,
 } from "../../../../parts/pages/static/js/wallet/file.js";
+import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { newSeed } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import {
   heldIn,
@@ -59,20 +60,16 @@ async function richOffers({ service, store, wallet, offers, itemId }) {
   await offers.cancel(operation.key);
   const friend = makerOn(service);
   const offerOf = async (amount) => {
-    const asked = await friend.offers.ask({ itemId: own.itemId, amount });
-    return service.api().offer(asked.operation.offerId);
+    const { operation } = await friend.offers.ask({ itemId: own.itemId, amount });
+    return service.api().offer(operation.offerId);
   };
   await offers.complete(await offerOf(3));
   await offers.trade({ give, want });
   await offers.ask(want);
   const offer = await offerOf(1);
-  const lost = makerOn(
-    service,
-    store,
-    service.api(() => "lost"),
-  );
-  await lost.offers.ask(want);
-  await lost.offers.complete(offer);
+  const lost = offersOf(walletMeeting({ service, store }, () => "lost"));
+  await lost.ask(want);
+  await lost.complete(offer);
 }
 
 /** Records of every state and kind, with something under way. */
@@ -345,12 +342,7 @@ test("a file keeps of an item what is read offline, and the registry has the res
     read.operations.map(({ body }) => body.metadata),
     [{ name: "A ticket" }, metadata],
   );
-  const { id, total, metadata: registered } = whole;
-  const api = {
-    ...service.api(),
-    item: async () => ({ id, total, metadata: registered }),
-  };
-  const phone = await walletOf(service, read, api);
+  const phone = await walletOf(service, read);
   assert.deepEqual(await phone.wallet.item(itemId), item);
   assert.deepEqual(await phone.wallet.item(itemId, { isWhole: true }), whole);
   await phone.wallet.importRecords(read);
@@ -421,16 +413,13 @@ test("codes of links are kept for a time without a network, and are in no file",
 
 test("where a browser keeps no keys, the backup is noted all the same", async () => {
   const { service, store } = await walletHolding(5);
-  const refusing = async (wanted, apply) => {
-    const refuse = (slices) => {
+  const refusing = (wanted, apply) =>
+    store.update(wanted, (slices) => {
       const changed = apply(slices);
-      if (changed.notes.some(({ material }) => material)) {
+      if (changed.notes.some(({ material }) => material))
         throw new DOMException("no keys here", "DataCloneError");
-      }
       return changed;
-    };
-    return store.update(wanted, refuse);
-  };
+    });
   const wallet = walletOn(service, { ...store, update: refusing });
 
   await wallet.exportRecords();

@@ -122,11 +122,11 @@ const hearing = ({ service, store }, told) =>
 test("a payment that makes nothing is not begun twice, and found though it was refused", async () => {
   const { customer, offer } = await asking();
   const { service, store } = customer;
-  const api = service.api(fatesOf("complete", "late", "refused"));
-  const { wallet, offers } = makerOn(service, store, api);
-  const { operation } = await offers.complete(offer);
+  const wallet = walletMeeting(customer, fatesOf("complete", "late", "refused"));
+  const { complete } = offersOf(wallet);
+  const { operation } = await complete(offer);
 
-  const again = await offers.complete(offer);
+  const again = await complete(offer);
   assert.deepEqual(
     [again.operation.key, ...endOf(again)],
     [operation.key, "refused", "unknown_input"],
@@ -225,8 +225,7 @@ test("who holds nothing of what a request asks for is told until when it can be 
 
 test("a request that is cancelled already is not cancelled with what that made", async () => {
   const { shop, key } = await askingShop(3);
-  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
-  const { offers } = makerOn(shop.service, shop.store, api);
+  const offers = offersOf(walletMeeting(shop, fatesOf("offer", "lost", "lost")));
   await offers.cancel(key);
   assert.equal(operationIn(shop.store, key).state, "open");
 
@@ -237,8 +236,7 @@ test("a request that is cancelled already is not cancelled with what that made",
 
 test("a request ends by its offer's state, whoever has used its number", async () => {
   const { shop, key, offer } = await askingShop(3);
-  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
-  await makerOn(shop.service, shop.store, api).offers.cancel(key);
+  await offersOf(walletMeeting(shop, fatesOf("offer", "lost"))).cancel(key);
   pass((offer.expiresAt - now()) / 1000 + 1);
 
   await shop.wallet.checkRound();
