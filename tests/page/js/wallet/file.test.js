@@ -209,7 +209,6 @@ for (const text of ["", "hello", "null", "{}"]) {
   });
 }
 
-const fileItself = (forged) => forged;
 const output = ({ outputs }) => outputs[0];
 const link = ({ outputs }) => outputs.find(({ number }) => number);
 const promise = ({ outputs }) => outputs.find(({ each }) => each);
@@ -227,13 +226,10 @@ const numbers = (forged) => forged.numbers[0];
 
 /** Each names a record, and what it is changed to; what is undefined is left out. */
 const CHANGED_RECORDS = {
-  "no outputs": [fileItself, { outputs: undefined }],
   "an output of nothing": [output, { amount: 0 }],
   "another key": [output, { key: "deed_x.y" }],
-  "too long a secret": [output, { secret: "a".repeat(33) }],
   "an item id with a dot": [output, { itemId: "deed_x.y" }],
   "an unknown state": [output, { state: "mine" }],
-  "no way back": [leaving, { before: undefined }],
   "a way back to spent": [leaving, { before: "spent" }],
   "an operation that is not there": [leaving, { operation: "x" }],
   "no time": [output, { createdAt: "now" }],
@@ -241,23 +237,17 @@ const CHANGED_RECORDS = {
   "an unknown kind": [operation, { kind: "gift" }],
   "handed out at no time": [link, { givenAt: null }],
   "half a number": [link, { number: 1.5 }],
-  "a number of nothing": [link, { of: undefined }],
   "no scans of a ticket": [link, { scans: 0 }],
   "a number that nobody can count on from": [link, { of: 2 ** 53 - 1 }],
-  "a note that is no text": [link, { note: {} }],
   "too long a note": [link, { note: "a".repeat(161) }],
-  "a part without a number": [promise, { number: undefined }],
   "a part that promises and is handed out": [promise, { state: "given" }],
   "a door that is none": [operation, { atDoor: "yes" }],
   "too long a unit": [item, { unit: "a".repeat(21) }],
   "an item that nobody minted": [item, { id: "deed_x", key: "deed_x" }],
-  "an open offer without an id": [open, { offerId: undefined }],
   "an open offer whose id leads elsewhere": [open, { offerId: "offer_a/../x" }],
   "an open offer without a time": [open, { expiresAt: undefined }],
   "an open swap": [swap, { state: "open" }],
   "a completion of no offer": [completion, { offerId: undefined }],
-  "no seeds": [fileItself, { seeds: undefined }],
-  "numbers that are no list": [fileItself, { numbers: { length: 0 } }],
   "no own seed": [seed, { isOwn: undefined }],
   "half a number of a secret": [numbers, { kept: 0.5 }],
   "a number below all": [numbers, { given: -1 }],
@@ -271,7 +261,6 @@ const seedAs = (change) => (forged) => {
 };
 
 const OTHERS = {
-  "an input that is not there": (forged) => swap(forged).inputs.push("deed_x.y"),
   "a request of other inputs": (forged) => (swap(forged).body.inputs = ["+1.deed_x.y"]),
   "a request of other outputs": (forged) =>
     swap(forged).body.outputs.reverse().push("x"),
