@@ -42,59 +42,6 @@ const lostIn = ({ store }) =>
     ({ spentElsewhere, isUnclear }) => spentElsewhere && !isUnclear,
   );
 
-/** Return a wallet that has read this backup and looked. */
-async function restored({ service }, backup) {
-  const phone = await walletOf(service, backup);
-  await phone.wallet.look();
-  await phone.wallet.checkStates();
-  return phone;
-}
-
-test("numbered links that were made since a backup are found with their numbers", async () => {
-  const maker = await walletHolding(9);
-  const { store, wallet, itemId } = maker;
-  const backup = await wallet.exportRecords();
-  for (let count = 0; count < 4; count += 1) await wallet.send(itemId, 1);
-  await wallet.makeLinks(itemId, { count: 2, each: 2 });
-
-  const phone = await restored(maker, backup);
-
-  const numbersIn = (kept) =>
-    outputsIn(kept)
-      .flatMap(({ number, of }) => (number ? `${number} of ${of}` : []))
-      .sort();
-  assert.deepEqual(numbersIn(phone.store), numbersIn(store));
-});
-
-test("links that may have been handed out since count so until they are handed out", async () => {
-  const maker = await walletHolding(9);
-  await maker.wallet.makeLinks(maker.itemId, { count: 3, each: 3 });
-
-  const phone = await restored(maker, await maker.wallet.exportRecords());
-
-  const doubtful = () =>
-    outputsIn(phone.store).filter(
-      ({ state, mayBeGiven }) => state === "given" && mayBeGiven,
-    );
-  const [first] = doubtful();
-  await phone.wallet.give([first.key]);
-  assert.equal(doubtful().length, 2);
-});
-
-test("what somebody claimed is claimed, and what a copy may have moved is not called so", async () => {
-  const { given, ...maker } = await giverOf(6, 2);
-  const { service, wallet, itemId } = maker;
-  const backup = await wallet.exportRecords();
-  service.take(given);
-  const taken = await restored(maker, backup);
-  await wallet.send(itemId, 1);
-
-  const moved = await restored(maker, backup);
-
-  assert.deepEqual(keysOf(lostIn(taken)), [given.key]);
-  assert.deepEqual(lostIn(moved), []);
-});
-
 /** Two phones with one wallet that has claimed two tickets, maybe shown at a door. */
 async function twoPhones(isShown) {
   const one = await guestHolding(1, 1);

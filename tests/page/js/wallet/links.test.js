@@ -8,12 +8,10 @@ import {
   AMOUNT_MAX,
   AmountError,
 } from "../../../../parts/pages/static/js/format/amounts.js";
-import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
 import {
   amountsByState,
   hasCode,
   heldIn,
-  keysOf,
   liveNumbers,
   madeBy,
   minted,
@@ -26,17 +24,6 @@ import {
   walletMeeting,
   walletOn,
 } from "./parts.js";
-
-test("a secret that a person made counts as handed out", async () => {
-  const { store, wallet } = await walletHolding();
-  const outputs = [{ amount: 5, secret: "told by phone" }, { amount: 2 }];
-  const { operation } = await wallet.mint({ outputs });
-
-  await assert.rejects(wallet.send(operation.itemId, 3), hasCode("not_enough"));
-
-  assert.deepEqual(amountsByState(store), { given: [5], held: [2] });
-  assert.ok(madeBy(store, { operation }).givenAt);
-});
 
 for (const [count, arrayMax, batches] of [
   [1, 1, 0],
@@ -78,41 +65,13 @@ test("a second series goes on counting, and what was refused has had its numbers
   assert.equal(amountsByState(store).held.at(-1), 26);
 });
 
-/** What holds 20 units that no verb may spend as it likes. */
-const SET_ASIDE = {
-  given: async ({ wallet, keys }) => (await wallet.give(keys))[0],
-  collected: async ({ store, wallet, keys }) => {
-    const link = outputIn(store, keys[0]);
-    return madeBy(store, await wallet.claim(link, { atDoor: true }));
-  },
-  "still to be split": async ({ store, wallet, keys }) => {
-    await wallet.give(keys);
-    const next = await wallet.mint({ links: { count: 9, each: 1 } });
-    const ready = keysOf(next.operation.outputs);
-    await wallet.give(ready.slice(0, -1));
-    return heldIn(store).find(({ each }) => each);
-  },
-};
-const VERBS = {
-  send: (wallet, { itemId }) => wallet.send(itemId, 1),
-  makeLinks: (wallet, { itemId }) => wallet.makeLinks(itemId, { count: 1, each: 1 }),
-  split: (wallet, { key }) => wallet.split(key, [1]),
-  merge: (wallet, { itemId }) => wallet.merge(itemId),
-};
+test("what is still to be split into links is spent by no other verb", async () => {
+  const { store, wallet, itemId } = await minted({ count: 9, each: 1 }, 4);
+  const { key } = heldIn(store).find(({ each }) => each);
 
-for (const [name, setAside] of Object.entries(SET_ASIDE)) {
-  for (const [verb, run] of Object.entries(VERBS)) {
-    test(`${verb} does not touch what is ${name}`, async () => {
-      const ground = await minted({ count: 1, each: 20 }, 4);
-      const output = await setAside(ground);
-      const before = structuredClone(ground.store.kept.outputs);
-
-      await assert.rejects(run(ground.wallet, output), WalletError);
-
-      assert.deepEqual(ground.store.kept.outputs, before);
-    });
-  }
-}
+  for (const attempt of [wallet.split(key, [1]), wallet.send(itemId, 4)])
+    await assert.rejects(attempt, hasCode("busy"));
+});
 
 test("why a link cannot be taken back is said", async () => {
   const { service, store, wallet, keys } = await minted({ count: 2, each: 1 });
