@@ -13,6 +13,7 @@ import {
   amountsByState,
   copyOf,
   derive,
+  fileOf,
   giverOf,
   guestHolding,
   heldIn,
@@ -20,6 +21,7 @@ import {
   linkFrom,
   makerOn,
   mintAmounts,
+  minted,
   outputsIn,
   pass,
   people,
@@ -41,6 +43,39 @@ const lostIn = ({ store }) =>
   outputsIn(store).filter(
     ({ spentElsewhere, isUnclear }) => spentElsewhere && !isUnclear,
   );
+
+/** Return a wallet that has read this backup and looked. */
+async function restored({ service }, backup) {
+  const phone = await walletOf(service, backup);
+  await phone.wallet.look();
+  await phone.wallet.checkStates();
+  return phone;
+}
+
+test("links that may have been handed out since count so until they are handed out", async () => {
+  const maker = await minted({ count: 3, each: 3 });
+  const { store, wallet } = await restored(maker, await fileOf(maker));
+  const doubtful = () => outputsIn(store).filter(({ mayBeGiven }) => mayBeGiven);
+
+  const [first] = doubtful();
+  await wallet.give([first.key]);
+
+  assert.equal(doubtful().length, 2);
+});
+
+test("what somebody claimed is claimed, and what a copy may have moved is not called so", async () => {
+  const { given, ...maker } = await giverOf(6, 2);
+  const { service, wallet, itemId } = maker;
+  const backup = await wallet.exportRecords();
+  service.take(given);
+  const taken = await restored(maker, backup);
+  await wallet.send(itemId, 1);
+
+  const moved = await restored(maker, backup);
+
+  assert.deepEqual(keysOf(lostIn(taken)), [given.key]);
+  assert.deepEqual(lostIn(moved), []);
+});
 
 /** Two phones with one wallet that has claimed two tickets, maybe shown at a door. */
 async function twoPhones(isShown) {

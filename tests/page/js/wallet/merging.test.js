@@ -6,6 +6,9 @@ import { test } from "node:test";
 import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import {
   amountsByState,
+  beginTrade,
+  copyOf,
+  fatesOf,
   fileOf,
   mintAmounts,
   NOTHING,
@@ -15,6 +18,7 @@ import {
   people,
   swapsMeeting,
   throughText,
+  traders,
   walletHolding,
   walletMeeting,
   walletOf,
@@ -110,6 +114,20 @@ async function inBothOrders(service, ...files) {
   assert.deepEqual(found[0], found[1]);
   return found[0];
 }
+
+test("an offer that is open in one wallet is so in both, whatever the other was told", async () => {
+  const { one, wanted } = await traders();
+  await beginTrade(one, wanted);
+  const copy = await copyOf(one);
+  const before = await one.wallet.exportRecords();
+  await one.wallet.finishBegun();
+  await walletMeeting(copy, fatesOf("makeOffer", "refused")).finishBegun();
+  const [open, refused] = [await fileOf(one), await fileOf(copy)];
+
+  const expected = ["open", { offered: [5], coming: [3] }];
+  assert.deepEqual(await inBothOrders(one.service, before, open), expected);
+  assert.deepEqual(await inBothOrders(one.service, refused, open), expected);
+});
 
 test("a cancellation that was refused in one wallet leaves the offer open, and one that is begun ends it", async () => {
   const { one, operation } = await openTrade();
