@@ -214,15 +214,15 @@ export function fakeService({ now = clock, newId = makeId, kept = new Map() } = 
 
     /**
      * Return an api on this service.
-     * @param {() => string} [fate] of each request: "answered", "lost", "answer lost", "late",
-     *   "refused" or "busy"
+     * @param {(verb: string, ...given: any[]) => string | void} [fate] of each request:
+     *   "answered", "lost", "answer lost", "late", "refused" or "busy"
      */
     api(fate = () => "answered") {
       const ask =
         (name) =>
         async (...given) => {
           const call = () => answer(name, ...given);
-          switch (fate(name)) {
+          switch (fate(name, ...given)) {
             case "lost":
               throw new NoAnswerError();
             case "answer lost":

@@ -13,6 +13,7 @@ import {
   amountsByState,
   copyOf,
   derive,
+  fileOf,
   giverOf,
   guestHolding,
   heldIn,
@@ -20,6 +21,7 @@ import {
   linkFrom,
   makerOn,
   mintAmounts,
+  minted,
   outputsIn,
   pass,
   people,
@@ -30,7 +32,7 @@ import {
   walletOn,
 } from "./parts.js";
 
-/** Return the places of what is live here, as amounts by state. */
+/** Return what is live here, as amounts by state. */
 function liveIn({ store }) {
   const { spent: _, void: __, ...rest } = amountsByState(store);
   return rest;
@@ -50,34 +52,14 @@ async function restored({ service }, backup) {
   return phone;
 }
 
-test("numbered links that were made since a backup are found with their numbers", async () => {
-  const maker = await walletHolding(9);
-  const { store, wallet, itemId } = maker;
-  const backup = await wallet.exportRecords();
-  for (let count = 0; count < 4; count += 1) await wallet.send(itemId, 1);
-  await wallet.makeLinks(itemId, { count: 2, each: 2 });
-
-  const phone = await restored(maker, backup);
-
-  const numbersIn = (kept) =>
-    outputsIn(kept)
-      .flatMap(({ number, of }) => (number ? `${number} of ${of}` : []))
-      .sort();
-  assert.deepEqual(numbersIn(phone.store), numbersIn(store));
-});
-
 test("links that may have been handed out since count so until they are handed out", async () => {
-  const maker = await walletHolding(9);
-  await maker.wallet.makeLinks(maker.itemId, { count: 3, each: 3 });
+  const maker = await minted({ count: 3, each: 3 });
+  const { store, wallet } = await restored(maker, await fileOf(maker));
+  const doubtful = () => outputsIn(store).filter(({ mayBeGiven }) => mayBeGiven);
 
-  const phone = await restored(maker, await maker.wallet.exportRecords());
-
-  const doubtful = () =>
-    outputsIn(phone.store).filter(
-      ({ state, mayBeGiven }) => state === "given" && mayBeGiven,
-    );
   const [first] = doubtful();
-  await phone.wallet.give([first.key]);
+  await wallet.give([first.key]);
+
   assert.equal(doubtful().length, 2);
 });
 
@@ -199,11 +181,10 @@ test("a copy may move units while they are looked for", async () => {
   const other = await copyOf(maker);
   await other.wallet.send(itemId, 1);
   const api = service.api();
-  let findsCount = 0;
+  const sends = [() => other.wallet.send(itemId, 2)];
   const find = async (...asked) => {
     const answers = await api.find(...asked);
-    findsCount += 1;
-    if (findsCount === 1) await other.wallet.send(itemId, 2);
+    await sends.pop()?.();
     return answers;
   };
   const phone = walletOn(service, store, { ...api, find });
@@ -211,7 +192,6 @@ test("a copy may move units while they are looked for", async () => {
   await phone.look();
   await phone.look();
 
-  assert.ok(findsCount > 2);
   assert.deepEqual(liveIn(maker), { given: [1, 2], held: [17] });
   assert.deepEqual(lostIn(maker), []);
 });
@@ -253,27 +233,21 @@ test("a refusal in doubt is believed while an input is there, whatever a copy ha
 test("a look that was broken off goes on where it was", async () => {
   const maker = await walletHolding();
   const { service, wallet } = maker;
-  for (let count = 0; count < 5; count += 1) {
-    await mintAmounts(wallet, 2);
-  }
+  for (let count = 0; count < 5; count += 1) await mintAmounts(wallet, 2);
   const backup = await wallet.exportRecords();
   for (const { itemId } of backup.outputs) await wallet.send(itemId, 1);
   const { wallet: phone } = await walletOf(service, backup);
-  const looked = [];
-  const told = (done, of) => {
-    looked.push([done, of]);
+  const close = (done) => {
     if (done === 3) throw new Error("the tab is closed");
   };
+  const looked = [];
 
-  await assert.rejects(phone.look({ onProgress: told }), /closed/);
+  await assert.rejects(phone.look({ onProgress: close }), /closed/);
   const isDue = await phone.isLookDue();
-  const foundCount = await phone.look({ onProgress: (...at) => looked.push(at) });
+  const foundCount = await phone.look({ onProgress: (...at) => looked.push(`${at}`) });
 
   assert.deepEqual([isDue, await phone.isLookDue()], [true, false]);
-  assert.deepEqual(looked.slice(4), [
-    [0, 2],
-    [1, 2],
-  ]);
+  assert.deepEqual(looked, ["0,2", "1,2"]);
   assert.equal(foundCount, 4);
 });
 
@@ -285,10 +259,11 @@ test("an answer that cannot be true is passed over, and the other items are look
   await wallet.send(itemId, 2);
   await wallet.send(other, 2);
   const api = service.api();
-  const lying = {
-    ...api,
-    item: async (id) => ({ ...(await api.item(id)), total: id === itemId ? 4 : 5 }),
-  };
+  const item = async (id) => ({
+    ...(await api.item(id)),
+    total: id === itemId ? 4 : 5,
+  });
+  const lying = { ...api, item };
   const phone = await walletOf(service, { ...backup, items: [] }, lying);
 
   await assert.rejects(phone.wallet.look(), { name: "FindingError" });
@@ -338,18 +313,13 @@ for (const [unpaidCount, asked] of [
     const backup = await wallet.exportRecords();
     const { api, counts } = counting(service);
     const [{ key: seed }] = backup.seeds;
-    const places = Array.from({ length: unpaidCount + 50 }, (_, number) => ({
-      seed,
-      itemId,
-      branch: "kept",
-      number,
-    }));
-    for (const [number, secret] of (await derive(places)).entries()) {
+    for (let number = 0; number < unpaidCount + 50; number += 1) {
+      const [secret] = await derive([{ seed, branch: "kept", itemId, number }]);
       const outputs = [formatRawOutput({ amount: 1, itemId, secret })];
       const request = { inputs: [], outputs, expiresIn: 60 };
-      const { offerId } = await api.makeOffer(request, `request ${number}`);
+      const offer = await api.makeOffer(request, `request ${number}`);
       const isPaid = number >= unpaidCount && number < unpaidCount + 40;
-      if (isPaid) await customer.offers.complete(await api.offer(offerId));
+      if (isPaid) await customer.offers.complete(offer);
       else pass(120);
     }
 

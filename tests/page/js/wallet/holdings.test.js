@@ -14,6 +14,7 @@ import {
 import { memoryStore, slicesOf } from "./memory_store.js";
 import {
   copyOf,
+  fileOf,
   giverOf,
   guestHolding,
   heldIn,
@@ -94,9 +95,7 @@ test("what was claimed too late was never here, and is not lost", async () => {
     [taker, giver],
   ]) {
     const both = await copyOf(first);
-    await both.wallet.importRecords(await second.wallet.exportRecords(), {
-      isOwn: true,
-    });
+    await both.wallet.importRecords(await fileOf(second), { isOwn: true });
     assert.deepEqual(await told(both.store), [
       { given: 5, claimed: 5, isMinted, isOver: true },
     ]);
@@ -151,9 +150,6 @@ test("what is all on its way is not over, and what is all spent is not shown", a
   assert.deepEqual(await told(store), [{ isMinted, isMoving: true }]);
   const [{ operation }] = await wallet.finishBegun();
   await wallet.takeBack(operation.outputs[0].key);
-  await wallet
-    .claim({ itemId, amount: 5, secret: heldIn(store)[0].secret })
-    .catch(() => {});
   assert.deepEqual(await told(store), [{ sum: 5, isMinted }]);
 });
 
@@ -190,12 +186,8 @@ test("all operations are in the history, the latest first", async () => {
   const history = historyOf(slicesOf(store.kept));
 
   assert.deepEqual(
-    history.map(({ kind, state, amount }) => [kind, state, amount]),
-    [
-      ["merge", "done", 9],
-      ["send", "done", 2],
-      ["mint", "done", 11],
-    ],
+    history.map(({ kind, state, amount }) => `${kind} ${state} ${amount}`),
+    ["merge done 9", "send done 2", "mint done 11"],
   );
 });
 
@@ -207,33 +199,22 @@ test("an item that this wallet minted is known at once, and another is asked for
     metadata,
     unit: " hour ",
   });
-  const minted = {
-    id: operation.itemId,
-    key: operation.itemId,
-    total: 5,
-    isMinted,
-    unit: "hour",
-  };
+  const { itemId } = operation;
+  const minted = { id: itemId, key: itemId, total: 5, isMinted, unit: "hour" };
   const text = '{"name":"a shed","description":"of ten"}';
   const other = { id: "deed_other", total: 5, metadata: null };
   const answers = [other];
   const asking = walletOn(service, store, { item: async () => answers.shift() });
 
-  assert.deepEqual(await asking.item(operation.itemId), { ...minted, metadata: text });
+  assert.deepEqual(await asking.item(itemId), { ...minted, metadata: text });
   assert.deepEqual(await asking.item(other.id), { ...other, key: other.id });
   assert.deepEqual(await asking.item(other.id), { ...other, key: other.id });
 });
 
-test("sums that cannot be are shown as the most there can be", () => {
-  const output = { itemId: "deed_x", amount: AMOUNT_MAX, state: "held", changedAt: 1 };
-  const outputs = new Map([
-    ["a", { ...output, key: "a" }],
-    ["b", { ...output, key: "b" }],
-  ]);
+test("sums that cannot be are shown as the most there can be", async () => {
+  const output = { amount: AMOUNT_MAX, state: "held" };
 
-  const [summary] = summariesOf(slicesOf({ outputs }));
-
-  assert.equal(summary.sum, AMOUNT_MAX);
+  assert.deepEqual(await told(storeWith(output, output)), [{ sum: AMOUNT_MAX }]);
 });
 
 /** Return a store with these outputs of one item. */
@@ -260,11 +241,10 @@ test("what another copy of the wallet may have moved is not called claimed, and 
   );
 
   assert.deepEqual(await told(store), [{ sum: 98, given: 4, claimed: 4, moved: 5 }]);
-  const states = ["claimed 4", "moved 3", "moved 2"];
   const { links: all } = await holding({ store }, "a");
   assert.deepEqual(
     all.map(({ state, output }) => `${state} ${output.amount}`),
-    states,
+    ["claimed 4", "moved 3", "moved 2"],
   );
 });
 
@@ -281,10 +261,10 @@ test("what may have been handed out since a backup is told apart from what waits
   const { links: all } = await holding({ store }, "a");
   const waiting = all.filter(({ state }) => state === "waiting");
   // When it was, the backup does not know.
-  assert.deepEqual(
-    new Set(waiting.map(({ output, at }) => `${output.amount} ${at}`)),
-    new Set(["10 0", "2 5"]),
-  );
+  assert.deepEqual(waiting.map(({ output, at }) => `${output.amount} ${at}`).sort(), [
+    "10 0",
+    "2 5",
+  ]);
 });
 
 test("what was shown is still held, and needs no backup and no request", async () => {

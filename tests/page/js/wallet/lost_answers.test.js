@@ -11,7 +11,6 @@ import {
 import { memoryStore } from "./memory_store.js";
 import {
   amountsByState,
-  fatesOf,
   giverOf,
   linkFrom,
   madeBy,
@@ -177,10 +176,12 @@ test("a refused operation costs no question for what the service does not know",
   const ground = await walletHolding(500);
   const [key] = ground.store.kept.outputs.keys();
   const asked = [];
-  const api = ground.service.api(fatesOf("swap", "refused"));
-  const counting = { ...api, check: (raws) => (asked.push(...raws), api.check(raws)) };
+  const wallet = walletMeeting(ground, (verb, given) => {
+    if (verb === "check") asked.push(...given);
+    return verb === "swap" ? "refused" : "answered";
+  });
 
-  await walletOn(ground.service, ground.store, counting).split(key, Array(200).fill(1));
+  await wallet.split(key, Array(200).fill(1));
 
   assert.equal(asked.length, 1);
 });

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
+import { isLive } from "../../../../parts/pages/static/js/wallet/states.js";
 import {
   amountsByState,
   beginTrade,
@@ -70,11 +71,8 @@ async function assertEndsWell({ service, maker, buyer, rival, operation }) {
   for (const { wallet } of all) await wallet.finishBegun();
   pass(WEEK_S + 120);
   for (const { wallet } of all) await wallet.checkStates();
-  const here = all.flatMap(({ store }) => outputsIn(store));
-  const live = here.filter(({ state }) =>
-    /held|given|offered|leaving|coming/.test(state),
-  );
-  assert.deepEqual(keysOf(live).sort(), service.live().sort());
+  const here = all.flatMap(({ store }) => outputsIn(store).filter(isLive));
+  assert.deepEqual(keysOf(here).sort(), service.live().sort());
   assert.deepEqual(amountsByState(maker.store).offered, undefined);
   const { state, code } = operationIn(maker.store, operation.key);
   return code ?? state;

@@ -122,11 +122,11 @@ const hearing = ({ service, store }, told) =>
 test("a payment that makes nothing is not begun twice, and found though it was refused", async () => {
   const { customer, offer } = await asking();
   const { service, store } = customer;
-  const api = service.api(fatesOf("complete", "late", "refused"));
-  const { wallet, offers } = makerOn(service, store, api);
-  const { operation } = await offers.complete(offer);
+  const wallet = walletMeeting(customer, fatesOf("complete", "late", "refused"));
+  const { complete } = offersOf(wallet);
+  const { operation } = await complete(offer);
 
-  const again = await offers.complete(offer);
+  const again = await complete(offer);
   assert.deepEqual(
     [again.operation.key, ...endOf(again)],
     [operation.key, "refused", "unknown_input"],
@@ -144,20 +144,17 @@ test("a round asks for 300 open requests in checks of 256, and for the offer tha
   const first = await shop.offers.ask({ itemId, amount: 5 });
   for (let count = 1; count < 300; count += 1)
     await shop.offers.ask({ itemId, amount: 1 });
-  const asked = [];
-  const api = shop.service.api();
-  const check = (raws) => (asked.push(raws.length), api.check(raws));
-  const offers = [];
-  const offer = (id) => (offers.push(id), api.offer(id));
-  const { wallet } = makerOn(shop.service, shop.store, { ...api, check, offer });
+  const asked = { check: [], offer: [] };
+  const wallet = walletMeeting(shop, (verb, given) => void asked[verb]?.push(given));
 
   await wallet.checkRound();
   await customer.offers.complete(await seen(shop, first));
   assert.equal(await wallet.checkRound(), true);
 
   // The last one is about the request that was paid.
-  assert.deepEqual(asked.filter(Boolean), [256, 44, 1]);
-  assert.deepEqual(offers, [first.operation.offerId]);
+  const counts = asked.check.map((raws) => raws.length);
+  assert.deepEqual(counts.filter(Boolean), [256, 44, 1]);
+  assert.deepEqual(asked.offer, [first.operation.offerId]);
   assert.deepEqual(amountsByState(shop.store).held, [5]);
 });
 
@@ -167,10 +164,10 @@ test("after a weekend a shop asks for a few of its ended requests at a time", as
   for (let count = 0; count < 40; count += 1)
     await shop.offers.ask({ itemId, amount: 1 });
   pass(2 * 24 * 60 * 60);
-  const api = shop.service.api();
   const asked = [];
-  const find = (id, secrets) => (asked.push(...secrets), api.find(id, secrets));
-  const { wallet } = makerOn(shop.service, shop.store, { ...api, find });
+  const wallet = walletMeeting(shop, (verb, _itemId, secrets) => {
+    if (verb === "find") asked.push(...secrets);
+  });
 
   const left = [];
   while (await wallet.checkRound()) {
@@ -228,8 +225,7 @@ test("who holds nothing of what a request asks for is told until when it can be 
 
 test("a request that is cancelled already is not cancelled with what that made", async () => {
   const { shop, key } = await askingShop(3);
-  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
-  const { offers } = makerOn(shop.service, shop.store, api);
+  const offers = offersOf(walletMeeting(shop, fatesOf("offer", "lost", "lost")));
   await offers.cancel(key);
   assert.equal(operationIn(shop.store, key).state, "open");
 
@@ -240,8 +236,7 @@ test("a request that is cancelled already is not cancelled with what that made",
 
 test("a request ends by its offer's state, whoever has used its number", async () => {
   const { shop, key, offer } = await askingShop(3);
-  const api = shop.service.api((name) => (name === "offer" ? "lost" : "answered"));
-  await makerOn(shop.service, shop.store, api).offers.cancel(key);
+  await offersOf(walletMeeting(shop, fatesOf("offer", "lost"))).cancel(key);
   pass((offer.expiresAt - now()) / 1000 + 1);
 
   await shop.wallet.checkRound();

@@ -183,6 +183,9 @@ export function throughText(records) {
   return readRecords(JSON.parse(JSON.stringify(records)));
 }
 
+/** Return the records that a wallet writes into a file. */
+export const fileOf = async ({ wallet }) => throughText(await wallet.exportRecords());
+
 /** Return whether an error is the wallet's own of this code. */
 export const hasCode = (code) => (error) =>
   error instanceof WalletError && error.code === code;

@@ -86,16 +86,10 @@ test("what was not loaded cannot be looked at, and is not taken for what does no
 test("a claim in a wallet of 10,000 parts reads what it is about alone", async () => {
   const { service, store, itemId } = await walletHolding(10_000);
   const [first] = store.kept.outputs.values();
-  for (let place = 0; place < 10_000; place += 1) {
-    const secret = `part-${place}`;
+  for (let number = 1; number <= 10_000; number += 1) {
+    const secret = `part-${number}`;
     const key = `${itemId}.${secret}`;
-    store.kept.outputs.set(key, {
-      ...first,
-      key,
-      secret,
-      amount: 1,
-      number: place + 1,
-    });
+    store.kept.outputs.set(key, { ...first, key, secret, amount: 1, number });
   }
   const link = { amount: 10_000, itemId, secret: "somebody's" };
   service.take(first, link.secret);

@@ -129,14 +129,9 @@ test("two tabs that claim one link make one claim and both say so", async () => 
     const outcomes = ended.map(
       ({ value, reason }) => value?.operation.state ?? reason.code,
     );
-    assert.ok(outcomes.includes("done"));
-    assert.ok(
-      outcomes.every((each) => ["done", "already_claimed"].includes(each)),
-      outcomes.join(),
-    );
+    assert.match(outcomes.sort().join(), /^(already_claimed|done),done$/);
     assert.equal(ground.store.kept.operations.size, 1);
     assert.deepEqual(amountsByState(ground.store), { spent: [5], held: [5] });
-    assertIsWhole(ground);
   });
 });
 
@@ -156,11 +151,8 @@ test("two tabs that finish one operation settle it alike", async () => {
         value.map(({ operation }) => operation.state),
       );
       assert.deepEqual([...new Set(states)], [isTaken ? "refused" : "done"]);
-      const spent = { spent: [5, 5] };
-      assert.deepEqual(
-        amountsByState(ground.store),
-        isTaken ? { ...spent, void: [5] } : { ...spent, held: [5] },
-      );
+      const made = isTaken ? { void: [5] } : { held: [5] };
+      assert.deepEqual(amountsByState(ground.store), { spent: [5, 5], ...made });
     });
   }
 });

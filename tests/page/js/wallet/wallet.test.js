@@ -9,9 +9,6 @@ import { summariesOf } from "../../../../parts/pages/static/js/wallet/holdings.j
 import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
 import {
-  amountsByState,
-  endOf,
-  giverOf,
   hasCode,
   heldIn,
   linkFrom,
@@ -22,34 +19,6 @@ import {
   walletOf,
   walletOn,
 } from "./parts.js";
-
-test("a link that somebody else has taken is refused, and stays known as spent", async () => {
-  const { service, given } = await giverOf(5);
-  service.take(given);
-  const taker = makerOn(service);
-
-  const outcome = await taker.wallet.claim(given);
-
-  assert.deepEqual(endOf(outcome), ["refused", "spent_input"]);
-  assert.deepEqual(amountsByState(taker.store), { spent: [5], void: [5] });
-  await assert.rejects(taker.wallet.claim(given), {
-    code: "already_claimed",
-    at: null,
-  });
-});
-
-test("a link with a wrong amount is refused, and the right one is claimed after it", async () => {
-  const { service, given } = await giverOf(5);
-  const taker = makerOn(service);
-
-  const wrong = await taker.wallet.claim({ ...given, amount: 7 });
-  assert.deepEqual(endOf(wrong), ["refused", "unknown_input"]);
-  assert.deepEqual(amountsByState(taker.store), { seen: [7], void: [7] });
-  const right = await taker.wallet.claim(given);
-
-  assert.equal(right.operation.state, "done");
-  assert.deepEqual(amountsByState(taker.store), { spent: [5], void: [7], held: [5] });
-});
 
 test("what the service has never had is kept apart and spent by nothing", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5, 3);

@@ -2,12 +2,19 @@
 // wallet may have made. It reads the store for what to ask and writes nothing: what was
 // answered is written down by checking.js.
 
-import { formatRawOutput } from "../format/raw_output.js";
+import { formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { ask, isMaking, isRefusal, sendOperation } from "./api.js";
 import { gather } from "./finding.js";
-import { itemIdOf, keysOf, namedBy, readOutputs, recordsWith } from "./records.js";
+import {
+  itemIdOf,
+  keyOf,
+  keysOf,
+  namedBy,
+  readOutputs,
+  recordsWith,
+} from "./records.js";
 import { DOUBTS, isInDoubt, SURE } from "./settling.js";
-import { isMade } from "./states.js";
+import { AT_REST, isMade } from "./states.js";
 
 /**
  * What a service may still complete, by another clock or after a pepper has come back.
@@ -26,8 +33,12 @@ export const recordsIn = (/** @type {Parts} */ { store }, kind, ...states) =>
 
 /** Return the states of outputs by their keys. */
 export async function statesOf(/** @type {Parts} */ { api }, outputs) {
-  const states = await api.check(outputs.map(formatRawOutput));
-  return new Map(outputs.map(({ key }, place) => [key, states[place]]));
+  const answers = await api.check(outputs.map(formatRawOutput));
+  const told = outputs.map(({ key }, place) => [key, answers[place]]);
+  // Of one that is asked for in two amounts the service knows one.
+  const isUnknown = ([, state]) => state === "unknown";
+  const isKnown = (each) => !isUnknown(each);
+  return new Map([...told.filter(isUnknown), ...told.filter(isKnown)]);
 }
 
 /**
@@ -108,13 +119,21 @@ export async function findLate(parts, telling, except) {
   return found;
 }
 
-/** Return the first output of each offer, or refusal, that may be carried out by now. */
+/**
+ * Return the first output of each offer, or refusal, that may be carried out by now, in
+ * the amount that it asked for: another operation may have named its number too.
+ */
 export async function awaited(/** @type {Parts} */ parts, ...states) {
   const isPossible = ({ code, expiresAt, endedAt }) =>
     (expiresAt || isInDoubt(code)) && (expiresAt ?? endedAt) + LATE_MS > parts.now();
   const possible = (await recordsIn(parts, "operations", ...states)).filter(isPossible);
-  const firsts = possible.flatMap(({ outputs }) => outputs.slice(0, 1));
-  return readOutputs(parts.store, keysOf(firsts));
+  const swaps = possible.filter(({ kind }) => kind !== "mint");
+  const asked = swaps
+    .flatMap(({ body }) => body.outputs.slice(0, 1))
+    .map(parseRawOutput);
+  const known = await readOutputs(parts.store, asked.map(keyOf));
+  const all = asked.map(({ amount }, place) => ({ ...known[place], amount }));
+  return all.filter(({ state }) => !AT_REST.includes(state));
 }
 
 /**
