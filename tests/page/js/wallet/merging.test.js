@@ -55,6 +55,22 @@ test("an old copy revives nothing and forgets nothing", async () => {
   assert.deepEqual(ground.store.kept, before);
 });
 
+test("what a file calls ours stays so, whatever else it says of it", async () => {
+  const { service, wallet } = await minted({ count: 3, each: 2 });
+  const { outputs, ...more } = await wallet.exportRecords();
+  const odd = outputs.map((output) => ({
+    ...output,
+    before: "seen",
+    takers: { a: 1 },
+  }));
+
+  const told = await walletOf(service, throughText({ ...more, outputs: odd }));
+  const alone = await walletOf(service, throughText({ ...NOTHING, outputs: odd }));
+
+  for (const { store } of [told, alone])
+    assert.deepEqual(amountsByState(store), { given: [2, 2, 2] });
+});
+
 test("a mint's outputs may be there before its answer", async () => {
   const ground = await walletHolding(5);
   const lost = walletMeeting(ground, () => "answer lost");

@@ -26,7 +26,7 @@
 import { gettext } from "../format/gettext.js";
 
 import { aboutOf } from "../format/about.js";
-import { stateOf } from "./states.js";
+import { restTold, stateOf } from "./states.js";
 
 /**
  * @typedef {{
@@ -146,7 +146,7 @@ export function withGivenAt(outputs, operations) {
   return outputs.map((output) => {
     const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
     const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
-    const isFree = (output.before ?? output.state) === "held" || output.spentElsewhere;
+    const isFree = restTold(output) === "held" || output.spentElsewhere;
     return sent.has(key) || (isLink && isFree) ? { ...output, givenAt } : output;
   });
 }
@@ -264,8 +264,14 @@ export class Draft {
     this.outputs = slices.outputs;
     this.operations = slices.operations;
     this.items = slices.items;
-    /** @type {{[kind: string]: any[]}} */
-    this.changed = {};
+    /** @type {{[kind: string]: Map<string, any>}} */
+    this.told = {};
+  }
+
+  /** The records that were put, by their kind, each as it is now. */
+  get changed() {
+    const kinds = Object.entries(this.told);
+    return Object.fromEntries(kinds.map(([kind, all]) => [kind, [...all.values()]]));
   }
 
   /**
@@ -331,11 +337,11 @@ export class Draft {
   put(kind, record) {
     const told = whole(record);
     this.slices[kind].put(told);
-    (this.changed[kind] ??= []).push(told);
+    (this.told[kind] ??= new Map()).set(told.key, told);
     return told;
   }
 
   isChanged() {
-    return Object.keys(this.changed).length > 0;
+    return Object.keys(this.told).length > 0;
   }
 }
