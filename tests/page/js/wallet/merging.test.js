@@ -71,6 +71,20 @@ test("what a file calls ours stays so, whatever else it says of it", async () =>
     assert.deepEqual(amountsByState(store), { given: [2, 2, 2] });
 });
 
+test("a claim that came too late is not begun again by a file that still makes the link", async () => {
+  const maker = await walletHolding(5);
+  const sent = await swapsMeeting(maker, "answer lost").send(maker.itemId, 5);
+  const [first, second] = [makerOn(maker.service), makerOn(maker.service)];
+  const link = outputIn(maker.store, sent.operation.outputs[0].key);
+  await first.wallet.claim(link);
+  const { operation } = await second.wallet.claim(link);
+
+  await second.wallet.importRecords(throughText(await maker.wallet.exportRecords()));
+
+  const { state, code } = second.store.kept.operations.get(operation.key);
+  assert.deepEqual([state, code], ["refused", "spent_input"]);
+});
+
 test("a mint's outputs may be there before its answer", async () => {
   const ground = await walletHolding(5);
   const lost = walletMeeting(ground, () => "answer lost");
