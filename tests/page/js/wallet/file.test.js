@@ -184,6 +184,7 @@ const CHANGED_RECORDS = {
   "a note that is no text": [link, { note: {} }],
   "too long a note": [link, { note: "a".repeat(161) }],
   "a part without a number": [promise, { number: undefined }],
+  "a part that was handed out before it is split": [promise, { givenAt: 5 }],
   "a part that promises and is handed out": [promise, { state: "given" }],
   "a door that is none": [operation, { atDoor: "yes" }],
   "too long a unit": [item, { unit: "a".repeat(21) }],

@@ -38,6 +38,53 @@ test("an old copy revives nothing and forgets nothing", async () => {
   assert.deepEqual(ground.store.kept, before);
 });
 
+test("what a file calls ours stays so, whatever else it says of it", async () => {
+  const { service, wallet } = await minted({ count: 3, each: 2 });
+  const { outputs, ...more } = await wallet.exportRecords();
+  const odd = outputs.map((output) => ({
+    ...output,
+    before: "seen",
+    takers: { a: 1 },
+  }));
+
+  const told = await walletOf(service, throughText({ ...more, outputs: odd }));
+  const alone = await walletOf(service, throughText({ ...NOTHING, outputs: odd }));
+
+  for (const { store } of [told, alone])
+    assert.deepEqual(amountsByState(store), { given: [2, 2, 2] });
+});
+
+test("a claim that came too late is not begun again by a file that still makes the link", async () => {
+  const maker = await walletHolding(5);
+  const sent = await swapsMeeting(maker, "answer lost").send(maker.itemId, 5);
+  const [first, second] = [makerOn(maker.service), makerOn(maker.service)];
+  const link = outputIn(maker.store, sent.operation.outputs[0].key);
+  await first.wallet.claim(link);
+  const { operation } = await second.wallet.claim(link);
+
+  await second.wallet.importRecords(throughText(await maker.wallet.exportRecords()));
+
+  const { state, code } = second.store.kept.operations.get(operation.key);
+  assert.deepEqual([state, code], ["refused", "spent_input"]);
+});
+
+test("a mint's outputs may be there before its answer", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "answer lost");
+  await mintAmounts(lost, 7);
+  const copy = await copyOf(ground);
+  await copy.wallet.finishBegun();
+  const { outputs } = await copy.wallet.exportRecords();
+  const given = outputs.map((output) =>
+    output.amount === 7 ? { ...output, state: "given" } : output,
+  );
+
+  await ground.wallet.importRecords({ ...NOTHING, outputs: given });
+  await ground.wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(ground.store), { held: [5], given: [7] });
+});
+
 test("who holds an output knows its amount better than a link", async () => {
   const { service, store: kept } = await walletHolding(5);
   const [held] = outputsIn(kept);

@@ -37,6 +37,18 @@ test("a spent output stays spent", () => {
   assert.deepEqual(draft.changed.outputs, [{ ...SPENT, neverHeld, givenAt: 7 }]);
 });
 
+test("of what changes twice in a transaction the last is written", () => {
+  const draft = draftWith(SPENT);
+
+  draft.changeOutput(SPENT.key, { givenAt: 7 });
+  draft.changeOutput(SPENT.key, { givenAt: 8 });
+
+  assert.deepEqual(
+    draft.changed.outputs.map(({ givenAt }) => givenAt),
+    [8],
+  );
+});
+
 test("no output is written over another", () => {
   const draft = draftWith(SPENT);
 

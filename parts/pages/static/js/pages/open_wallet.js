@@ -120,15 +120,19 @@ export async function untilEnded({ store, wake }, { operation, problem }, onWait
 
 /** Return the records of outputs, each with the operation that had it last. */
 export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
-  const next = (slices) => ({
-    operations: keys.map((key) => slices.outputs.get(key)?.operation),
-  });
+  const lastIn = ({ outputs }, key) => lastOf(outputs.get(key));
+  const next = (slices) => ({ operations: keys.map((key) => lastIn(slices, key)) });
   return store.read({ outputs: keys, next }, (slices) =>
     keys.map((key) => {
       const record = slices.outputs.get(key);
-      return { record, operation: slices.operations.get(record?.operation) };
+      return { record, operation: slices.operations.get(lastIn(slices, key)) };
     }),
   );
+}
+
+/** Why it could not be taken is said of what nothing takes. */
+function lastOf({ operation = "", takers = {} } = {}) {
+  return operation in takers ? operation : (Object.keys(takers).at(-1) ?? operation);
 }
 
 /**

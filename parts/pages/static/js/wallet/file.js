@@ -283,10 +283,11 @@ function isLink(output) {
  * A part that is still to be split is as many links as its numbers say, and not handed
  * out.
  */
-function isPromise({ amount, each, number, of, state, before }) {
+function isPromise({ amount, each, number, of, state, before, givenAt }) {
   return (
     isAmount(each) &&
     amount === each * (of - number + 1) &&
+    givenAt === undefined &&
     ![state, before].includes("given")
   );
 }

@@ -8,7 +8,7 @@ import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
 import { hasFields, keyOf, keysOf, WalletError } from "./records.js";
 import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX } from "./seeds.js";
-import { isLive, isMade, REST_STATES, withEnds } from "./states.js";
+import { isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
 
 // To ask for a mint once more under its key is always safe; a swap that was refused
 // must not move units that its wallet has counted as its own since. An offer that is
@@ -81,7 +81,7 @@ function withGivenAt(outputs, operations) {
   return outputs.map((output) => {
     const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
     const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
-    const isFree = (output.before ?? output.state) === "held" || output.spentElsewhere;
+    const isFree = restTold(output) === "held" || output.spentElsewhere;
     return sent.has(key) || (isLink && isFree) ? { ...output, givenAt } : output;
   });
 }
@@ -92,7 +92,7 @@ function withGivenAt(outputs, operations) {
  */
 function isContested(draft, theirs) {
   const both = [theirs, draft.outputs.get(theirs.key) ?? theirs];
-  const isAtRest = both.some(({ state }) => REST_STATES.includes(state));
+  const isAtRest = both.some((each) => !isUnderWay(each) && each.state !== "spent");
   return isAtRest && both.some(({ spentElsewhere }) => spentElsewhere);
 }
 

@@ -42,7 +42,9 @@ export const isOurs = (/** @type {OutputRecord} */ { state, before = state }) =>
 export function restOf(/** @type {Partial<OutputRecord>} */ output) {
   const { foundAt, givenAt, makers = {} } = output;
   const maker = furthest(makers);
-  if (foundAt || makers[maker] === "done") return givenAt ? "given" : "held";
+  // A program without a clock may write 0.
+  if (foundAt !== undefined || makers[maker] === "done")
+    return givenAt === undefined ? "held" : "given";
   if (maker) return "coming";
   return Object.keys(makers).length ? "void" : "seen";
 }
@@ -101,11 +103,16 @@ function note(/** @type {Ends | undefined} */ ends, key, state) {
   if (ends) ends[key] = state;
 }
 
+/** Return what a file calls an output if nothing takes it. */
+export const restTold = ({ state, before = "" }) =>
+  state === "leaving" ? before : state;
+
 function believed(/** @type {OutputRecord} */ output) {
-  const { state, before = state, createdAt, givenAt, foundAt } = output;
-  const given = before === "given" ? { givenAt: givenAt ?? createdAt } : {};
+  const { state, createdAt, givenAt, foundAt } = output;
+  const rest = restTold(output);
+  const given = rest === "given" ? { givenAt: givenAt ?? createdAt } : {};
   const known = { ...output, ...given };
-  const isMissed = AT_REST.includes(before) && !isMade(known);
+  const isMissed = AT_REST.includes(rest) && !isMade(known);
   const found = isMissed ? { foundAt: foundAt ?? createdAt } : {};
   const isLost = state === "spent" && stateOf(known).state !== "spent";
   const spent = isLost ? { spentElsewhere: true, isUnclear: true } : {};
