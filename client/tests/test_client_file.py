@@ -49,8 +49,6 @@ UNUSED = {
 }
 # It derives the states of outputs, and a service would refuse what the others lead to.
 LOOSER = {
-    "outputs.before",
-    "outputs.operation",
     "outputs.number",
     "outputs.of",
     "operations.body.expiresIn",

@@ -34,7 +34,7 @@ export function memoryStore(seed = newSeed(0)) {
         const { result, ...changed } = structuredClone(apply(slices));
         for (const kind of KINDS) {
           // No rule changes a record that it was shown: it puts another.
-          for (const record of changed[kind] ?? [])
+          for (const record of changed[kind]?.values() ?? [])
             kept[kind].set(record.key, Object.freeze(record));
         }
         return result;

@@ -10,10 +10,13 @@ import {
   copyOf,
   fatesOf,
   fileOf,
+  makerOn,
   mintAmounts,
+  minted,
   NOTHING,
   openTrade,
   operationsIn,
+  outputIn,
   outputsIn,
   people,
   swapsMeeting,
@@ -66,23 +69,6 @@ test("a claim that came too late is not begun again by a file that still makes t
 
   const { state, code } = second.store.kept.operations.get(operation.key);
   assert.deepEqual([state, code], ["refused", "spent_input"]);
-});
-
-test("a mint's outputs may be there before its answer", async () => {
-  const ground = await walletHolding(5);
-  const lost = walletMeeting(ground, () => "answer lost");
-  await mintAmounts(lost, 7);
-  const copy = await copyOf(ground);
-  await copy.wallet.finishBegun();
-  const { outputs } = await copy.wallet.exportRecords();
-  const given = outputs.map((output) =>
-    output.amount === 7 ? { ...output, state: "given" } : output,
-  );
-
-  await ground.wallet.importRecords({ ...NOTHING, outputs: given });
-  await ground.wallet.finishBegun();
-
-  assert.deepEqual(amountsByState(ground.store), { held: [5], given: [7] });
 });
 
 test("who holds an output knows its amount better than a link", async () => {

@@ -34,7 +34,10 @@ test("a spent output stays spent", () => {
 
   draft.changeOutput(SPENT.key, { givenAt: 7 });
   const neverHeld = true;
-  assert.deepEqual(draft.changed.outputs, [{ ...SPENT, neverHeld, givenAt: 7 }]);
+  assert.deepEqual(
+    [...draft.changed.outputs.values()],
+    [{ ...SPENT, neverHeld, givenAt: 7 }],
+  );
 });
 
 test("of what changes twice in a transaction the last is written", () => {
@@ -44,7 +47,7 @@ test("of what changes twice in a transaction the last is written", () => {
   draft.changeOutput(SPENT.key, { givenAt: 8 });
 
   assert.deepEqual(
-    draft.changed.outputs.map(({ givenAt }) => givenAt),
+    [...draft.changed.outputs.values()].map(({ givenAt }) => givenAt),
     [8],
   );
 });

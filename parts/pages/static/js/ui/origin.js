@@ -3,6 +3,7 @@
 
 import { gettext } from "../format/gettext.js";
 import { metadataOf, nameOf } from "../format/about.js";
+import { isMade } from "../wallet/states.js";
 
 /**
  * @typedef {"minted" | "held" | "new" | "lookalike" | "unknown"} OriginKind
@@ -108,15 +109,8 @@ export async function findOrigins(store, items) {
   };
   return store.read(wanted, ({ outputs }) => {
     const isOwn = (each) =>
-      each.isMinted || outputs.list({ itemId: each.id }).some(wasHere);
+      each.isMinted || outputs.list({ itemId: each.id }).some(isMade);
     const own = related.filter(isOwn);
     return new Map(asked.map((item) => [item.id, originOf(item, own)]));
   });
 }
-
-/**
- * What was only looked at, or was never made, was not here.
- * @param {Partial<import("../wallet/records.js").OutputRecord>} output
- */
-export const wasHere = ({ state = "", neverHeld }) =>
-  !["seen", "coming", "void"].includes(state) && !neverHeld;

@@ -11,7 +11,7 @@ import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
 import { hasFields, keyOf, keysOf, namedBy } from "./records.js";
 import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
-import { isUnderWay, OUTPUT_STATES, REST_STATES } from "./states.js";
+import { OUTPUT_STATES, restTold } from "./states.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 4;
@@ -219,9 +219,9 @@ function fromBase64(text) {
  * Return the records. @throws {Error} one is not whole, or they do not belong together.
  */
 export function readRecords({ outputs, operations, items, seeds, numbers }) {
-  const [known, begun] = [outputs, operations].map((all) => new Set(keysOf(all)));
+  const known = new Set(keysOf(outputs));
   const areRight =
-    outputs.every((output) => isOutput(output, begun)) &&
+    outputs.every(isOutput) &&
     operations.every((operation) => isOperation(operation, known)) &&
     items.every((item) => isItem(item, operations)) &&
     areSeeds(seeds) &&
@@ -246,8 +246,8 @@ function areNumbers({ key, ...next }, seeds) {
   return isOfSeed && values.every((each) => isRight(each) && each <= NUMBER_MAX);
 }
 
-function isOutput(output, begun) {
-  const { key, itemId, amount, secret, state, before, operation } = output;
+function isOutput(output) {
+  const { key, itemId, amount, secret, state } = output;
   checkSecret(secret);
   // What is written and read back is the same: the item id has no dot, the amount is
   // one.
@@ -257,8 +257,6 @@ function isOutput(output, begun) {
     isAmount(amount) &&
     key === keyOf(output) &&
     OUTPUT_STATES.includes(state) &&
-    (state !== "leaving" || REST_STATES.includes(before)) &&
-    (!isUnderWay(output) || begun.has(operation)) &&
     areTimes(output.createdAt, output.changedAt) &&
     isLink(output)
   );
@@ -283,13 +281,10 @@ function isLink(output) {
  * A part that is still to be split is as many links as its numbers say, and not handed
  * out.
  */
-function isPromise({ amount, each, number, of, state, before, givenAt }) {
-  return (
-    isAmount(each) &&
-    amount === each * (of - number + 1) &&
-    givenAt === undefined &&
-    ![state, before].includes("given")
-  );
+function isPromise(/** @type {any} */ output) {
+  const { amount, each, number, of, givenAt } = output;
+  const isGiven = givenAt !== undefined || restTold(output) === "given";
+  return isAmount(each) && amount === each * (of - number + 1) && !isGiven;
 }
 
 const isNumber = (value) => isAmount(value) && value <= LINK_NUMBER_MAX;

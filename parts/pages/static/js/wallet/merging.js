@@ -71,18 +71,14 @@ export function mergeInto(draft, theirs, isOwn) {
  * @param {import("./records.js").OperationRecord[]} operations
  */
 function withGivenAt(outputs, operations) {
-  const [sent, shown] = [new Set(), new Set()];
-  for (const { kind, outputs: made } of operations) {
-    for (const { key, state } of made) {
-      if (state === "given") sent.add(key);
-      else if (kind === "mint" && made.length > 1) shown.add(key);
-    }
-  }
+  const isShown = ({ kind, outputs: made }) => kind === "mint" && made.length > 1;
+  const minted = operations.filter(isShown).flatMap(({ outputs: made }) => made);
+  const shown = new Set(keysOf(minted));
   return outputs.map((output) => {
     const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
     const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
     const isFree = restTold(output) === "held" || output.spentElsewhere;
-    return sent.has(key) || (isLink && isFree) ? { ...output, givenAt } : output;
+    return isLink && isFree ? { ...output, givenAt } : output;
   });
 }
 

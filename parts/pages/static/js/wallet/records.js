@@ -247,14 +247,8 @@ export class Draft {
     this.notes = slices.notes;
     this.seeds = slices.seeds;
     this.numbers = slices.numbers;
-    /** @type {{[kind: string]: Map<string, any>}} */
-    this.told = {};
-  }
-
-  /** The records that were put, by their kind, each as it is now. */
-  get changed() {
-    const kinds = Object.entries(this.told);
-    return Object.fromEntries(kinds.map(([kind, all]) => [kind, [...all.values()]]));
+    /** @type {{[kind: string]: Map<string, any>}} what was put, each as it is now */
+    this.changed = {};
   }
 
   /**
@@ -320,11 +314,11 @@ export class Draft {
   put(kind, record) {
     const told = whole(record);
     this[kind].put(told);
-    (this.told[kind] ??= new Map()).set(told.key, told);
+    (this.changed[kind] ??= new Map()).set(told.key, told);
     return told;
   }
 
   isChanged() {
-    return Object.keys(this.told).length > 0;
+    return Object.keys(this.changed).length > 0;
   }
 }

@@ -16,15 +16,12 @@
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  */
 
-/** What an output can be that nothing takes. */
-export const REST_STATES = ["seen", "void", "coming", "held", "offered", "given"];
-export const OUTPUT_STATES = [...REST_STATES, "leaving", "spent"];
-
 /** What is ours and not under way. */
 export const AT_REST = ["held", "offered", "given"];
-
 const UNDER_WAY = ["coming", "leaving"];
 const GONE = ["spent", "void", "seen"];
+export const OUTPUT_STATES = [...AT_REST, ...UNDER_WAY, ...GONE];
+
 /** How far operations get that are not refused: of two the earlier of these counts. */
 const ENDS = ["done", "begun", "open"];
 
@@ -38,7 +35,7 @@ export const isLive = ({ state = "" } = {}) => !GONE.includes(state);
 export const isOurs = (/** @type {OutputRecord} */ { state, before = state }) =>
   before !== "void" && before !== "seen";
 
-/** Return what an output is if nothing takes it: one of REST_STATES. */
+/** Return what an output is if nothing takes it. */
 export function restOf(/** @type {Partial<OutputRecord>} */ output) {
   const { foundAt, givenAt, makers = {} } = output;
   const maker = furthest(makers);

@@ -93,7 +93,7 @@ export async function openStore(onClosed = () => {}) {
       const result = await transact(database, "readwrite", wanted, (slices) => {
         const changed = apply(slices);
         // Nobody shows more or less because a picture was kept.
-        isTold = KINDS.some((kind) => kind !== "codes" && changed[kind]?.length);
+        isTold = KINDS.some((kind) => kind !== "codes" && changed[kind]);
         return changed;
       });
       // Closed in between, for a newer page: what was written is there all the same.
@@ -187,7 +187,7 @@ function transact(database, mode, wanted, apply) {
         await load(wanted, (...query) => ask(transaction, ...query)),
       );
       for (const kind of KINDS) {
-        for (const record of changed[kind] ?? [])
+        for (const record of changed[kind]?.values() ?? [])
           transaction.objectStore(kind).put(record);
       }
       result = changed.result;

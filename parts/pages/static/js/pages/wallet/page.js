@@ -5,7 +5,7 @@
 import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { operationText, shortName, textFor } from "../../texts.js";
-import { findOrigins, wasHere } from "../../ui/origin.js";
+import { findOrigins } from "../../ui/origin.js";
 import { byId, copyTemplate, onReturn, put } from "../../ui/dom.js";
 import { onceAtATime, say, showFault } from "../../ui/forms.js";
 import {
@@ -16,6 +16,7 @@ import {
   summariesOf,
 } from "../../wallet/holdings.js";
 import { keysOf } from "../../wallet/records.js";
+import { isMade } from "../../wallet/states.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
 import { drawBegun, seriesMaker } from "../under_way.js";
@@ -72,7 +73,7 @@ const READINGS = {
   deed(itemId) {
     const look = (slices) => {
       const holding = holdingOf(slices, itemId);
-      const isHere = !holding.isOver || slices.outputs.list({ itemId }).some(wasHere);
+      const isHere = !holding.isOver || slices.outputs.list({ itemId }).some(isMade);
       return isHere || holding.item ? [{ ...holding, isHere }] : [];
     };
     return [holdingWanted(itemId), look];
