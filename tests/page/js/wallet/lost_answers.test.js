@@ -242,3 +242,13 @@ for (const fates of [["refused"], ["lost", "refused"]]) {
     assert.deepEqual(amountsByState(ground.store), { given: [5], void: [7] });
   });
 }
+
+test("once the service says to wait, nothing more of what was begun is sent", async () => {
+  const ground = await walletHolding(5, 6);
+  for (const amount of [5, 6])
+    await walletMeeting(ground, () => "lost").send(ground.itemId, amount);
+
+  const outcomes = await walletMeeting(ground, () => "busy").finishBegun();
+
+  assert.equal(outcomes.length, 1);
+});

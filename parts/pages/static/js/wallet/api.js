@@ -151,6 +151,9 @@ export function sendOperation(api, { kind, key, state, body, offerId }) {
 /** Return whether an operation makes an offer. */
 export const isMaking = ({ kind }) => kind === "ask" || kind === "trade";
 
+const isProblem = (error) =>
+  error instanceof ProblemError || error instanceof NoAnswerError;
+
 /**
  * Return the answer, or what the service or the network has against it.
  * @returns {Promise<{answer?: any, problem?: any}>}
@@ -159,8 +162,7 @@ export async function ask(question) {
   try {
     return { answer: await question() };
   } catch (problem) {
-    if (problem instanceof ProblemError || problem instanceof NoAnswerError)
-      return { problem };
+    if (isProblem(problem)) return { problem };
     throw problem;
   }
 }
@@ -193,8 +195,7 @@ async function request(fetch, url, options, isRight) {
     if (!isRight(answer)) throw new NoAnswerError(response.status);
     return answer;
   } catch (error) {
-    if (error instanceof ProblemError || error instanceof NoAnswerError) throw error;
-    throw new NoAnswerError();
+    throw isProblem(error) ? error : new NoAnswerError();
   }
 }
 

@@ -52,16 +52,16 @@ const DUE_MAX = 16;
  * @param {Parts} parts
  */
 export const makeChecks = (parts) => ({
-  operationOf: (key) => operationOf(parts, key),
+  operationOf: (key) =>
+    parts.store.read({ operations: [key] }, (slices) =>
+      slices.operations.existing(key),
+    ),
   finish: (key) => finish(parts, key),
   cancel: (key) => cancel(parts, key),
   finishBegun: () => finishBegun(parts),
   checkStates: () => checkStates(parts),
   checkRound: roundsOf(parts),
 });
-
-const operationOf = (/** @type {Parts} */ { store }, key) =>
-  store.read({ operations: [key] }, ({ operations }) => operations.existing(key));
 
 /**
  * Send an operation that was begun, again or first, or ask for an offer of ours that is

@@ -20,10 +20,9 @@ export function cutRecords({ items, operations, ...records }) {
 }
 
 function cutItem(item) {
-  const metadata = cutMetadata(item.metadata ?? null);
-  return metadata === (item.metadata ?? null)
-    ? item
-    : { ...item, metadata, isCut: true };
+  const { metadata = null } = item;
+  const kept = cutMetadata(metadata);
+  return kept === metadata ? item : { ...item, metadata: kept, isCut: true };
 }
 
 /** A mint that is done is not sent again: its item has the metadata. */
@@ -53,11 +52,8 @@ const bytesOf = (text) => new TextEncoder().encode(text).length;
 
 function textsOf(metadata) {
   try {
-    const { name, description } = { ...JSON.parse(metadata) };
-    const [one, other] = [name, description].map((value) =>
-      typeof value === "string" ? value : undefined,
-    );
-    return { name: one, description: other };
+    const fields = Object.entries({ ...JSON.parse(metadata) });
+    return Object.fromEntries(fields.filter(([, value]) => typeof value === "string"));
   } catch {
     return {};
   }

@@ -123,7 +123,7 @@ function summaryOf(itemId, all, { items }) {
     sums[name] = Math.min(sums[name] + amount, AMOUNT_MAX);
   };
   for (const output of all) {
-    const group = isAsked(output) ? "asked" : groupOf(output);
+    const group = groupOf(output);
     if (group) add(group, output.amount);
     if (group === "waiting" || group === "claimed") add("given", output.amount);
     if (group === "waiting" && output.mayBeGiven) add("mayBeGiven", output.amount);
@@ -150,6 +150,7 @@ const isAsked = ({ state, makers = {} }) =>
 /** Return which of a summary's sums an output counts in. */
 function groupOf(output) {
   const { state, givenAt, spentElsewhere, isUnclear } = output;
+  if (isAsked(output)) return "asked";
   if (output.neverHeld) return null;
   if (output.unknown && AT_REST.includes(state)) return "unknownSum";
   if (state === "held") return isCollected(output) ? "collected" : "sum";

@@ -93,17 +93,14 @@ export function nextNumber(outputs) {
  * @throws {WalletError} none of them can be handed out.
  */
 export function give(draft, keys) {
-  for (const key of keys) {
-    const output = draft.outputs.get(key);
-    if (output && isFree(output)) draft.changeOutput(key, { givenAt: draft.now });
-    if (output?.state === "given") draft.changeOutput(key, { mayBeGiven: undefined });
-  }
   const known = keys.flatMap((key) => draft.outputs.get(key) ?? []);
-  const links = known.filter(({ state }) => state === "given");
+  const links = known.filter((each) => isFree(each) || each.state === "given");
+  for (const { key, givenAt = draft.now } of links)
+    draft.changeOutput(key, { givenAt, mayBeGiven: undefined });
   if (keys.length && !links.length) {
     throw new WalletError("not_held", gettext("It is no longer here to hand out."));
   }
-  return links;
+  return links.map(({ key }) => draft.outputs.get(key));
 }
 
 /** Keep a person's note on an output; an empty text removes it. */

@@ -54,12 +54,9 @@ export function mergeInto(draft, theirs, isOwn) {
     const begun = { ...operation, state: "begun", code: undefined, isCancelled };
     if (isInDoubt) draft.putOperation(begun);
   }
-  const live = outputs.filter(({ key }) => isLive(draft.outputs.get(key)));
+  const live = outputs.filter(({ key }) => isLive(draft.outputs.existing(key)));
   const added = live.filter(({ key }) => fresh.has(key));
-  const given = added.filter(
-    (output) => !output.givenAt && fresh.get(output.key)?.givenAt,
-  );
-  for (const { key } of given) draft.changeOutput(key, { mayBeGiven: true });
+  const given = added.filter((output) => fresh.get(output.key) !== output);
   return { live, added, given };
 }
 
@@ -75,10 +72,11 @@ function withGivenAt(outputs, operations) {
   const minted = operations.filter(isShown).flatMap(({ outputs: made }) => made);
   const shown = new Set(keysOf(minted));
   return outputs.map((output) => {
-    const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
-    const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
+    const { key, createdAt, givenAt, number, each, collectedAt } = output;
+    const isSetAside = each || collectedAt || givenAt;
     const isFree = restTold(output) === "held" || output.spentElsewhere;
-    return isLink && isFree ? { ...output, givenAt } : output;
+    const isLink = (number || shown.has(key)) && isFree && !isSetAside;
+    return isLink ? { ...output, givenAt: createdAt, mayBeGiven: true } : output;
   });
 }
 
@@ -117,8 +115,7 @@ function mergeSeeds(
   for (const { key, createdAt } of seeds) {
     const seed = { key, createdAt, isOwn: key === newOwn || undefined };
     const isKnown = hasFields(draft.seeds.get(key) ?? {}, {
-      isOwn: seed.isOwn,
-      key,
+      ...seed,
       isUnused: undefined,
     });
     if (!isKnown) draft.put("seeds", seed);
@@ -126,7 +123,7 @@ function mergeSeeds(
   for (const { key, ...next } of numbers) {
     const [seed, itemId] = key.split(".");
     // Whatever a file says: what is counted on from here can be written and read again.
-    const atMost = (branch) => [branch, Math.min(next[branch] ?? 0, LINK_NUMBER_MAX)];
+    const atMost = (branch) => [branch, Math.min(next[branch], LINK_NUMBER_MAX)];
     raiseNumbers(draft, seed, itemId, Object.fromEntries(BRANCHES.map(atMost)));
   }
   return theirOwn === newOwn;

@@ -36,9 +36,8 @@ export async function statesOf(/** @type {Parts} */ { api }, outputs) {
   const answers = await api.check(outputs.map(formatRawOutput));
   const told = outputs.map(({ key }, place) => [key, answers[place]]);
   // Of one that is asked for in two amounts the service knows one.
-  const isUnknown = ([, state]) => state === "unknown";
-  const isKnown = (each) => !isUnknown(each);
-  return new Map([...told.filter(isUnknown), ...told.filter(isKnown)]);
+  const isKnown = ([, state]) => Number(state !== "unknown");
+  return new Map(told.sort((one, other) => isKnown(one) - isKnown(other)));
 }
 
 /**

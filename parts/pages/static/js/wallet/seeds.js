@@ -89,14 +89,6 @@ export function raiseNumbers(draft, seed, itemId, next) {
     draft.put("numbers", { ...known, key, ...Object.fromEntries(higher) });
 }
 
-/** Secrets of these places have to be derived before the operation can be begun. */
-class MissingSecretsError extends Error {
-  constructor(/** @type {Place[]} */ places) {
-    super("secrets that are not derived yet");
-    this.places = places;
-  }
-}
-
 /**
  * The secrets that one operation may take. To derive one takes time, in which no
  * transaction stays open: so an operation is begun again, until all it takes are here.
@@ -118,7 +110,7 @@ export class Secrets {
       try {
         return await begin();
       } catch (error) {
-        if (!(error instanceof MissingSecretsError)) throw error;
+        if (!error.places) throw error;
         const secrets = await this.#derive(error.places);
         error.places.forEach((place, at) =>
           this.#known.set(textOf(place), { ...place, secret: secrets[at] }),
@@ -129,7 +121,7 @@ export class Secrets {
 
   /**
    * Take a secret for each part that an operation makes, and write down that its number
-   * is taken. @throws {MissingSecretsError} nothing is begun yet.
+   * is taken. @throws {Error} with the `places` whose secrets are to be derived first.
    * @param {import("./records.js").Draft} draft
    * @param {any[]} parts each with its `itemId`
    */
@@ -148,14 +140,14 @@ export class Secrets {
         if (!draft.outputs.get(keyOf(known))) return known.secret;
       }
     });
-    if (missing.length) throw new MissingSecretsError(missing);
+    if (missing.length)
+      throw Object.assign(new Error("secrets to be derived"), { places: missing });
     for (const [itemId, numbers] of next) raiseNumbers(draft, seed, itemId, numbers);
     return secrets;
   }
 }
 
-const textOf = ({ seed, itemId, branch, number }) =>
-  `${numbersKey(seed, itemId)}:${branch}:${number}`;
+const textOf = (/** @type {Place} */ place) => JSON.stringify(place);
 
 /**
  * Take the next number for a part: a link of a series has the secret of its own number,

@@ -29,7 +29,7 @@ const ENDS = ["done", "begun", "open"];
 export const isUnderWay = ({ state = "" } = {}) => UNDER_WAY.includes(state);
 
 /** Return whether an output is neither spent nor void, by what is known now. */
-export const isLive = ({ state = "" } = {}) => !GONE.includes(state);
+export const isLive = ({ state }) => !GONE.includes(state);
 
 /** Return whether the wallet counts an output as its own, or has spent it. */
 export const isOurs = (/** @type {OutputRecord} */ { state, before = state }) =>

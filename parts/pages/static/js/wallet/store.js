@@ -164,10 +164,10 @@ function create(/** @type {IDBDatabase} */ database) {
 
 /** Version 4 wrote down the states of outputs, and not what they follow from. */
 function convert(/** @type {any} */ transaction) {
-  const [operations, outputs] = ["operations", "outputs"].map((kind) =>
-    transaction.objectStore(kind),
-  );
-  operations.getAll().onsuccess = ({ target: { result: all } }) => {
+  const outputs = transaction.objectStore("outputs");
+  transaction.objectStore("operations").getAll().onsuccess = ({
+    target: { result: all },
+  }) => {
     outputs.getAll().onsuccess = ({ target: { result: stored } }) => {
       for (const output of withEnds(stored, all)) outputs.put(whole(output));
     };
