@@ -113,7 +113,7 @@ export class Secrets {
         if (!error.places) throw error;
         const secrets = await this.#derive(error.places);
         error.places.forEach((place, at) =>
-          this.#known.set(textOf(place), { ...place, secret: secrets[at] }),
+          this.#known.set(JSON.stringify(place), { ...place, secret: secrets[at] }),
         );
       }
     }
@@ -134,7 +134,7 @@ export class Secrets {
       if (!next.has(itemId)) next.set(itemId, nextNumbers(draft, seed, itemId));
       for (;;) {
         const place = { seed, itemId, ...takeNumber(part, next.get(itemId)) };
-        const known = this.#known.get(textOf(place));
+        const known = this.#known.get(JSON.stringify(place));
         if (!known) return void missing.push(place);
         // A copy of this wallet may have handed it to us as a link.
         if (!draft.outputs.get(keyOf(known))) return known.secret;
@@ -146,8 +146,6 @@ export class Secrets {
     return secrets;
   }
 }
-
-const textOf = (/** @type {Place} */ place) => JSON.stringify(place);
 
 /**
  * Take the next number for a part: a link of a series has the secret of its own number,
