@@ -19,6 +19,7 @@ from tests.support.commanding import printed_by
 from tests.support.databases import on_sqlite
 from tests.support.mutating import BYTE_PIECES, near_misses
 from tests.support.serving import REPOSITORY, clean_environment
+from tests.support.waiting import wait_until
 
 # What must have been met, or nothing was tried. Nothing of this is left to chance.
 MET = {
@@ -62,13 +63,16 @@ def test_the_running_service_is_what_its_document_says(service, tmp_path):
     command = [*SCHEMATHESIS, f"{service.url}/openapi.json"]
     printed_by(*command, cwd=tmp_path, env=clean_environment(hooks))
 
-    lines = [json.loads(line) for line in service.log_text().splitlines()]
-    answers = {
-        (each["method"], each["route"], each["status"], each.get("problem"))
-        for each in lines
-        if each["event"] == "request"
-    }
-    assert MET - answers == set()
+    def answers():
+        lines = [json.loads(line) for line in service.log_text().splitlines()]
+        return {
+            (each["method"], each["route"], each["status"], each.get("problem"))
+            for each in lines
+            if each["event"] == "request"
+        }
+
+    # A request is written to the log a moment after its answer.
+    wait_until(lambda: answers() >= MET)
     assert [answer for answer in answers if answer[2] >= 500] == []
 
 
