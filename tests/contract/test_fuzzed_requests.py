@@ -73,7 +73,7 @@ def test_the_running_service_is_what_its_document_says(service, tmp_path):
 
     # A request is written to the log a moment after its answer.
     wait_until(lambda: answers() >= MET)
-    assert [answer for answer in answers if answer[2] >= 500] == []
+    assert [answer for answer in answers() if answer[2] >= 500] == []
 
 
 BODIES = {
