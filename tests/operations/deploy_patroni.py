@@ -20,8 +20,9 @@ from tests.support.waiting import wait_until
 ANSWERS_COUNT = 200
 FREEZE_S = 5
 
-# Patroni's ttl and 10 s.
-PAUSE_SECONDS_MAX = 20 + 10
+# Patroni's ttl; the promotion of a standby, where the machine may be busy; and the 10 s
+# that a request waits which the old leader was sent just before.
+PAUSE_SECONDS_MAX = 20 + 10 + 10
 
 # The deadline of a COMMIT is 15 s; the machine may be busy.
 ANSWER_SECONDS_MAX = 15 + 2
