@@ -8,6 +8,7 @@ import { unitsOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import {
   AT_REST,
   OUTPUT_STATES,
+  inState,
   stateOf,
   withEnds,
 } from "../../../../parts/pages/static/js/wallet/states.js";
@@ -40,7 +41,9 @@ test("what an older page called ours, or spent, stays so", () => {
   const { outputs, operations, becomes } = STORED;
   const rest = ({ state, before = state }) => AT_REST.includes(before);
 
-  const converted = withEnds(outputs, operations);
+  const convert = (stored) => withEnds(stored, operations).map(inState);
+
+  const converted = convert(outputs);
 
   assert.deepEqual(new Set(outputs.map(({ state }) => state)), new Set(OUTPUT_STATES));
   for (const [place, output] of converted.entries()) {
@@ -49,5 +52,5 @@ test("what an older page called ours, or spent, stays so", () => {
   }
   const count = (all) => unitsOf(all.filter(rest));
   assert.equal(count(converted), count(outputs));
-  assert.deepEqual(withEnds(converted, operations), converted);
+  assert.deepEqual(convert(converted), converted);
 });

@@ -11,7 +11,7 @@ import {
   ProblemError,
 } from "../../../../parts/pages/static/js/wallet/api.js";
 import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
-import { withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
+import { inState, withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { Random } from "./random.js";
@@ -289,7 +289,7 @@ export async function abandonCarts(offers, asked) {
 function assertFollows({ outputs, operations }) {
   const stored = [...outputs.values()];
   const told = ({ key, state, before, operation }) => [key, state, before, operation];
-  const followed = withEnds(stored, [...operations.values()]);
+  const followed = withEnds(stored, [...operations.values()]).map(inState);
   assert.deepEqual(stored.map(told), followed.map(told));
 }
 

@@ -214,11 +214,13 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
   const gathered = gatheredBefore ?? (await gatherLost(parts, lost));
   if (!gatheredBefore) await keepEach(parts, gathered);
   const named = { outputs: [...news.keys()], gathered };
-  const isChanged = await change(settlingWanted([], named), (draft) => {
+  const write = (draft) => {
     addFound(draft, gathered);
     settleChecked(draft, news, unclearBy(gathered, areOld));
     return draft.isChanged();
-  });
+  };
+  const isTold = news.size + gathered.length > 0;
+  const isChanged = isTold && (await change(settlingWanted([], named), write));
   // Another copy of this wallet may have used the secrets of an offer that is open.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
   return (await endOpen(parts, isUsed)) || isChanged || isLate;

@@ -123,16 +123,18 @@ export async function findLate(parts, telling, except) {
  * the amount that it asked for: another operation may have named its number too.
  */
 export async function awaited(/** @type {Parts} */ parts, ...states) {
-  const isPossible = ({ code, expiresAt, endedAt }) =>
-    (expiresAt || isInDoubt(code)) && (expiresAt ?? endedAt) + LATE_MS > parts.now();
-  const possible = (await recordsIn(parts, "operations", ...states)).filter(isPossible);
-  const swaps = possible.filter(({ kind }) => kind !== "mint");
-  const asked = swaps
+  const isPossible = ({ kind, code, expiresAt, endedAt }) =>
+    kind !== "mint" &&
+    (expiresAt || isInDoubt(code)) &&
+    (expiresAt ?? endedAt) + LATE_MS > parts.now();
+  const asked = (await recordsIn(parts, "operations", ...states))
+    .filter(isPossible)
     .flatMap(({ body }) => body.outputs.slice(0, 1))
     .map(parseRawOutput);
   const known = await readOutputs(parts.store, asked.map(keyOf));
-  const all = asked.map(({ amount }, place) => ({ ...known[place], amount }));
-  return all.filter(({ state }) => !AT_REST.includes(state));
+  return asked
+    .map(({ amount }, place) => ({ ...known[place], amount }))
+    .filter(({ state }) => !AT_REST.includes(state));
 }
 
 /**

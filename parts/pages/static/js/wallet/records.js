@@ -26,7 +26,7 @@
 import { gettext } from "../format/gettext.js";
 
 import { aboutOf } from "../format/about.js";
-import { stateOf } from "./states.js";
+import { inState } from "./states.js";
 
 /**
  * @typedef {{
@@ -292,13 +292,13 @@ export class Draft {
 
   /** Put an output with what follows; if its state changes, it did so at this time. */
   #putOutput(facts, at = this.now) {
-    const derived = stateOf(facts);
-    if (facts.state === "spent" && derived.state !== "spent")
-      throw new Error("a spent output stays spent");
+    const derived = inState(facts);
     const { state, changedAt = at } = facts;
+    if (state === "spent" && derived.state !== state)
+      throw new Error("a spent output stays spent");
     // What a file tells of an operation may have ended long ago.
     const movedAt = state === derived.state ? changedAt : Math.max(changedAt, at);
-    this.put("outputs", { ...facts, ...derived, changedAt: movedAt });
+    this.put("outputs", { ...derived, changedAt: movedAt });
   }
 
   /**

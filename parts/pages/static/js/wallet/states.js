@@ -79,9 +79,12 @@ function furthest(/** @type {Ends} */ ends) {
   return found.find(Boolean) ?? "";
 }
 
+/** Return an output in the state that follows. */
+export const inState = (output) => ({ ...output, ...stateOf(output) });
+
 /**
- * Return outputs of a file, or of a store of before, in states that follow: what was called
- * ours stays ours, and what was called spent spent, though no operation tells of it.
+ * Return outputs of a file, or of a store of before, with what their states follow from: what
+ * was called ours stays ours, and what was called spent spent, though no operation tells of it.
  * @param {OutputRecord[]} outputs
  * @param {import("./records.js").OperationRecord[]} operations all that name them
  */
@@ -113,6 +116,5 @@ function believed(/** @type {OutputRecord} */ output) {
   const found = isMissed ? { foundAt: foundAt ?? createdAt } : {};
   const isLost = state === "spent" && stateOf(known).state !== "spent";
   const spent = isLost ? { spentElsewhere: true, isUnclear: true } : {};
-  const facts = { ...known, ...found, ...spent };
-  return { ...facts, ...stateOf(facts) };
+  return { ...known, ...found, ...spent };
 }
