@@ -113,7 +113,7 @@ test("the codes of what others made and is held are fetched, the latest fifty", 
     return { key: `${output.itemId}.${secret}`, createdAt: place, ...output };
   };
   const theirs = Array.from({ length: 60 }, (_, place) => held(place));
-  await store.update({}, () => ({
+  store.put({
     items: [
       { key: "deed_theirs", unit: "ticket" },
       { key: "deed_mine", isMinted: true },
@@ -124,7 +124,7 @@ test("the codes of what others made and is held are fetched, the latest fifty", 
       held(98, { collectedAt: 1 }),
       held(97, { itemId: "deed_mine" }),
     ],
-  }));
+  });
   const { tools, codes, asked } = makeTools([[theirs[59].key, "kept"]]);
 
   await keepReady({ ...tools, store });

@@ -1,13 +1,18 @@
 // The store of store.js in memory, for tests: one transaction after the other, all or
-// nothing. What goes in and out is copied, as a database does.
+// nothing. What goes in and out is copied, as a database does. After each, every output is
+// what follows from the operations that take and make it.
+
+import assert from "node:assert/strict";
 
 import {
   hasFields,
   KINDS,
   load,
   makeSlices,
+  whole,
 } from "../../../../parts/pages/static/js/wallet/records.js";
 import { newSeed } from "../../../../parts/pages/static/js/wallet/seeds.js";
+import { inState, withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
 
 export function memoryStore(seed = newSeed(0)) {
   const kept = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));
@@ -27,16 +32,23 @@ export function memoryStore(seed = newSeed(0)) {
     return last;
   }
 
+  /** Keep records, as a test needs them. */
+  function put(records) {
+    for (const kind of KINDS) {
+      // No rule changes a record that it was shown: it puts another.
+      for (const record of records[kind]?.values() ?? [])
+        kept[kind].set(record.key, Object.freeze(record));
+    }
+  }
+
   return {
+    put,
     read: (wanted, look) => transact(wanted, (slices) => structuredClone(look(slices))),
     update: (wanted, apply) =>
       transact(wanted, (slices) => {
         const { result, ...changed } = structuredClone(apply(slices));
-        for (const kind of KINDS) {
-          // No rule changes a record that it was shown: it puts another.
-          for (const record of changed[kind]?.values() ?? [])
-            kept[kind].set(record.key, Object.freeze(record));
-        }
+        put(changed);
+        assertFollows(kept);
         return result;
       }),
     /**
@@ -46,6 +58,13 @@ export function memoryStore(seed = newSeed(0)) {
     kept,
     loaded,
   };
+}
+
+function assertFollows({ outputs, operations }) {
+  const stored = [...outputs.values()];
+  const told = (output) => whole({ takers: {}, makers: {}, ...output });
+  const followed = withEnds(stored, [...operations.values()]).map(inState);
+  assert.deepEqual(stored.map(told), followed.map(whole));
 }
 
 function find(records, query) {

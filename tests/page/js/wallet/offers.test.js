@@ -183,7 +183,11 @@ test("an offer that the service no longer knows has ended", async () => {
   const ended = await one.wallet.finish(operation.key);
 
   assert.deepEqual(endOf(ended), ["refused", "unknown_offer"]);
-  assert.deepEqual(amountsByState(one.store), { held: [5], void: [3] });
+  const [link] = outputsIn(one.store);
+  await one.wallet.give([link.key]);
+  one.service.take(link);
+  await one.wallet.checkStates();
+  assert.deepEqual(amountsByState(one.store), { spent: [5], void: [3] });
 });
 
 test("a request that was said to have ended and is paid after all is found by a check", async () => {

@@ -104,7 +104,8 @@ test("a claim in a wallet of 10,000 parts reads what it is about alone", async (
   for (let number = 1; number <= 10_000; number += 1) {
     const secret = `part-${number}`;
     const key = `${itemId}.${secret}`;
-    store.kept.outputs.set(key, { ...first, key, secret, amount: 1, number });
+    const found = { makers: {}, operation: undefined, foundAt: 1 };
+    store.kept.outputs.set(key, { ...first, ...found, key, secret, amount: 1, number });
   }
   const link = { amount: 10_000, itemId, secret: "somebody's" };
   service.take(first, link.secret);

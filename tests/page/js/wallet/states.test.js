@@ -8,6 +8,7 @@ import { unitsOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import {
   AT_REST,
   OUTPUT_STATES,
+  believed,
   inState,
   stateOf,
   withEnds,
@@ -41,7 +42,7 @@ test("what an older page called ours, or spent, stays so", () => {
   const { outputs, operations, becomes } = STORED;
   const rest = ({ state, before = state }) => AT_REST.includes(before);
 
-  const convert = (stored) => withEnds(stored, operations).map(inState);
+  const convert = (stored) => withEnds(stored, operations).map(believed).map(inState);
 
   const converted = convert(outputs);
 

@@ -16,7 +16,11 @@ import { cutRecords } from "../../../../parts/pages/static/js/wallet/cutting.js"
 import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { deriveSecrets } from "../../../../parts/pages/static/js/wallet/seeds.js";
-import { inState, withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
+import {
+  believed,
+  inState,
+  withEnds,
+} from "../../../../parts/pages/static/js/wallet/states.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { makerOn } from "./parts.js";
@@ -204,8 +208,10 @@ async function run(mock, vector) {
   const { api, line } = lineTo(service);
   const store = memoryStore(before.seeds.find(({ isOwn }) => isOwn));
   const records = readRecords(before);
-  const outputs = withEnds(records.outputs, records.operations).map(inState);
-  await store.update({}, () => ({ ...records, outputs, result: null }));
+  const outputs = withEnds(records.outputs, records.operations)
+    .map(believed)
+    .map(inState);
+  store.put({ ...records, outputs });
   // A key with which nothing was begun is free again.
   const freeKey = () => keys.find((key) => !store.kept.operations.has(key));
   mock.method(crypto, "randomUUID", freeKey);

@@ -154,7 +154,12 @@ test("a backup names what was on its way in, and not what it had only seen", asy
   await wallet.claim(other);
   assert.deepEqual(await behind(wallet), [0, 1]);
   const seen = memoryStore();
-  seen.kept.outputs.set(gone.key, { ...gone, state: "seen" });
+  seen.kept.outputs.set(gone.key, {
+    ...gone,
+    makers: {},
+    operation: undefined,
+    state: "seen",
+  });
   const looker = walletOn(giver.service, seen);
   await backUp(looker);
   await looker.claim(left);

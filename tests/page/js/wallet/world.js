@@ -11,7 +11,6 @@ import {
   ProblemError,
 } from "../../../../parts/pages/static/js/wallet/api.js";
 import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js";
-import { inState, withEnds } from "../../../../parts/pages/static/js/wallet/states.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { Random } from "./random.js";
@@ -49,7 +48,6 @@ export function watchedStore(seed) {
     const known = new Set(store.kept.operations.keys());
     const since = now();
     const result = await store.update(...given);
-    assertFollows(store.kept);
     for (const { key, kind, inputs, links, begunAt } of operationsIn(store)) {
       // What is taken in from a file was begun before.
       if (known.has(key) || begunAt < since || !SPENDING.includes(kind)) continue;
@@ -242,15 +240,12 @@ export class World {
     for (const store of this.stores) {
       const open = operationsIn(store).filter(({ state }) => state === "open");
       assert.ok(!isOver || !open.length, "an offer that should have ended");
-      const offered = new Set(open.flatMap(({ inputs }) => inputs));
       // What becomes of their outputs follows from how operations have ended.
       for (const { kind, state } of operationsIn(store)) {
         assert.ok(["done", "refused", "open"].includes(state));
         assert.ok(kind !== "mint" || state !== "refused");
       }
-      for (const { key, state, unknown } of outputsIn(store)) {
-        assert.ok(state !== "offered" || offered.has(key), "offered by no offer");
-        assert.ok(state !== "leaving");
+      for (const { state, unknown } of outputsIn(store)) {
         assert.ok(!OURS.test(state) || !unknown, "held, but unknown to the service");
       }
     }
@@ -283,14 +278,6 @@ export async function abandonCarts(offers, asked) {
   for (let count = 0; count <= gap; count += 1)
     await offers.ask({ ...asked, expiresInS: 60 });
   pass(200);
-}
-
-/** Fail unless each output is what follows from the operations that take and make it. */
-function assertFollows({ outputs, operations }) {
-  const stored = [...outputs.values()];
-  const told = ({ key, state, before, operation }) => [key, state, before, operation];
-  const followed = withEnds(stored, [...operations.values()]).map(inState);
-  assert.deepEqual(stored.map(told), followed.map(told));
 }
 
 /** Open every wallet once more, and ask until nothing has changed for each. */

@@ -287,7 +287,8 @@ async function endDue(parts) {
  * Ask the service what of ours is still unspent, in batches, and settle the offers that
  * ended.
  * @param {Parts} parts
- * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} and nothing was changed of the batch that it is about.
+ * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} what was answered until then was
+ *   written down
  */
 async function checkStates(parts) {
   const outputs = [
@@ -310,7 +311,7 @@ function roundsOf(parts) {
    * first of those that the last rounds have left. Of weak secrets the service is not
    * asked: each question is a guess to it.
    * @returns {Promise<boolean>} whether anything has changed
-   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} and nothing was changed of the part that it is about.
+   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} as checkStates
    */
   return async function checkRound() {
     const ours = await recordsIn(parts, "outputs", ...AT_REST);

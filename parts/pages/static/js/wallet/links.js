@@ -1,6 +1,6 @@
-// Links: numbered parts of one size that are handed out one by one. Handed out is a
-// state; what was handed out, collected at the door or is still to be split is spent by
-// nothing but its own verb. Pure: changes a draft only.
+// Links: numbered parts of one size that are handed out one by one. What was handed
+// out, collected at the door or is still to be split is spent by nothing but its own
+// verb. Pure: changes a draft only.
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { formatAmount, gettext } from "../format/gettext.js";

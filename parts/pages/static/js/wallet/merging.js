@@ -6,9 +6,9 @@
 import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
-import { hasFields, keyOf, keysOf, WalletError } from "./records.js";
+import { keyOf, keysOf, WalletError } from "./records.js";
 import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX } from "./seeds.js";
-import { isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
+import { believed, isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
 
 // To ask for a mint once more under its key is always safe; a swap that was refused
 // must not move units that its wallet has counted as its own since. An offer that is
@@ -42,7 +42,8 @@ export function mergeInto(draft, theirs, isOwn) {
   // A mint would be sent with this browser's token, and a stranger knows its secrets.
   const isTaken = ({ kind, state }) => isTrusted || kind !== "mint" || state === "done";
   const known = outputs.map((output) => fresh.get(output.key) ?? output);
-  for (const output of withEnds(known, operations)) mergeOutput(draft, output);
+  for (const output of withEnds(known, operations))
+    mergeOutput(draft, believed(output));
   for (const operation of operations.filter(isTaken))
     mergeOperation(draft, operation, isOfSeed);
   // What a stranger's item is, the registry tells when it is needed.
@@ -113,12 +114,7 @@ function mergeSeeds(
   if (all.size > SEEDS_MAX)
     throw new WalletError("full", gettext("Too many wallets are joined here already."));
   for (const { key, createdAt } of seeds) {
-    const seed = { key, createdAt, isOwn: key === newOwn || undefined };
-    const isKnown = hasFields(draft.seeds.get(key) ?? {}, {
-      ...seed,
-      isUnused: undefined,
-    });
-    if (!isKnown) draft.put("seeds", seed);
+    draft.put("seeds", { key, createdAt, isOwn: key === newOwn || undefined });
   }
   for (const { key, ...next } of numbers) {
     const [seed, itemId] = key.split(".");
@@ -133,7 +129,6 @@ function mergeItem(draft, theirs) {
   const mine = draft.items.get(theirs.id);
   const { unit = theirs.unit, isMinted = theirs.isMinted } = mine ?? {};
   const doorList = joinLists(theirs.id, mine?.doorList, theirs.doorList);
-  if (mine && hasFields(mine, { unit, isMinted, doorList })) return;
   draft.putItem({ ...(mine ?? theirs), unit, isMinted, doorList });
 }
 
@@ -153,7 +148,7 @@ function mergeOperation(draft, operation, isOfSeed) {
   const isCancelled = mine?.isCancelled || theirs.isCancelled;
   // It may have been sent since the file was written, and cancelled anywhere.
   const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};
-  if (isTheirs || !hasFields(mine, doubts)) draft.putOperation({ ...told, ...doubts });
+  draft.putOperation({ ...told, ...doubts });
 }
 
 /** What is known of an output stays known, whichever wallet knows it. */

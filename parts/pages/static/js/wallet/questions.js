@@ -41,8 +41,8 @@ export async function statesOf(/** @type {Parts} */ { api }, outputs) {
 }
 
 /**
- * Return the keys of those that the service calls spent. @param {Map<string, string>}
- * states
+ * Return the keys of those that the service calls spent.
+ * @param {Map<string, string>} states
  */
 export function spentAmong(states) {
   return new Set(
@@ -111,7 +111,12 @@ export async function findLate(parts, telling, except) {
       continue;
     // An offer of ours that was called ended may have been completed.
     const isOffer = isMaking(operation) && offerId;
-    const now = isOffer ? `offer_${(await parts.api.offer(offerId)).state}` : code;
+    const { answer, problem } = isOffer
+      ? await ask(() => parts.api.offer(offerId))
+      : {};
+    // A service that was restored may no longer know it.
+    if (problem && !isRefusal(problem)) throw problem;
+    const now = answer ? `offer_${answer.state}` : code;
     const { isDone, spent } = await askWhatBecame(parts, operation, now);
     if (isDone) found.push({ key, spent });
   }

@@ -142,8 +142,11 @@ class Slice {
     for (const record of records) this.put(record);
   }
 
+  /** Put a record; return whether it differs from the one that was there. */
   put(record) {
+    const known = this.#records.get(record.key) ?? {};
     this.#records.set(record.key, record);
+    return !hasFields(known, record) || !hasFields(record, known);
   }
 
   /** Return the record of a key, none of no key. @throws {Error} it was not loaded. */
@@ -268,9 +271,7 @@ export class Draft {
 
   /** Change what is known of an output. */
   changeOutput(key, facts) {
-    const known = this.outputs.existing(key);
-    if (!hasFields(known, facts))
-      this.#putOutput({ ...known, ...facts }, facts.changedAt);
+    this.#putOutput({ ...this.outputs.existing(key), ...facts }, facts.changedAt);
   }
 
   /** Put an operation; the states of what it takes and makes follow. */
@@ -310,11 +311,10 @@ export class Draft {
     return this.put("items", { ...item, unit, key: item.id });
   }
 
-  /** Put a record. */
+  /** Put a record; one that is there already, as it is, is not written. */
   put(kind, record) {
     const told = whole(record);
-    this[kind].put(told);
-    (this.changed[kind] ??= new Map()).set(told.key, told);
+    if (this[kind].put(told)) (this.changed[kind] ??= new Map()).set(told.key, told);
     return told;
   }
 

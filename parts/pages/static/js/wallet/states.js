@@ -31,7 +31,9 @@ export const isUnderWay = ({ state = "" } = {}) => UNDER_WAY.includes(state);
 /** Return whether an output is neither spent nor void, by what is known now. */
 export const isLive = ({ state }) => !GONE.includes(state);
 
-/** Return whether the wallet counts an output as its own, or has spent it. */
+/**
+ * Return whether an output is or was the wallet's own, or is spent and was `neverHeld`.
+ */
 export const isOurs = (/** @type {OutputRecord} */ { state, before = state }) =>
   before !== "void" && before !== "seen";
 
@@ -83,8 +85,7 @@ function furthest(/** @type {Ends} */ ends) {
 export const inState = (output) => ({ ...output, ...stateOf(output) });
 
 /**
- * Return outputs of a file, or of a store of before, with what their states follow from: what
- * was called ours stays ours, and what was called spent spent, though no operation tells of it.
+ * Return outputs with `takers` and `makers`, how far all operations are that name them.
  * @param {OutputRecord[]} outputs
  * @param {import("./records.js").OperationRecord[]} operations all that name them
  */
@@ -96,7 +97,7 @@ export function withEnds(outputs, operations) {
     for (const input of inputs) note(known.get(input)?.takers, key, state);
     for (const output of made) note(known.get(output.key)?.makers, key, state);
   }
-  return [...known.values()].map(believed);
+  return [...known.values()];
 }
 
 function note(/** @type {Ends | undefined} */ ends, key, state) {
@@ -107,7 +108,11 @@ function note(/** @type {Ends | undefined} */ ends, key, state) {
 export const restTold = ({ state, before = "" }) =>
   state === "leaving" ? before : state;
 
-function believed(/** @type {OutputRecord} */ output) {
+/**
+ * Return an output of a file, or of a store of before, with what its state follows from: what
+ * was called ours stays ours, and what was called spent spent, though no operation tells of it.
+ */
+export function believed(/** @type {OutputRecord} */ output) {
   const { state, createdAt, givenAt, foundAt } = output;
   const rest = restTold(output);
   const given = rest === "given" ? { givenAt: givenAt ?? createdAt } : {};

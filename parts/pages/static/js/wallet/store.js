@@ -9,7 +9,7 @@
 import { gettext } from "../format/gettext.js";
 import { KINDS, load, WalletError, whole } from "./records.js";
 import { newSeed } from "./seeds.js";
-import { inState, withEnds } from "./states.js";
+import { believed, inState, withEnds } from "./states.js";
 
 const NAME = "deeds";
 const VERSION = 5;
@@ -169,7 +169,8 @@ function convert(/** @type {any} */ transaction) {
     target: { result: all },
   }) => {
     outputs.getAll().onsuccess = ({ target: { result: stored } }) => {
-      for (const output of withEnds(stored, all)) outputs.put(whole(inState(output)));
+      for (const output of withEnds(stored, all))
+        outputs.put(whole(inState(believed(output))));
     };
   };
 }

@@ -205,7 +205,7 @@ test("of the wallet it reads what is free, what is not, and who made or complete
     ["c", "trade", "open", "offer_b"],
   ].map(([key, kind, state, offerId]) => ({ key, kind, state, offerId }));
   const store = memoryStore();
-  await store.update({}, () => ({ outputs, operations }));
+  store.put({ outputs, operations });
   const origins = new Map([
     ["deed_c", originAs("lookalike")],
     ["deed_d", originAs("new")],

@@ -74,7 +74,7 @@ test("a look tells how far it is, and what it found, by value", async () => {
       held(2, { foundAt: Date.now() + 1, state: "spent" }),
       held(1, { foundAt: 5 }),
     ].map((output, place) => ({ key: `a.${place}`, ...output }));
-    await store.update({}, () => ({ outputs }));
+    store.put({ outputs });
   });
 
   const found = await look();
