@@ -287,22 +287,24 @@ def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
 
 def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
     """Return what is known by now of an output that was found."""
-    at, number, branch = now(), place.number, place.branch
-    facts: dict[str, Any] = {"amount": place.output.amount, "found_at": at}
+    at, amount, is_kept = now(), place.output.amount, place.branch == "kept"
+    # What was promised as links here is as many there.
+    each = known.each if known and known.amount == amount else None
+    number = of = None
+    if place.branch == "series":
+        number = place.number
+        of = min(last for last in series if last >= number)
+    elif known and (each or not is_kept):
+        number, of = known.number, known.of
+    if of is None or of > LINK_NUMBER_MAX:
+        number = of = None
+    facts: dict[str, Any] = {"amount": amount, "found_at": at, "each": each}
+    facts |= {"number": number, "of": of}
     known_at = known.given_at if known else None
-    facts["given_at"] = None if branch == "kept" else known_at or at
-    if branch == "series":
-        of = min(each for each in series if each >= number)
-        if of <= LINK_NUMBER_MAX:
-            facts |= {"number": number, "of": of}
-        # A copy may have made a link and not have handed it out yet.
-        facts["may_be_given"] = True
-    elif not known or known.amount != place.output.amount:
-        # It is not what was to be made here.
-        facts |= dict.fromkeys(("number", "of", "each"))
-    # Our own claim may be what has spent it.
-    is_leaving = known is not None and known.state == OutputState.LEAVING
-    if place.is_spent and not is_leaving:
+    facts["given_at"] = None if is_kept else known_at or at
+    # A copy may have made a link and not have handed it out yet.
+    facts["may_be_given"] = bool(number and not is_kept)
+    if place.is_spent:
         facts |= {"spent_elsewhere": True, "is_unclear": True}
     return facts
 

@@ -125,14 +125,12 @@ def code_of(records: Reader, offer: Operation, code: str) -> str:
     if offer.state != OperationState.OPEN:
         return code
     taken = records.known(keys_of(offer.inputs))
-    made = records.known(keys_of(offer.outputs))
     ours = {output.state for output in taken if not output.spent_elsewhere}
-    # We have spent what the offer put in, or are about to, or have used its secret.
+    # We have spent what the offer put in, or are about to.
     is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
-    is_used = any(output.operation != offer.key for output in made)
     # Only this wallet or a copy of it can use the secret that a request waits for.
     is_void_ask = offer.kind == Kind.ASK and code == "offer_void"
-    return "offer_withdrawn" if is_spent or is_used or is_void_ask else code
+    return "offer_withdrawn" if is_spent or is_void_ask else code
 
 
 def settle_done(records: Records, key: str, item_id: str | None = None) -> Operation:

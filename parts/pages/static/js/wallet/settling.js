@@ -8,7 +8,7 @@ import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts, namedAs } from "./links.js";
 import { keyOf, keysOf, namedBy } from "./records.js";
 import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
-import { AT_REST, isUnderWay } from "./states.js";
+import { AT_REST } from "./states.js";
 
 const METADATA_NAMES = ["name", "description", "image"];
 
@@ -143,11 +143,12 @@ export function settleRefused(draft, key, { code, from, states, isUnclear }) {
   return refused;
 }
 
-/** Note what the service says of outputs, but of those that are under way. */
+/** Note what the service says of links that were seen, and of what is ours and at rest. */
 export function settleChecked(draft, states, isUnclearFor) {
   for (const [key, found] of states) {
     const output = draft.outputs.existing(key);
-    if (isUnderWay(output) || output.state === "spent") continue;
+    const { state } = output;
+    if (state !== "seen" && !AT_REST.includes(state)) continue;
     const isUnclear = isUnclearFor(output) || undefined;
     const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
     draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });

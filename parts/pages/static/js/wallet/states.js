@@ -38,7 +38,7 @@ export const isOurs = (/** @type {OutputRecord} */ { state, before = state }) =>
   before !== "void" && before !== "seen";
 
 /** Return what an output is if nothing takes it. */
-export function restOf(/** @type {Partial<OutputRecord>} */ output) {
+function restOf(/** @type {Partial<OutputRecord>} */ output) {
   const { foundAt, givenAt, makers = {} } = output;
   const maker = furthest(makers);
   // A program without a clock may write 0.

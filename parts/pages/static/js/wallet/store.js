@@ -32,7 +32,7 @@ const TEXTS = {
 };
 
 /** The browser cannot keep what it should. */
-export class StoreError extends WalletError {
+class StoreError extends WalletError {
   name = "StoreError";
 
   /** @param {any} error */
