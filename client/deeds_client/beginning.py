@@ -161,8 +161,10 @@ def claim(records: Records, output: Output) -> Operation:
         # The link before it may have named another amount.
         records.change(output, amount=output.amount)
         return join(records, Kind.CLAIM, [output])
-    if known.state in (OutputState.COMING, OutputState.LEAVING):
-        begun = records.operation(known.operation)
+    # Also where the service has said that it is spent: maybe by that.
+    begun = known.operation and records.operation(known.operation)
+    is_begun = begun and begun.state == OperationState.BEGUN
+    if begun and (is_begun or known.state == OutputState.COMING):
         if begun.is_at_door:
             raise WalletError("busy", "It was scanned at a door. Claim it there.")
         return begun

@@ -162,7 +162,7 @@ def _keep_word(records: Records, theirs: Iterable[Output]) -> None:
     known = {output.key: output for output in records.outputs()}
     for told in theirs:
         output = known[told.key]
-        rest = told.before if told.state == OutputState.LEAVING else told.state
+        rest = _rest_told(told)
         if rest == OutputState.GIVEN and not output.given_at:
             records.change(output, given_at=told.created_at)
         if rest in AT_REST and output.before not in AT_REST:
@@ -247,8 +247,12 @@ def _is_free(output: Output) -> bool:
     """Return whether a link that is held was not set aside."""
     if output.each or output.collected_at or output.given_at:
         return False
-    is_held = OutputState.HELD in (output.state, output.before)
-    return is_held or output.spent_elsewhere
+    return _rest_told(output) == OutputState.HELD or output.spent_elsewhere
+
+
+def _rest_told(output: Output) -> OutputState:
+    """Return what a file calls an output if nothing takes it."""
+    return output.before if output.state == OutputState.LEAVING else output.state
 
 
 def _merge_operations(

@@ -18,6 +18,7 @@ from deeds_client.records import Numbers, Seed, now
 from deeds_client.service import Deeds
 from deeds_client.store import Reader, Records, Store
 from deeds_client.values import (
+    NOT_OURS,
     CheckState,
     Item,
     Output,
@@ -33,7 +34,6 @@ GAP = 512  # So many numbers in a row that nobody has used are the end.
 _NUMBERS_MAX = 100_000  # More than anybody has made of an item since a backup.
 # The service has such an item, but not this one; or cannot tell at present.
 _PASSED_OVER = ("unknown_item", "item_not_found", "scheme_unavailable")
-_NOT_OURS = (OutputState.SEEN, OutputState.VOID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ def _is_ours(output: Output, refused: str) -> bool:
     # What was refused here may have been made by another copy, which uses its number.
     is_coming = output.before == OutputState.COMING
     is_refused = is_coming and output.operation == refused
-    return not is_refused and output.before not in _NOT_OURS
+    return not is_refused and output.before not in NOT_OURS
 
 
 def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
@@ -276,9 +276,7 @@ def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
     added = []
     for place in places:
         known = records.output(place.output.key)
-        if known and (
-            known.before not in _NOT_OURS or known.state == OutputState.SPENT
-        ):
+        if known and (known.before not in NOT_OURS or known.state == OutputState.SPENT):
             continue
         records.change(place.output, **_facts_of(place, known, series))
         added.append(place.output.key)

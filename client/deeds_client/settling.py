@@ -62,12 +62,15 @@ def note_states(
         known = records.outputs(item_id)
         return max(output.found_at or moment(0) for output in known)
 
+    # What was never made is asked for often; what was to be claimed is gone for good.
+    taken = keys_of(records.operation(refused).inputs) if refused else []
     for output in records.known(states.keys() - news.keys()):
         state = states[output.key]
         if is_lost(output, state):
             news[output.key] = state
         # What is under way may be spent by its own operation.
-        if output.state not in (OutputState.SEEN, *AT_REST):
+        is_taken = output.state == OutputState.VOID and output.key in taken
+        if output.state not in (OutputState.SEEN, *AT_REST) and not is_taken:
             continue
         # A copy may have spent it, if it moved something since.
         since = max(output.found_at or output.created_at or checked_at, checked_at)

@@ -26,7 +26,7 @@ from deeds_client.records import (
     made_by,
     now,
 )
-from deeds_client.values import Output, OutputState, exactly, parse_json
+from deeds_client.values import NOT_OURS, Output, OutputState, exactly, parse_json
 
 log = logging.getLogger("deeds_client")
 
@@ -165,10 +165,10 @@ class Reader:
             for _, before, operation, state in rows
         ]
         outputs = self._parsed(Output, [row[0] for row in rows], derived)
-        # Whoever has spent it, what was only seen in a link is no loss.
+        # Whoever has spent it, what was only seen in a link, or never made, is no loss.
         return [
             replace(output, never_held=True)
-            if output.spent_elsewhere and output.before == OutputState.SEEN
+            if output.spent_elsewhere and output.before in NOT_OURS
             else output
             for output in outputs
         ]

@@ -97,6 +97,9 @@ class OutputState(StrEnum):
     SPENT = "spent"
 
 
+NOT_OURS = (OutputState.SEEN, OutputState.VOID)
+
+
 class CheckState(StrEnum):
     """What the service says of an output."""
 

@@ -90,8 +90,8 @@ export function makeBackup({ store, change, changeOfNote }) {
       store.read({ operations: "all", seeds: "all" }, (slices) => {
         const own = seeds.find(({ isOwn }) => isOwn);
         const isUsed = slices.operations.list().length > 0;
-        const isOurs = own?.key === ownSeed(slices);
-        return own && !isOurs && !isUsed ? null : isOurs;
+        const isOfSeed = own?.key === ownSeed(slices);
+        return own && !isOfSeed && !isUsed ? null : isOfSeed;
       }),
 
     /**

@@ -100,8 +100,9 @@ export function claim(draft, plan) {
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
   const state = record?.state;
-  if (isUnderWay(record)) {
-    const begun = draft.operations.get(record.operation);
+  // Also where the service has said that it is spent: maybe by that.
+  const begun = draft.operations.get(record?.operation);
+  if (begun?.state === "begun" || state === "coming") {
     if (atDoor || begun.atDoor) throw busy(begun.begunAt);
     return { begun };
   }

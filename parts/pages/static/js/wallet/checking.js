@@ -153,12 +153,13 @@ async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
  * @returns {Promise<Outcome>}
  */
 function settle({ change }, rule, key, found) {
-  const { itemId, late = [], gathered = [] } = found;
+  const { itemId, late = [], gathered = [], states, isUnclear } = found;
   const wanted = settlingWanted([key, ...keysOf(late)], { itemId, gathered });
   return change(wanted, (draft) => {
     settleLate(draft, late);
     const operation = rule(draft, key, found);
     addFound(draft, gathered);
+    if (isUnclear) settleChecked(draft, states, isUnclear);
     return { operation };
   });
 }
@@ -275,11 +276,11 @@ export async function endOpen(parts, isDue = () => true, countMax = Infinity) {
 async function endDue(parts) {
   const open = await recordsIn(parts, "operations", "open");
   const known = await readOutputs(parts.store, open.flatMap(namedBy));
-  const stateOf = new Map(known.map(({ key, state }) => [key, state]));
+  const states = new Map(known.map(({ key, state }) => [key, state]));
   const isDue = ({ expiresAt = 0, inputs, outputs }) =>
     parts.now() >= expiresAt + COMMIT_MS ||
-    inputs.some((key) => stateOf.get(key) === "spent") ||
-    outputs.some(({ key }) => stateOf.get(key) !== "coming");
+    inputs.some((key) => states.get(key) === "spent") ||
+    outputs.some(({ key }) => states.get(key) !== "coming");
   return endOpen(parts, isDue, DUE_MAX);
 }
 

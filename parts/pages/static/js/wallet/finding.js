@@ -189,9 +189,9 @@ async function findPlaces(parts, places, passedOver) {
 /** A number that was refused here may have been used by another copy. */
 async function findUnmade(parts, unmade) {
   const places = [];
-  for (const { itemId, secret, givenAt, number, of, each } of unmade) {
+  for (const { itemId, secret, givenAt, number, each } of unmade) {
     const branch = givenAt || (number && !each) ? "given" : "kept";
-    const place = { itemId, secret, branch, number, of };
+    const place = { itemId, secret, branch };
     if (await parts.isStrong(secret)) places.push(place);
   }
   return find(parts, places);
@@ -278,13 +278,13 @@ export function addFound(draft, gathered) {
 
 /** Return what is known of an output that was found, which a link may have named. */
 function foundAs(/** @type {FoundPlace} */ place, known, now) {
-  const { itemId, secret, amount, state, branch, number, of } = place;
+  const { itemId, secret, amount, state, branch } = place;
+  const { number, of = Infinity } = branch === "series" ? place : known;
   const isKept = branch === "kept";
   const isSpent = state === "spent" || undefined;
   // What was promised as links here is as many there.
   const isPromised = Boolean(known.each) && known.amount === amount;
-  // The number of a link by the piece is only its place in the row.
-  const isNumbered = (!isKept || isPromised) && (of ?? Infinity) <= LINK_NUMBER_MAX;
+  const isNumbered = (!isKept || isPromised) && of <= LINK_NUMBER_MAX;
   return {
     itemId,
     secret,

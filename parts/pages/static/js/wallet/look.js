@@ -11,11 +11,11 @@ const UNDER_WAY_MS = 10 * 60_000;
 
 /** Note that an item was looked at; not while something of it may be under way still. */
 function endLook(draft, itemId) {
-  const isUnderWay = ({ code, endedAt }) =>
+  const isRecent = ({ code, endedAt }) =>
     isInDoubt(code) && Math.abs(draft.now - endedAt) < UNDER_WAY_MS;
   const named = draft.operations
     .list({ state: "refused" })
-    .filter(isUnderWay)
+    .filter(isRecent)
     .flatMap(namedBy);
   if (named.some((key) => itemIdOf(key) === itemId)) return;
   const left = leftToLook(draft).filter((each) => each !== itemId);

@@ -160,13 +160,13 @@ export async function gatherFor(parts, operation, code, spent) {
   if (code === "offer_void" && (await isHere())) return [];
   if (code === "used_secret" || code === "offer_void") {
     const branches = atDoor ? ["kept"] : undefined;
-    return gatherAll(parts, namedBy(operation), { refusedKey, branches });
+    return gatherEach(parts, namedBy(operation), { refusedKey, branches });
   }
   // A copy may have used its secrets all the same: it is enough to ask for them.
   if (code === "offer_expired" && !lost.length)
-    return gatherAll(parts, keysOf(outputs), { refusedKey, branches: [] });
+    return gatherEach(parts, keysOf(outputs), { refusedKey, branches: [] });
   if (atDoor && SURE.has(code)) return [];
-  return gatherAll(parts, lost, { refusedKey });
+  return gatherEach(parts, lost, { refusedKey });
 }
 
 /**
@@ -179,14 +179,14 @@ export async function gatherFor(parts, operation, code, spent) {
 export function gatherLost(parts, lost) {
   const isProbed = (itemId) =>
     lost.every((output) => output.itemId !== itemId || output.state === "given");
-  return gatherAll(parts, keysOf(lost), { isProbed });
+  return gatherEach(parts, keysOf(lost), { isProbed });
 }
 
 /**
  * Return what is found of these outputs' items.
  * @returns {Promise<Gathered[]>}
  */
-async function gatherAll(parts, keys, options) {
+async function gatherEach(parts, keys, options) {
   const gathered = [];
   for (const itemId of new Set(keys.map(itemIdOf)))
     gathered.push(await gather(parts, itemId, options));

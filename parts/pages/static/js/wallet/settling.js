@@ -8,7 +8,7 @@ import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts, namedAs } from "./links.js";
 import { keyOf, keysOf, namedBy } from "./records.js";
 import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
-import { AT_REST } from "./states.js";
+import { AT_REST, isUnderWay } from "./states.js";
 
 const METADATA_NAMES = ["name", "description", "image"];
 
@@ -119,36 +119,35 @@ export function settleOpen(draft, key, { offerId, expiresAt }) {
  * The service has not carried the operation out, and said that it never will.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{
- *   code: string, from: string, states: Map<string, string>, isUnclear: (output: any) => boolean,
- * }} found the states of its inputs; its own when the service was asked: one that is open by now was
- *   not refused; whether another copy of this wallet may have spent an output
+ * @param {{code: string, from: string}} found its state when the service was asked: one that is open
+ *   by now was not refused
  */
-export function settleRefused(draft, key, { code, from, states, isUnclear }) {
+export function settleRefused(draft, key, { code, from }) {
   const operation = draft.operations.existing(key);
   if (operation.state !== from) return operation;
   const { kind, inputs } = operation;
   // What it put in and we have spent ourselves, or are about to.
-  const isOurs = (input) => {
+  const isTaken = (input) => {
     const { state, spentElsewhere } = draft.outputs.existing(input);
     return state === "leaving" || (state === "spent" && !spentElsewhere);
   };
-  const isTakenBack = from === "open" && inputs.some(isOurs);
+  const isTakenBack = from === "open" && inputs.some(isTaken);
   // Only this wallet, or a copy of it, can use the secret that a request waits for.
   const isCancelled = isTakenBack || (kind === "ask" && code === "offer_void");
   const why = isCancelled ? "offer_withdrawn" : code;
-  const ended = { state: "refused", code: why, endedAt: draft.now };
-  const refused = draft.putOperation({ ...operation, ...ended });
-  settleChecked(draft, states, isUnclear);
-  return refused;
+  return draft.putOperation({
+    ...operation,
+    state: "refused",
+    code: why,
+    endedAt: draft.now,
+  });
 }
 
-/** Note what the service says of links that were seen, and of what is ours and at rest. */
+/** Note what the service says of outputs, but of those that are under way. */
 export function settleChecked(draft, states, isUnclearFor) {
   for (const [key, found] of states) {
     const output = draft.outputs.existing(key);
-    const { state } = output;
-    if (state !== "seen" && !AT_REST.includes(state)) continue;
+    if (isUnderWay(output) || output.state === "spent") continue;
     const isUnclear = isUnclearFor(output) || undefined;
     const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
     draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });

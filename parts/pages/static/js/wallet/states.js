@@ -34,8 +34,9 @@ export const isLive = ({ state }) => !GONE.includes(state);
 /**
  * Return whether an output is or was the wallet's own, or is spent and was `neverHeld`.
  */
-export const isOurs = (/** @type {OutputRecord} */ { state, before = state }) =>
-  before !== "void" && before !== "seen";
+export const isOurs = (
+  /** @type {{state?: string, before?: string}} */ { state, before = state },
+) => before !== "void" && before !== "seen";
 
 /** Return what an output is if nothing takes it. */
 function restOf(/** @type {Partial<OutputRecord>} */ output) {
@@ -57,7 +58,7 @@ export const isMade = (/** @type {Partial<OutputRecord>} */ output) =>
  * @param {Partial<OutputRecord>} output
  * @returns {Partial<OutputRecord> & {state: string}} `before` is the state to go back to;
  *   `operation` the key of the one that takes the output, or else makes it; what is
- *   `neverHeld` was only seen until somebody spent it
+ *   `neverHeld` was only seen, or void, until somebody spent it
  */
 export function stateOf(output) {
   const { takers = {}, makers = {}, spentElsewhere } = output;
@@ -68,7 +69,7 @@ export function stateOf(output) {
   // By which operation is more than that it is spent.
   const byUs = { spentElsewhere: undefined, isUnclear: undefined, unknown: undefined };
   if (takers[taker] === "done") return { ...none, ...byUs, state: "spent" };
-  const neverHeld = rest === "seen" || undefined;
+  const neverHeld = !isOurs({ state: rest }) || undefined;
   if (spentElsewhere) return { ...none, state: "spent", neverHeld };
   if (takers[taker] === "begun") return { ...none, state: "leaving", before: rest };
   return { ...none, state: taker ? "offered" : rest };
