@@ -45,9 +45,9 @@ test("an old copy revives nothing and forgets nothing", async () => {
 test("what a file calls ours stays so, whatever else it says of it", async () => {
   const { service, wallet } = await minted({ count: 3, each: 2 });
   const { outputs, ...more } = await wallet.exportRecords();
-  const odd = outputs.map((output) => ({
+  const odd = outputs.map((output, place) => ({
     ...output,
-    before: "seen",
+    ...(place ? { before: "seen" } : { state: "leaving", before: "given" }),
     takers: { a: 1 },
   }));
 
@@ -171,16 +171,14 @@ test("a cancellation that was refused in one wallet leaves the offer open, and o
   const { service, store, wallet } = one;
   const unlucky = offersOf(swapsMeeting(one, "lost", "refused"));
   await unlucky.cancel(operation.key);
-  const again = await unlucky.cancel(operation.key);
-  assert.equal(again.operation.state, "refused");
+  await unlucky.cancel(operation.key);
   const refused = await wallet.exportRecords();
   const offered = { offered: [5], coming: [3], void: [5] };
   assert.deepEqual(amountsByState(store), offered);
   const begun = structuredClone(refused);
-  const cancel = begun.operations.at(-1);
-  Object.assign(cancel, { state: "begun", code: undefined });
-  const input = begun.outputs.find((output) => output.state === "offered");
-  Object.assign(input, { state: "leaving", before: "offered" });
+  Object.assign(begun.operations.at(-1), { state: "begun", code: undefined });
+  const isInput = ({ state }) => state === "offered";
+  Object.assign(begun.outputs.find(isInput), { state: "leaving", before: "offered" });
 
   assert.deepEqual(await inBothOrders(service, begun, refused), ["open", offered]);
 });
