@@ -159,6 +159,7 @@ function settle({ change }, rule, key, found) {
     settleLate(draft, late);
     const operation = rule(draft, key, found);
     addFound(draft, gathered);
+    // Of a refusal, and after what was found: that is known to be ours.
     if (isUnclear) settleChecked(draft, states, isUnclear);
     return { operation };
   });
