@@ -24,8 +24,11 @@ export const DOUBTS = new Set([
   "mint_token_wrong",
 ]);
 
-/** Refusals that are told after the key was looked up, for ever: nothing was done. */
-export const SURE = new Set(["spent_input", "used_secret"]);
+/**
+ * Refusals that are told after the key was looked up, or whatever it is, for ever:
+ * nothing was done.
+ */
+export const SURE = new Set(["spent_input", "used_secret", "duplicate_secret"]);
 
 /**
  * Return whether what was refused with this code may be carried out all the same, where
