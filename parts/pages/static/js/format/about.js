@@ -152,7 +152,8 @@ function readTime(written) {
 function timeText(/** @type {Date} */ moment) {
   const offset = -moment.getTimezoneOffset();
   const local = new Date(Number(moment) + offset * 60_000).toISOString();
-  const [hours, minutes] = [Math.trunc(Math.abs(offset) / 60), Math.abs(offset) % 60];
+  const hours = Math.trunc(Math.abs(offset) / 60);
+  const minutes = Math.abs(offset) % 60;
   const two = (number) => String(number).padStart(2, "0");
   const sign = offset < 0 ? "-" : "+";
   return `${local.slice(0, 10)} ${local.slice(11, 16)} ${sign}${two(hours)}:${two(minutes)}`;

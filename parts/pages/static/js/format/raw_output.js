@@ -79,7 +79,8 @@ export const makeStrongSecret = () =>
  */
 export async function strongSecretOf(/** @type {Uint8Array} */ bytes) {
   const character = (_, place) => {
-    const [start, offset] = [(5 * place) >> 3, (5 * place) & 7];
+    const start = (5 * place) >> 3;
+    const offset = (5 * place) & 7;
     const both = (bytes[start] << 8) | (bytes[start + 1] ?? 0);
     return BASE32_ALPHABET[(both >> (11 - offset)) & 31];
   };

@@ -173,7 +173,8 @@ export async function takeBack(
   /** @type {Pick<Shown, "wallet" | "run">} */ { wallet, run },
   onWait,
 ) {
-  let [isAnyBack, refusal] = [false, null];
+  let isAnyBack = false;
+  let refusal = null;
   const count = outputs.length;
   const size = Number(document.body.dataset.arrayMax);
   for (let start = 0; start < outputs.length; start += size) {

@@ -111,7 +111,8 @@ async function offerView(offer, tools) {
     place,
   );
   drawOfferCode(place, offer.offerId, tools, about).catch(sayError);
-  const [said, state] = [make("p"), make("p", { role: "status" })];
+  const said = make("p");
+  const state = make("p", { role: "status" });
   const draw = (now) => {
     put(said, `${offerText(now, tools.itemOf)}.`);
     put(state, endText(now));

@@ -190,7 +190,8 @@ function workerUrl() {
  * waits.
  */
 export function oneByOne(draw) {
-  let [last, isWanted] = [Promise.resolve(), false];
+  let last = Promise.resolve();
+  let isWanted = false;
   const drawNext = () => {
     isWanted = false;
     return draw().catch(showFault);

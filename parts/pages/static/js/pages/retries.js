@@ -22,8 +22,11 @@ export function keepTrying(act, options = {}) {
   // Whatever is done to the device's time.
   const { now = () => performance.now(), schedule = setTimeout } = options;
   const { stepMs = STEP_MS } = options;
-  let [isRunning, wokenAfter] = [false, Infinity];
-  let [turn, failuresCount, notBefore] = [0, 0, 0];
+  let isRunning = false;
+  let wokenAfter = Infinity;
+  let turn = 0;
+  let failuresCount = 0;
+  let notBefore = 0;
 
   async function run() {
     turn += 1;

@@ -53,7 +53,8 @@ function escape(text) {
 
 /** Break a long line between characters: what follows starts with a space. */
 function fold(line) {
-  let [folded, octetsCount] = ["", 0];
+  let folded = "";
+  let octetsCount = 0;
   for (const character of line) {
     const { length } = new TextEncoder().encode(character);
     if (octetsCount + length > OCTETS_MAX) {

@@ -75,7 +75,8 @@ export function fillCard(card, item, options = {}) {
  */
 function foldLong(card, name, text) {
   const part = partsIn(card, "card");
-  const [shown, shownName] = [part("description"), part("name")];
+  const shown = part("description");
+  const shownName = part("name");
   if (shown.textContent === text && shownName.textContent === name) return;
   const isLong = name.length > 80 || text.length > 300 || text.split("\n").length > 6;
   const more = part("more");
@@ -91,7 +92,8 @@ function foldLong(card, name, text) {
 /** Without a picture, or with a broken one, the drawing behind it is seen. */
 function showImage(card, address, pictures) {
   const part = partsIn(card, "card");
-  const [picture, button] = [part("image"), part("ask")];
+  const picture = part("image");
+  const button = part("ask");
   const isThere = (picture.getAttribute("src") ?? "") === address;
   const host = pictures === "ask" && !isThere ? foreignHost(address) : "";
   button.hidden = !host;

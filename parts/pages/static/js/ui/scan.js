@@ -194,7 +194,8 @@ function makeDrawing() {
     const { videoWidth: width, videoHeight: height } = video;
     const side = Math.min(width, height);
     canvas.width = canvas.height = Math.min(side, SIDE_MAX);
-    const [left, top] = [(width - side) / 2, (height - side) / 2];
+    const left = (width - side) / 2;
+    const top = (height - side) / 2;
     context?.drawImage(video, left, top, side, side, 0, 0, canvas.width, canvas.height);
     return canvas;
   };

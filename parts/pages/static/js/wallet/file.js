@@ -162,7 +162,8 @@ async function readFile(text) {
   const isKnownForm = head.format === FORMAT && head.version === VERSION;
   if (!isKnownForm || checksum !== (await checksumOf(file)))
     throw new NotAWalletFileError(DAMAGED);
-  const [kdf, cipher] = [head.kdf ?? {}, head.cipher ?? {}];
+  const kdf = head.kdf ?? {};
+  const cipher = head.cipher ?? {};
   const { iterations } = kdf;
   const isBounded = iterations >= ITERATIONS_MIN && iterations <= ITERATIONS_MAX;
   const isKnown = hasFields(kdf, KDF) && hasFields(cipher, CIPHER);

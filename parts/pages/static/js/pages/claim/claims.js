@@ -25,15 +25,8 @@ const OVERTAKEN = new Set(["already_held", "already_claimed"]);
  * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked` tells whether a secret may be sent to
  *   ask for its state
  */
-export function makeClaims({
-  list,
-  view,
-  api,
-  wallet,
-  store,
-  wake,
-  isAsked = isSecureContext,
-}) {
+export function makeClaims({ list, view, api, isAsked = isSecureContext, ...opened }) {
+  const { wallet, store } = opened;
   const answers = makeAnswers(isAsked ? api.check : null, (wallet ?? api).item);
   const known = makeKnown(answers, store, isAsked);
   /** What the last tap claims, until it is done. */
@@ -49,6 +42,8 @@ export function makeClaims({
     view.draw(rows, Boolean(wallet));
   });
   const look = makeLook(answers, draw);
+  const lookAgain = (outputs) => look(list.all(), outputs);
+  const takeOne = makeTakeOne(opened, { view, note: known.note, draw, lookAgain });
 
   /**
    * From the tap on it is on its way, whatever is known so far: so nothing moves later.
@@ -57,31 +52,6 @@ export function makeClaims({
     return row.state.canTake && taking.has(keyOf(row.output))
       ? { ...row, state: ON_ITS_WAY }
       : row;
-  }
-
-  async function takeOne(output) {
-    if (!wallet || !store || !wake) return;
-    const outcome = await wallet.claim(output, { unit: output.unit }).catch((error) => {
-      if (!OVERTAKEN.has(error.code)) throw error;
-    });
-    if (!outcome) return;
-    const { operation, problem } = outcome;
-    known.note(outcome);
-    if (operation.state !== "begun") return end(operation, output);
-    const ended = untilEnded({ store, wake }, outcome, draw)
-      .then((late) => end(late, output))
-      .then(draw)
-      .then(view.focusOutcome)
-      .catch((error) => view.tell(textFor(error)));
-    // While the service says to wait, nothing more is claimed either.
-    if (problem?.retryAfterS) await ended;
-  }
-
-  /** Say of a claim that was refused why, and ask what its output is now. */
-  async function end(operation, output) {
-    if (operation.state !== "refused") return;
-    view.tell(refusalText(operation));
-    await look(list.all(), [output]);
   }
 
   // While many are claimed each is some changes: all are drawn at the end.
@@ -123,7 +93,9 @@ export function makeClaims({
       askToKeep();
       try {
         for (const [place, { output }] of wanted.entries()) {
-          if (wanted.length > 1) view.setBusy(turnText(place + 1, wanted.length));
+          const turn = { number: place + 1, total: wanted.length };
+          if (turn.total > 1)
+            view.setBusy(gettext("Claiming {number} of {total}…", turn));
           await takeOne(output);
         }
       } catch (error) {
@@ -148,8 +120,35 @@ export function makeClaims({
   };
 }
 
-const turnText = (number, total) =>
-  gettext("Claiming {number} of {total}…", { number, total });
+/** Return what claims one output, and says why that was refused. */
+function makeTakeOne(opened, { view, note, draw, lookAgain }) {
+  /** Say of a claim that was refused why, and ask what its output is now. */
+  async function end(operation, output) {
+    if (operation.state !== "refused") return;
+    view.tell(refusalText(operation));
+    await lookAgain([output]);
+  }
+
+  return async (output) => {
+    const { wallet } = opened;
+    const outcome = await wallet
+      ?.claim(output, { unit: output.unit })
+      .catch((error) => {
+        if (!OVERTAKEN.has(error.code)) throw error;
+      });
+    if (!outcome) return;
+    const { operation, problem } = outcome;
+    note(outcome);
+    if (operation.state !== "begun") return end(operation, output);
+    const ended = untilEnded(opened, outcome, draw)
+      .then((late) => end(late, output))
+      .then(draw)
+      .then(view.focusOutcome)
+      .catch((error) => view.tell(textFor(error)));
+    // While the service says to wait, nothing more is claimed either.
+    if (problem?.retryAfterS) await ended;
+  };
+}
 
 /**
  * Return what looks at outputs, and at nothing else from then on; what was known of

@@ -67,10 +67,6 @@ const SAID = {
   used: [gettext("Passed on"), gettext("It was yours, and you have passed it on.")],
 };
 
-const ALL_LEAD = gettext(
-  "Claim them to make them yours. Until then the senders can take them back.",
-);
-
 /**
  * Return what to say of an output: `found` is what the service says of it, `problem`
  * what keeps the service from answering, `isAsked` whether it is asked at all.
@@ -162,7 +158,8 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
 function headingOfMany(rows) {
   const count = (...kinds) =>
     rows.filter(({ state }) => kinds.includes(state.kind)).length;
-  const [free, taken] = [rows.filter(isSafe).length, count("taken", "back")];
+  const free = rows.filter(isSafe).length;
+  const taken = count("taken", "back");
   const total = rows.length;
   if (free)
     return [
@@ -170,7 +167,11 @@ function headingOfMany(rows) {
         count: free,
         total,
       }),
-      free > 1 ? ALL_LEAD : SAID.free[1],
+      free > 1
+        ? gettext(
+            "Claim them to make them yours. Until then the senders can take them back.",
+          )
+        : SAID.free[1],
     ];
   if (count("busy"))
     return [gettext("On their way"), gettext("They are on their way to you.")];
@@ -179,9 +180,11 @@ function headingOfMany(rows) {
       gettext("Ask the sender first"),
       gettext("What is left may not be what it seems."),
     ];
-  const lead = gettext("Saved in this browser. Their links no longer work.");
   if (taken)
-    return [gettext("{count} of {total} claimed", { count: taken, total }), lead];
+    return [
+      gettext("{count} of {total} claimed", { count: taken, total }),
+      gettext("Saved in this browser. Their links no longer work."),
+    ];
   if (count("own"))
     return [
       gettext("Nothing to claim"),

@@ -26,10 +26,13 @@ export function claimView(acts) {
       keyOf: ({ output }) => keyOf(output),
       make: (row) => makeFoundRow(row, acts),
     });
-  const [drawRows, drawOlder] = [drawnIn(list), drawnIn(byId("older-list"))];
+  const drawRows = drawnIn(list);
+  const drawOlder = drawnIn(byId("older-list"));
   const button = byId("claim-button");
-  const [problem, heading] = [byId("claim-error"), byId("heading")];
-  const [outcome, outcomeTitle] = [byId("claimed"), byId("claimed-title")];
+  const problem = byId("claim-error");
+  const heading = byId("heading");
+  const outcome = byId("claimed");
+  const outcomeTitle = byId("claimed-title");
   let isBusy = false;
 
   function drawOffer(rows, canClaim) {
@@ -39,32 +42,6 @@ export function claimView(acts) {
     button.classList.toggle("quiet", offer.isQuiet);
     // One of them leads on.
     byId("claimed-link").classList.toggle("quiet", !offer.isQuiet);
-  }
-
-  /**
-   * From the tap on in the place of the button, so that nothing moves when the answer
-   * comes.
-   */
-  function drawOutcome(rows) {
-    const taken = rows.filter(({ state }) => ["taken", "back"].includes(state.kind));
-    outcome.hidden =
-      !isBusy && !taken.length && rows.every(({ state }) => state.kind !== "busy");
-    outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
-    outcome.toggleAttribute("data-busy", isBusy);
-    if (isBusy || outcome.hidden) return;
-    const [itemId = "", ...others] = new Set(taken.map(({ output }) => output.itemId));
-    byId("claimed-link").setAttribute(
-      "href",
-      others.length ? "/wallet" : `/wallet#${itemId}`,
-    );
-    const title =
-      taken.length > 1
-        ? ngettext("{count} is yours now", "{count} are yours now", taken.length)
-        : gettext("Yours now");
-    const dated = taken.find(({ item }) => item && aboutOf(item).date);
-    byId("claimed-calendar").hidden = !dated;
-    byId("claimed-calendar").onclick = () => dated?.item && saveDate(dated.item);
-    put(outcomeTitle, taken.length ? title : gettext("On its way"));
   }
 
   return {
@@ -91,7 +68,7 @@ export function claimView(acts) {
       put(heading, title);
       put(byId("lead"), lead);
       document.title = `${title} · Deeds`;
-      drawOutcome(rows);
+      drawOutcome(rows, isBusy);
       drawOffer(rows, canClaim);
       byId("stuck").hidden = !isStuck(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
@@ -134,11 +111,41 @@ export function claimView(acts) {
   };
 }
 
+/**
+ * Say what became of the links: from the tap on in the place of the button, so that
+ * nothing moves when the answer comes.
+ */
+function drawOutcome(rows, isBusy) {
+  const outcome = byId("claimed");
+  const taken = rows.filter(({ state }) => ["taken", "back"].includes(state.kind));
+  outcome.hidden =
+    !isBusy && !taken.length && rows.every(({ state }) => state.kind !== "busy");
+  outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
+  outcome.toggleAttribute("data-busy", isBusy);
+  if (isBusy || outcome.hidden) return;
+  const [itemId = "", ...others] = new Set(taken.map(({ output }) => output.itemId));
+  byId("claimed-link").setAttribute(
+    "href",
+    others.length ? "/wallet" : `/wallet#${itemId}`,
+  );
+  const title =
+    taken.length > 1
+      ? ngettext("{count} is yours now", "{count} are yours now", taken.length)
+      : gettext("Yours now");
+  const dated = taken.find(({ item }) => item && aboutOf(item).date);
+  byId("claimed-calendar").hidden = !dated;
+  byId("claimed-calendar").onclick = () => dated?.item && saveDate(dated.item);
+  put(byId("claimed-title"), taken.length ? title : gettext("On its way"));
+}
+
 function makeFoundRow({ output }, acts) {
   const element = copyTemplate("found-row");
-  const places = [".deed", ".found-state > .tag", ".found-text", ".origin"];
-  const [card, tag, text, origin] = places.map((each) => find(element, each));
-  const [take, remove] = [".take", ".remove"].map((each) => find(element, each));
+  const card = find(element, ".deed");
+  const tag = find(element, ".found-state > .tag");
+  const text = find(element, ".found-text");
+  const origin = find(element, ".origin");
+  const take = find(element, ".take");
+  const remove = find(element, ".remove");
   take.onclick = () => {
     // The focus follows what becomes of it, to the top.
     take.blur();

@@ -116,10 +116,8 @@ export function makeJudge(parts) {
     if (operation.isCancelled) return waiting(scannedText(operation), CANCELLED);
     const values = { time: secondsText(operation) };
     const text = gettext("Already waiting, {time}.", values);
-    return again(
-      scanTitle(await wallet.scannedAgain(key)),
-      `${text} ${guestsText(record)}`,
-    );
+    const title = scanTitle(await wallet.scannedAgain(key));
+    return again(title, `${text} ${guestsText(record)}`);
   }
 
   async function spentVerdict(key, found, row) {

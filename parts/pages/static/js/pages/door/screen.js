@@ -58,7 +58,9 @@ new ResizeObserver(fit).observe(verdictPlace);
  * typed.
  */
 export function makeDoor({ onText, ask, onClose }) {
-  let [shownKey, seenAt, timer] = ["", 0, 0];
+  let shownKey = "";
+  let seenAt = 0;
+  let timer = 0;
   let audio = null;
   let letSleep = () => {};
 

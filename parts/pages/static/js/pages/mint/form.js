@@ -17,7 +17,8 @@ import { imageField } from "./image_field.js";
  * Characters at most. The service takes longer texts, which nobody could read on a
  * ticket.
  */
-const [NAME_MAX, DESCRIPTION_MAX] = [100, 1000];
+const NAME_MAX = 100;
+const DESCRIPTION_MAX = 1000;
 const DRAFT = "deeds-mint";
 
 /**
@@ -32,9 +33,8 @@ const DRAFT = "deeds-mint";
  */
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
-  const [different, when] = ["different", "when"].map((id) =>
-    byId(id, HTMLDetailsElement),
-  );
+  const different = byId("different", HTMLDetailsElement);
+  const when = byId("when", HTMLDetailsElement);
   const { name, description, count, each, image: link } = fieldsOf(form);
   const facts = factFields(form);
   const image = imageField(picture, draw);
@@ -57,10 +57,8 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function sum(word) {
     try {
       if (different.open) return sumOfRows(rows.amounts().map(parseAmount), word);
-      return sumOfLinks(
-        { count: parseAmount(count.value), each: parseAmount(each.value) },
-        word,
-      );
+      const links = { count: parseAmount(count.value), each: parseAmount(each.value) };
+      return sumOfLinks(links, word);
     } catch (error) {
       return { count: 0, total: 0, text: textFor(error) };
     }
@@ -91,9 +89,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     rows.fill(draft.amounts ?? ["1"]);
   }
 
-  /**
-   * Take back what was said of amounts and secrets: what is out of play is not wrong.
-   */
+  /** Take back what was said of amounts and secrets: unused ones are not wrong. */
   function clearErrors() {
     for (const field of form.querySelectorAll("#many [aria-invalid]"))
       showError(field, "");
@@ -123,12 +119,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       const amounts = different.open
         ? { outputs: rows.read() }
         : { links: readLinks(count, each) };
-      /** @type {HTMLElement | null} */
-      const wrong = form.querySelector("[aria-invalid=true]");
-      const fold = wrong?.closest("details");
-      if (fold) fold.open = true;
-      wrong?.focus();
-      if (wrong) return null;
+      if (leadToWrong(form)) return null;
       const { metadata, unit: word } = shown();
       const about = metadata === "{}" ? {} : { metadata: JSON.parse(metadata) };
       return { ...amounts, unit: word, ...about };
@@ -139,6 +130,15 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
 
     reset: () => fill({}),
   };
+}
+
+/** Move to the first field that is wrong; return whether there is one. */
+function leadToWrong(form) {
+  const wrong = form.querySelector("[aria-invalid=true]");
+  const fold = wrong?.closest("details");
+  if (fold) fold.open = true;
+  wrong?.focus();
+  return Boolean(wrong);
 }
 
 /** Return how many links of how much; where that is wrong, say so beside the field. */

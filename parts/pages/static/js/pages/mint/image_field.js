@@ -32,7 +32,8 @@ const HEIGHT_PER_WIDTH = 1.25;
  * Make the field work; `onChange` is called when there is another picture to preview.
  */
 export function imageField(/** @type {HTMLElement} */ preview, onChange) {
-  const [field, upload] = ["image", "upload"].map((id) => byId(id, HTMLInputElement));
+  const field = byId("image", HTMLInputElement);
+  const upload = byId("upload", HTMLInputElement);
   const [uploadButton, removeButton] = ["upload-button", "upload-remove"].map((id) =>
     byId(id),
   );

@@ -23,7 +23,8 @@ byId("main").dataset.ready = "";
 /** @param {import("../open_wallet.js").Opened} opened */
 async function start(opened) {
   const { wallet, store, api, run } = opened;
-  const [button, error] = [byId("pay", HTMLButtonElement), byId("pay-error")];
+  const button = byId("pay", HTMLButtonElement);
+  const error = byId("pay-error");
   // Without the punctuation that a message around it has left behind it.
   const offerId = location.pathname.split("/")[2]?.slice(0, ID_LENGTH) ?? "";
   /** @type {import("./state.js").Known} */

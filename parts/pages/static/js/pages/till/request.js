@@ -151,21 +151,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     }
   }
 
-  async function cancel() {
-    const { key, units } = shown;
-    if (!key) return screen.close();
-    const leave = (state) => screen.turn("over", units, { state });
-    try {
-      await end(key, tools, leave);
-    } catch (error) {
-      // It may have been paid in this moment.
-      await redraw();
-      const { operation } = await wallet.finish(key);
-      const isOpen = screen.isAt("open") && operation.state === "open";
-      if (isOpen) leave(`${textFor(error)} ${offerStateText(operation)}`);
-    }
-  }
-
+  const cancel = () => cancelShown(shown, screen, tools, redraw);
   screen.onLeave(() => onceAtATime(byId("cancel"), cancel));
   byId("copy").onclick = () => {
     const link = offerLink(shown.offerId);
@@ -181,6 +167,21 @@ export function makeRequest(item, tools, { redraw, onClose }) {
       return redraw();
     },
   };
+}
+
+/** Cancel the request on the screen, and say there what has become of it. */
+async function cancelShown({ key, units }, screen, tools, redraw) {
+  if (!key) return screen.close();
+  const leave = (state) => screen.turn("over", units, { state });
+  try {
+    await end(key, tools, leave);
+  } catch (error) {
+    // It may have been paid in this moment.
+    await redraw();
+    const { operation } = await tools.wallet.finish(key);
+    const isOpen = screen.isAt("open") && operation.state === "open";
+    if (isOpen) leave(`${textFor(error)} ${offerStateText(operation)}`);
+  }
 }
 
 /**
@@ -221,7 +222,8 @@ function secondsChosen() {
 /** Return what fills the window: it is at `making`, `open`, `paid` or `over`. */
 function makeScreen(onClose) {
   const dialog = byId("request", HTMLDialogElement);
-  const [next, cancelButton] = [byId("next"), byId("cancel")];
+  const next = byId("next");
+  const cancelButton = byId("cancel");
   const inner = find(dialog, ".request-inner");
   let letSleep = () => {};
 

@@ -69,7 +69,8 @@ function evenFields(/** @type {Holding} */ { sum, unit }) {
  */
 export function evenText(links, each, sum, unit) {
   try {
-    const [count, amount] = [parseAmount(links), parseAmount(each)];
+    const count = parseAmount(links);
+    const amount = parseAmount(each);
     const left = sum - count * amount;
     if (left < 0) return tooMuchText(sum, unit);
     const values = { units: unitsText(amount, unit), rest: unitsText(left, unit) };

@@ -218,7 +218,8 @@ export function overviewOf(holding) {
 function sendForm(form, shown) {
   const field = find(form, "input", HTMLInputElement);
   const button = find(form, "button", HTMLButtonElement);
-  const [place, wait] = [find(form, "[data-error]"), find(form, "[data-wait]")];
+  const place = find(form, "[data-error]");
+  const wait = find(form, "[data-wait]");
   const onWait = (text) => (wait.textContent = text);
   const carryOut = async () => {
     showError(field, "");

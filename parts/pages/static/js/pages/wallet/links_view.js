@@ -47,7 +47,8 @@ const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };
  */
 export function linksView(place, shown) {
   const part = partsIn(place);
-  const [many, list] = [part("many"), part("list")];
+  const many = part("many");
+  const list = part("list");
   many.append(...manyLinksButtons(shown));
   const text = gettext("CSV without links");
   const askFirst = ({ currentTarget }) => askForStates(text, shown, currentTarget);

@@ -109,7 +109,8 @@ function isFound({ itemId, item }, text) {
 function deedRow({ itemId }, tools) {
   const element = copyTemplate("row-template");
   const part = partsIn(element, "card");
-  const [show, note] = [part("show"), part("note")];
+  const show = part("show");
+  const note = part("note");
   show.onclick = () => openCode({ itemId }, show, tools);
   const picture = find(element, "img", HTMLImageElement);
   picture.onerror = () => (picture.hidden = true);
@@ -166,13 +167,11 @@ function showPicture(picture, item) {
 export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
   const { unit, goneSeen, preparing, claimed, mayBeGiven, moved } = summary;
   const gone = summary.lost + summary.unknownSum;
-  const units = unitsText(gone, unit);
+  const values = { units: unitsText(gone, unit) };
   if (gone > goneSeen)
-    return { kind: "bad", text: gettext("{units} no longer yours", { units }) };
-  if (preparing) {
-    const text = gettext("preparing {ready} of {count}", preparing);
-    return { kind: "wait", text };
-  }
+    return { kind: "bad", text: gettext("{units} no longer yours", values) };
+  if (preparing)
+    return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
   const [wait] = waitTexts(summary);
   if (wait) return { kind: "wait", text: [wait, ...doors].join(" · ") };

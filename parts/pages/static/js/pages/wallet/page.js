@@ -87,7 +87,8 @@ const ALL_PAST = [{ operations: "all" }, () => []];
  */
 function read(store, { name, itemId }) {
   const [wanted, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
-  const [begun, open] = [{ state: "begun" }, { state: "open" }];
+  const begun = { state: "begun" };
+  const open = { state: "open" };
   const asked = [begun, open, ...openKeys, wanted.operations].flat();
   const plan = { ...wanted, operations: asked, items: "all", notes: "all" };
   return store.read(plan, (slices) => {
@@ -117,7 +118,8 @@ function drawer(opened) {
   const tools = { ...opened, itemOf };
   const drawDeeds = deedList(tools);
   const drawPast = { offers: offersView(tools), history: historyView(itemOf) };
-  const [deed, known] = [deedPlace(tools), new Map()];
+  const deed = deedPlace(tools);
+  const known = new Map();
   let shown = { name: "", itemId: "" };
 
   return async () => {
