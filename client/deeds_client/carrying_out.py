@@ -164,7 +164,7 @@ def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
         return known, False
     taken = records.known(keys_of(known.inputs))
     is_spent = any(output.state == OutputState.SPENT for output in taken)
-    if is_spent or known.code in (*SURE, *_USED):
+    if is_spent or known.code in SURE:
         return None
     wait_for(records, taken)
     # A claim takes what is not ours yet.

@@ -32,8 +32,7 @@ from deeds_client.values import (
 
 AT_REST = (OutputState.HELD, OutputState.OFFERED, OutputState.GIVEN)
 UNMADE = (OutputState.COMING, OutputState.VOID)
-# Told after the key was looked up, or whatever it is, and true for ever: it was not
-# carried out.
+# It was not carried out, and never is: the key was looked up first, or no key matters.
 SURE = ("spent_input", "used_secret", "duplicate_secret")
 _METADATA_NAMES = ("name", "description", "image")
 

@@ -24,10 +24,7 @@ export const DOUBTS = new Set([
   "mint_token_wrong",
 ]);
 
-/**
- * Refusals that are told after the key was looked up, or whatever it is, for ever:
- * nothing was done.
- */
+/** Nothing was done, and never is: the key was looked up first, or no key matters. */
 export const SURE = new Set(["spent_input", "used_secret", "duplicate_secret"]);
 
 /**
