@@ -26,6 +26,7 @@ _PARTS = {
     "fairness": stress.fairness,
     "crowd": stress.crowd,
     "slow": stress.slow_clients,
+    "codes": stress.codes,
     "memory": rows.memory,
     "start": rows.start,
     "clients": growth.clients,
@@ -33,7 +34,7 @@ _PARTS = {
 
 
 def main() -> None:
-    """Measure and print the table; in the long run draw the curves."""
+    """Measure and print the table; after the long run the points of the curves."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--long", action="store_true", help="the growth curves too")
     parser.add_argument(
@@ -63,11 +64,11 @@ def main() -> None:
                 found += _PARTS[name](run)
     _say("")
     print(table(found), machine, sep="\n\n")
-    if arguments.long:
-        from bench.plots import draw  # noqa: PLC0415 - only here matplotlib is needed
-
-        for name in run.curves:
-            draw(RESULTS / f"{name}.png", name, run.curves)
+    for name, lines in run.curves.items():
+        for line, points in lines.items():
+            print(
+                f"\n{name}, {line}", *(f"{x:9,} {y:9.4g}" for x, y in points), sep="\n"
+            )
 
 
 def _say(text: str) -> None:

@@ -111,8 +111,10 @@ def _grow(
             ("grown", database),
             ("empty", f"{database} empty, same minutes"),
         ):
-            run.add_point("ledger-cpu", line, size, middle(found, name, "cpu_ms"))
-            run.add_point("ledger-throughput", line, size, middle(found, name, "rate"))
+            run.add_point(
+                "CPU ms of a swap by outputs", line, size, middle(found, name, "cpu_ms")
+            )
+            run.add_point("swaps/s by outputs", line, size, middle(found, name, "rate"))
     cpu = f"{database}, {sizes[-1]:,} outputs: CPU of a swap ÷ empty ledger"
     duration = f"{database}, {sizes[-1]:,} outputs: time of a swap ÷ empty ledger"
     return [
@@ -133,11 +135,14 @@ def clients(run: Run) -> list[Row]:
                 swaps=partial(run.swap, server, kind, clients_count=count)
             )
             run.add_point(
-                f"throughput-{kind}", database, count, middle(found, "swaps", "rate")
+                f"{kind} swaps/s by clients",
+                database,
+                count,
+                middle(found, "swaps", "rate"),
             )
             for name in ("p50", "p99"):
                 latency_ms = middle(found, "swaps", f"{name}_ms")
                 run.add_point(
-                    f"latency-{kind}", f"{database} {name}", count, latency_ms
+                    f"{kind} swaps, {name} ms by clients", database, count, latency_ms
                 )
     return []

@@ -161,10 +161,7 @@ def memory(run: Run) -> list[Row]:
         done += 1 + int(
             run.swap(server, seconds=5 * run.seconds).rate * 5 * run.seconds
         )
-        found_mb = sorted(children_rss_mb(server.pid))
-        mb_by_swaps[done] = found_mb[-1]
-        for number, mb in enumerate(found_mb, start=1):
-            run.add_point("memory", f"process {number}", done, mb)
+        mb_by_swaps[done] = max(children_rss_mb(server.pid))
     after = mb_by_swaps[done]
     before = next(mb for count, mb in mb_by_swaps.items() if count >= MEMORY_FLAT_FROM)
     growth = f"memory after {swaps_count:,} swaps ÷ after {MEMORY_FLAT_FROM:,}"

@@ -33,7 +33,7 @@ class Measurement:
 
 Found = dict[str, list[Measurement]]
 
-# The points of each line of each plot.
+# The points of each line of each curve.
 Curves = dict[str, dict[str, list[tuple[float, float]]]]
 
 
@@ -85,8 +85,8 @@ class Run:
     def postgres(self) -> PostgresCluster:
         return self.stack.enter_context(running_cluster())
 
-    def add_point(self, plot: str, line: str, x: float, y: float) -> None:
-        self.curves.setdefault(plot, {}).setdefault(line, []).append((x, y))
+    def add_point(self, curve: str, line: str, x: float, y: float) -> None:
+        self.curves.setdefault(curve, {}).setdefault(line, []).append((x, y))
 
     def alternate(self, **measured: Callable[[], Measurement]) -> Found:
         """Measure each in turn, in every round; return what was found by name."""

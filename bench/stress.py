@@ -1,9 +1,9 @@
 """The rows of a service under attack: by guesses, greedy, many and slow clients."""
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from http import HTTPStatus
 from itertools import cycle
@@ -18,7 +18,15 @@ from bench.payload import (
     post,
 )
 from bench.rows import hashes_per_s
-from bench.run import CLIENTS_COUNT, WARM_UP_SECONDS, Measurement, Row, Run, ratio
+from bench.run import (
+    CLIENTS_COUNT,
+    WARM_UP_SECONDS,
+    Found,
+    Measurement,
+    Row,
+    Run,
+    ratio,
+)
 from bench.server import Server
 from tests.support.abusers import ABUSES, abusing
 
@@ -28,12 +36,16 @@ OVERLOAD = 10
 WRONG_COUNT = 16
 
 # More requests than the hashing of two processes admits, 24 each.
-FLOOD_CLIENTS_COUNT = 60
+BESIDE_COUNT = 60
 
 # In each of three processes: together more than the service accepts.
 CROWD_COUNT = 500
 
 SLOW_CLIENTS_COUNT = 300
+
+# Guests who wait at a door; each one's code asks so often what became of it, at most.
+CODES_COUNT = 500
+CODE_INTERVAL_S = 2
 
 
 def flood(run: Run) -> list[Row]:
@@ -43,25 +55,20 @@ def flood(run: Run) -> list[Row]:
     server = run.service("flooded", DEEDS_RATE_LIMITS="failures=off")
     item_id = item_id_of(mint_item(server.port, 1, SecretKind.STRONG)[0])
     wrong = [f"+1.{item_id}.{SecretKind.ORDINARY.make()}" for _ in range(WRONG_COUNT)]
-    guesses = [
-        partial(cycle, [post("/v1/check", {"outputs": wrong})])
-    ] * FLOOD_CLIENTS_COUNT
-    interval_s = FLOOD_CLIENTS_COUNT * WRONG_COUNT / (OVERLOAD * capacity)
+    guesses = [partial(cycle, [post("/v1/check", {"outputs": wrong})])] * BESIDE_COUNT
+    interval_s = BESIDE_COUNT * WRONG_COUNT / (OVERLOAD * capacity)
     floods: list[Answers] = []
-
-    def swap_beside() -> Measurement:
-        with _beside(run, server, guesses, run.seconds, interval_s) as seen:
-            measurement = run.swap(server)
-        floods.extend(seen)
-        return measurement
-
-    found = run.alternate(quiet=lambda: run.swap(server), flooded=swap_beside)
+    found = _alternate(
+        run,
+        partial(run.swap, server),
+        partial(_beside, run, server, guesses, run.seconds, interval_s, floods),
+    )
     refusals_s = [each.get(HTTPStatus.SERVICE_UNAVAILABLE, []) for each in floods]
     p99_ms = [quantile_ms(each, 0.99) for each in refusals_s]
     name = "flood of wrong ordinary secrets: strong swaps/s during it ÷ without it"
     note = f"{sum(map(len, refusals_s)):,} refused; {capacity:,.0f} hashes/s alone"
     return [
-        ratio(name, "≥ 0.6", found, "flooded", "quiet"),
+        ratio(name, "≥ 0.6", found, "beside", "alone"),
         Row("flood: p99 of its refusals", "≤ 60 ms", p99_ms, note=note),
     ]
 
@@ -74,15 +81,13 @@ def fairness(run: Run) -> list[Row]:
     others = [f"192.0.2.{number}" for number in range(1, CLIENTS_COUNT + 1)]
     body = mint_body(256, SecretKind.ORDINARY)
     mints = [partial(cycle, [post("/v1/mint", body, "198.51.100.1")])] * 10
-
-    def swap() -> Measurement:
-        return run.swap(server, SecretKind.ORDINARY, addresses=others, seconds=seconds)
-
-    def swap_beside() -> Measurement:
-        with _beside(run, server, mints, seconds):
-            return swap()
-
-    found = run.alternate(alone=swap, beside=swap_beside)
+    found = _alternate(
+        run,
+        partial(
+            run.swap, server, SecretKind.ORDINARY, addresses=others, seconds=seconds
+        ),
+        partial(_beside, run, server, mints, seconds),
+    )
     name = "10 connections mint 256 secrets each: ordinary swaps/s of 16 others ÷ alone"
     return [ratio(name, "≥ 0.5", found, "beside", "alone")]
 
@@ -116,14 +121,36 @@ def _keep_connected(port: int) -> None:
 def slow_clients(run: Run) -> list[Row]:
     """Measure strong swaps beside clients that send a body byte by byte."""
     server = run.service("slow clients")
+    slow = (server.port, [ABUSES["a slow body"]], SLOW_CLIENTS_COUNT, 1.0)
+    found = _alternate(run, partial(run.swap, server), partial(abusing, *slow))
+    name = f"{SLOW_CLIENTS_COUNT} slow clients: p99 of strong swaps ÷ without them"
+    return [ratio(name, "≤ 2", found, "beside", "alone", "p99_ms")]
+
+
+def codes(run: Run) -> list[Row]:
+    """Measure strong swaps beside the codes of guests who wait to be let in."""
+    server = run.service("shown codes")
+    shown = mint_item(server.port, BESIDE_COUNT, SecretKind.STRONG)
+    asked = [partial(cycle, [post("/v1/check", {"outputs": [each]})]) for each in shown]
+    interval_s = CODE_INTERVAL_S * BESIDE_COUNT / CODES_COUNT
+    beside = partial(_beside, run, server, asked, run.seconds, interval_s)
+    found = _alternate(run, partial(run.swap, server), beside)
+    name = f"{CODES_COUNT} shown codes: p99 of strong swaps ÷ without them"
+    return [ratio(name, "≤ 3", found, "beside", "alone", "p99_ms")]
+
+
+def _alternate(
+    run: Run,
+    swap: Callable[[], Measurement],
+    beside: Callable[[], AbstractContextManager[object]],
+) -> Found:
+    """Measure swaps alone and beside something else, in every round."""
 
     def swap_beside() -> Measurement:
-        with abusing(server.port, [ABUSES["a slow body"]], SLOW_CLIENTS_COUNT, 1.0):
-            return run.swap(server)
+        with beside():
+            return swap()
 
-    found = run.alternate(quiet=lambda: run.swap(server), beside=swap_beside)
-    name = f"{SLOW_CLIENTS_COUNT} slow clients: p99 of strong swaps ÷ without them"
-    return [ratio(name, "≤ 2", found, "beside", "quiet", "p99_ms")]
+    return run.alternate(alone=swap, beside=swap_beside)
 
 
 @contextmanager
@@ -133,10 +160,12 @@ def _beside(
     requests: Sequence[Requests],
     seconds: float,
     interval_s: float = 0.0,
-) -> Iterator[list[Answers]]:
+    seen: list[Answers] | None = None,
+) -> Iterator[None]:
     """Send these while a measurement, its mint and its warm-up take."""
     stretch = Stretch.soon(seconds + 2 * WARM_UP_SECONDS + 1, interval_s=interval_s)
     wait = start_load(run.pool, server.port, requests, stretch)
-    seen: list[Answers] = []
-    yield seen
-    seen.append(wait())
+    yield
+    answers = wait()
+    if seen is not None:
+        seen.append(answers)

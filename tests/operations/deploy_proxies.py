@@ -162,14 +162,17 @@ def test_a_mint_may_have_a_quarter_of_a_megabyte(api, body, headers):
 
 @on_nginx
 @pytest.mark.parametrize("key", [{}, KEY], ids=["no key", "key"])
-def test_an_address_that_mints_too_often_is_told_so_and_may_still_swap(api, key):
+@pytest.mark.parametrize(("path", "least"), [("/v1/mint", 20), ("/v1/check", 100)])
+def test_an_address_that_mints_or_checks_too_often_may_still_swap(
+    api, path, least, key
+):
     headers = {"X-Test-Client": "192.0.2.1"} | key
 
-    minted = [api.http.post("/v1/mint", headers=headers) for _ in range(30)]
+    sent = [api.http.post(path, headers=headers) for _ in range(3 * least)]
     swapped = api.http.post("/v1/swap", headers=headers)
 
-    codes = Counter(each.json()["code"] for each in minted)
-    assert codes["wrong_media_type"] >= 20
+    codes = Counter(each.json()["code"] for each in sent)
+    assert codes["wrong_media_type"] >= least
     assert set(codes) == {"wrong_media_type", "too_many_requests"}
     assert swapped.json()["code"] == "wrong_media_type"
 
