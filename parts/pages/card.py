@@ -22,7 +22,7 @@ from flask_babel import (
 )
 
 from deeds.model import Item
-from deeds.raw_output import ITEM_ID_PREFIX
+from deeds.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
 from parts.pages.picture import uploaded_picture
 
 # Image addresses that a browser may be given, because nothing in them runs there. Other
@@ -73,6 +73,13 @@ _FACT = re.compile(
     rf"Unit(?=: {_UNIT}(?:/{_UNIT})?$)): (.+)$",
     re.MULTILINE,
 )
+
+
+# The petal of a 0 rises from the left, that of a 1 falls to the right.
+_PETALS = {
+    "0": "M{} {}a1 1 0 0 0-1 1 1 1 0 0 0 1-1",
+    "1": "M{} {}a1 1 0 0 1 1 1 1 1 0 0 1-1-1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +141,32 @@ class DeedCard:
     def mark(self) -> str:
         """Return two short ends of the id, which tell the deed from others of its name.
 
-        js/ui/card.js makes the same, and draws a picture from the letters between.
+        js/ui/card.js makes the same.
         """
         letters = self.item_id.removeprefix(ITEM_ID_PREFIX)
         return f"{letters[:4]}·{letters[-4:]}"
+
+    @property
+    def pattern(self) -> list[tuple[str, str]]:
+        """Return what is drawn where there is no picture, and small beside the mark.
+
+        Colours and shapes of three paths: the ground, dark petals for the bits that are
+        0 of the eight letters behind the mark's first, a column for each, and light
+        ones. js/ui/card.js draws the same.
+        """
+        letters = self.item_id.removeprefix(ITEM_ID_PREFIX)[4:12]
+        values = [BASE32_ALPHABET.index(letter) for letter in letters]
+        petals = {"0": "", "1": ""}
+        for x, value in enumerate(values):
+            for y, bit in enumerate(f"{value:05b}"):
+                petals[bit] += _PETALS[bit].format(x + 1 - int(bit), y)
+        hue = 11.25 * values[0]
+        light_hue = (hue + 40 + 20 * (values[1] % 8)) % 360
+        return [
+            (f"oklch(0.4 0.085 {hue:g})", "M0 0h8v5H0z"),
+            (f"oklch(0.55 0.105 {hue:g})", petals["0"]),
+            (f"oklch(0.82 0.115 {light_hue:g})", petals["1"]),
+        ]
 
     def preview_image(self, origin: str) -> str:
         """Return where other services can fetch the image for a preview.

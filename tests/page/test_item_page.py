@@ -16,6 +16,7 @@ from tests.support.serving import REPOSITORY
 from tests.support.ways_to_fail import no_database
 
 ID = f"deed_{26 * '0'}"
+PATTERNS = json.loads((REPOSITORY / "tests/vectors/patterns.json").read_text())
 UNKNOWN = [ID, "<b>", "%00", "deed_" + "a" * 3000]
 SHED = {
     "name": "A share in the shed",
@@ -162,6 +163,20 @@ def test_a_text_as_long_as_is_shown_is_whole_and_a_longer_one_is_cut():
 
     assert card_of(name=name, image=image) == DeedCard(ID, 5, name=name, image=image)
     assert card_of(name=name + "a") == DeedCard(ID, 5, name=name, is_cut=True)
+
+
+@pytest.mark.parametrize("vector", PATTERNS, ids=lambda vector: vector["itemId"])
+def test_the_pattern_has_a_column_for_each_letter_behind_the_first_four(vector):
+    ground, dark, light = DeedCard(vector["itemId"], 1).pattern
+
+    assert ground == (f"oklch(0.4 0.085 {vector['hue']})", "M0 0h8v5H0z")
+    assert dark[0] == f"oklch(0.55 0.105 {vector['hue']})"
+    assert light[0] == f"oklch(0.82 0.115 {vector['lightHue']})"
+    cells = [(x, y) for x in range(8) for y in range(5)]
+    of_0 = [(x + 1, y) for x, y in cells if vector["rows"][y][x] == "0"]
+    of_1 = [(x, y) for x, y in cells if vector["rows"][y][x] == "1"]
+    assert dark[1] == "".join(f"M{x} {y}a1 1 0 0 0-1 1 1 1 0 0 0 1-1" for x, y in of_0)
+    assert light[1] == "".join(f"M{x} {y}a1 1 0 0 1 1 1 1 1 0 0 1-1-1" for x, y in of_1)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,33 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { markShape, markText } from "../../../../parts/pages/static/js/ui/card.js";
+import { markText, patternOf } from "../../../../parts/pages/static/js/ui/card.js";
+
+const VECTORS = JSON.parse(
+  readFileSync(new URL("../../../vectors/patterns.json", import.meta.url), "utf8"),
+);
 
 test("the text of a mark is both ends of the id", () => {
   assert.equal(markText("deed_7kq2aaaaaaaaaaaaaaaaaam9xd"), "7kq2·m9xd");
   assert.equal(markText("anything"), "anyt·hing");
 });
 
-test("the picture has a row of cells, or a hue, for each of the letters that follow", () => {
-  const all = [0, 1, 2, 3, 4];
-  const { cells, hues } = markShape("deed_aaaa0z100gzaaaaaaaaaaaaaaa");
-
-  assert.deepEqual(cells, [...all.map((x) => [x, 1]), [0, 2]]);
-  assert.deepEqual(hues, [16, 31]);
-});
+for (const { itemId, hue, lightHue, rows } of VECTORS)
+  test(`the pattern of ${itemId} is the one that Python draws`, () => {
+    const petals = (bit, draw) =>
+      [0, 1, 2, 3, 4, 5, 6, 7].flatMap((x) =>
+        rows.flatMap((row, y) => (row[x] === bit ? [draw(x, y)] : [])),
+      );
+    assert.deepEqual(patternOf(itemId), [
+      [`oklch(0.4 0.085 ${hue})`, "M0 0h8v5H0z"],
+      [
+        `oklch(0.55 0.105 ${hue})`,
+        petals("0", (x, y) => `M${x + 1} ${y}a1 1 0 0 0-1 1 1 1 0 0 0 1-1`).join(""),
+      ],
+      [
+        `oklch(0.82 0.115 ${lightHue})`,
+        petals("1", (x, y) => `M${x} ${y}a1 1 0 0 1 1 1 1 1 0 0 1-1-1`).join(""),
+      ],
+    ]);
+  });

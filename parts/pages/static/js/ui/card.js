@@ -66,6 +66,7 @@ export function fillCard(card, item, options = {}) {
   part("until").classList.toggle("bad", isExpired(about));
   part("genuine").hidden = !itemId;
   part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
+  drawPattern(part("pattern"), itemId);
   showImage(card, unseen ? "" : image, pictures);
 }
 
@@ -116,25 +117,18 @@ function foreignHost(address) {
 }
 
 // The mark of a deed tells it from another of the same name and picture: two short ends
-// of its id to be read aloud, as in parts/pages/card.py, and a small picture made from
-// the letters between.
+// of its id to be read aloud, and a pattern drawn from the letters between, as in
+// parts/pages/card.py.
 
 const END_LENGTH = 4;
-/** The picture has as many rows of as many cells: each row is a letter's bits. */
-const SIDE = 5;
+/** A column of petals for each letter, and a petal for each of its bits. */
+const COLUMNS = 8;
+const BITS = [4, 3, 2, 1, 0];
 
-/** Return the mark of a deed: its small picture and text. */
+/** Return the mark of a deed: its small pattern and text. */
 export function makeMark(itemId) {
   const mark = copyTemplate("mark-template");
-  const { cells, hues } = markShape(itemId);
-  const [ground, drawing] = mark.querySelectorAll("path");
-  const [light, dark] = hues.map((hue) => (360 / 32) * hue);
-  ground.setAttribute("fill", `hsl(${light} 60% 88%)`);
-  drawing.setAttribute("fill", `hsl(${dark} 60% 32%)`);
-  drawing.setAttribute(
-    "d",
-    cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""),
-  );
+  drawPattern(mark, itemId);
   mark.append(markText(itemId));
   return mark;
 }
@@ -145,18 +139,39 @@ export function markText(itemId) {
   return `${letters.slice(0, END_LENGTH)}·${letters.slice(-END_LENGTH)}`;
 }
 
+/** Draw the pattern of a deed into the three paths of a place. */
+function drawPattern(place, itemId) {
+  const paths = place.querySelectorAll("path");
+  for (const [at, [colour, shape]] of patternOf(itemId).entries()) {
+    paths[at].setAttribute("fill", colour);
+    paths[at].setAttribute("d", shape);
+  }
+}
+
 /**
- * Return the picture: the cells that are filled, of five by five, and the hues of ground
- * and cells, in 32nds of a circle.
+ * Return the colour and the shape of the ground, of the dark petals, for the bits that
+ * are 0, and of the light ones. The first letter gives the hue, and with the second how
+ * far away that of the light petals is.
  */
-export function markShape(itemId) {
-  const letters = [...lettersOf(itemId)].slice(END_LENGTH, END_LENGTH + SIDE + 2);
-  const values = letters.map((letter) => BASE32_ALPHABET.indexOf(letter));
-  const rows = values.slice(0, SIDE);
-  const cells = rows.flatMap((value, y) =>
-    [0, 1, 2, 3, 4].filter((x) => (value >> x) & 1).map((x) => [x, y]),
-  );
-  return { cells, hues: values.slice(SIDE) };
+export function patternOf(itemId) {
+  const letters = lettersOf(itemId).slice(END_LENGTH, END_LENGTH + COLUMNS);
+  const values = Array.from(letters, (letter) => BASE32_ALPHABET.indexOf(letter));
+  let dark = "";
+  let light = "";
+  for (const [x, value] of values.entries()) {
+    for (const [y, place] of BITS.entries()) {
+      if ((value >> place) & 1) light += `M${x} ${y}a1 1 0 0 1 1 1 1 1 0 0 1-1-1`;
+      else dark += `M${x + 1} ${y}a1 1 0 0 0-1 1 1 1 0 0 0 1-1`;
+    }
+  }
+  const [first = 0, second = 0] = values;
+  const hue = (360 / 32) * first;
+  const lightHue = (hue + 40 + 20 * (second % 8)) % 360;
+  return [
+    [`oklch(0.4 0.085 ${hue})`, "M0 0h8v5H0z"],
+    [`oklch(0.55 0.105 ${hue})`, dark],
+    [`oklch(0.82 0.115 ${lightHue})`, light],
+  ];
 }
 
 const lettersOf = (itemId) => itemId.replace(/^deed_/, "");

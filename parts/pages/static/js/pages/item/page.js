@@ -3,14 +3,11 @@
 
 import { gettext } from "../../format/gettext.js";
 import { saveDate } from "../../ui/calendar.js";
-import { makeMark } from "../../ui/card.js";
-import { byId, find } from "../../ui/dom.js";
+import { byId } from "../../ui/dom.js";
 import { sayCopied, sayError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 
 const { copy: itemId = "" } = byId("copy-id").dataset;
-
-find(document, '[data-card="mark"]').replaceChildren(...makeMark(itemId).childNodes);
 
 byId("copy-id").onclick = () => sayCopied(itemId, gettext("The item id is copied."));
 
