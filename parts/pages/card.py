@@ -11,15 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from babel import localedata, negotiate_locale
+from babel.dates import format_skeleton, format_time
 from flask import request
-from flask_babel import (
-    force_locale,
-    format_date,
-    format_time,
-    get_locale,
-    gettext,
-    ngettext,
-)
+from flask_babel import get_locale, gettext, ngettext
 
 from deeds.model import Item
 from deeds.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
@@ -179,19 +173,22 @@ class DeedCard:
         return self.image if is_address else ""
 
 
-def clock_text(time: datetime, style: str) -> str:
-    """Return a time as the person writes it, like LOCALE of js/format/gettext.js.
+def clock_text(time: datetime) -> str:
+    """Return a time as the person writes it, with its year where that is not this one.
 
-    `style` is that of the date, "full" or "medium".
+    js/format/about.js writes the same, in the language of LOCALE.
     """
     language = str(get_locale())
     accepted = [each.replace("-", "_") for each in request.accept_languages.values()]
     spoken = [each for each in accepted if each.partition("_")[0] == language]
     # The header may say anything.
-    known = negotiate_locale(spoken, localedata.locale_identifiers())
-    with force_locale(known or language):
-        date = format_date(time, style, rebase=False)
-        return f"{date}, {format_time(time, 'short', rebase=False)}"
+    known = negotiate_locale(spoken, localedata.locale_identifiers()) or language
+    is_this_year = time.year == datetime.now(time.tzinfo).year
+    skeleton = "MMMEd" if is_this_year else "yMMMEd"
+    # As its own clocks show it.
+    there = time.replace(tzinfo=None)
+    date = format_skeleton(skeleton, there, locale=known)
+    return f"{date} · {format_time(there, 'short', locale=known)}"
 
 
 def deed_card(item: Item) -> DeedCard:

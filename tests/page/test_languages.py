@@ -115,11 +115,11 @@ def test_a_page_is_in_the_language_chosen_or_else_the_browsers(
 @pytest.mark.parametrize(
     ("accepted", "until"),
     [
-        ("fr-FR, en-GB;q=0.8, en-US;q=0.5", "Valid until 6 Dec 2126, 02:00"),
-        ("en-US", "Valid until Dec 6, 2126, 2:00\u202fAM"),
-        ("en-../GB", "Valid until Dec 6, 2126, 2:00\u202fAM"),
-        ("en_../en", "Valid until Dec 6, 2126, 2:00\u202fAM"),
-        ("de-AT", "Gültig bis 06.12.2126, 02:00"),
+        ("fr-FR, en-GB;q=0.8, en-US;q=0.5", "Valid until Fri, 6 Dec 2126 · 02:00"),
+        ("en-US", "Valid until Fri, Dec 6, 2126 · 2:00\u202fAM"),
+        ("en-../GB", "Valid until Fri, Dec 6, 2126 · 2:00\u202fAM"),
+        ("en_../en", "Valid until Fri, Dec 6, 2126 · 2:00\u202fAM"),
+        ("de-AT", "Gültig bis Fr., 6. Dez. 2126 · 02:00"),
     ],
 )
 def test_dates_are_written_as_the_browser_asks_for(api, accepted, until):

@@ -32,9 +32,9 @@ Date: 2126-12-05 20:00 +00:00
 Place: {PLACE}
 Valid until: 2126-12-06 02:00 +00:00"""
 SHOWN = [
-    "December 5, 2126",
+    "Dec 5, 2126",
     PLACE,
-    "Valid until Dec 6, 2126",
+    "Valid until Fri, Dec 6, 2126",
     "Doors open at seven. Every seat",
     "Don't post a photo of it.",
 ]

@@ -87,10 +87,10 @@ test("a time is told as clocks show it where it is, wherever it is read", () => 
   };
 
   assert.deepEqual(said(2126), [
-    "Thursday, December 5, 2126 at 8:00 PM",
-    "Valid until Dec 6, 2126, 2:00 AM",
+    "Thu, Dec 5, 2126 · 8:00 PM",
+    "Valid until Fri, Dec 6, 2126 · 2:00 AM",
   ]);
-  assert.equal(said(2025)[1], "Expired on Dec 6, 2025, 2:00 AM");
+  assert.equal(said(2025)[1], "Expired on Sat, Dec 6, 2025 · 2:00 AM");
   assert.equal(untilText(readAbout("")), "");
 });
 

@@ -98,7 +98,7 @@ export function isExpired(/** @type {About} */ { validUntil }, now = Date.now())
 
 /** Return when it is, with the weekday. */
 export const whenText = (/** @type {About} */ { clock }) =>
-  clock.date ? clockText(clock.date, "full") : "";
+  clock.date ? clockText(clock.date) : "";
 
 /** Return in a line when, or until when it was, and where; nothing where neither is said. */
 export function whenAndWhereText(/** @type {About} */ about) {
@@ -109,20 +109,31 @@ export function whenAndWhereText(/** @type {About} */ about) {
 /** Return until when a deed is good for something, or when that has ended. */
 export function untilText(/** @type {About} */ about, now = Date.now()) {
   if (!about.validUntil) return "";
-  const date = clockText(about.clock.validUntil, "medium");
+  const date = clockText(about.clock.validUntil);
   return isExpired(about, now)
     ? gettext("Expired on {date}", { date })
     : gettext("Valid until {date}", { date });
 }
 
-/** Return a time that clocks show, in words of the page's language. */
-function clockText(written, /** @type {"full" | "medium"} */ dateStyle) {
+/**
+ * Return a time that clocks show, in words of the page's language, with its year where
+ * that is not this one. parts/pages/card.py writes the same.
+ */
+function clockText(written) {
   const time = new Date(`${written.slice(0, 10)}T${written.slice(11, 16)}Z`);
-  return time.toLocaleString(LOCALE, {
-    dateStyle,
+  const isThisYear = time.getUTCFullYear() === new Date().getFullYear();
+  const day = time.toLocaleDateString(LOCALE, {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    year: isThisYear ? undefined : "numeric",
+    timeZone: "UTC",
+  });
+  const clock = time.toLocaleTimeString(LOCALE, {
     timeStyle: "short",
     timeZone: "UTC",
   });
+  return `${day} · ${clock}`;
 }
 
 /** Return the description that says this. */

@@ -17,9 +17,7 @@ document
     makePageApi().item(itemId).then(saveDate).catch(sayError),
   );
 
-// The drawing behind a broken picture is shown where the browser gives that room
-// anyway; this is for those that draw a sign of their own. It may have broken before
-// this ran.
+// The pattern is behind a broken picture, which may have broken before this ran.
 for (const image of document.images) {
   const hide = () => image.toggleAttribute("hidden", true);
   image.addEventListener("error", hide);
