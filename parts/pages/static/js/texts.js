@@ -77,6 +77,9 @@ export const PROBLEM_TEXTS = Object.freeze({
 const OURS =
   /^(Amount|Field|Finding|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
+/** A service or a file may name a code like "constructor", which every object has. */
+const textOf = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : undefined);
+
 /**
  * Return the sentence for anything that went wrong, here, at the service or in the
  * browser.
@@ -89,7 +92,7 @@ export function textFor(error) {
   if (name === "NoAnswerError")
     return gettext("No connection. Check it and try again.");
   if (name === "ProblemError")
-    return PROBLEM_TEXTS[code] ?? gettext("The service refused this.");
+    return textOf(PROBLEM_TEXTS, code) ?? gettext("The service refused this.");
   return (
     (OURS.test(name) && message) ||
     gettext("Something went wrong in this page. Reload it.")
@@ -301,7 +304,7 @@ export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
   // That it was cancelled before it had its link makes no difference to its maker.
   const end = isAsk && code === "cancelled" ? "offer_withdrawn" : code;
-  if (state === "refused") return ENDINGS[end] ?? refusalText({ code, kind });
+  if (state === "refused") return textOf(ENDINGS, end) ?? refusalText({ code, kind });
   const until = { time: clockText(expiresAt) };
   return isAsk
     ? gettext("Can be paid until {time}.", until)
