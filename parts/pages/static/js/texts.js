@@ -133,7 +133,10 @@ const OPERATIONS = {
 export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
   const [done, underWay] = OPERATIONS[atDoor ? "collect" : kind];
-  const called = itemId ? nameOf(itemOf(itemId)) : body?.metadata?.name;
+  // Only a mint of one's own waits for its item: others are as strangers wrote them.
+  const isOwnMint = kind === "mint" && state !== "done";
+  const named = isOwnMint ? body?.metadata?.name : "";
+  const called = itemId ? nameOf(itemOf(itemId)) : named;
   const sum = unitsText(amount, itemOf(itemId)?.unit ?? operation.unit);
   const values = { units: units ?? (called ? ofText(sum, called) : sum) };
   if (kind !== "send" || count === 1)

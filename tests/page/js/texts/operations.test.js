@@ -65,6 +65,16 @@ test("a code that every object has is no text of ours", () => {
   }
 });
 
+test("the name that a stranger's operation tells is not told", () => {
+  const told = { amount: 5, state: "done", body: { metadata: { name: "Choir" } } };
+
+  const texts = ["mint", "claim"].map((kind) =>
+    operationText({ ...told, kind }, () => null),
+  );
+
+  assert.deepEqual(texts, ["Created 5 units", "Claimed 5 units"]);
+});
+
 test("whose units are gone decides what is said of them", () => {
   const said = (kind) => refusalText({ kind, code: "spent_input" });
 
