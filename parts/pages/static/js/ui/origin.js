@@ -52,7 +52,7 @@ const LATIN = new Map(
 );
 
 /** What only the table of UTS 39 may know: of most names it is not needed. */
-const FOREIGN = /(?![\0-\x7f\p{Emoji}])[\p{L}\p{N}\p{S}]/u;
+const FOREIGN = /(?![\0-\x7f\p{Emoji}ß€])[\p{L}\p{N}\p{S}]/u;
 /** So long a page waits for that table, which is some 30 kB. */
 const TABLE_WAIT_MS = 3_000;
 /** By letters what they look like, once a name had some of these. @type {Map<string, string>} */
@@ -66,8 +66,7 @@ let loading;
 async function loadPrototypes(names) {
   const address = globalThis.document?.body.dataset.lookAlikes;
   if (!address || !names.some((name) => FOREIGN.test(plainOf(name)))) return;
-  const signal = AbortSignal.timeout(TABLE_WAIT_MS);
-  loading ??= fetch(address, { signal })
+  loading ??= fetch(address, { signal: AbortSignal.timeout(TABLE_WAIT_MS) })
     .then((answer) => answer.json())
     .then((table) => (prototypes = new Map(Object.entries(table))))
     .catch(() => {});
