@@ -60,6 +60,11 @@ _PEPPER_SEPARATOR = re.compile(r"[,\s]")
 # What a header can carry.
 _MINT_TOKEN = re.compile("[!-~]{16,255}")
 
+# What looks like an address, and what of these a page may link to.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:\S", re.IGNORECASE)
+_CONTACT_ADDRESS = re.compile(r"(?:https://|mailto:)\S+")
+_CONTACT_LENGTH_MAX = 200
+
 _RATE_LIMIT = re.compile(
     r"([a-z]+)=(?:(1000000|[1-9][0-9]{0,5})/(second|minute|hour|day)|off)"
 )
@@ -185,6 +190,17 @@ def _parse_rate_limits(text: str) -> tuple[RateLimit, ...]:
     return tuple(limits.values())
 
 
+def _parse_contact(text: str) -> str:
+    contact = text.strip()
+    is_wrong = _ADDRESS.match(contact) and not _CONTACT_ADDRESS.fullmatch(contact)
+    if is_wrong or not contact.isprintable() or len(contact) > _CONTACT_LENGTH_MAX:
+        raise ValueError(
+            "must be an address that begins with https:// or mailto:, or a text of one"
+            f" line that is no address, of at most {_CONTACT_LENGTH_MAX} characters"
+        )
+    return contact
+
+
 def _refuse_storage(_text: str) -> None:
     raise ValueError("is not used any more: each process counts by itself; unset it")
 
@@ -260,6 +276,8 @@ class Settings:
     log_level: str = _setting(
         "DEEDS_LOG_LEVEL", _one_of("debug", "info", "warning", "error"), "info"
     )
+    # Whom people ask about this service, on its pages.
+    contact: str = _setting("DEEDS_CONTACT", _parse_contact, "")
     # Off: they tell how much a mint is used, and a proxy that passes everything on
     # would show it.
     metrics: str = _setting("DEEDS_METRICS", _one_of("off", "on"), "off")

@@ -56,13 +56,27 @@ _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 def dump(records: Reader) -> Contents:
     """Return all records for a backup."""
+    seeds = _seeds_for_file(used_seeds(records))
+    keys = {seed.key for seed in seeds}
     return Contents(
         outputs=records.outputs(),
         operations=[_cut_request(operation) for operation in records.all(Operation)],
         items=[_cut_item(item) for item in records.all(Item)],
-        seeds=used_seeds(records),
-        numbers=records.all(Numbers),
+        seeds=seeds,
+        numbers=[
+            each for each in records.all(Numbers) if each.key.split(".")[0] in keys
+        ],
     )
+
+
+def _seeds_for_file(seeds: list[Seed]) -> list[Seed]:
+    """Return the own seed and the latest, no more than readers take.
+
+    A wallet of before may have joined more.
+    """
+    ranked = sorted(seeds, key=lambda seed: (seed.is_own, seed.created_at))
+    kept = ranked[-SEEDS_MAX:]
+    return [seed for seed in seeds if seed in kept]
 
 
 def _cut_item(item: Item) -> Item:
@@ -217,12 +231,15 @@ def _merge_seeds(records: Records, theirs: Contents, own: str) -> None:
     An own one of before was never used.
     """
     seeds = theirs.seeds
-    known = {seed.key for seed in [*records.all(Seed), *seeds]}
-    if len(known) > SEEDS_MAX:
-        raise WalletFileError("Too many wallets are joined here already.")
     unused = records.get(Seed, own_seed(records))
     if unused and unused.key != own:
         records.put(replace(unused, is_own=False, is_unused=True))
+    known = {seed.key for seed in [*used_seeds(records), *seeds]}
+    if len(known) > SEEDS_MAX:
+        raise WalletFileError(
+            "Too many wallets are joined here already: restore this into another"
+            " wallet."
+        )
     for seed in seeds:
         records.put(replace(seed, is_own=seed.key == own, is_unused=False))
     for each in theirs.numbers:

@@ -24,7 +24,7 @@ MAKINGS = (Kind.ASK, Kind.TRADE)
 ENDED = (OperationState.DONE, OperationState.REFUSED)
 NUMBER_MAX = 2**48 - 1  # What is counted on from here stays exact in JavaScript.
 NAMES = ("number", "of", "issue", "note")  # What a person tells a link by.
-SEEDS_MAX = 100  # More wallets than anybody joins; each is looked for.
+SEEDS_MAX = 8  # More wallets than anybody joins; each is looked for.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)

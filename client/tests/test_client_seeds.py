@@ -2,6 +2,7 @@
 
 import json
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter
@@ -22,8 +23,8 @@ from client_walk import (
 
 from deeds_client import checking, seeds
 from deeds_client.beginning import swap
-from deeds_client.errors import FindingError, NoAnswerError
-from deeds_client.records import Numbers
+from deeds_client.errors import FindingError, NoAnswerError, WalletFileError
+from deeds_client.records import Numbers, Seed, now
 from deeds_client.seeds import Part, derive, next_numbers, own_seed, used_seeds
 from deeds_client.values import Found, Kind, Output
 from tests.support.serving import REPOSITORY
@@ -283,6 +284,25 @@ def test_a_strangers_backup_takes_over_no_wallet(anna, ben, item_id, caplog):
     # Once moved it is of a secret that nobody else can make.
     [moved] = ben.outputs(ben.merge(item_id))
     assert moved.secret.reveal() == derive(seed, item_id, "kept", 0)
+
+
+def test_no_more_than_eight_wallets_are_joined(anna, ben, item_id):
+    with anna._store.transaction() as records:
+        for at in range(7):
+            records.put(Seed(f"{at:064x}", now()))
+    full = backup_file(anna)
+    joined = {each.key for each in used_seeds(anna._store)}
+
+    with pytest.raises(WalletFileError, match="Too many wallets"):
+        ben.restore(full, PASSPHRASE)
+
+    assert not ben.outputs(item_id)
+    # Of a wallet that has joined more, the file has what a reader takes.
+    with anna._store.transaction() as records:
+        records.put(Seed("ff" * 32, datetime.fromtimestamp(0, UTC)))
+        records.put(Numbers(f"{'ff' * 32}.{item_id}", kept=1))
+    ben.restore(backup_file(anna), PASSPHRASE, own=True)
+    assert {each.key for each in used_seeds(ben._store)} == joined
 
 
 def test_what_a_stranger_has_begun_to_mint_is_not_minted_here(

@@ -24,10 +24,14 @@ _squeeze = functools.partial(gzip.compress, mtime=0)
 # Files of ours come here, and nothing that somebody has sent.
 _squeeze_once = functools.cache(_squeeze)
 
+# What is text, and so gets smaller.
+_TEXTS = ("text/", "image/svg+xml", "application/json")
+
 # Of the files that pages load, by the ends of their names.
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
     ".png": "image/png",
     ".svg": "image/svg+xml",
 }
@@ -51,7 +55,7 @@ def file_answer(
     """Return a file that a page loads; `squeeze` compresses it if it is text."""
     answer = Response(content, status, content_type=media_type)
     answer.headers["Cache-Control"] = NO_STORE
-    if squeeze is not None and media_type.startswith(("text/", "image/svg+xml")):
+    if squeeze is not None and media_type.startswith(_TEXTS):
         answer.vary.add("Accept-Encoding")
         if request.accept_encodings.quality("gzip") > 0:
             answer.set_data(squeeze(content))

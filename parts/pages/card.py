@@ -46,6 +46,10 @@ _SUMMARY_LENGTH_MAX = 200
 _QUOTES = re.compile('[“”„‟"«»]')
 _QUOTED_LENGTH_MAX = 60
 
+# Letters of these look alike, and no word of any language mixes them.
+_ALPHABETS = {"LATIN", "GREEK", "CYRILLIC"}
+_WORD = re.compile(r"[^\W\d_]+")
+
 # What the last paragraph of a description may say, one fact a line; js/format/about.js
 # has an example, and reads the same.
 _TIME = (
@@ -97,6 +101,15 @@ class DeedCard:
         return _one_line(self.name, _TITLE_LENGTH_MAX) or gettext(
             "A deed without a name"
         )
+
+    @property
+    def is_mixed(self) -> bool:
+        """Return whether a word of the name mixes alphabets that look alike.
+
+        js/format/about.js says the same.
+        """
+        words = _WORD.findall(unicodedata.normalize("NFC", self.name))
+        return any(len(_ALPHABETS & _alphabets(word)) > 1 for word in words)
 
     @property
     def units(self) -> str:
@@ -171,6 +184,11 @@ class DeedCard:
             return f"{origin}/item/{self.item_id}/picture"
         is_address = self.shown_image[:4].lower() == "http"
         return self.image if is_address else ""
+
+
+def _alphabets(word: str) -> set[str]:
+    names = (unicodedata.name(letter, "?") for letter in word)
+    return {name.removeprefix("FULLWIDTH ").split()[0] for name in names}
 
 
 def clock_text(time: datetime) -> str:

@@ -98,6 +98,7 @@ def register(app: Flask, core: Core) -> None:
         lambda: {
             "static": static,
             "array_length_max": array_length_max,
+            "contact": core.settings.contact,
             "needs_mint_token": core.info.get("minting") == "token",
             "language": get_locale(),
             "languages": languages,

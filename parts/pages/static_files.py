@@ -31,6 +31,9 @@ STATIC = Path(__file__).parent / "static"
 # it. A page loads it as js/ui/scan.js says, never with its modules.
 READER = Path(__file__).parent / "node_modules" / "qr"
 READER_FILES = ("decode.js", "index.js")
+# The confusables of UTS 39, of another npm package: letters by what they look like. A
+# page fetches them as js/ui/origin.js says; the script of that package is not served.
+LOOK_ALIKES = READER.parent / "unhomoglyph" / "data.json"
 
 # Of Swagger UI only these: its own page has scripts in the HTML, which our policy
 # forbids.
@@ -64,7 +67,9 @@ class StaticFiles:
         return f"/web/{self.version}/{name}"
 
 
-def read_static_files(directory: Path = STATIC, reader: Path = READER) -> StaticFiles:
+def read_static_files(
+    directory: Path = STATIC, reader: Path = READER, look_alikes: Path = LOOK_ALIKES
+) -> StaticFiles:
     """Return the files below a directory, and those of packages as `vendor/…`."""
     by_name = {
         str(path.relative_to(directory)): _read(path)
@@ -75,6 +80,8 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     if has_reader(reader):
         for name in READER_FILES:
             by_name[f"vendor/qr/{name}"] = (reader / name).read_bytes()
+    if look_alikes.is_file():
+        by_name["vendor/unhomoglyph/data.json"] = look_alikes.read_bytes()
     for name in _SWAGGER_UI_FILES:
         by_name[f"vendor/swagger-ui/{name}"] = (_SWAGGER_UI / name).read_bytes()
     translations = {}
@@ -104,7 +111,8 @@ def serve_offline(
     `pages` hold nothing personal.
     """
     # Pictures are for previews and for installing, the reader of codes is loaded after
-    # a tap, and other modules than the scripts of pages are in these.
+    # a tap, the letters with a name that has some of them, and other modules than the
+    # scripts of pages are in these.
     unneeded = re.compile(
         r"\.png$|^sw\.js$|^vendor/|^languages/|^js/(?!pages/\w+/page\.js$)"
     )

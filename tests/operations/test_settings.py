@@ -104,6 +104,14 @@ INVALID = {
     ],
     "DEEDS_LOG": ["JSON", "json ", "info,json", "1", "\u00e9"],
     "DEEDS_LOG_LEVEL": ["INFO", "critical", "0"],
+    "DEEDS_CONTACT": [
+        f"javascript:{MARK}",
+        f"http://{MARK}",
+        "https://",
+        f"mailto:{MARK} or later",
+        f"{MARK}\nthere",
+        (MARK * 50)[:201],
+    ],
     "DEEDS_METRICS": ["On", "1", "yes", "on\n"],
     "DEEDS_PEPPER": [
         MARK,
@@ -142,7 +150,7 @@ def test_nothing_has_to_be_set(value):
         *(f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3", policy, None, (), ()),
         *(256, 1_048_576, "127.0.0.1", 8_000, 95, 0, 0, None, 0),
         *((("failures", 100, 60),), None),
-        *("auto", "info", "off"),
+        *("auto", "info", "", "off"),
     )
     assert run_gunicorn_conf(environ)["bind"] == "[127.0.0.1]:8000"
 
@@ -166,6 +174,7 @@ EVERYTHING = [
     ("DEEDS_RATE_LIMITS", LIMITS, "rate_limits", LIMITED),
     ("DEEDS_LOG", "console", "log_form", "console"),
     ("DEEDS_LOG_LEVEL", "error", "log_level", "error"),
+    ("DEEDS_CONTACT", " mailto:a@b.example ", "contact", "mailto:a@b.example"),
     ("DEEDS_METRICS", "on", "metrics", "on"),
 ]
 

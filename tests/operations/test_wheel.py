@@ -41,7 +41,7 @@ print(COMMAND, DEFAULT_LEDGER)
 def wheel(tmp_path_factory):
     require("npm: make test fetches what reads codes")
     directory = copied(tmp_path_factory.mktemp("sources"), *SOURCES)
-    shutil.copytree(READER, directory / "parts/pages/node_modules/qr")
+    shutil.copytree(READER.parent, directory / "parts/pages/node_modules")
     build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."]
     printed_by(*PIP, *build, cwd=directory)
     [wheel] = (directory / "dist").iterdir()
@@ -96,6 +96,7 @@ def test_it_has_what_serves_people_and_is_looked_after(deeds, service, tmp_path)
         files = re.findall(r'"(/web/[^"]+)"', page)
         base = files[0].rsplit("/", 2)[0]
         files += [f"{base}/vendor/qr/decode.js", f"{base}/languages/de.js"]
+        files += [f"{base}/vendor/unhomoglyph/data.json"]
         found |= {path: api.get(path).status_code for path in files}
     backed_up = deeds("backup", tmp_path / "copy.sqlite3")
 

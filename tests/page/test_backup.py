@@ -24,6 +24,7 @@ from tests.page.steps import (
     live_amounts,
     open_deed,
     press,
+    put,
     raws,
     records,
     restore,
@@ -227,6 +228,32 @@ def test_somebody_elses_backup_does_not_become_the_wallet_here(visitor, stranger
     seeds = {seed["key"]: "isOwn" in seed for seed in records(page, "seeds")}
     assert sorted(seeds.values()) == [False, True]
     assert not seeds[theirs["key"]]
+
+
+@slow
+def test_a_ninth_wallet_takes_the_place_of_an_empty_one(visitor, stranger):
+    page, _ = hold(visitor, 5, metadata=TICKET)
+    page.go_back()
+    path = back_up(page)
+    page, _ = hold(stranger, 1)
+    page.go_back()
+    put(page, "seeds", [{"key": f"{at:064x}", "createdAt": at} for at in range(7)])
+    press(page, "Restore")
+
+    restore(page, path, PASSPHRASE)
+    question = page.get_by_role("dialog", name="Remove an empty wallet?")
+    expect_shown(question, "Nothing is left of these 7:")
+    stranger.assert_good()
+    press(question, "Cancel")
+    expect_shown(page, "Nothing was restored.")
+    assert amounts(page) == {"held": [1]}
+    restore(page, path, PASSPHRASE)
+    press(question, "Remove and restore")
+
+    told = page.get_by_role("dialog", name="Restored")
+    expect_shown(told, "Restored: 5 units of “A ticket”.")
+    seeds = records(page, "seeds")
+    assert len([seed for seed in seeds if "isUnused" not in seed]) == 2
 
 
 @slow

@@ -198,6 +198,48 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path, texts):
     assert len(versions) == 2
 
 
+@pytest.mark.parametrize(
+    ("contact", "shown"),
+    [
+        ("", None),
+        ("https://help.example/us?a=1&b=2", "help.example/us?a=1&amp;b=2</a>"),
+        ("mailto:help@deeds.example", '"mailto:help@deeds.example">help@deeds.example'),
+        ("Ann <at the bar>, Tel: +49", "<bdi>Ann &lt;at the bar&gt;, Tel: +49</bdi>"),
+    ],
+)
+def test_help_says_whom_to_ask_where_the_operator_is_named(open_api, contact, shown):
+    page = open_api(DEEDS_CONTACT=contact).get("/help").text
+
+    said = page.partition("Questions about this service: ")[2]
+    assert (shown in said.partition("</p>")[0]) if shown else not said
+
+
+def test_a_name_of_mixed_alphabets_is_marked_on_the_page_of_its_deed(api):
+    said = "This name mixes letters of different alphabets."
+
+    for name, is_mixed in [
+        ("G\u0430rden Concert", True),
+        ("Garden Концерт Ωδή", False),
+    ]:
+        item_id = api.mint("+5.a", metadata={"name": name})
+        page = api.http.get(f"/item/{item_id}", headers={"Accept": "text/html"}).text
+        assert (said in page) is is_mixed
+        assert page.count('translate="no"') == 3
+
+
+def test_what_letters_look_like_is_served_if_it_was_fetched(tmp_path):
+    table = tmp_path / "data.json"
+    table.write_text("{}")
+
+    found = [
+        read_static_files(tmp_path, look_alikes=each).by_name
+        for each in (table, tmp_path)
+    ]
+
+    name = "vendor/unhomoglyph/data.json"
+    assert [each.get(name) for each in found] == [b"{}", None]
+
+
 def test_the_reader_of_codes_is_served_if_it_was_fetched(tmp_path):
     without = read_static_files(tmp_path, reader=tmp_path)
     for name in ("decode.js", "index.js"):

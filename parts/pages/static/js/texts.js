@@ -77,6 +77,9 @@ export const PROBLEM_TEXTS = Object.freeze({
 const OURS =
   /^(Amount|Field|Finding|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
+/** A service or a file may name a code like "constructor", which every object has. */
+const textOf = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : undefined);
+
 /**
  * Return the sentence for anything that went wrong, here, at the service or in the
  * browser.
@@ -89,7 +92,7 @@ export function textFor(error) {
   if (name === "NoAnswerError")
     return gettext("No connection. Check it and try again.");
   if (name === "ProblemError")
-    return PROBLEM_TEXTS[code] ?? gettext("The service refused this.");
+    return textOf(PROBLEM_TEXTS, code) ?? gettext("The service refused this.");
   return (
     (OURS.test(name) && message) ||
     gettext("Something went wrong in this page. Reload it.")
@@ -130,7 +133,10 @@ const OPERATIONS = {
 export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
   const [done, underWay] = OPERATIONS[atDoor ? "collect" : kind];
-  const called = itemId ? nameOf(itemOf(itemId)) : body?.metadata?.name;
+  // Only a mint of one's own waits for its item: others are as strangers wrote them.
+  const isOwnMint = kind === "mint" && state !== "done";
+  const named = isOwnMint ? body?.metadata?.name : "";
+  const called = itemId ? nameOf(itemOf(itemId)) : named;
   const sum = unitsText(amount, itemOf(itemId)?.unit ?? operation.unit);
   const values = { units: units ?? (called ? ofText(sum, called) : sum) };
   if (kind !== "send" || count === 1)
@@ -301,7 +307,7 @@ export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
   // That it was cancelled before it had its link makes no difference to its maker.
   const end = isAsk && code === "cancelled" ? "offer_withdrawn" : code;
-  if (state === "refused") return ENDINGS[end] ?? refusalText({ code, kind });
+  if (state === "refused") return textOf(ENDINGS, end) ?? refusalText({ code, kind });
   const until = { time: clockText(expiresAt) };
   return isAsk
     ? gettext("Can be paid until {time}.", until)

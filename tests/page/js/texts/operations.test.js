@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { NoAnswerError } from "../../../../parts/pages/static/js/wallet/api.js";
 import {
+  offerStateText,
   operationText,
   outcomesText,
   quoted,
@@ -54,6 +55,24 @@ test("only what is sent again is said to be, and no connection is not a wrong an
   assert.doesNotMatch(textFor(silence), /keep trying/);
   assert.match(textFor(wrong), /^The service cannot be reached/);
   assert.equal(waitText(silence, ""), "No connection.");
+});
+
+test("a code that every object has is no text of ours", () => {
+  for (const code of ["constructor", "__proto__", "toString"]) {
+    assert.equal(refusalText({ code }), "The service refused this.");
+    const ended = { kind: "trade", state: "refused", code };
+    assert.equal(offerStateText(ended), "The service refused this.");
+  }
+});
+
+test("the name that a stranger's operation tells is not told", () => {
+  const told = { amount: 5, state: "done", body: { metadata: { name: "Choir" } } };
+
+  const texts = ["mint", "claim"].map((kind) =>
+    operationText({ ...told, kind }, () => null),
+  );
+
+  assert.deepEqual(texts, ["Created 5 units", "Claimed 5 units"]);
 });
 
 test("whose units are gone decides what is said of them", () => {

@@ -207,7 +207,7 @@ const OVERFULL = {
     numbers: [{ key: `${key}.${itemId}`, kept: NUMBER_MAX, given: NUMBER_MAX }],
   }),
   "seeds of many files": () => ({
-    seeds: Array.from({ length: 100 }, (_, at) => ({
+    seeds: Array.from({ length: 8 }, (_, at) => ({
       ...newSeed(0),
       isOwn: at === 0 || undefined,
     })),

@@ -10,6 +10,9 @@ import {
   copyOf,
   fatesOf,
   fileOf,
+  hasCode,
+  keysOf,
+  linkFrom,
   makerOn,
   mintAmounts,
   minted,
@@ -22,6 +25,7 @@ import {
   swapsMeeting,
   throughText,
   traders,
+  upTo,
   walletHolding,
   walletMeeting,
   walletOf,
@@ -122,6 +126,46 @@ test("of somebody else's backup no mint is sent, and no word on deeds is believe
   await copy.wallet.importRecords(file);
   assert.deepEqual(await fileOf(copy), file);
 });
+
+test("a ninth wallet is refused until one is let go of which nothing is left", async () => {
+  const maker = await walletHolding(9);
+  const guest = makerOn(maker.service);
+  await guest.wallet.claim(await linkFrom(maker, 2));
+  const kept = await fileOf(guest);
+  const { wallet, store } = makerOn(maker.service);
+  await wallet.claim(await linkFrom(maker, 1));
+  await wallet.importRecords(kept);
+  // What a stranger writes about a deed that is held here keeps no place.
+  const empty = { ...NOTHING, seeds: upTo(6).map(seedOf) };
+  empty.numbers = empty.seeds.map(({ key }) => {
+    return { key: `${key}.${maker.itemId}`, kept: 10 ** 9 };
+  });
+  await wallet.importRecords(empty);
+  const before = structuredClone(store.kept);
+  const ninth = { ...NOTHING, seeds: [{ ...seedOf(7), isOwn: true }] };
+
+  await assert.rejects(wallet.importRecords(ninth), hasCode("seeds_full"));
+
+  assert.deepEqual(store.kept, before);
+  const seeds = await wallet.emptySeeds();
+  assert.deepEqual(keysOf(seeds), keysOf(empty.seeds));
+  await wallet.forgetSeeds(seeds);
+  await wallet.importRecords(ninth);
+  const file = await fileOf({ wallet });
+  assert.equal(file.seeds.length, 3);
+});
+
+test("a wallet that joined more than eight writes a file that can be read", async () => {
+  const { store, wallet } = await walletHolding(5);
+  for (const at of upTo(9)) store.kept.seeds.set(seedOf(at).key, seedOf(at));
+
+  const { seeds } = await fileOf({ wallet });
+
+  const times = seeds.map(({ createdAt, isOwn }) => isOwn || createdAt);
+  assert.deepEqual(new Set(times), new Set([true, ...upTo(9).slice(2)]));
+});
+
+const seedOf = (at) => ({ key: String(at).repeat(64), createdAt: at });
 
 test("of what a file holds only what is live is counted", async () => {
   const ground = await walletHolding(5, 6);

@@ -1,6 +1,7 @@
 // Which deed is the one that a wallet knows, and which only has its name.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import {
@@ -9,7 +10,8 @@ import {
   nameKey,
   originOf,
 } from "../../../../parts/pages/static/js/ui/origin.js";
-import { giverOf, makerOn, NOTHING } from "./parts.js";
+import { isMixed } from "../../../../parts/pages/static/js/format/about.js";
+import { giverOf, makerOn, NOTHING, walletHolding } from "./parts.js";
 
 const NAME = "Hope Concert 10";
 const SAME = [
@@ -80,34 +82,137 @@ test("the picture makes deeds without a name the same, whatever it is that is no
     "\u202e",
     "a deed without a n\u0430me",
   ]) {
-    assert.equal(of({ name, image: "https://a.example/" }), nameless);
+    assert.deepEqual(of({ name, image: "https://a.example/" }), nameless);
   }
-  assert.notEqual(of({ image: "https://b.example/" }), nameless);
-  assert.equal(of({ name: NAME, image: "https://a.example/" }), nameKey(NAME));
+  assert.notDeepEqual(of({ image: "https://b.example/" }), nameless);
+  const [key] = of({ name: NAME, image: "https://a.example/" });
+  assert.equal(key, nameKey(NAME));
 });
 
-const alike = nameKey(NAME);
-const minted = { id: "deed_a", alike, isMinted: true };
-const held = { id: "deed_b", alike: nameKey("A voucher") };
-
-const CASES = [
-  ["minted", minted, [minted, held]],
-  ["minted", minted, [minted, { ...held, alike }]],
-  ["held", held, [minted, held]],
-  ["new", { id: "deed_c", alike: nameKey("A share") }, [minted, held]],
-  ["new", { id: "deed_c", alike: "" }, [minted, { ...held, alike: "" }]],
-  ["lookalike", { id: "deed_c", alike }, [minted, held]],
-  ["lookalike", { ...held, alike }, [minted, { ...held, alike }]],
+/** One name in 25 spellings, each of which a person takes for it. */
+const SPELLINGS = [
+  "Summer Wine Gаrden Concert",
+  "Summеr Winе Garden Соnсert",
+  "Summer Wine Garden Cοncert",
+  "ЅUММЕR WΙΝЕ GΑRDΕΝ СОΝСЕRТ",
+  "Ｓｕｍｍｅｒ Ｗｉｎｅ Ｇａｒｄｅｎ Ｃｏｎｃｅｒｔ",
+  "𝗦𝘂𝗺𝗺𝗲𝗿 𝗪𝗶𝗻𝗲 𝗚𝗮𝗿𝗱𝗲𝗻 𝗖𝗼𝗻𝗰𝗲𝗿𝘁",
+  "𝓢𝓾𝓶𝓶𝓮𝓻 𝔚𝔦𝔫𝔢 𝔾𝕒𝕣𝕕𝕖𝕟 ℂ𝕠𝕟𝕔𝕖𝕣𝕥",
+  "Summer Wine Garden C0ncert",
+  "Summer W1ne Garden Concert",
+  "Summer W|ne Garden Concert",
+  "Sum\u200dmer Wine Gar\u2060den Con\u00adcert",
+  "Summer Wine Gardeո Cօncert",
+  "Summer Wine Ꮐarden Ꮯoncert",
+  "ꓢꓴꓟꓟꓰꓣ ꓪꓲꓠꓰ ꓖꓮꓣꓓꓰꓠ ꓚꓳꓠꓚꓰꓣꓔ",
+  "Summ\u0307er Wıne G\u0323arden Co\u0308ncert",
+  "ꜱᴜᴍᴍᴇʀ ᴡɪɴᴇ ɢᴀʀᴅᴇɴ ᴄᴏɴᴄᴇʀᴛ",
+  "Surnrner Wine Garden Concert",
+  "Summer VVine Garden Concert",
+  "Summer Wine Garclen Concert",
+  "SUMMER WINE GARDEN CⲞNCERT",
+  "SUMMER WINE G𐊠RDEN CONCERT",
+  "Summer Win℮ Garden Concert",
+  "S∪mmer Wine Garden Concert",
+  "SUMMER WINE GARᗞEN CONCERT",
+  "SUMMER WINE GAЯDEN CONCERT",
 ];
+const named = (id, name, facts = "") => {
+  const metadata = JSON.stringify({ name, description: facts });
+  return { id, key: id, total: 5, metadata };
+};
 
-for (const [kind, item, known] of CASES) {
-  test(`${item.id} of ${known.length} is ${kind}`, () => {
-    const origin = originOf(item, known);
+test("of 25 spellings of a name each is told or marked, of most by our own letters", async () => {
+  const { service } = await walletHolding();
+  const { store } = makerOn(service);
+  const made = { ...named("deed_a", "Summer Wine Garden Concert"), isMinted: true };
+  store.put({ items: [made] });
+  const spelled = SPELLINGS.map((name, at) => named(`deed_${at}`, name));
+  const told = async () => {
+    const origins = await findOrigins(store, spelled);
+    const isTold = ({ id }) => origins.get(id)?.kind === "lookalike";
+    return spelled.filter(isTold).length;
+  };
+  assert.equal(await told(), 19);
+  const fetched = [];
+  const table = new URL(
+    "../../../../parts/pages/node_modules/unhomoglyph/data.json",
+    import.meta.url,
+  );
+  Object.assign(globalThis, {
+    document: { body: { dataset: { lookAlikes: "/table" } } },
+    async fetch(address) {
+      fetched.push(address);
+      return { json: async () => JSON.parse(await readFile(table, "utf8")) };
+    },
+  });
 
-    assert.equal(origin.kind, kind);
-    assert.match(origin.text, /^[A-Z].*\.$/);
+  await findOrigins(store, [named("deed_b", "Große Töne 🎵 №5, 7 €")]);
+  assert.deepEqual(fetched, []);
+  assert.equal(await told(), 24);
+
+  assert.deepEqual(fetched, ["/table"]);
+  assert.ok(isMixed("SUMMER WINE GAЯDEN CONCERT"));
+  for (const name of ["Garden Концерт Ωδή", "Größe 10 µ", "東京 Tokyo"])
+    assert.ok(!isMixed(name), name);
+});
+
+const FRIDAY = "Date: 2026-11-28 20:00 +01:00";
+const SATURDAY = "Date: 2026-11-29 20:00 +01:00";
+const LATE = "Date: 2026-11-28 22:00 +01:00";
+const concert = (id, facts) => {
+  const item = named(id, "Garden Concert", facts);
+  return { ...item, alike: likenessOf(item) };
+};
+const CAREFUL = "Careful: this isn’t the same as your other “Garden Concert”.";
+const OTHER_DATE = /^Same name, another date: S.*29.*\. Compare the mark\.$/;
+const TWO = "You hold two of this name: compare the marks.";
+
+/** Return all orders of these. */
+const ordersOf = (all) =>
+  all.length < 2
+    ? [all]
+    : all.flatMap((one) =>
+        ordersOf(all.filter((each) => each !== one)).map((rest) => [one, ...rest]),
+      );
+
+const held = concert("deed_held", FRIDAY);
+const sent = concert("deed_sent", SATURDAY);
+const forged = concert("deed_forged", LATE);
+
+for (const order of ordersOf([held, sent, forged])) {
+  test(`in this order nobody is alarmed for nothing: ${order.map(({ id }) => id)}`, () => {
+    for (const [place, item] of order.entries()) {
+      const before = order.slice(0, place);
+      const { text, tint } = originOf(item, before);
+      const isSame = before.some((each) => each !== sent && item !== sent);
+      if (!place) assert.equal(text, "");
+      else if (isSame) assert.deepEqual([text, tint], [CAREFUL, "bad"]);
+      else assert.equal(tint, "wait");
+    }
+    for (const item of order) {
+      assert.equal(originOf(item, [item]).text, "You have one of these already.");
+      assert.equal(originOf(item, order).text, TWO);
+    }
+    // Who made one knows.
+    const made = order.map((each) => ({ ...each, isMinted: each === held }));
+    const said = made.map((item) => originOf(item, made).text);
+    const expected = order.map((each) =>
+      each === held ? "Same as the one you made." : CAREFUL,
+    );
+    assert.deepEqual(said, expected);
   });
 }
+
+test("only where both say a day it is another one, by its own clock", () => {
+  const undated = concert("deed_undated", "At the bar.");
+  const samoa = concert("deed_samoa", "Date: 2026-11-28 23:59 -11:00");
+
+  assert.match(originOf(sent, [held]).text, OTHER_DATE);
+  assert.equal(originOf(undated, [held]).text, CAREFUL);
+  assert.equal(originOf(held, [undated]).text, CAREFUL);
+  assert.equal(originOf(samoa, [held]).text, CAREFUL);
+});
 
 test("a deed of which only a claim was refused is as new as before", async () => {
   const { service, itemId, given } = await giverOf(5);

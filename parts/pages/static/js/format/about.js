@@ -53,6 +53,14 @@ function textOf(value) {
   return BLANK.test(text) ? "" : text;
 }
 
+const ALPHABETS = [/\p{Script=Latin}/u, /\p{Script=Greek}/u, /\p{Script=Cyrillic}/u];
+
+/** Return whether a word of a name mixes letters of alphabets that look alike. */
+export const isMixed = (/** @type {string} */ name) =>
+  (name.match(/[\p{L}\p{M}]+/gu) ?? []).some(
+    (word) => ALPHABETS.filter((letters) => letters.test(word)).length > 1,
+  );
+
 /** Return the name of a registry item, which may not be known. */
 export function nameOf(item) {
   const { name = gettext("A deed without a name") } = metadataOf(item);
@@ -95,6 +103,18 @@ export function readAbout(/** @type {string} */ description) {
 export function isExpired(/** @type {About} */ { validUntil }, now = Date.now()) {
   return validUntil !== null && Number(validUntil) < now;
 }
+
+/** Return the day that its own clock shows; nothing where it has no date. */
+export const dayOf = (/** @type {About} */ { clock }) => clock.date?.slice(0, 10) ?? "";
+
+/** Return its day in short, for example "Sat, Nov 28". */
+export const dayText = (/** @type {About} */ about) =>
+  new Date(dayOf(about)).toLocaleDateString(LOCALE, {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    timeZone: "UTC",
+  });
 
 /** Return when it is, with the weekday. */
 export const whenText = (/** @type {About} */ { clock }) =>

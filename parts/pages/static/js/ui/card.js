@@ -5,6 +5,7 @@
 import {
   aboutOf,
   isExpired,
+  isMixed,
   metadataOf,
   nameOf,
   untilText,
@@ -47,6 +48,9 @@ export function fillCard(card, item, options = {}) {
     "textContent",
     {
       name: nameOf(item),
+      mixed: isMixed(nameOf(item))
+        ? gettext("This name mixes letters of different alphabets.")
+        : "",
       units: unitsText(amount ?? total, about.unit || unit),
       of:
         amount === undefined

@@ -1,26 +1,43 @@
 // Says whether a deed is one that this wallet knows, or only has the name of one.
 // Anybody can mint a deed of any name: what makes two the same is their id.
 
-import { gettext } from "../format/gettext.js";
-import { metadataOf, nameOf } from "../format/about.js";
+import { aboutOf, dayOf, dayText, metadataOf, nameOf } from "../format/about.js";
+import { fill, gettext } from "../format/gettext.js";
+import { quoted } from "../texts.js";
 import { isMade } from "../wallet/states.js";
 
 /**
- * @typedef {"minted" | "held" | "new" | "lookalike" | "unknown"} OriginKind
- * @typedef {{kind: OriginKind, text: string, short: string}} Origin
- * @typedef {{id: string, alike: string, isMinted?: boolean}} Named an item with the key of its name
+ * @typedef {"minted" | "held" | "two" | "new" | "date" | "lookalike" | "unknown"} OriginKind
+ * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
+ *   a notice, if a person has to look closer; of what is new there is nothing to say
+ * @typedef {import("../wallet/records.js").Item & {alike: string[]}} Named an item with what people take
+ *   its name for
  */
 
+/** By its kind: what is said, what in a list, and the tint. */
 const TEXTS = {
-  minted: [gettext("Same as the one you made."), gettext("You made this")],
-  held: [gettext("You have one of these already."), gettext("You have this")],
-  new: [gettext("You have not seen this before."), gettext("New to you")],
-  lookalike: [
-    gettext("You have something else of the same name: ask the sender."),
-    gettext("Look-alike"),
+  minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
+  held: [gettext("You have one of these already."), gettext("You have this"), ""],
+  two: [
+    gettext("You hold two of this name: compare the marks."),
+    gettext("Compare the marks"),
+    "wait",
   ],
-  unknown: [gettext("We could not load what this is."), gettext("Not loaded")],
+  new: ["", "", ""],
+  date: [
+    gettext("Same name, another date: {date}. Compare the mark."),
+    gettext("Another date"),
+    "wait",
+  ],
+  lookalike: [
+    gettext("Careful: this isn’t the same as your other {name}."),
+    gettext("Look-alike"),
+    "bad",
+  ],
+  unknown: [gettext("We could not load what this is."), gettext("Not loaded"), ""],
 };
+/** What may not be what it seems, or is not known. */
+const DOUBTFUL = ["lookalike", "unknown"];
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here
 // only where it looks like another letter than its small one.
@@ -34,34 +51,74 @@ const LATIN = new Map(
   ),
 );
 
+/** What only the table of UTS 39 may know: of most names it is not needed. */
+const FOREIGN = /(?![\0-\x7f\p{Emoji}ß€])[\p{L}\p{N}\p{S}]/u;
+/** So long a page waits for that table, which is some 30 kB. */
+const TABLE_WAIT_MS = 3_000;
+/** By letters what they look like, once a name had some of these. @type {Map<string, string>} */
+let prototypes = new Map();
+let loading;
+
+/**
+ * Load what letters look like (the confusables of UTS 39), where one of these names
+ * needs it; where that fails our own letters have to do, until the page is opened again.
+ */
+async function loadPrototypes(names) {
+  const address = globalThis.document?.body.dataset.lookAlikes;
+  if (!address || !names.some((name) => FOREIGN.test(plainOf(name)))) return;
+  loading ??= fetch(address, { signal: AbortSignal.timeout(TABLE_WAIT_MS) })
+    .then((answer) => answer.json())
+    .then((table) => (prototypes = new Map(Object.entries(table))))
+    .catch(() => {});
+  await loading;
+}
+
+/** Return a name without what nobody sees: accents, blanks, and how letters are set. */
+const plainOf = (name) =>
+  name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]/gu, "");
+
+/** Return a text in Latin letters, where we know what its letters look like. */
+function latinOf(text, others = new Map()) {
+  const cases = (letter) => [letter, letter.toLowerCase(), letter.toUpperCase()];
+  const alike = (letter, table) =>
+    table.get(cases(letter).find((each) => table.has(each)));
+  const latin = (letter) => alike(letter, LATIN) ?? alike(letter, others) ?? letter;
+  return Array.from(text, latin).join("");
+}
+
 /**
  * Return what two names have in common that a person takes for one: their case,
  * accents, blanks and signs do not count, nor does the script that a letter is from. It
  * is empty for no name.
  */
 export function nameKey(name) {
-  const plain = name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]/gu, "");
-  const cases = (letter) => [letter, letter.toLowerCase(), letter.toUpperCase()];
-  const alike = (letter) => LATIN.get(cases(letter).find((each) => LATIN.has(each)));
-  const latin = Array.from(plain, (letter) => alike(letter) ?? letter).join("");
+  const latin = latinOf(plainOf(name));
   // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by
   // nobody.
   const folded = latin.toUpperCase().toLowerCase().replaceAll("i", "l");
+  const joined = folded
+    .replaceAll("rn", "m")
+    .replaceAll("vv", "w")
+    .replaceAll("cl", "d");
   // Of a name without letters, the signs are all that there is.
-  return folded.replace(/[^\p{L}\p{N}]/gu, "") || folded;
+  return joined.replace(/[^\p{L}\p{N}]/gu, "") || joined;
 }
 
 /**
- * Return what makes a person take deeds for one: the name, or without one the picture.
+ * Return what makes a person take deeds for one, by our letters and by those of UTS 39:
+ * the name, or without one the picture. One of them is enough.
  */
 export function likenessOf(item) {
-  const key = nameKey(nameOf(item));
-  return key === nameKey(nameOf({})) ? `${key} ${metadataOf(item).image}` : key;
+  const name = nameOf(item);
+  const key = nameKey(name);
+  if (key === nameKey(nameOf({}))) return [`${key} ${metadataOf(item).image}`];
+  return [key, nameKey(latinOf(plainOf(name), prototypes))];
 }
 
 /** Return which of these items are another, or have its name. */
 function relatedTo({ id, alike }, items) {
-  return items.filter((each) => each.id === id || (alike && each.alike === alike));
+  const isAlike = (each) => each.alike.some((key) => key && alike.includes(key));
+  return items.filter((each) => each.id === id || isAlike(each));
 }
 
 /**
@@ -73,19 +130,33 @@ function relatedTo({ id, alike }, items) {
 export function originOf(item, items) {
   const related = relatedTo(item, items);
   const own = related.find(({ id }) => id === item.id);
+  const others = related.filter(({ id }) => id !== item.id);
   if (own?.isMinted) return originAs("minted");
-  // Before what is held: whoever has claimed a forgery must not be told that all is
-  // well.
-  if (related.length > (own ? 1 : 0)) return originAs("lookalike");
-  return originAs(own ? "held" : "new");
+  // Whoever made the other one knows which is genuine; of two that are held nobody here
+  // does, whichever came first.
+  const made = others.find(({ isMinted }) => isMinted);
+  if (!made && own) return originAs(others.length ? "two" : "held");
+  const same = made ?? others.find((other) => !isOtherDay(item, other));
+  if (same) return originAs("lookalike", { name: quoted(nameOf(same)) });
+  if (!others.length) return originAs("new");
+  return originAs("date", { date: dayText(aboutOf(item)) });
+}
+
+/** Return whether both say a day, and not the same. */
+function isOtherDay(...items) {
+  const [one, other] = items.map((item) => dayOf(aboutOf(item)));
+  return Boolean(one && other && one !== other);
 }
 
 /** @param {OriginKind} kind @returns {Origin} */
-export const originAs = (kind) => ({
-  kind,
-  text: TEXTS[kind][0],
-  short: TEXTS[kind][1],
-});
+export function originAs(kind, values = {}) {
+  const [text, short, tint] = TEXTS[kind];
+  return { kind, text: fill(text, values), short, tint };
+}
+
+/** Return whether nothing speaks against claiming a deed with others, or paying for it. */
+export const isSafe = (/** @type {Origin | undefined} */ origin) =>
+  origin !== undefined && !DOUBTFUL.includes(origin.kind);
 
 /**
  * Return what to say of items, by their ids.
@@ -94,19 +165,14 @@ export const originAs = (kind) => ({
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items) {
+  const read = (slices) => slices.items.list();
+  const all = await store.read({ items: "all" }, read);
+  await loadPrototypes([...items, ...all].map(nameOf));
   const named = (item) => ({ ...item, alike: likenessOf(item) });
-  const asked = items.map(named);
-  let related = [];
-  /** @type {import("../wallet/records.js").Plan} */
-  const wanted = {
-    items: "all",
-    next(slices) {
-      const known = slices.items.list().map(named);
-      related = [...new Set(asked.flatMap((item) => relatedTo(item, known)))];
-      const unsure = related.filter((each) => !each.isMinted);
-      return { outputs: unsure.map(({ id }) => ({ itemId: id })) };
-    },
-  };
+  const [asked, known] = [items.map(named), all.map(named)];
+  const related = [...new Set(asked.flatMap((item) => relatedTo(item, known)))];
+  const unsure = related.filter((each) => !each.isMinted);
+  const wanted = { outputs: unsure.map(({ id }) => ({ itemId: id })) };
   return store.read(wanted, ({ outputs }) => {
     const isOwn = (each) =>
       each.isMinted || outputs.list({ itemId: each.id }).some(isMade);

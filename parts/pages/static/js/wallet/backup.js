@@ -3,10 +3,16 @@
 
 import { askForLook, LOOK } from "./finding.js";
 import { mergeInto } from "./merging.js";
-import { ownSeed, seedsOf } from "./seeds.js";
-import { isOurs } from "./states.js";
+import { keyOf, keysOf } from "./records.js";
+import { BRANCHES, ownSeed, seedsForFile, seedsOf } from "./seeds.js";
+import { isLive, isOurs } from "./states.js";
 
 const BACKUP = "backup";
+/**
+ * So many of the last numbers of a branch are looked at to tell whether anything made
+ * from a seed is left: a file of a stranger may say that there are billions.
+ */
+const LAST_NUMBERS = 1_000;
 /** The notes that a change may write besides. */
 export const NOTE = { notes: [BACKUP, LOOK] };
 /** @type {import("./records.js").Plan} */
@@ -71,12 +77,14 @@ export function makeBackup({ store, change, changeOfNote }) {
         const { outputs, operations, items, numbers } = slices;
         const itemIds = itemIdsOf(outputs.list());
         exported = { savedCount: noteOf(slices).count, itemIds };
+        const seeds = seedsForFile(slices);
+        const isOfSeed = (next) => seeds.some(({ key }) => next.key.startsWith(key));
         return {
           outputs: outputs.list().map(({ takers, makers, ...output }) => output),
           operations: operations.list(),
           items: items.list(),
-          seeds: seedsOf(slices),
-          numbers: numbers.list(),
+          seeds,
+          numbers: numbers.list().filter(isOfSeed),
         };
       }),
 
@@ -119,6 +127,53 @@ function takeIn(draft, theirs, isOwn) {
   // What was moved since is still to be found.
   askForLook(draft, itemIdsOf(draft.outputs.list()));
   return merged;
+}
+
+/**
+ * Return what lets go of wallets that were joined.
+ * @param {Parts} parts
+ */
+export function makeJoined({ store, change, derive }) {
+  return {
+    /**
+     * Return the seeds of other wallets from which nothing is left here, neither unspent
+     * nor under way.
+     */
+    async emptySeeds() {
+      const { others, numbers, live } = await store.read(ALL, (slices) => ({
+        others: seedsOf(slices).filter(({ isOwn }) => !isOwn),
+        numbers: slices.numbers.list(),
+        live: slices.outputs.list().filter(isLive),
+      }));
+      const left = new Set(keysOf(live));
+      const places = others.flatMap(({ key }) => lastPlaces(key, numbers, live));
+      const secrets = await derive(places);
+      const isLeft = (place, at) => left.has(keyOf({ ...place, secret: secrets[at] }));
+      const inUse = new Set(places.filter(isLeft).map(({ seed }) => seed));
+      return others.filter(({ key }) => !inUse.has(key));
+    },
+
+    /** Look for nothing more of these seeds, until a file brings them again. */
+    forgetSeeds: (seeds) =>
+      change({ seeds: "all", ...NOTE }, (draft) => {
+        for (const seed of seeds) draft.put("seeds", { ...seed, isUnused: true });
+      }),
+  };
+}
+
+/** Return the last places of a seed in the rows of items of which something is left. */
+function lastPlaces(seed, numbers, live) {
+  const itemIds = new Set(live.map(({ itemId }) => itemId));
+  const rows = numbers.flatMap(({ key, ...next }) => {
+    const [ofSeed, itemId] = key.split(".");
+    const isWanted = ofSeed === seed && itemIds.has(itemId);
+    return isWanted ? BRANCHES.map((branch) => [itemId, branch, next[branch]]) : [];
+  });
+  return rows.flatMap(([itemId, branch, next = 0]) =>
+    Array.from({ length: Math.min(next, LAST_NUMBERS) }, (_, at) => {
+      return { seed, itemId, branch, number: next - 1 - at };
+    }),
+  );
 }
 
 /** Return the items of which a wallet has or had something. */

@@ -7,7 +7,7 @@ import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
 import { keyOf, keysOf, WalletError } from "./records.js";
-import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX } from "./seeds.js";
+import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX, seedsOf } from "./seeds.js";
 import { believed, isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
 
 // To ask for a mint once more under its key is always safe; a swap that was refused
@@ -110,9 +110,12 @@ function mergeSeeds(
     const unused = draft.seeds.existing(own);
     draft.put("seeds", { ...unused, isOwn: undefined, isUnused: true });
   }
-  const all = new Set(keysOf([...draft.seeds.list(), ...seeds]));
+  const all = new Set(keysOf([...seedsOf(draft), ...seeds]));
   if (all.size > SEEDS_MAX)
-    throw new WalletError("full", gettext("Too many wallets are joined here already."));
+    throw new WalletError(
+      "seeds_full",
+      gettext("Too many wallets are joined here already."),
+    );
   for (const { key, createdAt } of seeds) {
     draft.put("seeds", { key, createdAt, isOwn: key === newOwn || undefined });
   }

@@ -56,7 +56,8 @@ import { inState } from "./states.js";
  *   or completed, `expiresAt` when the one that was made ends, in milliseconds;
  *   what `isUnsent` was never sent, what `isCancelled` is not sent any more, see checking.js
  * @typedef {{key: string, isOwn?: boolean, isUnused?: boolean, createdAt: number}} Seed `key` is the seed itself, in
- *   hexadecimal digits; new secrets are made from the own one
+ *   hexadecimal digits; new secrets are made from the own one, and with what `isUnused` nothing is
+ *   looked for
  * @typedef {{key: string, kept?: number, given?: number, series?: number}} Numbers the next numbers
  *   under a seed of an item, see seeds.js
  * @typedef {{

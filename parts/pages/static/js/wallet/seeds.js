@@ -9,8 +9,8 @@ import { keyOf } from "./records.js";
 export const BRANCHES = ["kept", "given", "series"];
 /** More than anybody uses; what is counted on from here stays exact. */
 export const NUMBER_MAX = 2 ** 48 - 1;
-/** More wallets than anybody joins; each is looked for. */
-export const SEEDS_MAX = 100;
+/** More wallets than anybody joins; each is looked for with every deed. */
+export const SEEDS_MAX = 8;
 
 const LABEL = "deeds wallet secret v1:";
 const SEED_BYTES = 32;
@@ -59,10 +59,20 @@ export const ownSeed = ({ seeds }) =>
     .key;
 
 /**
- * Return the records of all seeds that something may have been made from. The one that
- * a wallet had before it took in another copy was never used.
+ * Return the records of all seeds that something is looked for with. The one that a
+ * wallet had before it took in another copy was never used; of others nothing is left.
  */
 export const seedsOf = ({ seeds }) => seeds.list().filter(({ isUnused }) => !isUnused);
+
+/**
+ * Return the seeds that a file holds, the own one and the latest: a wallet of before may
+ * have more than readers take.
+ */
+export function seedsForFile(slices) {
+  const rankOf = ({ isOwn, createdAt }) => (isOwn ? Infinity : createdAt);
+  const ranked = seedsOf(slices).sort((one, other) => rankOf(other) - rankOf(one));
+  return ranked.slice(0, SEEDS_MAX);
+}
 
 /** Return the key of the record of an item's next numbers under a seed. */
 export const numbersKey = (seed, itemId) => `${seed}.${itemId}`;

@@ -9,7 +9,7 @@
 import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX } from "./api.js";
-import { countChange, makeBackup, NOTE } from "./backup.js";
+import { countChange, makeBackup, makeJoined, NOTE } from "./backup.js";
 import {
   begin,
   beginningWanted,
@@ -67,6 +67,7 @@ export function makeWallet(given) {
     ...makeLook(parts),
     ...makeDoorList(parts),
     ...makeBackup(parts),
+    ...makeJoined(parts),
   };
 }
 

@@ -4,6 +4,7 @@
 import { gettext, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
+import { isSafe } from "../../ui/origin.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
@@ -116,9 +117,8 @@ const isOwn = ({ state }) => state.kind === "own";
  * What has only the name of another deed, or is not known, is never claimed with
  * others.
  */
-const isSafe = (row) =>
-  isFree(row) && ["minted", "held", "new"].includes(row.origin?.kind);
-const isDoubtful = (row) => isFree(row) && row.origin && !isSafe(row);
+const isSure = (row) => isFree(row) && isSafe(row.origin);
+const isDoubtful = (row) => isFree(row) && row.origin && !isSafe(row.origin);
 
 /**
  * Return whether there is something to claim that a browser without a wallet cannot
@@ -158,7 +158,7 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
 function headingOfMany(rows) {
   const count = (...kinds) =>
     rows.filter(({ state }) => kinds.includes(state.kind)).length;
-  const free = rows.filter(isSafe).length;
+  const free = rows.filter(isSure).length;
   const taken = count("taken", "back");
   const total = rows.length;
   if (free)
@@ -201,7 +201,7 @@ function headingOfMany(rows) {
  * @returns {{rows: Some[], text: string, isQuiet: boolean}}
  */
 export function offerOf(rows) {
-  const [safe, own, doubtful] = [isSafe, isOwn, isDoubtful].map((is) =>
+  const [safe, own, doubtful] = [isSure, isOwn, isDoubtful].map((is) =>
     rows.filter(is),
   );
   const offer = (list, one, many, isQuiet = true) => {

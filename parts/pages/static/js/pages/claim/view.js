@@ -191,13 +191,12 @@ function makeFoundRow({ output }, acts) {
  * for ever.
  */
 function drawOrigin(place, origin, { canTake }, isAlone) {
-  const isBad = origin?.kind === "lookalike";
-  place.hidden = !origin || !(canTake || isBad);
-  place.className = isBad
-    ? "origin notice bad"
-    : `origin ${isAlone ? "notice" : "tag"}`;
-  place.dataset.origin = origin?.kind ?? "";
-  put(place, (isBad || isAlone ? origin?.text : origin?.short) ?? "");
+  const { kind = "", text = "", short = "", tint = "" } = origin ?? {};
+  const isWhole = isAlone || tint === "bad";
+  place.hidden = !text || !(canTake || tint === "bad");
+  place.className = `origin ${isWhole ? "notice" : "tag"} ${tint}`.trim();
+  place.dataset.origin = kind;
+  put(place, isWhole ? text : short);
 }
 
 /**

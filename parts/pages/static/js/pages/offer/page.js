@@ -128,8 +128,8 @@ function makeRow(
 ) {
   const row = copyTemplate("side-row");
   const origin = find(row, ".origin");
-  origin.hidden = !said;
-  origin.classList.toggle("bad", said?.kind === "lookalike");
+  origin.hidden = !said?.text;
+  origin.className = `origin notice ${said?.tint ?? ""}`.trim();
   put(origin, said?.text ?? "");
   fillCard(find(row, ".deed"), item, { itemId, amount, pictures: "ask" });
   find(row, "a").setAttribute("href", `/item/${itemId}`);

@@ -15,6 +15,7 @@ import {
   sideText,
   waitText,
 } from "../../texts.js";
+import { isSafe } from "../../ui/origin.js";
 import { holdingOf } from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
 
@@ -67,7 +68,6 @@ const SAID = {
   own: { heads: [gettext("Your request"), gettext("Your offer")] },
 };
 const SHOW = { text: gettext("Show link and code"), about: "", isQuiet: false };
-const SAFE = ["minted", "held", "new"];
 
 /**
  * Read what this wallet knows of an offer.
@@ -86,8 +86,7 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
     const sideOf = (part, isTold) => {
       const origin = origins.get(part.itemId);
       // Of what one gives it is told only that it may not be what one thinks.
-      const told =
-        !own && (isTold || origin?.kind === "lookalike") ? origin : undefined;
+      const told = !own && (isTold || origin?.tint === "bad") ? origin : undefined;
       return { ...part, ...hereOf(slices, part), origin: told };
     };
     return {
@@ -162,7 +161,7 @@ function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives =
   const short = wants.filter(({ amount, free = 0 }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
   // Above the button, however far below it the deed itself is shown.
-  const doubt = gives.find(({ origin }) => !SAFE.includes(origin?.kind ?? ""));
+  const doubt = gives.find(({ origin }) => !isSafe(origin));
   const expired = expiredText([...wants, ...gives]);
   const told = [expired, doubt?.origin?.text].filter(Boolean).join(" ");
   const time = clockText(offer.expiresAt);

@@ -17,6 +17,7 @@ import { ask, FieldError, openDialog, say } from "../../ui/forms.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { WalletError } from "../../wallet/records.js";
 import { isLive } from "../../wallet/states.js";
+import { askBefore, importOrAsk } from "./joined_wallets.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;
@@ -218,7 +219,7 @@ function askToRestore({ wallet, itemOf, onRestored }, opener) {
     act: async (onWait, [file, passphrase]) => {
       const records = await readFile(file, passphrase);
       const isOwn = (await wallet.isOwnFile(records)) ?? (await askWhose(opener));
-      const imported = await wallet.importRecords(records, { isOwn });
+      const imported = await importOrAsk(wallet, records, isOwn, opener);
       const { live, added, given } = imported;
       await nameAll(wallet, added).catch(() => {});
       const found = await onRestored(onWait);
@@ -248,31 +249,17 @@ async function nameAll(wallet, outputs) {
   for (const itemId of itemIds) await wallet.item(itemId);
 }
 
-/**
- * Ask whether a backup is the person's own, and return the answer.
- * @returns {Promise<boolean>}
- * @throws {WalletError} `cancelled`: neither was chosen
- */
-function askWhose(opener) {
-  return new Promise((resolve, reject) => {
-    const nothing = gettext("Nothing was restored.");
-    const choose = (isOwn) => () => {
-      resolve(isOwn);
-      close();
-    };
-    const { close } = openDialog({
-      title: gettext("Is this your own backup?"),
-      content: [WHOSE],
-      actions: [
-        makeButton(gettext("Yes, it’s mine"), choose(true), { kind: "" }),
-        makeButton(gettext("No, it’s somebody else’s"), choose(false)),
-      ],
-      closeText: gettext("Cancel"),
-      onClose: () => reject(new WalletError("cancelled", nothing)),
-      opener,
-    });
+/** Ask whether a backup is the person's own. */
+const askWhose = (opener) =>
+  askBefore({
+    title: gettext("Is this your own backup?"),
+    content: [WHOSE],
+    choices: [
+      [gettext("Yes, it’s mine"), true],
+      [gettext("No, it’s somebody else’s"), false],
+    ],
+    opener,
   });
-}
 
 async function readFile(field, passphrase) {
   const file = field.files?.[0];

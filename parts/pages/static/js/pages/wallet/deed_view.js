@@ -33,17 +33,13 @@ import { isOfDoor, linksView } from "./links_view.js";
 import { doorTexts, hereOf, openCode, totalText, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
-const ORIGIN_TEXTS = {
-  minted: gettext("You made this."),
-  lookalike: gettext(
-    "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
-  ),
-};
-
 /** What the overview leaves out where it is 0. */
 const MAY_BE_NONE = ["counted", "away", "back", "admitted"];
 
-/** @typedef {import("../../wallet/holdings.js").Holding} Holding */
+/**
+ * @typedef {import("../../wallet/holdings.js").Holding} Holding
+ * @typedef {import("../../ui/origin.js").Origin} Origin
+ */
 
 /** Return the page of a deed, which can be drawn again. */
 export function deedPage(
@@ -81,7 +77,7 @@ export function deedPage(
     part(name).onclick = () => act(shown, part(name), tools);
 
   function draw(
-    /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */ holding,
+    /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ holding,
   ) {
     Object.assign(shown, holding);
     const { item, sum, unit, mayBeGiven, admitted } = holding;
@@ -103,9 +99,11 @@ export function deedPage(
       : doors.shift() || (admitted ? letIn : gettext("You have none"));
     const total = item && here ? [totalText(item)] : [];
     part("more").textContent = [...total, ...waitTexts(holding), ...doors].join(" · ");
-    // Red is only what a person has to ask about.
-    const kind = holding.origin === "lookalike" ? "notice bad" : "faint";
-    tell(part("origin"), ORIGIN_TEXTS[holding.origin] ?? "", kind);
+    const { text = "", tint = "" } = holding.origin ?? {};
+    // That it is here is seen.
+    if (tint) tell(part("origin"), text, `notice ${tint}`);
+    else
+      tell(part("origin"), holding.isMinted ? gettext("You made this.") : "", "faint");
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
       "{amount} here, counted as handed out since you restored.",

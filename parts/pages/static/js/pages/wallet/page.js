@@ -161,7 +161,7 @@ function deedPlace(tools) {
     if (!holding) return;
     const { item } = holding;
     const origins = item && (await findOrigins(tools.store, [item]));
-    open.draw({ ...holding, origin: origins?.get(itemId)?.kind });
+    open.draw({ ...holding, origin: origins?.get(itemId) });
   }
   return { draw, close: () => show(null) };
 }

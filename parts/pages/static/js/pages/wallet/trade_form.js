@@ -152,7 +152,7 @@ async function askHowMany(
 
 const cardOf = (itemId, item) => makeCard(item, { itemId, pictures: "ask" });
 
-const kindOf = (origin) => (origin?.kind === "lookalike" ? "notice bad" : "hint");
+const kindOf = (origin) => (origin?.tint ? `notice ${origin.tint}` : "hint");
 
 const hintText = () =>
   gettext(
