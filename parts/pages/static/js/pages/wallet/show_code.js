@@ -1,35 +1,101 @@
-// Shows the codes of what is held to a door, which claims them. Nothing is sent, moved
-// or handed out for that, so that it works without a network.
+// Shows the codes of what is held to a door, which claims them. Nothing is moved or handed
+// out for that, so that it works without a network; with one, it says what became of them.
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { heldText, waitText } from "../../texts.js";
-import { copyTemplate, find, keepAwake, make, oneAfterTheOther } from "../../ui/dom.js";
+import {
+  copyTemplate,
+  find,
+  keepAwake,
+  make,
+  oneAfterTheOther,
+  put,
+} from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
 import { drawCode, linkOf } from "../../ui/link_view.js";
 import { readHolding } from "../../wallet/holdings.js";
+import { watchCode } from "./code_state.js";
 
-/** Show what is held of an item, one part at a time, the lowest number first. */
+/** How long it is said that a code was used, before the next one is shown. */
+const STAY_MS = 3_000;
+/** Unlike the door, the wallet does not know who has used it. */
+const SAID = {
+  asking: "",
+  offline: gettext("Updates when you're online."),
+  used: gettext("Used just now. At the door? You're in. Otherwise tell the organiser."),
+  moved: gettext("Sent or moved elsewhere. This code no longer works."),
+};
+
+/**
+ * Show what is held of an item, one part at a time, the lowest number first. After one
+ * that a door has used comes the next, while there is one.
+ */
 export async function openCodes(itemId, opener, tools) {
   const { item, unit, parts } = await readHolding(tools.store, itemId);
   if (!parts.length) return say(gettext("There is no code to show now."));
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
   const view = copyTemplate("code-template");
+  const left = new Set(parts);
+  let leave = () => {};
   const show = (part) => {
+    leave();
     find(view, ".code-about").textContent = heldText(part, unit);
     find(view, ".code-use").textContent = useText(part, unit);
-    find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
+    const onState = (state) => {
+      drawState(view, state);
+      if (isOver(state)) goOn(part);
+    };
+    leave = drawWatched(part, view, { ...tools, unit }, onState);
   };
-  openDialog({
-    title: nameOf(item),
-    content: [view],
-    actions: oneAfterTheOther(parts, show),
-    kind: "code-sheet",
-    onClose: keepAwake(),
-    opener,
+  const actions = oneAfterTheOther(parts, show, (part) => left.has(part));
+  const [next] = actions;
+
+  function goOn(part) {
+    left.delete(part);
+    if (!left.size) return;
+    leave();
+    const timer = setTimeout(() => next.click(), STAY_MS);
+    leave = () => clearTimeout(timer);
+  }
+
+  const letSleep = keepAwake();
+  const onClose = () => {
+    leave();
+    letSleep();
+  };
+  const title = nameOf(item);
+  openDialog({ title, content: [view], actions, kind: "code-sheet", onClose, opener });
+}
+
+const isOver = (state) => state === "used" || state === "moved";
+
+function drawState(view, state) {
+  put(find(view, ".code-state"), SAID[state]);
+  view.classList.toggle("is-over", isOver(state));
+  const tint = { used: "notice good", moved: "notice wait" }[state] ?? "hint";
+  find(view, ".code-state").className = `code-state ${tint}`;
+}
+
+/**
+ * Draw a code, and say what becomes of it once it is noted that it was shown; return what
+ * ends that.
+ */
+function drawWatched(part, view, tools, onState) {
+  let end = () => {};
+  let isShown = true;
+  drawState(view, "asking");
+  const { place, noted } = codeOf(part, tools);
+  find(view, ".code-frame").replaceChildren(place);
+  noted.then(() => {
+    if (isShown) end = watchCode(part, tools, onState);
   });
+  return () => {
+    isShown = false;
+    end();
+  };
 }
 
 /** Return what to do with a code: of several units, that it is not for paying a few. */
@@ -42,7 +108,10 @@ function useText({ amount }, unit) {
   );
 }
 
-/** Return the place of a code, which comes from the store; without one its link. */
+/**
+ * Return the place of a code, which comes from the store, or without one its link; and
+ * what ends once it is noted that it was shown.
+ */
 function codeOf(output, tools) {
   const place = make("div", { class: "qr" });
   const showLink = (error) => {
@@ -53,6 +122,6 @@ function codeOf(output, tools) {
   };
   // It is shown, whether or not there is room to note it.
   const note = () => tools.wallet.shown(output.key).catch(() => {});
-  drawCode(place, output, tools, gettext("QR code")).catch(showLink).then(note);
-  return place;
+  const drawn = drawCode(place, output, tools, gettext("QR code")).catch(showLink);
+  return { place, noted: drawn.then(note) };
 }

@@ -1,0 +1,69 @@
+// What becomes of a code while it is on the screen: the service is asked, often at first,
+// because a guest waits for the door; and any tab may have moved what it stands for.
+
+import { onReturn } from "../../ui/dom.js";
+import { NoAnswerError } from "../../wallet/api.js";
+import { isUsed } from "../../wallet/holdings.js";
+import { readOutputs } from "../../wallet/records.js";
+import { keepAsking } from "../retries.js";
+
+/** Until a code was shown for so long, it is asked for at these intervals. */
+const ROUNDS = [
+  { untilMs: 20_000, roundMs: 2_000 },
+  { untilMs: 120_000, roundMs: 5_000 },
+  { untilMs: Infinity, roundMs: 20_000 },
+];
+
+/**
+ * @typedef {"asking" | "offline" | "used" | "moved"} CodeState a door, most likely, has `used` it;
+ *   what was `moved` was sent, or claimed by a copy of this wallet
+ *
+ * Ask what becomes of a held output, from now on; call `tell` with its state whenever
+ * there is news. Return what ends that.
+ * @param {{key: string}} output
+ * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">} opened
+ * @param {(state: CodeState) => void} tell
+ * @param {{now?: () => number, random?: () => number, schedule?: typeof setTimeout | any}} [clock]
+ */
+export function watchCode({ key }, { wallet, store }, tell, clock = {}) {
+  const { now = () => performance.now(), random = Math.random, schedule } = clock;
+  const shownAt = now();
+  let isOver = false;
+  let isOffline = false;
+
+  function roundMs() {
+    const shownMs = now() - shownAt;
+    const round = ROUNDS.find(({ untilMs }) => shownMs < untilMs);
+    // A quarter sooner or later: a whole audience must not ask in step.
+    return (round?.roundMs ?? 0) * (0.75 + random() / 2);
+  }
+
+  async function look() {
+    const [output] = await readOutputs(store, [key]);
+    if (isOver) return;
+    isOver = output.state === "spent";
+    if (isOver) tell(isUsed(output) ? "used" : "moved");
+    else tell(isOffline ? "offline" : "asking");
+  }
+
+  async function checkRound() {
+    try {
+      if (!navigator.onLine) throw new NoAnswerError();
+      await wallet.checkShown(key);
+      isOffline = false;
+    } catch (error) {
+      isOffline = error instanceof NoAnswerError;
+      throw error;
+    } finally {
+      await look();
+    }
+  }
+
+  const ask = keepAsking({ checkRound, isOver: () => isOver, roundMs, now, schedule });
+  const endings = [store.onChange(() => look().catch(() => {})), onReturn(ask)];
+  ask();
+  return () => {
+    isOver = true;
+    endings.forEach((end) => end());
+  };
+}
