@@ -139,7 +139,7 @@ class DeedCard:
         """Return the date in short, by the clock of its place."""
         if self.date is None:
             return ""
-        # Translators: how a date and a time are written, in the letters of Unicode TR 35.
+        # Translators: how dates and times are written, in letters of Unicode TR 35.
         pattern = gettext("EEE d MMM y, HH:mm")
         return str(format_datetime(self.date, pattern, rebase=False))
 

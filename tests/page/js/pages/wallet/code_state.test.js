@@ -31,7 +31,7 @@ function watching(answers = [], random = 0.5) {
   });
   const options = { ...clock.options, random: () => random };
   const tell = (state) => told.at(-1) !== state && told.push(state);
-  const wallet = { checkShown };
+  const wallet = { checkShown, shown: async () => {} };
   const end = watchCode(SHOWN, { wallet, store }, tell, options);
   return { ...clock, at, told, page, end };
 }
@@ -85,7 +85,7 @@ for (const [name, record, state] of [
 
     await until(100);
 
-    assert.deepEqual(told, ["offline", state]);
+    assert.deepEqual(told, ["asking", "offline", state]);
     assert.deepEqual(at, [0, 2]);
   });
 }

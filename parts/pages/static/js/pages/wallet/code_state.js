@@ -2,7 +2,7 @@
 // because a guest waits for the door; and any tab may have moved what it stands for.
 
 import { onReturn } from "../../ui/dom.js";
-import { NoAnswerError } from "../../wallet/api.js";
+import { ask, NoAnswerError } from "../../wallet/api.js";
 import { isUsed } from "../../wallet/holdings.js";
 import { readOutputs } from "../../wallet/records.js";
 import { keepAsking } from "../retries.js";
@@ -18,8 +18,8 @@ const ROUNDS = [
  * @typedef {"asking" | "offline" | "used" | "moved"} CodeState a door, most likely, has `used` it;
  *   what was `moved` was sent, or claimed by a copy of this wallet
  *
- * Ask what becomes of a held output, from now on; call `tell` with its state whenever
- * there is news. Return what ends that.
+ * Note that the code of a held output is shown, and ask what becomes of it from now on;
+ * call `tell` with its state, whenever there may be news too. Return what ends that.
  * @param {{key: string}} output
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">} opened
  * @param {(state: CodeState) => void} tell
@@ -47,21 +47,23 @@ export function watchCode({ key }, { wallet, store }, tell, clock = {}) {
   }
 
   async function checkRound() {
-    try {
-      if (!navigator.onLine) throw new NoAnswerError();
-      await wallet.checkShown(key);
-      isOffline = false;
-    } catch (error) {
-      isOffline = error instanceof NoAnswerError;
-      throw error;
-    } finally {
-      await look();
-    }
+    const { problem } = navigator.onLine
+      ? await ask(() => wallet.checkShown(key))
+      : { problem: new NoAnswerError() };
+    isOffline = problem instanceof NoAnswerError;
+    await look();
+    // Without an answer it is asked as often as before: a guest waits.
+    if (problem && !isOffline) throw problem;
   }
 
-  const ask = keepAsking({ checkRound, isOver: () => isOver, roundMs, now, schedule });
-  const endings = [store.onChange(() => look().catch(() => {})), onReturn(ask)];
-  ask();
+  const wake = keepAsking({ checkRound, isOver: () => isOver, roundMs, now, schedule });
+  const endings = [store.onChange(() => look().catch(() => {})), onReturn(wake)];
+  tell("asking");
+  // It is shown, whether or not there is room to note it; what is spent no longer is.
+  wallet
+    .shown(key)
+    .catch(() => {})
+    .then(wake);
   return () => {
     isOver = true;
     endings.forEach((end) => end());

@@ -44,20 +44,20 @@ export async function openCodes(itemId, opener, tools) {
     leave();
     find(view, ".code-about").textContent = heldText(part, unit);
     find(view, ".code-use").textContent = useText(part, unit);
-    const onState = (state) => {
-      drawState(view, state);
-      if (isOver(state)) goOn(part);
-    };
-    leave = drawWatched(part, view, { ...tools, unit }, onState);
+    find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
+    leave = watchCode(part, tools, (state) => {
+      view.dataset.state = state;
+      put(find(view, ".code-state"), SAID[state]);
+      if (state === "used" || state === "moved") goOn(part);
+    });
   };
   const actions = oneAfterTheOther(parts, show, (part) => left.has(part));
-  const [next] = actions;
 
   function goOn(part) {
     left.delete(part);
     if (!left.size) return;
     leave();
-    const timer = setTimeout(() => next.click(), STAY_MS);
+    const timer = setTimeout(() => actions[0].click(), STAY_MS);
     leave = () => clearTimeout(timer);
   }
 
@@ -70,34 +70,6 @@ export async function openCodes(itemId, opener, tools) {
   openDialog({ title, content: [view], actions, kind: "code-sheet", onClose, opener });
 }
 
-const isOver = (state) => state === "used" || state === "moved";
-
-function drawState(view, state) {
-  put(find(view, ".code-state"), SAID[state]);
-  view.classList.toggle("is-over", isOver(state));
-  const tint = { used: "notice good", moved: "notice wait" }[state] ?? "hint";
-  find(view, ".code-state").className = `code-state ${tint}`;
-}
-
-/**
- * Draw a code, and say what becomes of it once it is noted that it was shown; return what
- * ends that.
- */
-function drawWatched(part, view, tools, onState) {
-  let end = () => {};
-  let isShown = true;
-  drawState(view, "asking");
-  const { place, noted } = codeOf(part, tools);
-  find(view, ".code-frame").replaceChildren(place);
-  noted.then(() => {
-    if (isShown) end = watchCode(part, tools, onState);
-  });
-  return () => {
-    isShown = false;
-    end();
-  };
-}
-
 /** Return what to do with a code: of several units, that it is not for paying a few. */
 function useText({ amount }, unit) {
   if (amount === 1) return gettext("Let them scan this at the door.");
@@ -108,10 +80,7 @@ function useText({ amount }, unit) {
   );
 }
 
-/**
- * Return the place of a code, which comes from the store, or without one its link; and
- * what ends once it is noted that it was shown.
- */
+/** Return the place of a code, which comes from the store; without one its link. */
 function codeOf(output, tools) {
   const place = make("div", { class: "qr" });
   const showLink = (error) => {
@@ -120,8 +89,6 @@ function codeOf(output, tools) {
     place.className = "stack";
     place.append(`${gettext("The code is not here yet.")} ${why}`, link);
   };
-  // It is shown, whether or not there is room to note it.
-  const note = () => tools.wallet.shown(output.key).catch(() => {});
-  const drawn = drawCode(place, output, tools, gettext("QR code")).catch(showLink);
-  return { place, noted: drawn.then(note) };
+  drawCode(place, output, tools, gettext("QR code")).catch(showLink);
+  return place;
 }
