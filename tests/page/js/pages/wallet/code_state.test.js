@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { watchCode } from "../../../../../parts/pages/static/js/pages/wallet/code_state.js";
-import { NoAnswerError } from "../../../../../parts/pages/static/js/wallet/api.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../../parts/pages/static/js/wallet/api.js";
 import { makeClock } from "../../clock.js";
 
 const SHOWN = { key: "k", state: "held", shownAt: 1 };
@@ -61,7 +64,7 @@ test("phones that were shown the code together do not ask together", async () =>
 });
 
 test("it is asked no sooner than the service says, and nothing while the page is hidden", async () => {
-  const busy = Object.assign(new Error(), { retryAfterS: 9 });
+  const busy = new ProblemError({ code: "busy" }, 503, 9);
   const { until, at, page } = watching([busy]);
 
   await until(10);

@@ -106,7 +106,7 @@ byId("main").dataset.ready = "";
 // In the same task: the form to paste links into is not seen below a link.
 if (address) show(first, true);
 window.addEventListener("hashchange", showAddress);
-if (opened) showAddress();
+if (opened && !isLeft) showAddress();
 
 async function readyToScan() {
   const start = byId("scan-start");
