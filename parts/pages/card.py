@@ -23,6 +23,9 @@ from parts.pages.picture import uploaded_picture
 # addresses are shown as text.
 _SHOWN = re.compile(r"(?:https?://|data:image/)\S+", re.IGNORECASE)
 
+# Addresses of kinds of pictures that few apps show in previews, by their ends.
+_UNSEEN = re.compile(r"[^?#]+\.(?:webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
+
 # What turns the direction of writing makes one name look like another; js/ui/card.js
 # too leaves it out, and texts of which nothing is seen: U+115F and the like are letters
 # without a shape.
@@ -135,9 +138,15 @@ class DeedCard:
 
     @property
     def summary(self) -> str:
-        """Return what a link to the deed says below its title."""
-        own = _one_line(self.description, _SUMMARY_LENGTH_MAX)
-        return own or gettext("A deed of %(units)s.", units=self.units)
+        """Return what a link to the deed says below its title.
+
+        Date and place come first: messengers cut off what follows.
+        """
+        date = clock_text(self.date) if self.date else ""
+        own = " · ".join(filter(None, [date, self.place, self.description]))
+        return _one_line(own, _SUMMARY_LENGTH_MAX) or gettext(
+            "A deed of %(units)s.", units=self.units
+        )
 
     @property
     def shown_image(self) -> str:
@@ -178,12 +187,13 @@ class DeedCard:
     def preview_image(self, origin: str) -> str:
         """Return where other services can fetch the image for a preview.
 
-        `origin` may be empty.
+        `origin` may be empty. A kind that apps do not show in previews is left out.
         """
-        if origin and uploaded_picture(self.image):
+        kind, _ = uploaded_picture(self.image) or ("", b"")
+        if origin and kind in {"png", "jpeg"}:
             return f"{origin}/item/{self.item_id}/picture"
         is_address = self.shown_image[:4].lower() == "http"
-        return self.image if is_address else ""
+        return self.image if is_address and not _UNSEEN.match(self.image) else ""
 
 
 def _alphabets(word: str) -> set[str]:

@@ -10,11 +10,13 @@ from playwright.sync_api import expect
 
 from deeds.raw_output import parse_raw_output
 from tests.page.steps import (
+    COPIED,
     PASTE,
     SHED,
     TICKET,
     claim_link,
     expect_heading,
+    expect_notice,
     expect_shown,
     expect_text,
     follow,
@@ -28,7 +30,7 @@ from tests.page.steps import (
     spend,
     wait_for_rows,
 )
-from tests.page.visitor import answer, wait_for_true
+from tests.page.visitor import answer, visiting, wait_for_true
 
 slow = pytest.mark.slow
 
@@ -102,6 +104,44 @@ def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
     told = {url.removeprefix(visitor.origin) for url in with_body}
     # What draws the code of what is held is asked when the page is idle.
     assert told | {"/web/qr"} == {"/v1/check", "/v1/swap", "/web/qr"}
+
+
+INSTAGRAM = (
+    "Mozilla/5.0 (Linux; Android 15; Pixel 8; wv) AppleWebKit/537.36 (KHTML, like "
+    "Gecko) Version/4.0 Chrome/137.0.0.0 Mobile Safari/537.36 Instagram 382.0 Android"
+)
+
+
+@slow
+def test_in_an_apps_own_browser_the_persons_own_comes_first_and_the_address_stays(
+    browser, web_service
+):
+    with visiting(browser, web_service.url, user_agent=INSTAGRAM) as visitor:
+        [raw] = mint_outputs(visitor.api, "secret")
+        link = claim_link(visitor.origin, raw)
+        page = visitor.go(claim_link("", raw))
+        wait_for_rows(page, "free")
+        outside = page.get_by_role("link", name="Open in your browser")
+        expect(outside).to_have_attribute(
+            "href",
+            f"{link.replace('http', 'intent')}#Intent;scheme=http;"
+            "action=android.intent.action.VIEW;end",
+        )
+        press(page, "Copy link")
+        expect_notice(page, "Copied.")
+        assert page.evaluate(COPIED) == link
+        page.reload()
+        wait_for_rows(page, "free")
+        assert page.url == link
+        expect_shown(page, "What you claim here is kept in this app only.")
+        visitor.assert_good()
+
+        press(page, "Claim")
+
+        expect_heading(page, "Yours now")
+        assert page.url == f"{visitor.origin}/claim"
+        expect(outside).to_be_hidden()
+        visitor.assert_good()
 
 
 @slow
@@ -317,6 +357,10 @@ def test_under_a_link_the_form_to_paste_one_into_is_never_seen(visitor):
 
     wait_for_rows(page, "free")
 
+    # In a browser of their own a person has nothing else to do first, either.
+    expect_shown(page, "Kept in this browser, on this device.")
+    expect(page.locator("#elsewhere")).to_be_hidden()
+    assert page.url == f"{visitor.origin}/claim"
     assert page.evaluate("isFormSeen") is False
     press(page, "Open another")
     wait_for_true(page, "isFormSeen")

@@ -203,6 +203,23 @@ def test_a_claim_link_unfolds_as_the_deed_and_names_no_address(api):
     assert preview(page) == PREVIEW
 
 
+@pytest.mark.parametrize("path", ["/item", "/claim"])
+def test_a_preview_says_when_and_where_before_all_else(api, path):
+    description = (
+        "Bring a blanket.\n\nDate: 2125-11-28 20:00 +01:00\nPlace: Moonlight Club"
+    )
+    metadata = {"name": "Concert", "description": description}
+    item_id = api.mint("+1.a", metadata=metadata)
+
+    def shown(language):
+        page = api.get(f"{path}/{item_id}", **{"Accept-Language": language})
+        return preview(read_page(page))["og:description"]
+
+    place = "Moonlight Club · Bring a blanket."
+    assert shown("en-GB") == f"Wed, 28 Nov 2125 · 20:00 · {place}"
+    assert shown("de") == f"Mi., 28. Nov. 2125 · 20:00 · {place}"
+
+
 @pytest.mark.parametrize("item_id", UNKNOWN)
 def test_a_claim_link_of_an_unknown_deed_opens_the_page_that_says_so(api, item_id):
     answer = api.get(f"/claim/{item_id}")

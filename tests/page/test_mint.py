@@ -164,6 +164,29 @@ NOISE = """() => {
 }"""
 
 
+# A pixel that is not there.
+CLEAR = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgA"
+    "AAAASUVORK5CYII="
+)
+COLOUR = """(image) => {
+  const drawing = new OffscreenCanvas(1, 1).getContext("2d");
+  drawing.drawImage(image, 0, 0, 1, 1);
+  return [...drawing.getImageData(0, 0, 1, 1).data];
+}"""
+
+
+@slow
+def test_what_is_transparent_in_an_uploaded_picture_becomes_white(form):
+    png = {"name": "a.png", "mimeType": "image/png", "buffer": base64.b64decode(CLEAR)}
+    form.locator("#upload").set_input_files(png)
+    shown = form.locator(".deed-image").first
+    wait_until(lambda: shown.evaluate("each => each.naturalWidth"))
+
+    assert shown.get_attribute("src").startswith("data:image/jpeg;base64,")
+    assert shown.evaluate(COLOUR) == [255, 255, 255, 255]
+
+
 # To compress noise takes seconds.
 @slow
 def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
@@ -178,7 +201,7 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
     create(form)
 
     image = visitor.asked("/v1/mint")[0].post_data_json["metadata"]["image"]
-    assert image.startswith("data:image/webp;base64,")
+    assert image.startswith("data:image/jpeg;base64,")
     assert len(image) <= 48 * 1024
     assert b"Exif" not in base64.b64decode(image.partition(",")[2])
     shown = form.locator("#result .deed-image").first

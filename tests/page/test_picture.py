@@ -93,17 +93,28 @@ def preview_of(api, path, image):
     return item_id, preview(read_page(api.get(f"{path}/{item_id}")))
 
 
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
 @pytest.mark.parametrize("path", ["/item", "/claim"])
-def test_a_preview_shows_the_uploaded_picture(api, path):
-    item_id, shown = preview_of(api, path, data_uri("png", PICTURES["png"]))
+def test_a_preview_shows_the_uploaded_picture(api, path, kind):
+    item_id, shown = preview_of(api, path, data_uri(kind, PICTURES[kind]))
 
     assert shown["og:image"] == f"{ORIGIN}/item/{item_id}/picture"
     assert "og:image:width" not in shown
 
 
+# Of these, few apps show any where they preview a link.
+@pytest.mark.parametrize(
+    "image",
+    [
+        data_uri("svg+xml", b"<svg/>"),
+        data_uri("webp", PICTURES["webp"]),
+        data_uri("gif", PICTURES["gif"]),
+        "https://example.net/a.webp?size=2",
+    ],
+)
 @pytest.mark.parametrize("path", ["/item", "/claim"])
-def test_a_preview_without_an_uploaded_picture_shows_one_of_ours(api, path):
-    _, shown = preview_of(api, path, data_uri("svg+xml", b"<svg/>"))
+def test_a_preview_without_a_jpeg_or_png_shows_one_of_ours(api, path, image):
+    _, shown = preview_of(api, path, image)
 
     ours = ORIGIN + read_static_files().url("preview.png")
     assert shown["og:image"] == shown["twitter:image"] == ours

@@ -10,6 +10,7 @@ from tests.page.steps import (
     claim_link,
     come_back_until,
     expect_shown,
+    expect_text,
     mint_outputs,
     press,
     raws,
@@ -65,6 +66,19 @@ def code_in(page):
     return read_codes([np.array(pixels, dtype=np.uint8).reshape(400, 400)])[0]
 
 
+def open_door(visitor, page):
+    """Open the door of what the guest's page holds."""
+    door = visitor.go(f"/door#{records(page, 'items')[0]['id']}")
+    press(door, "Start")
+    return door
+
+
+def let_in(door, ticket):
+    door.get_by_label("Ticket link").fill(ticket)
+    door.keyboard.press("Enter")
+    expect(door.locator("#door-last")).to_contain_text("Valid")
+
+
 def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     guest, stranger
 ):
@@ -90,14 +104,40 @@ def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     wait_until(lambda: page.evaluate("window.locks") == KEPT_ON)
     expect(page.locator("[data-row]")).to_contain_text("shown ")
 
-    door = stranger.go(f"/door#{records(page, 'items')[0]['id']}")
-    press(door, "Start")
-    door.get_by_label("Ticket link").fill(ticket)
-    door.keyboard.press("Enter")
-    expect(door.locator("#door-last")).to_contain_text("Valid")
+    let_in(open_door(stranger, page), ticket)
     guest.go_online()
     come_back_until(page, "5 used at the door ")
     page.locator("[data-row] a").click()
     expect(page.locator(".holding-sum")).to_contain_text("5 units of 10 · 5 used")
     expect(page.locator("main .bad:visible, #notices > *")).to_have_count(0)
+    guest.assert_good()
+
+
+def test_a_code_that_is_shown_says_when_a_door_has_used_it_and_the_next_one_comes(
+    guest, stranger
+):
+    page = guest.page
+    said = page.get_by_role("status").filter(
+        has_text="Used just now. At the door? You're in. Otherwise tell the organiser."
+    )
+    press(page, "Show code")
+    expect_shown(page, "Updates when you're online.")
+    guest.go_online()
+    expect_text(page, ".code-state", "")
+    focused = page.locator(":focus")
+    expect(focused).to_have_text(TICKET["name"])
+
+    door = open_door(stranger, page)
+    let_in(door, code_in(page))
+    expect(said).to_be_visible()
+    expect(page.get_by_role("img", name="QR code")).to_be_hidden()
+    guest.assert_good()
+    expect_shown(page, "2 of 2")
+    expect(said).to_be_hidden()
+    expect(focused).to_have_text(TICKET["name"])
+    let_in(door, code_in(page))
+
+    expect(said).to_be_visible()
+    press(page, "Close")
+    expect(page.locator("[data-row]")).to_contain_text("Used at the door ")
     guest.assert_good()

@@ -9,29 +9,7 @@ import {
   keepFinishing,
   keepTrying,
 } from "../../../../parts/pages/static/js/pages/retries.js";
-
-/** A clock in seconds, of which `until` lets pass so many. */
-function makeClock() {
-  const timers = [];
-  let now = 0;
-  return {
-    options: {
-      schedule: (run, delayMs) => timers.push({ run, time: now + delayMs }),
-      now: () => now,
-    },
-    seconds: () => now / 1000,
-    until: async function until(seconds) {
-      const times = timers.map(({ time }) => time);
-      const first = timers.find(({ time }) => time === Math.min(...times));
-      if (!first || first.time > 1000 * seconds) return void (now = 1000 * seconds);
-      timers.splice(timers.indexOf(first), 1);
-      now = first.time;
-      first.run();
-      await setImmediate();
-      await until(seconds);
-    },
-  };
-}
+import { makeClock } from "../clock.js";
 
 /** What is tried with these outcomes, one after the other, and at which seconds. */
 function trying(outcomes) {

@@ -214,6 +214,18 @@ test("rounds of checks go from the newest link to the oldest, and begin again", 
   assert.deepEqual(asked, [[10, 8, 7, 6], [5, 4, 3, 2], [1], [10, 8, 7, 6]]);
 });
 
+test("a code that is shown is asked for alone, and not where its secret is weak", async () => {
+  const { service, store, wallet, asked, keys } = await waiting(3, [2]);
+  service.take(outputIn(store, keys[0]));
+
+  await wallet.checkShown(keys[0]);
+  await wallet.checkShown(keys[1]);
+  await wallet.checkShown(keys[0]);
+
+  assert.deepEqual(asked, [[1]]);
+  assert.equal(outputIn(store, keys[0]).state, "spent");
+});
+
 test("a round finds what was claimed, and goes on behind it", async () => {
   const { service, store, wallet, asked, keys } = await waiting(6);
   service.take(outputIn(store, keys[2]));

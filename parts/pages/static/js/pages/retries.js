@@ -7,21 +7,25 @@ const STEP_MS = 2_000;
 const STEPS_MAX = 30;
 const ROUND_MS = 20_000;
 
+/** @typedef {number | (() => number)} Milliseconds */
+const readerOf = (/** @type {Milliseconds} */ given) =>
+  typeof given === "function" ? given : () => given;
+
 /**
  * Return what does it at each call at once, or after a `problem` soon; and then again
- * by itself until it is over: after `stepMs`, while it fails after twice as long each
- * time, and never sooner than the service said.
+ * by itself until it is over: after `stepMs`, which may change with time, while it fails
+ * after twice as long each time, and never sooner than the service said.
  * @param {() => Promise<any[] | null>} act returns the problems that it met, none of them where it
  *   did not fail, or null once it is over; it may not throw
  * @param {{
- *   stepMs?: number, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
+ *   stepMs?: Milliseconds, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
  * }} [options]
  * @returns {(problem?: any) => Promise<void> | void}
  */
 export function keepTrying(act, options = {}) {
   // Whatever is done to the device's time.
   const { now = () => performance.now(), schedule = setTimeout } = options;
-  const { stepMs = STEP_MS } = options;
+  const stepMs = readerOf(options.stepMs ?? STEP_MS);
   let isRunning = false;
   let wokenAfter = Infinity;
   let turn = 0;
@@ -37,7 +41,7 @@ export function keepTrying(act, options = {}) {
     failuresCount = problems?.length ? failuresCount + 1 : 0;
     const stepsCount = Math.min(2 ** Math.max(0, failuresCount - 1), STEPS_MAX);
     // What was begun since this run looked may have been left out.
-    const delay = Math.min(wokenAfter, problems ? stepMs * stepsCount : Infinity);
+    const delay = Math.min(wokenAfter, problems ? stepMs() * stepsCount : Infinity);
     wokenAfter = Infinity;
     if (delay < Infinity) runAfter(delay);
   }
@@ -58,7 +62,7 @@ export function keepTrying(act, options = {}) {
   return (problem) => {
     heed(problem);
     failuresCount = 0;
-    const delay = problem ? stepMs : 0;
+    const delay = problem ? stepMs() : 0;
     if (!isRunning) return runAfter(delay);
     wokenAfter = Math.min(wokenAfter, delay);
   };
@@ -69,7 +73,7 @@ export function keepTrying(act, options = {}) {
  * more and more rarely while it fails, and no more once it is over.
  * @param {{
  *   checkRound: () => Promise<unknown>, isWanted?: () => boolean, isOver?: () => boolean,
- *   roundMs?: number, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
+ *   roundMs?: Milliseconds, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
  * }} parts `isWanted` is whether something waits
  * @returns {() => Promise<void> | void} asks at once, unless there has just been an answer
  */
@@ -79,7 +83,8 @@ export function keepAsking({
   isOver = () => false,
   ...more
 }) {
-  const { roundMs = ROUND_MS, now = () => performance.now() } = more;
+  const { now = () => performance.now() } = more;
+  const roundMs = readerOf(more.roundMs ?? ROUND_MS);
   let restsUntil = 0;
 
   async function ask() {
@@ -88,7 +93,7 @@ export function keepAsking({
     if (now() < restsUntil || document.hidden || !isWanted()) return [];
     try {
       await checkRound();
-      restsUntil = now() + roundMs / 10;
+      restsUntil = now() + roundMs() / 10;
       return [];
     } catch (error) {
       return [error];

@@ -171,8 +171,12 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
   return draw;
 }
 
-/** Show the first of these; return the button to the next, and how far it is. */
-export function oneAfterTheOther(all, show) {
+/**
+ * Show the first of these; return the button to the next, and how far it is. While some
+ * are left to be shown, the button passes over the others.
+ * @param {(each: any) => boolean} [isLeft]
+ */
+export function oneAfterTheOther(all, show, isLeft = () => true) {
   const step = make("span", { class: "faint", role: "status" });
   let place = 0;
   const draw = () => {
@@ -181,7 +185,8 @@ export function oneAfterTheOther(all, show) {
     show(all[place]);
   };
   const showNext = () => {
-    place = (place + 1) % all.length;
+    const others = [...all.slice(place + 1), ...all.slice(0, place)];
+    place = all.indexOf(others.find(isLeft) ?? others[0]);
     draw();
   };
   draw();
@@ -209,10 +214,17 @@ export async function copyText(text) {
   }
 }
 
-/** Do it when a person comes back to the page, and when the network does. */
+/**
+ * Do it when a person comes back to the page, and when the network does; return what
+ * ends that.
+ */
 export function onReturn(act) {
-  for (const event of ["focus", "online"]) window.addEventListener(event, () => act());
-  document.addEventListener("visibilitychange", () => act());
+  const ending = new AbortController();
+  const until = { signal: ending.signal };
+  for (const event of ["focus", "online"])
+    window.addEventListener(event, () => act(), until);
+  document.addEventListener("visibilitychange", () => act(), until);
+  return () => ending.abort();
 }
 
 /** Wait for so long; return the value. */

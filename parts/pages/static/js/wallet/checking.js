@@ -31,6 +31,7 @@ import {
   settleOpen,
   settleRefused,
   settlingWanted,
+  unclearBy,
 } from "./settling.js";
 import { AT_REST } from "./states.js";
 
@@ -61,6 +62,7 @@ export const makeChecks = (parts) => ({
   finishBegun: () => finishBegun(parts),
   checkStates: () => checkStates(parts),
   checkRound: roundsOf(parts),
+  checkShown: (key) => checkShown(parts, key),
 });
 
 /**
@@ -302,6 +304,18 @@ async function checkStates(parts) {
   await endDue(parts);
 }
 
+/**
+ * Ask for one output, the code of which is on the screen; of a weak secret the service is
+ * not asked, see roundsOf.
+ * @param {Parts} parts
+ */
+async function checkShown(parts, key) {
+  const [output] = await readOutputs(parts.store, [key]);
+  const isAsked =
+    AT_REST.includes(output.state) && (await parts.isStrong(output.secret));
+  if (isAsked) await checkSome(parts, [output]);
+}
+
 /** @param {Parts} parts */
 function roundsOf(parts) {
   const { isStrong, checkedMax } = parts;
@@ -329,24 +343,6 @@ function roundsOf(parts) {
     keysOf(next).forEach((key) => asked.add(key));
     if (next.length < checkedMax) asked.clear();
     return (await endDue(parts)) || isChanged;
-  };
-}
-
-/**
- * Return what says of an output that is spent by nobody here whether a copy of this
- * wallet may have spent it: where it has made something of the item, where a look, maybe
- * after a restore, is the first to see that it is gone, and where a link may not even
- * have been handed out.
- * @param {Gathered[]} gathered
- * @param {boolean} [areOld] see checkSome
- */
-function unclearBy(gathered, areOld) {
-  const items = new Map(gathered.map((each) => [each.itemId, each]));
-  return ({ itemId, mayBeGiven, state }) => {
-    const { found = [], wrong, isUnclear, isLook } = items.get(itemId) ?? {};
-    const isUnseen = isLook && state !== "given";
-    const isMoved = found.length || wrong || isUnclear || isUnseen;
-    return Boolean(isMoved || mayBeGiven || areOld);
   };
 }
 

@@ -175,7 +175,7 @@ function movedSum(all) {
 }
 
 /** Return whether a door, most likely, has claimed what was shown to it. */
-const isUsed = ({ spentElsewhere, isUnclear, shownAt, givenAt }) =>
+export const isUsed = ({ spentElsewhere, isUnclear, shownAt, givenAt }) =>
   spentElsewhere && !isUnclear && shownAt && !givenAt;
 
 const byChange = (one, other) => one.changedAt - other.changedAt;

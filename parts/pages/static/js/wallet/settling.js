@@ -154,6 +154,24 @@ export function settleChecked(draft, states, isUnclearFor) {
   }
 }
 
+/**
+ * Return what says of an output that is spent by nobody here whether a copy of this
+ * wallet may have spent it: where it has made something of the item, where a look, maybe
+ * after a restore, is the first to see that it is gone, and where a link may not even
+ * have been handed out.
+ * @param {import("./finding.js").Gathered[]} gathered
+ * @param {boolean} [areOld] see checkSome of checking.js
+ */
+export function unclearBy(gathered, areOld) {
+  const items = new Map(gathered.map((each) => [each.itemId, each]));
+  return ({ itemId, mayBeGiven, state }) => {
+    const { found = [], wrong, isUnclear, isLook } = items.get(itemId) ?? {};
+    const isUnseen = isLook && state !== "given";
+    const isMoved = found.length || wrong || isUnclear || isUnseen;
+    return Boolean(isMoved || mayBeGiven || areOld);
+  };
+}
+
 /** Another copy of this wallet may have meant to use a number for another amount. */
 function keepAmounts(draft, { body }, outputs) {
   const made = new Set(keysOf(outputs));

@@ -21,12 +21,12 @@ const OVERTAKEN = new Set(["already_held", "already_claimed"]);
  * @param {{
  *   list: ReturnType<typeof import("./list.js").makeClaimList>,
  *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
- *   isAsked?: boolean,
+ *   isAsked?: boolean, onKept?: () => void,
  * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked` tells whether a secret may be sent to
- *   ask for its state
+ *   ask for its state; `onKept` is called once the wallet has what was opened
  */
 export function makeClaims({ list, view, api, isAsked = isSecureContext, ...opened }) {
-  const { wallet, store } = opened;
+  const { wallet, store, onKept = () => {} } = opened;
   const answers = makeAnswers(isAsked ? api.check : null, (wallet ?? api).item);
   const known = makeKnown(answers, store, isAsked);
   /** What the last tap claims, until it is done. */
@@ -38,7 +38,9 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
     const isPast = (row) => !isOpened(row) && isOver(row.state);
     rows = all.filter((row) => !isPast(row));
     list.drop(all.filter(isPast).map(({ output }) => output));
-    list.forget(rows.filter(({ state }) => isKept(state)).map(({ output }) => output));
+    const kept = rows.filter(({ state }) => isKept(state));
+    list.forget(kept.map(({ output }) => output));
+    if (kept.some(isOpened)) onKept();
     view.draw(rows, Boolean(wallet));
   });
   const look = makeLook(answers, draw);

@@ -7,6 +7,7 @@ import { openScanner, whyNoScan } from "../../ui/scan.js";
 import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 import { makeClaims } from "./claims.js";
+import { isInApp } from "./in_app.js";
 import { makeClaimList } from "./list.js";
 import { claimView } from "./view.js";
 
@@ -18,8 +19,11 @@ const isOurs = ({ host }) => !host || host === location.host;
 const oursOf = (links) =>
   links.filter(isOurs).map(({ output, unit }) => ({ ...output, unit }));
 
+// Where an app's own menu opens the address in the person's browser, that has to lead to
+// the link for as long as it is not claimed.
+const isLeft = isInApp(navigator.userAgent);
 // Before anything else is waited for, so that a reload finds it too.
-const address = takeAddress();
+const address = takeAddress(isLeft);
 const first = await readLinks(address);
 if (address) list.add(oursOf(first.links));
 
@@ -34,7 +38,8 @@ const view = claimView({
   take: (output) => claims.take(output),
   remove: (output) => claims.putAway([output]),
 });
-const claims = makeClaims({ list, view, api: makePageApi(), ...opened });
+const onKept = () => void takeAddress();
+const claims = makeClaims({ list, view, api: makePageApi(), onKept, ...opened });
 
 /**
  * Read the links of a text. An offer that it names instead is opened: somebody asks to
@@ -70,7 +75,7 @@ function addMore() {
 }
 
 async function showAddress() {
-  const text = takeAddress(!opened);
+  const text = takeAddress(isLeft || !opened);
   if (text) show(await readLinks(text), true);
 }
 
@@ -90,6 +95,7 @@ byId("copy-link").onclick = () => {
 byId("add-more").onclick = addMore;
 byId("put-away").onclick = async () => {
   view.drawStrangers([]);
+  takeAddress();
   await claims.putAway(list.opened());
   paste.focus();
 };
@@ -100,7 +106,7 @@ byId("main").dataset.ready = "";
 // In the same task: the form to paste links into is not seen below a link.
 if (address) show(first, true);
 window.addEventListener("hashchange", showAddress);
-if (opened) showAddress();
+if (opened && !isLeft) showAddress();
 
 async function readyToScan() {
   const start = byId("scan-start");
@@ -120,10 +126,10 @@ async function readyToScan() {
  * Return the address if it holds more than the page's own, and remove that from it and
  * from this entry of the history, unless it is left there: the secret is in it.
  */
-function takeAddress(isLeft = false) {
+function takeAddress(isKept = false) {
   const { href, hash, pathname } = location;
   // A place in the page, where the skip link leads.
   if (hash ? document.getElementById(hash.slice(1)) : pathname === PATH) return "";
-  if (!isLeft) history.replaceState(history.state, "", PATH);
+  if (!isKept) history.replaceState(history.state, "", PATH);
   return href;
 }

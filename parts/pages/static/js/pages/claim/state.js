@@ -33,7 +33,9 @@ const SAID = {
   ],
   spent: [
     gettext("Used already"),
-    gettext("Somebody has claimed it, or the sender took it back. Ask the sender."),
+    gettext(
+      "Already claimed, perhaps by you in another app or on another phone? If not, ask the sender.",
+    ),
     gettext("This link was used already"),
   ],
   past: [

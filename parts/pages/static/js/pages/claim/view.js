@@ -1,11 +1,13 @@
 // Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
 import { aboutOf } from "../../format/about.js";
+import { claimLink } from "../../format/claim_link.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { saveDate } from "../../ui/calendar.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
+import { isInApp, outsideOf } from "./in_app.js";
 import { headingOf, isBad, isKept, isOpened, isStuck, offerOf } from "./state.js";
 
 /**
@@ -33,13 +35,17 @@ export function claimView(acts) {
   const heading = byId("heading");
   const outcome = byId("claimed");
   const outcomeTitle = byId("claimed-title");
+  const inApp = isInApp(navigator.userAgent);
   let isBusy = false;
+  byId("main").toggleAttribute("data-in-app", inApp);
 
   function drawOffer(rows, canClaim) {
     const offer = offerOf(rows);
-    byId("offer").hidden = isBusy || !canClaim || !offer.rows.length;
+    const isOffered = !isBusy && canClaim && offer.rows.length > 0;
+    byId("offer").hidden = !isOffered;
     button.textContent = offer.text;
-    button.classList.toggle("quiet", offer.isQuiet);
+    button.classList.toggle("quiet", offer.isQuiet || inApp);
+    drawElsewhere(rows, isStuck(rows, canClaim) || (inApp && isOffered));
     // One of them leads on.
     byId("claimed-link").classList.toggle("quiet", !offer.isQuiet);
   }
@@ -70,7 +76,6 @@ export function claimView(acts) {
       document.title = `${title} · Deeds`;
       drawOutcome(rows, isBusy);
       drawOffer(rows, canClaim);
-      byId("stuck").hidden = !isStuck(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
       byId("put-away").hidden =
         rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
@@ -109,6 +114,18 @@ export function claimView(acts) {
       if (title.textContent) title.focus();
     },
   };
+}
+
+/** Offer to open in another browser what was opened here. */
+function drawElsewhere(/** @type {FoundRow[]} */ rows, isOffered) {
+  byId("elsewhere").hidden = !isOffered;
+  if (!isOffered) return;
+  const [{ output }, ...others] = rows;
+  const link = claimLink(location.origin, output, output);
+  const address = others.length ? "" : outsideOf(link, navigator.userAgent);
+  byId("outside").hidden = !address;
+  byId("outside").setAttribute("href", address);
+  byId("copy-link").classList.toggle("quiet", Boolean(address));
 }
 
 /**

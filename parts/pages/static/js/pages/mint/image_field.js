@@ -139,7 +139,7 @@ async function shrinkPicture(file) {
     for (const width of WIDTHS) {
       const canvas = draw(bitmap, width);
       for (const quality of QUALITIES) {
-        const uri = encode(canvas, quality);
+        const uri = canvas.toDataURL("image/jpeg", quality);
         if (uri.length <= URI_LENGTH_MAX) return uri;
       }
     }
@@ -173,20 +173,9 @@ function draw(bitmap, width) {
   canvas.height = Math.max(1, Math.round(height * scale));
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.imageSmoothingQuality = "high";
+  // A JPEG has a ground: few apps show other kinds where they preview a link.
+  context.fillStyle = "white";
+  context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   return canvas;
-}
-
-/** A browser that does not write WebP writes PNG, which fits only small drawings. */
-function encode(canvas, quality) {
-  const uri = canvas.toDataURL("image/webp", quality);
-  if (uri.startsWith("data:image/webp") || isTransparent(canvas)) return uri;
-  return canvas.toDataURL("image/jpeg", quality);
-}
-
-function isTransparent(canvas) {
-  const { data } = canvas
-    .getContext("2d")
-    .getImageData(0, 0, canvas.width, canvas.height);
-  return data.some((value, place) => place % 4 === 3 && value < 255);
 }

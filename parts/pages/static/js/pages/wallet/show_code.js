@@ -1,35 +1,73 @@
-// Shows the codes of what is held to a door, which claims them. Nothing is sent, moved
-// or handed out for that, so that it works without a network.
+// Shows the codes of what is held to a door, which claims them. Nothing is moved or handed
+// out for that, so that it works without a network; with one, it says what became of them.
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { heldText, waitText } from "../../texts.js";
-import { copyTemplate, find, keepAwake, make, oneAfterTheOther } from "../../ui/dom.js";
+import {
+  copyTemplate,
+  find,
+  keepAwake,
+  make,
+  oneAfterTheOther,
+  put,
+} from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
 import { drawCode, linkOf } from "../../ui/link_view.js";
 import { readHolding } from "../../wallet/holdings.js";
+import { watchCode } from "./code_state.js";
 
-/** Show what is held of an item, one part at a time, the lowest number first. */
+/** How long it is said that a code was used, before the next one is shown. */
+const STAY_MS = 3_000;
+/** Unlike the door, the wallet does not know who has used it. */
+const SAID = {
+  asking: "",
+  offline: gettext("Updates when you're online."),
+  used: gettext("Used just now. At the door? You're in. Otherwise tell the organiser."),
+  moved: gettext("Sent or moved elsewhere. This code no longer works."),
+};
+
+/**
+ * Show what is held of an item, one part at a time, the lowest number first. After one
+ * that a door has used comes the next, while there is one.
+ */
 export async function openCodes(itemId, opener, tools) {
   const { item, unit, parts } = await readHolding(tools.store, itemId);
   if (!parts.length) return say(gettext("There is no code to show now."));
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
   const view = copyTemplate("code-template");
+  const left = new Set(parts);
+  let leave = () => {};
   const show = (part) => {
+    leave();
     find(view, ".code-about").textContent = heldText(part, unit);
     find(view, ".code-use").textContent = useText(part, unit);
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
+    leave = watchCode(part, tools, (state) => {
+      view.dataset.state = state;
+      put(find(view, ".code-state"), SAID[state]);
+      if (state === "used" || state === "moved") goOn(part);
+    });
   };
-  openDialog({
-    title: nameOf(item),
-    content: [view],
-    actions: oneAfterTheOther(parts, show),
-    kind: "code-sheet",
-    onClose: keepAwake(),
-    opener,
-  });
+  const actions = oneAfterTheOther(parts, show, (part) => left.has(part));
+
+  function goOn(part) {
+    left.delete(part);
+    if (!left.size) return;
+    leave();
+    const timer = setTimeout(() => actions[0].click(), STAY_MS);
+    leave = () => clearTimeout(timer);
+  }
+
+  const letSleep = keepAwake();
+  const onClose = () => {
+    leave();
+    letSleep();
+  };
+  const title = nameOf(item);
+  openDialog({ title, content: [view], actions, kind: "code-sheet", onClose, opener });
 }
 
 /** Return what to do with a code: of several units, that it is not for paying a few. */
@@ -51,8 +89,6 @@ function codeOf(output, tools) {
     place.className = "stack";
     place.append(`${gettext("The code is not here yet.")} ${why}`, link);
   };
-  // It is shown, whether or not there is room to note it.
-  const note = () => tools.wallet.shown(output.key).catch(() => {});
-  drawCode(place, output, tools, gettext("QR code")).catch(showLink).then(note);
+  drawCode(place, output, tools, gettext("QR code")).catch(showLink);
   return place;
 }

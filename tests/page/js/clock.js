@@ -1,0 +1,26 @@
+// Time that passes when a test says so.
+
+import { setImmediate } from "node:timers/promises";
+
+/** A clock in seconds, of which `until` lets pass so many. */
+export function makeClock() {
+  const timers = [];
+  let now = 0;
+  return {
+    options: {
+      schedule: (run, delayMs) => timers.push({ run, time: now + delayMs }),
+      now: () => now,
+    },
+    seconds: () => now / 1000,
+    until: async function until(seconds) {
+      await setImmediate();
+      const times = timers.map(({ time }) => time);
+      const first = timers.find(({ time }) => time === Math.min(...times));
+      if (!first || first.time > 1000 * seconds) return void (now = 1000 * seconds);
+      timers.splice(timers.indexOf(first), 1);
+      now = first.time;
+      first.run();
+      await until(seconds);
+    },
+  };
+}
