@@ -41,8 +41,8 @@ export async function ticketId({ key }) {
   return hexOf(new Uint8Array(digest, 0, ID_BYTES));
 }
 
-/** Return whether a text is a list of a door. */
-export const isDoorList = (text) => text.startsWith(HEAD);
+/** Return whether a text is a list of a door; its first line alone is none. */
+export const isDoorList = (text) => text.startsWith(HEAD) && text.includes("\n");
 
 /** Return the rows of a list's text; a line that is not right says nothing. */
 export function rowsOf(text = "") {
