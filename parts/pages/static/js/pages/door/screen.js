@@ -9,8 +9,8 @@ import { inSession } from "../../wallet/store.js";
 import { makeKeyReader, textOfScan } from "./key_scans.js";
 
 const LAST_COUNT = 5;
-/** Where it is kept that no scanner is used. */
-const NO_SCANNER = "deeds-door-no-scanner";
+/** Under which name the switch for scanners that type is kept. */
+const SCANNER = "deeds-door-scanner";
 
 /**
  * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
@@ -165,13 +165,9 @@ export function makeDoor({ onText, ask, onClose }) {
 function scannerSwitch() {
   const kept = (act) => inSession(act, () => localStorage);
   const field = byId("scanner", HTMLInputElement);
-  field.checked = !kept((storage) => storage.getItem(NO_SCANNER));
+  field.checked = kept((storage) => storage.getItem(SCANNER)) !== "off";
   field.onchange = () =>
-    kept((storage) =>
-      field.checked
-        ? storage.removeItem(NO_SCANNER)
-        : storage.setItem(NO_SCANNER, "yes"),
-    );
+    kept((storage) => storage.setItem(SCANNER, field.checked ? "on" : "off"));
   return field;
 }
 
