@@ -77,7 +77,7 @@ def tickets(page):
 def hand_over(page):
     """Return the file of a browser's list."""
     with page.expect_download() as download:
-        press(page, "Hand over the list")
+        press(page, "Export guest list")
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_role("img")).to_be_visible()
         press(dialog, "Download")
@@ -86,9 +86,9 @@ def hand_over(page):
 
 
 def take_in(page, path, said="The list has"):
-    press(page, "Take in a list")
+    press(page, "Import guest list")
     page.get_by_label("File of the list").set_input_files(path)
-    press(page.get_by_role("dialog"), "Take in")
+    press(page.get_by_role("dialog"), "Import")
     expect_notice(page, said)
 
 
@@ -152,6 +152,22 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     assert "/claim" not in text
 
 
+def test_imported_lists_can_be_forgotten(visitor, organiser, tmp_path):
+    item_id = tickets(organiser)[0].split(".")[1]
+    path = tmp_path / "list.txt"
+    path.write_text(f"deeds door list 1 {item_id}\n{'0' * 16} a1 1")
+    take_in(organiser, path, "The list has 1 ticket. New: admitted (1).")
+    rows = organiser.locator("[data-part=links] li")
+    expect(rows).to_have_count(6)
+
+    press(organiser, "Forget imported lists")
+    press(organiser.get_by_role("dialog"), "Forget")
+
+    expect_notice(organiser, "Forgotten.")
+    expect(rows).to_have_count(5)
+    visitor.assert_good()
+
+
 def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
     visitor, organiser, stranger
 ):
@@ -195,7 +211,7 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
 
     film(film_path, [(f"{text}\ncode 1 of 2", 0.7), ("", 1.8)])
     visitor.context.grant_permissions(["camera"])
-    press(organiser, "Take in a list")
+    press(organiser, "Import guest list")
     press(organiser, "Scan a QR code")
     said = "Code 1 of 2 has 1 ticket. New: admitted (1)."
     expect_shown(organiser.get_by_role("dialog"), said)
@@ -204,10 +220,10 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     second = open_door(other, item_id)
     press(second, "Start")
     # A guest may have shown it.
-    question = second.get_by_role("dialog", name="Take in this list?")
+    question = second.get_by_role("dialog", name="Import this list?")
     expect(question).to_be_visible()
     film(film_path, [("", 0.5)])
-    press(question, "Take in")
+    press(question, "Import")
     expect(second.locator("#door [data-notices]")).to_have_text(
         "The list has 1 ticket. New: admitted (1)."
     )
@@ -274,7 +290,7 @@ def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
 
 def test_without_a_network_a_list_goes_over_as_a_file(organiser, visitor):
     visitor.go_offline()
-    press(organiser, "Hand over the list")
+    press(organiser, "Export guest list")
     dialog = organiser.get_by_role("dialog")
 
     expect_shown(dialog, "No connection. Download works all the same.")

@@ -229,3 +229,31 @@ test("the browser's own errors get a text for people", () => {
     "The service refused this.",
   );
 });
+
+test("the service's time is that of its answers to POST, while both clocks agree", async ({
+  mock,
+}) => {
+  const at = Date.UTC(2030, 5, 1, 19);
+  const dated = (body, init = {}) =>
+    json(body, { ...init, headers: { Date: new Date(at).toUTCString() } });
+  const item = { id: "deed_x", total: 1, metadata: null };
+  const { api } = apiAnswering(
+    dated(item),
+    dated("a hotel's login page"),
+    dated({ codes: ["<svg "] }),
+  );
+
+  await api.item("deed_x");
+  await assert.rejects(api.swap({}, KEY));
+  assert.equal(api.time(), null);
+  const time = Number(await api.askTime());
+
+  assert.ok(time >= at && time < at + 60_000);
+  assert.ok(Number(api.time()) >= time);
+  mock.timers.enable({ apis: ["Date"], now: Date.now() + 130_000 });
+  assert.equal(api.time(), null);
+  const refusal = problemAnswer({ code: "overloaded" }, 503, {
+    Date: new Date(at).toUTCString(),
+  });
+  assert.ok(await apiAnswering(refusal).api.askTime());
+});

@@ -291,6 +291,76 @@ test("a list is taken in for its own deed only", async () => {
     await assert.rejects(maker.wallet.takeInList(itemId, text), hasCode("no_list"));
 });
 
+test("a list is not believed beyond what there can be", async () => {
+  const { maker, doors, itemId } = await party(1);
+  const [door] = doors;
+  const takeIn = (...rows) => door.wallet.takeInList(itemId, writeList(itemId, rows));
+  const told = async () =>
+    (await linksOf(door)).map(({ state, at, output }) => [state, at, output.amount]);
+  // Three tickets were made, of one unit each.
+  const far = { ...ROW, id: ID.replace("0", "f"), at: Date.UTC(91_000, 0) };
+  await takeIn({ ...ROW, amount: 4 }, far);
+  assert.deepEqual(await told(), [["admitted", 0, 2]]);
+  await takeIn({ ...far, letter: "u", at: 5000 });
+  assert.deepEqual(await told(), [["undone", 5000, 2]]);
+
+  const many = Array.from({ length: 30 }, (_, place) => ({
+    ...ROW,
+    id: `${place}`.padStart(16, "0"),
+  }));
+  await assert.rejects(takeIn(...many), hasCode("no_list"));
+  await door.wallet.forgetLists(itemId);
+  await takeIn(...many);
+  assert.equal((await told()).length, 30);
+
+  const large = `${writeList(itemId, [ROW])}\n`.padEnd(8_000_001);
+  await assert.rejects(maker.wallet.takeInList(itemId, large), hasCode("no_list"));
+});
+
+test("what lists said is forgotten, and what was done here is not", async () => {
+  const { maker, tickets, doors, itemId } = await party();
+  const [door, other] = doors;
+  for (const ticket of tickets.slice(0, 2)) await door.wallet.claim(ticket, AT_DOOR);
+  await door.wallet.undoAdmission(itemId, tickets[0].key);
+  await other.wallet.claim(tickets[2], AT_DOOR);
+  const told = async (browser) =>
+    (await linksOf(browser)).map(({ output, state }) => [output.key, state]);
+  const before = [await told(maker), await told(door)];
+
+  await handOver(door, maker);
+  await handOver(other, maker);
+  await handOver(maker, door);
+  const undone = { id: await ticketId(tickets[1]), letter: "u", at: now() + 60_000 };
+  await door.wallet.takeInList(itemId, writeList(itemId, [{ ...ROW, ...undone }]));
+  assert.notDeepEqual([await told(maker), await told(door)], before);
+  for (const { wallet } of [maker, door]) await wallet.forgetLists(itemId);
+
+  const sorted = (all) => all.map((each) => each.toSorted());
+  assert.deepEqual(sorted([await told(maker), await told(door)]), sorted(before));
+});
+
+test("a door whose clock is ahead hands over the service's times", async () => {
+  const { maker, tickets, itemId } = await party(0);
+  const api = { ...maker.service.api(), time: now };
+  const clock = { now: () => now() + 2 * 86_400_000 };
+  const door = { ...makerOn(maker.service, undefined, api, clock), itemId };
+  await door.wallet.item(itemId);
+  await door.wallet.claim(tickets[0], AT_DOOR);
+
+  await handOver(door, maker);
+
+  const [{ state, at }] = await linksOf(maker);
+  assert.equal(state, "admitted");
+  assert.ok(at > 0 && at < now());
+});
+
+test("a list is parsed once for all scans, also of other deeds", () => {
+  const text = writeList("deed_1", [ROW]);
+  const rows = rowsOf(text);
+  assert.deepEqual(rowsOf(undefined), []);
+  assert.equal(rowsOf(`${text}`), rows);
+});
+
 test("a list is read as it was written, and what is not right in it is left out", () => {
   const named = {
     ...ROW,

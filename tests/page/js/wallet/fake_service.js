@@ -244,7 +244,8 @@ export function fakeService({ now = clock, newId = makeId, kept = new Map() } = 
               return call();
           }
         };
-      return Object.fromEntries(Object.keys(verbs).map((name) => [name, ask(name)]));
+      const asking = Object.keys(verbs).map((name) => [name, ask(name)]);
+      return { ...Object.fromEntries(asking), time: () => null };
     },
 
     /**

@@ -100,7 +100,10 @@ export function readAbout(/** @type {string} */ description) {
 }
 
 /** Return whether a deed is no longer good for anything. */
-export function isExpired(/** @type {About} */ { validUntil }, now = Date.now()) {
+export function isExpired(
+  /** @type {Pick<About, "validUntil">} */ { validUntil },
+  now = Date.now(),
+) {
   return validUntil !== null && Number(validUntil) < now;
 }
 

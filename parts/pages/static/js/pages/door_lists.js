@@ -16,7 +16,7 @@ import {
 import { ask, FieldError, makeField, openDialog, say, sayError } from "../ui/forms.js";
 import { codeImage } from "../ui/link_view.js";
 import { scanWay } from "../ui/scan.js";
-import { isDoorList, partsOfList } from "../wallet/door_list.js";
+import { checkListSize, isDoorList, partsOfList } from "../wallet/door_list.js";
 import { readHolding } from "../wallet/holdings.js";
 import { fileName, STATES } from "./link_export.js";
 
@@ -33,15 +33,18 @@ const isTold = ({ state, output }) =>
 /**
  * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api"> & {itemId: string}} Tools
  *
- * Return the buttons that hand over the list of a deed's door and take in others.
+ * Return the buttons that hand over the list of a deed's door, take in others, and forget them.
  */
 export function listButtons(/** @type {Tools} */ tools) {
   return [
-    makeButton(gettext("Hand over the list"), ({ currentTarget }) =>
+    makeButton(gettext("Export guest list"), ({ currentTarget }) =>
       handOver(tools, currentTarget).catch(sayError),
     ),
-    makeButton(gettext("Take in a list"), ({ currentTarget }) =>
+    makeButton(gettext("Import guest list"), ({ currentTarget }) =>
       askForList(tools, currentTarget),
+    ),
+    makeButton(gettext("Forget imported lists"), ({ currentTarget }) =>
+      askToForget(tools, currentTarget),
     ),
   ];
 }
@@ -67,7 +70,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
   };
   const save = () => download(text, "text/plain", `${name}.txt`);
   openDialog({
-    title: gettext("Hand over the list"),
+    title: gettext("Export guest list"),
     content: [
       gettext(
         "Numbers, notes and who was let in, without any link: nobody can claim a ticket with it.",
@@ -91,7 +94,7 @@ function askForList(/** @type {Tools} */ tools, opener) {
   };
   const { element, field } = makeField(gettext("File of the list"), { type: "file" });
   ask({
-    title: gettext("Take in a list"),
+    title: gettext("Import guest list"),
     content: [
       gettext(
         "The list of another door, or the organiser's. What is on several counts once.",
@@ -99,13 +102,29 @@ function askForList(/** @type {Tools} */ tools, opener) {
       element,
       scanWay(onText),
     ],
-    yes: gettext("Take in"),
+    yes: gettext("Import"),
     opener,
     act: async () => {
       const { files } = find(element, "input", HTMLInputElement);
       if (!files?.length) throw new FieldError(field, gettext("Choose a file."));
+      checkListSize(files[0].size);
       return takeIn(await files[0].text(), tools);
     },
+  });
+}
+
+function askToForget({ itemId, wallet }, opener) {
+  ask({
+    title: gettext("Forget imported lists?"),
+    content: [
+      gettext(
+        "Whom other doors let in is then not known here. What this browser has let in, numbers and notes stay.",
+      ),
+    ],
+    yes: gettext("Forget"),
+    said: gettext("Forgotten."),
+    opener,
+    act: () => wallet.forgetLists(itemId),
   });
 }
 
@@ -116,19 +135,19 @@ export function askForScannedList(
   opener,
 ) {
   ask({
-    title: gettext("Take in this list?"),
+    title: gettext("Import this list?"),
     content: [
       gettext(
         "Only from the organiser's screen, or another door's: it says which tickets are in already.",
       ),
     ],
-    yes: gettext("Take in"),
+    yes: gettext("Import"),
     opener,
     act: () => takeIn(text, tools),
   });
 }
 
-/** Take in a list, or a code of one; return how much it has, and what of that is new. */
+/** Import a list, or a code of one; return how much it has, and what of that is new. */
 async function takeIn(text, { itemId, wallet, store }) {
   const before = await readHolding(store, itemId);
   const count = await wallet.takeInList(itemId, text);

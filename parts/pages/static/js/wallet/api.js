@@ -10,6 +10,8 @@ export const AT_ONCE_MAX = 256;
 
 /** @type {{readToken: () => string | null, refuseToken: (token: string | null) => void}} */
 const NO_TOKEN = { readToken: () => null, refuseToken: () => {} };
+/** Clocks that differ by less are taken for right. */
+export const CLOCK_OFF_MS = 120_000;
 const TOKEN_CODES = new Set(["mint_token_required", "mint_token_wrong"]);
 
 const isState = (state) => ["unspent", "spent", "unknown"].includes(state);
@@ -63,9 +65,10 @@ export class NoAnswerError extends Error {
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const get = (path, isRight, options) => request(fetch, path, options, isRight);
+  const clock = makeServiceClock();
+  const get = (path, isRight, options) => request(fetch, path, options, isRight, null);
   const post = (path, body, isRight, ...credentials) =>
-    request(fetch, path, postOptions(body, ...credentials), isRight);
+    request(fetch, path, postOptions(body, ...credentials), isRight, clock.note);
   /** Return one answer to each that was asked, all of them right. */
   const postEach = async (path, body, asked, name, isRight) => {
     const areRight = (answer) => areAll(answer?.[name], asked, isRight);
@@ -105,6 +108,13 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
     },
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
     qr: (texts) => postEach("/web/qr", { texts }, texts, "codes", isCode),
+    /** Return the service's time in milliseconds, or null where it is not known. */
+    time: clock.now,
+    /** Ask for that, unless it is known, by what changes nothing. */
+    async askTime() {
+      if (clock.now() === null) await ask(() => this.qr(["time"]));
+      return clock.now();
+    },
     async check(rawOutputs) {
       const states = [];
       for (const outputs of batchesOf(rawOutputs, checkedMax)) {
@@ -178,7 +188,27 @@ function postOptions(body, key, token) {
   return { method: "POST", headers, body: JSON.stringify(body), cache: "no-store" };
 }
 
-async function request(fetch, url, options, isRight) {
+/**
+ * Return what knows the service's time by its answers to POST, which no cache holds. It
+ * is known for as long as the two clocks of this device agree on how long ago that was:
+ * a person may set the one, and the other may stop while the device sleeps.
+ */
+function makeServiceClock() {
+  let known = { at: NaN, wall: 0, steady: 0 };
+  return {
+    note(/** @type {Response} */ response) {
+      const at = Date.parse(response.headers.get("Date") ?? "");
+      if (at) known = { at, wall: Date.now(), steady: performance.now() };
+    },
+    now() {
+      const since = performance.now() - known.steady;
+      const isSure = Math.abs(Date.now() - known.wall - since) < CLOCK_OFF_MS;
+      return isSure && known.at ? known.at + since : null;
+    },
+  };
+}
+
+async function request(fetch, url, options, isRight, note) {
   // The body too is read before the time is up.
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
@@ -190,9 +220,11 @@ async function request(fetch, url, options, isRight) {
       ...options,
     });
     const answer = await response.json().catch(() => null);
-    if (!response.ok) throw problemOf(response, answer);
+    const problem = response.ok ? null : problemOf(response, answer);
     // An answer of another form is somebody else's.
-    if (!isRight(answer)) throw new NoAnswerError(response.status);
+    if (!problem && !isRight(answer)) throw new NoAnswerError(response.status);
+    if (!(problem instanceof NoAnswerError)) note?.(response);
+    if (problem) throw problem;
     return answer;
   } catch (error) {
     throw isProblem(error) ? error : new NoAnswerError();

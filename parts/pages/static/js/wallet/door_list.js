@@ -5,6 +5,7 @@
 
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
+import { CLOCK_OFF_MS } from "./api.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
 import { isCollected, itemIdOf, recordsWith, WalletError } from "./records.js";
 import { hexOf } from "./seeds.js";
@@ -13,6 +14,11 @@ import { isLive, isOurs } from "./states.js";
 const HEAD = "deeds door list 1";
 const LABEL = "deeds door list v1:";
 const ID_BYTES = 8;
+/** In characters or bytes: some 200,000 tickets. */
+const LIST_SIZE_MAX = 8_000_000;
+/** So many issues of a ticket are believed, and more where this wallet knows of more. */
+const ISSUES_MAX = 10;
+const DAY_MS = 86_400_000;
 const ROW =
   /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
 /** What a letter of a list means; of the first one nothing has become yet. */
@@ -41,11 +47,21 @@ export async function ticketId({ key }) {
   return hexOf(new Uint8Array(digest, 0, ID_BYTES));
 }
 
-/** Return whether a text is a list of a door. */
-export const isDoorList = (text) => text.startsWith(HEAD);
+/** Return whether a text is a list of a door; its first line alone is none. */
+export const isDoorList = (text) => text.startsWith(HEAD) && text.includes("\n");
 
-/** Return the rows of a list's text; a line that is not right says nothing. */
+/** What was read last: a list may be long, and is asked at each scan. */
+let lastRead = { text: "", rows: /** @type {Row[]} */ ([]) };
+
+/** Return the rows of a list's text, of which nothing may be changed. */
 export function rowsOf(text = "") {
+  if (!text) return [];
+  if (text !== lastRead.text) lastRead = { text, rows: readRows(text) };
+  return lastRead.rows;
+}
+
+/** A line that is not right says nothing. @returns {Row[]} */
+function readRows(/** @type {string} */ text) {
   return text.split("\n").flatMap((line) => {
     const [, id, letter, time, ...more] = ROW.exec(line.trimEnd()) ?? [];
     const [amount, number, of, issue] = more.slice(0, 4).map(Number);
@@ -59,6 +75,12 @@ export function rowsOf(text = "") {
   });
 }
 
+/** Check the size of a list before it is read. @throws {WalletError} */
+export function checkListSize(/** @type {number} */ size) {
+  if (size > LIST_SIZE_MAX)
+    throw new WalletError("no_list", gettext("This list is too large."));
+}
+
 /** Return the text of a list. */
 export const writeList = (itemId, /** @type {Row[]} */ rows) =>
   [`${HEAD} ${itemId}`, ...rows.map(lineOf)].join("\n");
@@ -70,17 +92,26 @@ function lineOf({ id, letter, at, amount, number = 0, of = 0, issue = 1, note = 
 }
 
 /** Return lists of one deed as one, nothing where they have no rows. */
-export function joinLists(itemId, ...texts) {
+export const joinLists = (itemId, ...texts) =>
+  listOf(itemId, joinRows(texts.flatMap((text) => rowsOf(text))));
+
+const listOf = (itemId, rows) => (rows.length ? writeList(itemId, rows) : undefined);
+
+/** Return one row of each ticket, from those of several lists of one deed. */
+function joinRows(/** @type {Row[]} */ all) {
   /** @type {Map<string, Row>} */
   const rows = new Map();
-  for (const row of texts.flatMap(rowsOf)) {
-    const known = rows.get(row.id) ?? row;
-    const latest = isLater(row, known) ? row : known;
-    const { number, of, issue } = known.number ? known : row;
-    const note = latest.note ?? known.note ?? row.note;
-    rows.set(row.id, { ...latest, number, of, issue, note });
+  for (const row of all) {
+    const known = rows.get(row.id);
+    rows.set(row.id, known ? joined(known, row) : row);
   }
-  return rows.size ? writeList(itemId, [...rows.values()]) : undefined;
+  return [...rows.values()];
+}
+
+function joined(/** @type {Row} */ known, /** @type {Row} */ row) {
+  const latest = isLater(row, known) ? row : known;
+  const { number, of, issue } = known.number ? known : row;
+  return { ...latest, number, of, issue, note: latest.note ?? known.note ?? row.note };
 }
 
 /** Lists are joined in any order, and say the same. */
@@ -134,8 +165,14 @@ export function listedLinks(/** @type {import("./records.js").Item | null} */ it
  * Return the door list of a wallet.
  * @param {import("./wallet.js").Parts} parts
  */
-export function makeDoorList({ store, changeOfNote, isStrong }) {
+export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
+  /** Return how far this device's clock is ahead, where that is enough to matter. */
+  const aheadMs = () => {
+    const moment = now();
+    const ahead = moment - (api.time() ?? moment);
+    return Math.abs(ahead) < CLOCK_OFF_MS ? 0 : ahead;
+  };
 
   return {
     /**
@@ -144,6 +181,7 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
      * @param {import("./holdings.js").Link[]} links
      */
     async doorList(itemId, links) {
+      const ahead = aheadMs();
       const rows = await Promise.all(
         links.map(async ({ output, state, at }) => {
           const isSpent = output.state === "spent";
@@ -151,7 +189,9 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
           const isSafe = !secret || isSpent || (await isStrong(secret));
           if (!isSafe) return [];
           const letter = LETTERS.find((each) => STATES[each] === state) ?? "n";
-          const since = letter === "n" ? 0 : at;
+          // Others would not believe what is still to come.
+          const told = output.collectedAt ? at - ahead : at;
+          const since = letter === "n" ? 0 : told;
           return [{ ...output, id: await ticketId(output), letter, at: since }];
         }),
       );
@@ -161,9 +201,10 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
     /**
      * Take in the list of another browser; return how many tickets it has.
      * @param {string} text
-     * @throws {WalletError} it is no list, or of another deed.
+     * @throws {WalletError} it is no list, or of another deed, or has more than there can be.
      */
     async takeInList(itemId, text) {
+      checkListSize(text.length);
       const rows = rowsOf(text);
       const isOfDeed = text.startsWith(`${HEAD} ${itemId}\n`);
       if (!isDoorList(text) || !rows.length)
@@ -175,11 +216,19 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
       const outputs = known.filter((each) => isOurs(each) && !each.neverHeld);
       const ids = await Promise.all(outputs.map(ticketId));
       const keys = new Map(ids.map((id, place) => [id, outputs[place].key]));
+      const time = api.time();
+      const latest = time === null ? now() + DAY_MS : time + CLOCK_OFF_MS;
+      // A time that is still to come would win over every later one.
+      const dated = rows.map((row) => (row.at > latest ? { ...row, at: 0 } : row));
       await changeOfNote(wantedOf(itemId), (draft) =>
-        noteRows(draft, itemId, rows, keys),
+        noteRows(draft, itemId, dated, keys),
       );
       return rows.length;
     },
+
+    /** Forget what lists have said of a deed, but for numbers and notes. */
+    forgetLists: (itemId) =>
+      changeOfNote(wantedOf(itemId), (draft) => forget(draft, itemId)),
 
     /**
      * Undo that a ticket was let in. Where it came in here, its units become a link with
@@ -215,13 +264,22 @@ export function makeDoorList({ store, changeOfNote, isStrong }) {
  * Note what lists say with the outputs that are known here, by now, and keep the rest.
  */
 function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
-  const { doorList } = draft.items.existing(itemId);
-  const all = rowsOf(joinLists(itemId, doorList, writeList(itemId, rows)));
+  const { doorList, total } = draft.items.existing(itemId);
+  const isPossible = ({ amount }) => amount <= total;
+  const all = joinRows([...rowsOf(doorList), ...rows.filter(isPossible)]);
+  const issues = draft.outputs.list({ itemId }).map(({ issue = 1 }) => issue);
+  if (all.length > total * Math.max(ISSUES_MAX, ...issues))
+    throw new WalletError(
+      "no_list",
+      gettext(
+        "There cannot be so many tickets. If an earlier list was wrong, forget imported lists.",
+      ),
+    );
   for (const row of all) {
     if (keys.has(row.id)) noteRow(draft, keys.get(row.id), row);
   }
   const others = all.filter(({ id }) => !keys.has(id));
-  keepList(draft, itemId, joinLists(itemId, writeList(itemId, others)));
+  keepList(draft, itemId, listOf(itemId, others));
 }
 
 function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
@@ -239,17 +297,30 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   });
 }
 
+function forget(/** @type {Draft} */ draft, itemId) {
+  const all = draft.outputs.list({ itemId });
+  const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
+  for (const { key, collectedAt, operation, undoneAt } of all) {
+    // What was undone here has become another link.
+    const isUndoneHere = collectedAt && !setAside.has(operation);
+    const left = isUndoneHere ? undoneAt : undefined;
+    const unsaid = { admittedAt: undefined, takenBackAt: undefined };
+    draft.changeOutput(key, { ...unsaid, undoneAt: left });
+  }
+  keepList(draft, itemId, undefined);
+}
+
 function keepList(draft, itemId, doorList) {
   const item = draft.items.existing(itemId);
   if (doorList !== item.doorList) draft.putItem({ ...item, doorList });
 }
 
 function undoRow(draft, itemId, id) {
-  const { doorList } = draft.items.existing(itemId);
-  const row = /** @type {Row} */ (rowsOf(doorList).find((each) => each.id === id));
+  const rows = rowsOf(draft.items.existing(itemId).doorList);
+  const row = /** @type {Row} */ (rows.find((each) => each.id === id));
   // The clock that wrote the row may be ahead of ours.
   const undone = { ...row, letter: "u", at: Math.max(draft.now, row.at) };
-  keepList(draft, itemId, joinLists(itemId, doorList, writeList(itemId, [undone])));
+  keepList(draft, itemId, listOf(itemId, joinRows([...rows, undone])));
   return null;
 }
 

@@ -68,6 +68,7 @@ function doorOf(claim, more = {}) {
     },
     readRecords: async () => /** @type {any} */ ({}),
     onLate: ({ state }) => late.push(state),
+    serviceTime: () => Date.now(),
     ...more,
   });
   const titles = async (...texts) => {
@@ -111,18 +112,30 @@ test("each verdict has number and note, from the ticket's record or else a list"
   assert.match(late.detail, /^Scanned at /);
 });
 
-test("once its time is past a ticket is refused, and nothing is claimed", async () => {
+test("by the service's time a ticket expires; by the phone's alone it is in doubt", async () => {
   const item = itemOf("1", "A ticket", "Valid until: 2030-06-01 19:00 +00:00");
   const until = Date.UTC(2030, 5, 1, 19);
-  const said = async (moment) => {
-    const { judge, asked } = doorOf(claimed, { item, now: () => moment });
-    const { kind, title, detail } = await judge(TICKET);
-    return [kind, title.slice(0, 10), detail, asked.length];
-  };
-
-  const expired = ["refused", "Expired on", "Ask the organiser.", 0];
-  assert.deepEqual(await said(until), ["valid", "Valid", "", 1]);
-  assert.deepEqual(await said(until + 1), expired);
+  const before = until - 86_400_000;
+  const waits = async () => ({ operation: begun });
+  const doubt = "Expired, if this phone's clock is right";
+  for (const [time, phone, claim, said] of [
+    [until, until + 1, claimed, ["valid", "Valid", 1]],
+    [until + 1, before, claimed, ["refused", untilText(aboutOf(item), Infinity), 0]],
+    [null, until + 1, waits, ["waiting", doubt, 1]],
+    [null, until, waits, ["waiting", "No connection.", 1]],
+  ]) {
+    const clocks = { serviceTime: () => time, now: () => phone };
+    const { judge, asked } = doorOf(claim, { item, ...clocks });
+    const { kind, title } = await judge(TICKET);
+    const tickets = asked.filter((each) => each === item.id);
+    assert.deepEqual([kind, title, Math.min(tickets.length, 1)], said);
+  }
+  const ended = { ...done, state: "refused", code: "expired" };
+  const late = await doorOf(claimed, { item }).judgeLate(ended);
+  assert.deepEqual(
+    [late.kind, late.title],
+    ["refused", untilText(aboutOf(item), Infinity)],
+  );
 });
 
 test("of several tickets in one text none is claimed; one that is there twice is one", async () => {

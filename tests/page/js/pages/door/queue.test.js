@@ -4,9 +4,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as soon } from "node:timers/promises";
 
+import {
+  makeClock,
+  offText,
+} from "../../../../../parts/pages/static/js/pages/door/clock.js";
 import { makeQueue } from "../../../../../parts/pages/static/js/pages/door/queue.js";
 import { memoryStore } from "../../wallet/memory_store.js";
-import { keysOf, linkFrom, walletHolding, walletMeeting } from "../../wallet/parts.js";
+import {
+  keysOf,
+  linkFrom,
+  now,
+  walletHolding,
+  walletMeeting,
+} from "../../wallet/parts.js";
 
 const network = { onLine: true };
 Object.defineProperty(globalThis, "navigator", { value: network, configurable: true });
@@ -15,7 +25,7 @@ Object.defineProperty(globalThis, "navigator", { value: network, configurable: t
  * Return guests with so many tickets, and `openDoor` to open doors to them: each with
  * its own store unless it gets another one's.
  */
-async function party({ mock }, ticketsCount) {
+async function party({ mock }, ticketsCount, about = { validUntil: null }) {
   mock.timers.enable({ apis: ["setTimeout"] });
   network.onLine = true;
   const guests = await walletHolding(50);
@@ -25,7 +35,15 @@ async function party({ mock }, ticketsCount) {
     tickets.push(await linkFrom(guests, 1));
 
   function openDoor(kept = memoryStore()) {
-    const door = { fate: "answered", sentCount: 0, ended: [], next: () => {} };
+    const door = {
+      fate: "answered",
+      sentCount: 0,
+      ended: [],
+      next: () => {},
+      time: null,
+    };
+    const time = () => door.time;
+    const clock = makeClock(about, { time, askTime: async () => time() }, now);
     const its = walletMeeting({ service, store: kept }, (verb) => {
       door.sentCount += verb === "swap" ? 1 : 0;
       return door.fate;
@@ -35,7 +53,14 @@ async function party({ mock }, ticketsCount) {
       return new Promise((resolve) => (door.next = () => resolve(true)));
     };
     const onError = (error) => assert.fail(error);
-    const queue = makeQueue({ itemId, store: kept, wallet: its, onEnd, onError });
+    const queue = makeQueue({
+      itemId,
+      store: kept,
+      wallet: its,
+      clock,
+      onEnd,
+      onError,
+    });
     return Object.assign(door, { queue, store: kept, wallet: its });
   }
 
@@ -157,4 +182,56 @@ test("while a claim is under way the next scans wait, and go out after it", asyn
   assert.equal((await first).operation.state, "done");
   await pass(0);
   assert.deepEqual(door.ended, [[1, "done"]]);
+});
+
+test("nothing is sent before the service's time is known, nor what had expired by it", async (context) => {
+  // This phone's clock begins near 0.
+  const until = 5_000_000;
+  const about = { validUntil: new Date(until) };
+  const { tickets, openDoor, pass } = await party(context, 2, about);
+  for (const [place, time, ended] of [
+    [0, until - 100_000, "done"],
+    [1, until + 100_000, "expired"],
+  ]) {
+    const door = openDoor();
+    await door.queue.claim(tickets[place]);
+    await pass(60_000);
+    assert.deepEqual([await waiting(door), door.sentCount], [[["unsent"]], 0]);
+
+    Object.assign(door, { time });
+    door.queue.wake();
+    await pass(0);
+
+    assert.deepEqual(door.ended, [[place, ended]]);
+    assert.equal(door.sentCount, ended === "done" ? 1 : 0);
+    assert.deepEqual(await waiting(door), []);
+  }
+});
+
+test("what counts is when a ticket was scanned, and never later than now", async () => {
+  const about = { validUntil: new Date(10_000) };
+  const hadExpired = (begunAt, time) =>
+    makeClock(
+      about,
+      { time: () => time, askTime: async () => time },
+      () => 0,
+    ).hadExpired({ begunAt });
+
+  assert.equal(await hadExpired(-5000, 15_000), false);
+  assert.equal(await hadExpired(-5000, 15_001), true);
+  // The phone was a day ahead by then.
+  assert.equal(await hadExpired(86_400_000, 9000), false);
+  assert.equal(await hadExpired(0, null), null);
+});
+
+test("a clock that is off by 2 minutes and more is told in words", () => {
+  const end = " The door goes by the service's time.";
+  for (const [aheadMs, said] of [
+    [119_999, ""],
+    [-119_999, ""],
+    [120_000, `This phone's clock is 2 minutes fast.${end}`],
+    [-7_200_000, `This phone's clock is 2 hours slow.${end}`],
+    [86_400_000, `This phone's clock is 1 day fast.${end}`],
+  ])
+    assert.equal(offText(aheadMs), said);
 });

@@ -24,6 +24,7 @@ import { nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { admittedAtOf } from "../../wallet/door_list.js";
 import { isCollected, keyOf } from "../../wallet/records.js";
+import { EXPIRED } from "./queue.js";
 
 /** What a door says of a scan that was cancelled, and may have been sent before. */
 export const CANCELLED = gettext(
@@ -41,6 +42,8 @@ const ASK_ORGANISER = gettext("Ask the organiser.");
 const NOT_OURS = gettext("Made by somebody else, or another batch.");
 const OWN_DOOR = gettext("Its own door lets it in.");
 const IF_TRUSTED = gettext("Let in only if you trust it, or cancel.");
+
+const IN_DOUBT = gettext("Expired, if this phone's clock is right");
 
 const NOTHING = /** @type {any} */ ({});
 
@@ -74,19 +77,23 @@ const tooLate = waiting(
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   now?: () => number,
+ *   serviceTime: () => number | null, now?: () => number,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
- *   an answer that took too long to stand there without a word
+ *   an answer that took too long to stand there without a word; the `serviceTime` decides what
+ *   has expired, and `now` is this phone's
  */
 export function makeJudge(parts) {
-  const { item, host, wallet, claim, readRecords, onLate, now = Date.now } = parts;
+  const { item, host, wallet, claim, readRecords, onLate } = parts;
+  const { serviceTime, now = Date.now } = parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
+  const expired = () => refused(untilText(about, Infinity), ASK_ORGANISER);
 
   /** Return the first word on a ticket, which may be the last. */
   async function judgeTicket(output, row) {
-    if (isExpired(about, now())) return refused(untilText(about, now()), ASK_ORGANISER);
+    const time = serviceTime();
+    if (time !== null && isExpired(about, time)) return expired();
     const late = kept(gettext("No answer yet"));
     const claiming = claim(output, row);
     const verdict = claiming.then(
@@ -103,7 +110,10 @@ export function makeJudge(parts) {
   /** Return what to say of a claim that was answered, or is still waiting. */
   async function verdictOf({ operation, problem = new NoAnswerError() }, row) {
     const [key] = operation.inputs;
-    if (operation.state === "begun") return kept(waitText(problem, ""));
+    if (operation.code === EXPIRED) return expired();
+    const isInDoubt = serviceTime() === null && isExpired(about, now());
+    const why = isInDoubt ? IN_DOUBT : waitText(problem, "");
+    if (operation.state === "begun") return kept(why);
     if (operation.code !== "spent_input") return endVerdict(operation);
     return spentVerdict(key, await readRecords(key), row);
   }
@@ -114,10 +124,10 @@ export function makeJudge(parts) {
     if (record?.state === "spent") return spentVerdict(key, found, row);
     if (error.code !== "busy" || !operation?.atDoor) return waiting(textFor(error));
     if (operation.isCancelled) return waiting(scannedText(operation), CANCELLED);
-    const values = { time: secondsText(operation) };
-    const text = gettext("Already waiting, {time}.", values);
-    const title = scanTitle(await wallet.scannedAgain(key));
-    return again(title, `${text} ${guestsText(record)}`);
+    const time = secondsText(operation);
+    const text = gettext("Already waiting, {time}.", { time });
+    const count = await wallet.scannedAgain(key);
+    return again(scanTitle(count), `${text} ${guestsText(record)}`);
   }
 
   async function spentVerdict(key, found, row) {
@@ -146,18 +156,8 @@ export function makeJudge(parts) {
   }
 
   async function judge(text) {
-    const { links, problem } = await readLinks(text);
-    const [link] = links;
-    if (!link) return refused(gettext("Not a ticket"), problem);
-    const { size } = new Set(links.map(({ output }) => keyOf(output)));
-    if (size > 1)
-      return refused(
-        gettext("{count} tickets: show them one by one.", { count: size }),
-      );
-    // Of what is not ours nothing is sent but the id of a deed, which is no secret.
-    if (link.host && link.host !== host)
-      return refused(gettext("A link of another service"), link.host);
-    const { output } = link;
+    const { output, problem } = await readTicketOf(text, host);
+    if (!output) return problem;
     const key = keyOf(output);
     const row = await wallet.listed(key);
     const verdict =
@@ -177,6 +177,22 @@ export function makeJudge(parts) {
   }
 
   return { judge, judgeLate };
+}
+
+/** Return the output of the one ticket that a text is, or the problem as a verdict. */
+async function readTicketOf(text, host) {
+  const { links, problem } = await readLinks(text);
+  const [link] = links;
+  if (!link) return { problem: refused(gettext("Not a ticket"), problem) };
+  const { size } = new Set(links.map(({ output }) => keyOf(output)));
+  if (size > 1) {
+    const several = gettext("{count} tickets: show them one by one.", { count: size });
+    return { problem: refused(several) };
+  }
+  // Of what is not ours nothing is sent but the id of a deed, which is no secret.
+  if (link.host && link.host !== host)
+    return { problem: refused(gettext("A link of another service"), link.host) };
+  return { output: link.output };
 }
 
 /** Return what knows the number of a ticket, its record or what a list says of it. */

@@ -12,15 +12,17 @@ import {
   make,
   makeButton,
   pause,
+  put,
   setEach,
 } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
-import { openDialog, sayError } from "../../ui/forms.js";
+import { openDialog, say, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
 import { isDoorList } from "../../wallet/door_list.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { askForScannedList, listButtons } from "../door_lists.js";
+import { makeClock } from "./clock.js";
 import { CANCELLED, makeJudge, scanText, secondsText } from "./judge.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
@@ -44,18 +46,14 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("ready").hidden = false;
 }
 
-async function work(item, { wallet, store }) {
+async function work(item, { wallet, store, api }) {
+  const clock = makeClock(aboutOf(item), api);
   const count = await makeCount(store, item);
   let turn = Promise.resolve();
   const inTurn = (act) => (turn = turn.then(act).catch(sayError));
   const tell = (operation) => inTurn(() => showLate(operation));
-  const queue = makeQueue({
-    itemId: item.id,
-    store,
-    wallet,
-    onEnd: tell,
-    onError: sayError,
-  });
+  const queued = { itemId: item.id, store, wallet, clock };
+  const queue = makeQueue({ ...queued, onEnd: tell, onError: sayError });
   const { judge, judgeLate } = makeJudge({
     item,
     host: location.host,
@@ -63,6 +61,7 @@ async function work(item, { wallet, store }) {
     claim: queue.claim,
     readRecords: async (key) => (await recordsOf(store, [key]))[0],
     onLate: tell,
+    serviceTime: clock.now,
   });
   const cancel = async ({ key, ticket }) => {
     await wallet.cancel(key);
@@ -100,6 +99,7 @@ async function work(item, { wallet, store }) {
 
   /** Ask about what waits, when the door opens or closes; return whether it may close. */
   async function ask(isOpening) {
+    if (isOpening) tellClock(clock).then((text) => text && say(text), sayError);
     const scans = await queue.list();
     if (!scans.length) return true;
     const sheet = byId("unsent", HTMLDialogElement);
@@ -139,7 +139,15 @@ async function work(item, { wallet, store }) {
   }
 
   window.addEventListener("online", () => queue.wake());
+  tellClock(clock).catch(sayError);
   await redraw();
+}
+
+/** Write down how far this phone's clock is off, and return that. */
+async function tellClock(clock) {
+  const text = await clock.offText();
+  put(byId("ready-clock"), text);
+  return text;
 }
 
 function scanRow(scan, unit, cancel) {

@@ -1,9 +1,14 @@
 // The scans of a door that wait for the service: the claims that this browser has begun
 // at a door, so that a closed tab forgets none. Nothing is sent but what was scanned
-// here since the door was opened, and what a person lets go.
+// here since the door was opened, and what a person lets go; nothing that had expired
+// when it was scanned, by the service's time.
 
+import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { keepFinishing } from "../retries.js";
+
+/** How a scan ends that came too late; nothing is kept of this code. */
+export const EXPIRED = "expired";
 
 /**
  * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
@@ -11,11 +16,12 @@ import { keepFinishing } from "../retries.js";
  * Return the queue of a deed's door.
  * @param {{
  *   itemId: string, store: Pick<import("../../wallet/store.js").Store, "read">,
- *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "claim" | "finish">,
+ *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "claim" | "finish" | "cancel">,
+ *   clock: ReturnType<typeof import("./clock.js").makeClock>,
  *   onEnd: (operation: OperationRecord) => Promise<any>, onError: (error: any) => void,
  * }} parts `onEnd` is told of each that has waited; the next one is sent after it
  */
-export function makeQueue({ itemId, store, wallet, onEnd, onError }) {
+export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
   /** The keys of the tickets that may be sent, and of those that are, for the first time. */
   const allowed = new Set();
   const underWay = new Set();
@@ -42,7 +48,8 @@ export function makeQueue({ itemId, store, wallet, onEnd, onError }) {
    */
   async function claim(output, knows) {
     const key = keyOf(output);
-    const isUnsent = isAway || underWay.size > 0 || !navigator.onLine || undefined;
+    const isSlow = isAway || underWay.size > 0 || !navigator.onLine;
+    const isUnsent = isSlow || !clock.isKnown() || undefined;
     let problem;
     allowed.add(key);
     underWay.add(key);
@@ -58,15 +65,25 @@ export function makeQueue({ itemId, store, wallet, onEnd, onError }) {
     }
   }
 
+  /** Send a scan, unless it came too late, which ends it. */
+  async function send(scan) {
+    const hadExpired = scan.isUnsent && (await clock.hadExpired(scan));
+    if (hadExpired === null) return { operation: scan, problem: new NoAnswerError() };
+    if (!hadExpired) return wallet.finish(scan.key);
+    await wallet.cancel(scan.key);
+    return { operation: { ...scan, state: "refused", code: EXPIRED } };
+  }
+
   async function sendAll() {
     const outcomes = [];
-    for (const { key, isCancelled, ticket } of await list()) {
+    for (const scan of await list()) {
+      const { isCancelled, ticket } = scan;
       // What is tried without a network may have been sent, for all that is known then.
       if (!navigator.onLine) break;
       const isOurs = allowed.has(ticket.key) && !underWay.has(ticket.key);
       // What is cancelled is only asked about.
       if (!isOurs && !isCancelled) continue;
-      const outcome = await wallet.finish(key);
+      const outcome = await send(scan);
       outcomes.push(outcome);
       isAway = Boolean(outcome.problem);
       if (isAway) break;

@@ -5,8 +5,12 @@ import { gettext, LOCALE } from "../../format/gettext.js";
 import { byId, find, keepAwake, make, pause, setEach } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
+import { inSession } from "../../wallet/store.js";
+import { makeKeyReader, textOfScan } from "./key_scans.js";
 
 const LAST_COUNT = 5;
+/** Under which name the switch for scanners that type is kept. */
+const SCANNER = "deeds-door-scanner";
 
 /**
  * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
@@ -99,11 +103,17 @@ export function makeDoor({ onText, ask, onClose }) {
     isAgain = false;
     return wasAgain;
   });
+  const readScan = makeKeyReader((scan) => textOfScan(scan).then(onText, sayError));
+  // A question before the door is answered by its own keys.
+  const readKey = (event) =>
+    document.querySelector("dialog.sheet[open]") || readScan(event);
+  const scanner = scannerSwitch();
   const open = () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
     letSleep = keepAwake();
     dialog.showModal();
+    if (scanner.checked) document.addEventListener("keydown", readKey, true);
     look();
     ask(true).catch(sayError);
   };
@@ -120,6 +130,7 @@ export function makeDoor({ onText, ask, onClose }) {
   // Escape, or the back gesture of a phone.
   dialog.oncancel = stop;
   dialog.addEventListener("close", () => {
+    document.removeEventListener("keydown", readKey, true);
     onClose();
     show();
     audio.close();
@@ -148,6 +159,16 @@ export function makeDoor({ onText, ask, onClose }) {
       list.children[LAST_COUNT]?.remove();
     },
   };
+}
+
+/** Return the switch for scanners that type, as it was left. */
+function scannerSwitch() {
+  const kept = (act) => inSession(act, () => localStorage);
+  const field = byId("scanner", HTMLInputElement);
+  field.checked = kept((storage) => storage.getItem(SCANNER)) !== "off";
+  field.onchange = () =>
+    kept((storage) => storage.setItem(SCANNER, field.checked ? "on" : "off"));
+  return field;
 }
 
 function makeEyes(onText, isAgain) {

@@ -1,0 +1,119 @@
+// Reads a scanner that acts as a keyboard, by USB or Bluetooth, wherever the focus is,
+// and whatever layout this device has: most scanners type as a US keyboard.
+
+import { readLinks } from "../../format/claim_link.js";
+import { isStrongSecret } from "../../format/raw_output.js";
+
+/** Fewer characters are no ticket. */
+const KEYS_MIN = 20;
+/** Nobody types that many keys each within so long. */
+const GAP_MS = 50;
+/** After so long a scanner that ends with no key is done. */
+const SILENCE_MS = 200;
+
+const TYPED_IN = "input, textarea, select, [contenteditable]";
+
+/** What the keys of a US keyboard type, alone and with Shift. */
+const US_SIGNS = {
+  Backquote: "`~",
+  Minus: "-_",
+  Equal: "=+",
+  BracketLeft: "[{",
+  BracketRight: "]}",
+  Backslash: "\\|",
+  Semicolon: ";:",
+  Quote: "'\"",
+  Comma: ",<",
+  Period: ".>",
+  Slash: "/?",
+  Space: "  ",
+};
+const US_DIGITS = ")!@#$%^&*(";
+
+/** @typedef {{byKey: string, byCode: string}} Scan what was typed, by this device's layout and the US one */
+
+/**
+ * Return what a US keyboard types with a key. Shift alone decides on capitals: a
+ * scanner does not know that Caps Lock is on.
+ */
+function usCharacter({ code, shiftKey }) {
+  const [, letter, digit] = /^(?:Key([A-Z])|Digit([0-9]))$/.exec(code) ?? [];
+  if (letter) return shiftKey ? letter : letter.toLowerCase();
+  if (digit) return shiftKey ? US_DIGITS[digit] : digit;
+  return US_SIGNS[code]?.[Number(shiftKey)];
+}
+
+/** Return whether a key is pressed for something else than what it types. */
+function isCommand(/** @type {KeyboardEvent} */ event) {
+  const { ctrlKey, altKey, metaKey, repeat } = event;
+  // AltGr, which types signs, counts as both on Windows.
+  const isHeld = (ctrlKey || altKey) && !event.getModifierState("AltGraph");
+  return isHeld || metaKey || repeat;
+}
+
+/**
+ * Return what hears of each key that goes down, and tells of each scan. It holds back
+ * the end of a scan, and what follows a character at that pace: a blank would press the
+ * button that has the focus, and a slash open Firefox's search.
+ * @param {(scan: Scan) => void} onScan
+ */
+export function makeKeyReader(onScan) {
+  /** @type {string[][]} what each key types, by this layout and the US one */
+  let keys = [];
+  let lastAt = 0;
+  let hasEnded = false;
+  let timer;
+
+  /** Return whether a scan ends here. */
+  function end() {
+    clearTimeout(timer);
+    const [byKey, byCode] = [0, 1].map((place) =>
+      keys.map((each) => each[place]).join(""),
+    );
+    const isScan = keys.length >= KEYS_MIN;
+    keys = [];
+    if (isScan) onScan({ byKey, byCode });
+    return isScan;
+  }
+
+  return (/** @type {KeyboardEvent} */ event) => {
+    const { key, target, timeStamp } = event;
+    const isFast = timeStamp - lastAt <= GAP_MS;
+    lastAt = timeStamp;
+    if (isCommand(event) || /** @type {Element} */ (target).closest(TYPED_IN)) {
+      keys = [];
+      return;
+    }
+    if (key === "Enter" || key === "Tab") {
+      // Some send two of them.
+      hasEnded = end() || (isFast && hasEnded);
+      if (hasEnded) event.preventDefault();
+      return;
+    }
+    const us = usCharacter(event);
+    const own = key.length === 1 ? key : "";
+    // Shift, or an arrow; a dead key types by its place alone.
+    if (!own && us === undefined) return;
+    if (!isFast) keys = [];
+    keys.push([own, us ?? own]);
+    if (keys.length > 1) event.preventDefault();
+    clearTimeout(timer);
+    timer = setTimeout(end, SILENCE_MS);
+  };
+}
+
+/**
+ * Return the text of a scan that is a ticket. Capitals, of a scanner or its Caps Lock,
+ * are undone only where the secret proves that it has none.
+ */
+export async function textOfScan(/** @type {Scan} */ { byKey, byCode }) {
+  for (const text of [byKey, byCode]) {
+    const { links } = await readLinks(text);
+    if (links.length) return text;
+  }
+  for (const text of [byKey.toLowerCase(), byCode.toLowerCase()]) {
+    const [link] = (await readLinks(text)).links;
+    if (link && (await isStrongSecret(link.output.secret))) return text;
+  }
+  return byKey;
+}
