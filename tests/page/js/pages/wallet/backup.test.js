@@ -59,7 +59,7 @@ test("a restore says what it brought, by value", () => {
   // A wallet that never did anything has no last change.
   assert.equal(
     text({ isOlder: true, isEmpty: true, age: "From then." }),
-    "Restored. Nothing of it is left: it was used or passed on. From then.",
+    "Restored. What it held was used or passed on since. From then.",
   );
   const fresh = [held(3), held(2, { state: "given" }), held(9, { state: "coming" })];
   assert.equal(text({ fresh, isOlder: true }), "Restored: 5 × ticket of “Concert”.");

@@ -132,7 +132,7 @@ async function readFile(field, passphrase) {
 export function restoredText(about, itemOf) {
   const { fresh, isOlder, isEmpty, isGiven, age, found } = about;
   const older = isEmpty
-    ? gettext("Restored. Nothing of it is left: it was used or passed on.")
+    ? gettext("Restored. What it held was used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
   const text = isOlder ? older : gettext("Restored. All of it was here already.");
   const brought = valueText(fresh, itemOf);
