@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 import unicodedata
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
@@ -60,7 +61,9 @@ def export_wallet(contents: Contents, passphrase: str) -> str:
     salt, nonce = os.urandom(16), os.urandom(_NONCE_BYTES)
     head = _head(ITERATIONS, salt, nonce)
     cipher = _cipher(passphrase, salt, ITERATIONS)
-    text = compact(write_contents(contents))
+    # When it was written: what came in later is not in it.
+    at = time.time_ns() // 1_000_000
+    text = compact({**write_contents(contents), "at": at})
     sealed = cipher.encrypt(nonce, text.encode(), compact(head).encode())
     whole = {**head, "data": b64encode(sealed).decode()}
     return json.dumps({**whole, "checksum": _checksum(whole)}, indent=2) + "\n"

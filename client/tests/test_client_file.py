@@ -39,6 +39,7 @@ PASSPHRASE = "Käse & Brot 😀"
 NO_BACKUP = "not a backup"
 # Fields that the client keeps for the page and never reads.
 UNUSED = {
+    "at",
     "outputs.changedAt",
     "outputs.each",
     "operations.links",

@@ -127,10 +127,10 @@ PICK = """async ({suggestedName = "my-deeds.json"} = {}) =>
 """
 
 
-def confirm_passphrase(dialog, passphrase, again):
+def confirm_passphrase(dialog, passphrase, again, yes="Back up"):
     dialog.get_by_label("Passphrase", exact=True).fill(passphrase)
     dialog.get_by_label("Repeat passphrase").fill(again)
-    press(dialog, "Back up")
+    press(dialog, yes)
 
 
 def back_up(page):

@@ -11,11 +11,16 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
+    MINE,
+    PASSPHRASE,
+    confirm_passphrase,
+    expect_notice,
     expect_shown,
     expect_text,
     hold,
     mint_outputs,
     press,
+    restore,
     send,
     wait_for_rows,
 )
@@ -145,20 +150,47 @@ def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, ot
     assert other.evaluate(newer) == 6
 
     wait_for_true(one, "inBrowser.closedCount === 1")
-    assert one.evaluate(UPDATE, {}) == "StoreError InvalidStateError"
-    too_old = "StoreError VersionError: A newer page has been here. Reload this one."
+    assert one.evaluate(UPDATE, {}) == "StoreError newer"
+    too_old = "StoreError newer: A newer page has been here. Reload this one."
     assert one.evaluate(OPEN) == too_old
 
 
-def test_a_profile_that_is_cleared_while_the_page_is_open_says_so(visitor):
+def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restored(
+    visitor,
+):
     page, _ = hold(visitor, 10)
 
     visitor.clear_storage()
 
-    alert = page.get_by_role("alert").filter(
-        has_text="This page is out of date. Reload it."
-    )
-    expect(alert).to_be_visible()
+    expect_shown(page, "The data of this page was deleted in this browser.")
+    press(page, "Save partial backup")
+    dialog = page.get_by_role("dialog")
+    with page.expect_download() as download:
+        confirm_passphrase(dialog, PASSPHRASE, PASSPHRASE, "Save")
+    assert "partial" in download.value.suggested_filename
+    # It is no new wallet that is begun in silence.
+    page = visitor.open_tab("/claim")
+    expect_shown(page, "It is gone: restore your backup.")
+    page = visitor.open_tab("/wallet")
+    press(page.get_by_role("alert"), "Restore")
+    restore(page, download.value.path(), PASSPHRASE)
+    press(page, MINE)
+    expect_notice(page, "Restored: 10 units")
+    expect(page.locator("#backup-state")).to_contain_text("after that is not in it.")
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_person_may_begin_anew_where_a_wallet_was_cleared(visitor):
+    hold(visitor, 1)
+    visitor.open_tab(STORELESS)
+    visitor.clear_storage()
+    page = visitor.open_tab("/wallet")
+
+    press(page, "Begin a new one")
+
+    page.reload()
+    wait_for_true(page, "'ready' in document.querySelector('#main').dataset")
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_a_browser_that_keeps_nothing_is_told_so(visitor):
@@ -186,7 +218,7 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer
     [raw] = mint_outputs(newcomer.api, "secret")
     # Before anything is kept: Chromium remembers for a while how much room there was.
     browser = newcomer.context.new_cdp_session(newcomer.page)
-    room = {"origin": newcomer.origin, "quotaSize": 300_000}
+    room = {"origin": newcomer.origin, "quotaSize": 3_000_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
     hold(newcomer, 1)
     page = newcomer.go(f"/claim#{raw}")
@@ -195,7 +227,7 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer
 
     press(page, "Claim")
 
-    expect_shown(page, "This device has no room left")
+    expect_shown(page, "This device is full: free some space")
     assert newcomer.asked("/v1/swap") == []
     assert newcomer.api.check(raw) == ["unspent"]
     # There is room again.

@@ -80,7 +80,7 @@ class Visitor:
         self.page.emulate_media(color_scheme="null", forced_colors="null")
         self.page.set_viewport_size(PHONE)
         self.page.goto(f"{self.origin}/healthz")
-        self.page.evaluate("sessionStorage.clear()")
+        self.page.evaluate("[sessionStorage, localStorage].map((each) => each.clear())")
         self.clear_storage()
         self.errors.clear()
         self.requests.clear()

@@ -15,9 +15,11 @@ import {
 } from "../../../../parts/pages/static/js/wallet/file.js";
 import { newSeed } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import {
+  amountsByState,
   heldIn,
   mintAmounts,
   people,
+  throughText,
   walletHolding,
   walletMeeting,
   walletOf,
@@ -336,6 +338,24 @@ test("what a file brings into an empty wallet is backed up, and beside other dee
   await mintAmounts(restored.wallet, 1);
   assert.deepEqual(await backupOf(restored), [1, true]);
   assert.deepEqual(await backupOf(other), [2, false]);
+  // Of when it was, until there is another.
+  const restoredAt = async () => (await restored.wallet.backup.status()).restored?.at;
+  assert.equal(await restoredAt(), copy.at);
+  await restored.wallet.exportRecords();
+  await restored.wallet.backup.saved(null);
+  assert.equal(await restoredAt(), undefined);
+});
+
+test("what is live is kept for a file of its own, with what is under way at rest", async () => {
+  const ground = await walletHolding(5, 6);
+  await ground.wallet.send(ground.itemId, 5);
+  const offline = walletMeeting(ground, () => "lost");
+  await offline.send(ground.itemId, 2);
+
+  const read = throughText(await ground.wallet.liveRecords());
+
+  const { store } = await walletOf(ground.service, read);
+  assert.deepEqual(amountsByState(store), { given: [5], held: [6] });
 });
 
 test("where a browser keeps no keys, the backup is noted all the same", async () => {

@@ -2,15 +2,16 @@
 // operation is sent again until it has ended, as long as the page is open; in words
 // where it cannot be done.
 
-import { gettext } from "../format/gettext.js";
+import { gettext, LOCALE } from "../format/gettext.js";
 import { makeStrongSecret } from "../format/raw_output.js";
-import { outcomesText, refusalText, waitText } from "../texts.js";
+import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
+import { makeActions, makeButton } from "../ui/dom.js";
 import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
 import { readToken, refuseToken } from "../wallet/mint_token.js";
 import { WalletError } from "../wallet/records.js";
-import { openStore } from "../wallet/store.js";
+import { lostSince, openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
 import { keepFinishing } from "./retries.js";
 
@@ -44,9 +45,11 @@ function keepFragment() {
  * What was begun, on earlier visits too, is sent again until it has ended; `wake` does
  * so at once, or after a problem soon.
  * @param {(outcomes: Outcome[]) => void} onOutcomes called after each try
+ * @param {typeof offerRescue} [rescue] returns buttons for what can still be saved
  * @returns {Promise<Opened | null>}
  */
-export async function openWallet(onOutcomes) {
+export async function openWallet(onOutcomes, rescue = offerRescue) {
+  offerRescue = rescue;
   keepFragment();
   const missing = whatIsMissing();
   if (missing.length) {
@@ -57,8 +60,7 @@ export async function openWallet(onOutcomes) {
     return null;
   }
   try {
-    const onClosed = () => showMissing(gettext("This page is out of date. Reload it."));
-    const store = await openStore(onClosed);
+    const store = await openStore(showEnd);
     const api = makePageApi();
     const wallet = makeWallet({
       store,
@@ -69,7 +71,7 @@ export async function openWallet(onOutcomes) {
     const wake = keepFinishing({
       finishBegun: wallet.finishBegun,
       onOutcomes,
-      onError: showFault,
+      onError: showEnd,
     });
     window.addEventListener("online", () => wake());
     prepareOffline();
@@ -81,9 +83,32 @@ export async function openWallet(onOutcomes) {
     };
     return { wallet, store, api, wake, run };
   } catch (error) {
-    showFault(error);
+    showEnd(error);
     return null;
   }
+}
+
+/** What can still be saved where the store was deleted under this page. */
+let offerRescue = () => /** @type {HTMLElement[]} */ ([]);
+
+/** Say what went wrong; where nothing can be kept now, a tap goes on once it can. */
+function showEnd(error) {
+  if (error.name !== "StoreError") return showFault(error);
+  const reload = makeButton(gettext("Try again"), () => location.reload());
+  const rescue = error.code === "gone" ? offerRescue() : [];
+  showMissing(textFor(error), makeActions(...rescue, reload));
+}
+
+/** Say that this browser had a wallet which is gone, and what can be done. */
+export function showLoss(...actions) {
+  const since = lostSince();
+  if (!since) return;
+  const date = new Date(since).toLocaleDateString(LOCALE, { dateStyle: "medium" });
+  const text = gettext(
+    "This browser had a wallet since {date}. It is gone: restore your backup.",
+    { date },
+  );
+  showMissing(text, makeActions(...actions));
 }
 
 const arrayMax = () => Number(document.body.dataset.arrayMax);
@@ -194,7 +219,7 @@ export function oneByOne(draw) {
   let isWanted = false;
   const drawNext = () => {
     isWanted = false;
-    return draw().catch(showFault);
+    return draw().catch(showEnd);
   };
   return () => {
     if (!isWanted) last = last.then(drawNext);

@@ -33,10 +33,10 @@ export function whatIsMissing(browser = globalThis) {
   return missing;
 }
 
-/** Say at the head of the page what is missing, or any other sentences in its place. */
+/** Say at the head of the page what is missing, or anything else in its place. */
 export function showMissing(...sentences) {
   byId("missing").replaceChildren(...nodesOf(sentences));
-  byId("missing").hidden = false;
+  byId("missing").hidden = !sentences.length;
 }
 
 /** Say there what went wrong. */

@@ -5,7 +5,7 @@ import { askForLook, LOOK } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { keyOf, keysOf } from "./records.js";
 import { BRANCHES, ownSeed, seedsForFile, seedsOf } from "./seeds.js";
-import { isLive, isOurs } from "./states.js";
+import { isLive, isOurs, restTold } from "./states.js";
 
 const BACKUP = "backup";
 /**
@@ -25,13 +25,19 @@ const ALL = {
   ...NOTE,
 };
 
+const LIVE_QUERIES = ["held", "given", "offered", "leaving"].map((state) => ({
+  state,
+}));
+/** @type {import("./records.js").Plan} */
+const LIVE = { ...ALL, operations: [], outputs: LIVE_QUERIES };
+
 /** @typedef {import("./wallet.js").Parts} Parts */
 
 /**
  * Return what the pages do with backups.
  * @param {Parts} parts
  */
-export function makeBackup({ store, change, changeOfNote }) {
+export function makeBackup({ store, change, changeOfNote, now }) {
   /** What the records of the last export hold: so many changes, and these items. */
   /** @type {{savedCount: number, itemIds: string[]}} */
   let exported = { savedCount: 0, itemIds: [] };
@@ -41,7 +47,8 @@ export function makeBackup({ store, change, changeOfNote }) {
       /**
        * Return how much has changed since the last backup, and how many items that it
        * does not name are here: what becomes of the others is found by its seed. Return
-       * what encrypts the next one too, and the `file` that it is written to.
+       * what encrypts the next one too, the `file` that it is written to, and what was
+       * `restored` since, with the time of that file if it has one.
        */
       async status() {
         const { count, savedCount, itemIds, ...more } = await store.read(NOTE, noteOf);
@@ -60,7 +67,7 @@ export function makeBackup({ store, change, changeOfNote }) {
        * @returns {Promise<void>}
        */
       async saved(material, file = null) {
-        const about = { ...exported, material, file };
+        const about = { ...exported, material, file, restored: null };
         const save = (draft) =>
           void draft.put("notes", { ...noteOf(draft), ...about, at: draft.now });
         await change(NOTE, save).catch((error) => {
@@ -85,8 +92,16 @@ export function makeBackup({ store, change, changeOfNote }) {
           items: items.list(),
           seeds,
           numbers: numbers.list().filter(isOfSeed),
+          at: now(),
         };
       }),
+
+    /**
+     * Return what is worth keeping if the store is lost, for a file: the seeds, and what
+     * is live of the records, as if nothing was under way.
+     * @returns {Promise<import("./records.js").Records>}
+     */
+    liveRecords: () => store.read(LIVE, (slices) => ({ ...liveOf(slices), at: now() })),
 
     /**
      * Return whether a file is of this wallet, by its own seed. Return null where it
@@ -112,10 +127,24 @@ export function makeBackup({ store, change, changeOfNote }) {
   };
 }
 
+function liveOf({ outputs, items, numbers, seeds }) {
+  const atRest = (output) => {
+    const { takers, makers, operation, before, ...rest } = output;
+    return { ...rest, state: restTold(output) };
+  };
+  return {
+    outputs: LIVE_QUERIES.flatMap((query) => outputs.list(query)).map(atRest),
+    operations: [],
+    items: items.list().map(({ isMinted, ...item }) => item),
+    seeds: seedsOf({ seeds }),
+    numbers: numbers.list(),
+  };
+}
+
 function takeIn(draft, theirs, isOwn) {
   const note = noteOf(draft);
-  const isEmpty = isOwn && !draft.operations.list().length;
-  const merged = mergeInto(draft, theirs, isOwn);
+  const isEmpty = !draft.operations.list().length;
+  const merged = { ...mergeInto(draft, theirs, isOwn), isEmpty };
   if (!draft.isChanged()) return merged;
   // What comes into an empty wallet is in a file, maybe of a page without seeds; beside
   // other deeds it is not in theirs.
@@ -123,7 +152,8 @@ function takeIn(draft, theirs, isOwn) {
   const added = itemIdsOf(merged.added);
   const itemIds = note.itemIds.filter((itemId) => !added.includes(itemId));
   const saved = { savedCount: note.count + 1, at: draft.now, itemIds: inFile };
-  draft.put("notes", { ...note, ...(isEmpty ? saved : { itemIds }) });
+  const more = isOwn && isEmpty ? saved : { itemIds };
+  draft.put("notes", { ...note, ...more, restored: { at: theirs.at } });
   // What was moved since is still to be found.
   askForLook(draft, itemIdsOf(draft.outputs.list()));
   return merged;
@@ -183,7 +213,8 @@ const itemIdsOf = (outputs) => [
 
 function noteOf({ notes }) {
   const none = { key: BACKUP, count: 0, savedCount: 0, itemIds: [], at: null };
-  return { ...none, material: null, file: null, ...notes.get(BACKUP) };
+  const more = { material: null, file: null, restored: null };
+  return { ...none, ...more, ...notes.get(BACKUP) };
 }
 
 /** Count a change that the next backup should hold. */

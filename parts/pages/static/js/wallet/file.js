@@ -219,7 +219,7 @@ function fromBase64(text) {
 /**
  * Return the records. @throws {Error} one is not whole, or they do not belong together.
  */
-export function readRecords({ outputs, operations, items, seeds, numbers }) {
+export function readRecords({ outputs, operations, items, seeds, numbers, at }) {
   const known = new Set(keysOf(outputs));
   const areRight =
     outputs.every(isOutput) &&
@@ -228,7 +228,9 @@ export function readRecords({ outputs, operations, items, seeds, numbers }) {
     areSeeds(seeds) &&
     numbers.every((next) => areNumbers(next, seeds));
   if (!areRight) throw new Error("not records of a wallet");
-  return { outputs, operations, items, seeds, numbers };
+  // A file of an older page does not say when it was written.
+  const time = areTimes(at) ? { at } : {};
+  return { outputs, operations, items, seeds, numbers, ...time };
 }
 
 function areSeeds(seeds) {

@@ -8,6 +8,7 @@
 
 import { gettext } from "../format/gettext.js";
 import { KINDS, load, WalletError, whole } from "./records.js";
+import { hasRoom, makeRoom } from "./room.js";
 import { newSeed } from "./seeds.js";
 import { believed, inState, withEnds } from "./states.js";
 
@@ -18,56 +19,95 @@ const VERSION = 5;
 const INDEXES = { item: ["itemId", "state"], state: "state" };
 const INDEXED_KINDS = ["outputs", "operations"];
 
-/** Messages for people, by the browser's name for what it cannot do. */
+/** What is said of each thing that the browser cannot do. */
 const TEXTS = {
-  QuotaExceededError: gettext(
-    "This device has no room left to keep it. Make some, then reload this page.",
+  full: gettext(
+    "This device is full: free some space, then try again. Your links stay good.",
   ),
-  InvalidStateError: gettext("This page is out of date. Reload it."),
-  VersionError: gettext("A newer page has been here. Reload this one."),
+  newer: gettext("A newer page has been here. Reload this one."),
   blocked: gettext("Close the other tabs of this page, then reload it."),
+  gone: gettext("The data of this page was deleted in this browser."),
+  closed: gettext("The browser has closed its storage. Reload this page."),
   unavailable: gettext(
     "This browser keeps nothing for this page. A private window or a setting may be the reason.",
   ),
 };
 
+/** Which of these an error of the browser means, by its name. */
+const CODES = { QuotaExceededError: "full", VersionError: "newer" };
+
 /** The browser cannot keep what it should. */
-class StoreError extends WalletError {
+export class StoreError extends WalletError {
   name = "StoreError";
 
-  /** @param {any} error */
-  constructor(error) {
-    const code = error?.name in TEXTS ? error.name : "unavailable";
+  /**
+   * @param {keyof typeof TEXTS} code
+   * @param {any} [cause] what the browser has thrown
+   */
+  constructor(code, cause) {
     super(code, TEXTS[code]);
+    this.cause = cause;
   }
+}
+
+/**
+ * Return what an error means, by what the browser has thrown. A full disk has many names: it is asked first. `otherwise`
+ * is what it means with room, and a database that is there.
+ */
+async function meaningOf(/** @type {any} */ { cause, name }, otherwise) {
+  const known = CODES[cause?.name ?? name];
+  if (known) return new StoreError(known);
+  if (!(await hasRoom())) return new StoreError("full");
+  const names = await indexedDB.databases?.().catch(() => null);
+  const isThere = names?.some(({ name }) => name === NAME) ?? true;
+  const isGone = otherwise === "closed" && !isThere;
+  return new StoreError(isGone ? "gone" : otherwise);
 }
 
 /**
  * @typedef {Awaited<ReturnType<typeof openStore>>} Store
  *
  * Open the store, and create it if it does not exist.
- * @param {() => void} [onClosed] called when it was closed for good, by a newer page in another tab
- *   or by the browser
+ * @param {(error: StoreError) => void} [onClosed] called when it was closed for good, with the reason
  * @throws {StoreError}
  */
 export async function openStore(onClosed = () => {}) {
-  const database = await openDatabase();
+  const room = makeRoom();
+  const database = await openDatabase(room);
   const channel = new BroadcastChannel(NAME);
   const listeners = new Set();
+  /** @type {Promise<StoreError> | null} */
+  let ending = null;
   let isClosed = false;
   const tell = () => listeners.forEach((listener) => listener());
   channel.onmessage = tell;
-  database.onclose = () => {
-    close();
-    onClosed();
-  };
+  database.onclose = () => end(meaningOf({}, "closed"));
   // A newer page wants to change the store: stand aside, or it waits for ever.
-  database.onversionchange = database.onclose;
+  database.onversionchange = ({ newVersion }) =>
+    end(Promise.resolve(new StoreError(newVersion ? "newer" : "gone")));
+
+  function end(reason) {
+    ending ??= reason;
+    close();
+    reason.then(onClosed);
+  }
 
   function close() {
     isClosed = true;
     database.close();
     channel.close();
+  }
+
+  async function run(mode, wanted, apply) {
+    if (ending) throw await ending;
+    const carryOut = () => transact(database, mode, wanted, apply);
+    try {
+      return await (mode === "readonly" ? carryOut() : room.hold(carryOut));
+    } catch (error) {
+      const isOurs = error instanceof StoreError || error.name in CODES;
+      if (!isOurs) throw error;
+      throw await (ending ?? meaningOf(error, "closed"));
+    }
   }
 
   return {
@@ -80,7 +120,7 @@ export async function openStore(onClosed = () => {}) {
      * @returns {Promise<Result>}
      */
     read: (wanted, look) =>
-      transact(database, "readonly", wanted, (slices) => ({ result: look(slices) })),
+      run("readonly", wanted, (slices) => ({ result: look(slices) })),
 
     /**
      * Put the records that `apply` returns by their kind, and return its `result`; it
@@ -90,12 +130,15 @@ export async function openStore(onClosed = () => {}) {
      */
     async update(wanted, apply) {
       let isTold = false;
-      const result = await transact(database, "readwrite", wanted, (slices) => {
+      let isHolding = false;
+      const result = await run("readwrite", wanted, (slices) => {
         const changed = apply(slices);
+        isHolding ||= Boolean(changed.outputs);
         // Nobody shows more or less because a picture was kept.
         isTold = KINDS.some((kind) => kind !== "codes" && changed[kind]);
         return changed;
       });
+      if (isHolding) kept(noteBeginning);
       // Closed in between, for a newer page: what was written is there all the same.
       if (isTold && !isClosed) channel.postMessage("changed");
       if (isTold) tell();
@@ -118,6 +161,29 @@ export async function openStore(onClosed = () => {}) {
 /** Ask the browser not to clear the store when the device runs out of room. */
 export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 
+/** Since when this browser has a wallet, and since when it had one that is gone. */
+const SINCE = "deeds.since";
+const LOST = "deeds.lost";
+
+const kept = (act) => inSession(act, () => localStorage);
+
+/** Note when the wallet first held something: no database tells that it was emptied. */
+function noteBeginning(storage) {
+  if (!storage.getItem(SINCE)) storage.setItem(SINCE, String(Date.now()));
+}
+
+function noteLoss(storage) {
+  const since = storage.getItem(SINCE);
+  if (since) storage.setItem(LOST, since);
+  storage.removeItem(SINCE);
+}
+
+/** Return since when there was a wallet that is gone, or 0. */
+export const lostSince = () => Number(kept((storage) => storage.getItem(LOST)));
+
+/** Say no more of the wallet that is gone. */
+export const forgetLoss = () => kept((storage) => storage.removeItem(LOST));
+
 /**
  * Return what `act` makes of this tab's own storage, or null where the browser keeps
  * nothing.
@@ -130,29 +196,45 @@ export function inSession(act, findStorage = () => sessionStorage) {
   }
 }
 
-function openDatabase() {
+async function openDatabase(room) {
+  // The first thing that is written, unless there was a wallet: then it is only read.
+  const isNew = !kept((storage) => storage.getItem(SINCE));
+  try {
+    return await (isNew ? room.hold(requestDatabase) : requestDatabase());
+  } catch (error) {
+    if (error instanceof StoreError && !error.cause) throw error;
+    throw await meaningOf(error, "unavailable");
+  }
+}
+
+function requestDatabase() {
   return new Promise((resolve, reject) => {
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
     request.onupgradeneeded = ({ oldVersion }) =>
       oldVersion ? convert(request.transaction) : create(request.result);
     let isBlocked = false;
-    request.onerror = () => reject(request.error);
+    request.onerror = () => reject(failureOf(request.error));
     request.onblocked = () => {
       isBlocked = true;
-      reject({ name: "blocked" });
+      reject(new StoreError("blocked"));
     };
     request.onsuccess = () => {
       // The promise was rejected already; left open, it would block other pages.
       if (isBlocked) request.result.close();
       else resolve(request.result);
     };
-  }).catch((error) => {
-    throw new StoreError(error);
   });
 }
 
+/** A page that is too old has written nothing. */
+const failureOf = (error) =>
+  CODES[error?.name] === "newer"
+    ? new StoreError("newer")
+    : new StoreError("unavailable", error);
+
 function create(/** @type {IDBDatabase} */ database) {
+  kept(noteLoss);
   for (const kind of KINDS) {
     const records = database.createObjectStore(kind, { keyPath: "key" });
     const indexes = INDEXED_KINDS.includes(kind) ? INDEXES : {};
@@ -181,7 +263,8 @@ function transact(database, mode, wanted, apply) {
     let result;
     let failure;
     transaction.oncomplete = () => resolve(result);
-    transaction.onabort = () => reject(failure ?? new StoreError(transaction.error));
+    transaction.onabort = () =>
+      reject(failure ?? new StoreError("closed", transaction.error));
 
     async function run() {
       const changed = apply(
@@ -226,6 +309,6 @@ function begin(database, mode) {
   try {
     return database.transaction(KINDS, mode, { durability: "strict" });
   } catch (error) {
-    throw new StoreError(error);
+    throw new StoreError("closed", error);
   }
 }

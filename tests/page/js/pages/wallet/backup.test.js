@@ -3,17 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  backupText,
-  restoredText,
-} from "../../../../../parts/pages/static/js/pages/wallet/backup_forms.js";
+import { backupText } from "../../../../../parts/pages/static/js/pages/wallet/backup_forms.js";
 import { makeLooker } from "../../../../../parts/pages/static/js/pages/wallet/looking.js";
+import { restoredText } from "../../../../../parts/pages/static/js/pages/wallet/restore_form.js";
 import { NoAnswerError } from "../../../../../parts/pages/static/js/wallet/api.js";
 import { FindingError } from "../../../../../parts/pages/static/js/wallet/finding.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 test("it is said by value what a backup does not hold, and nothing more alarming than is true", () => {
-  const nothing = { at: 5, newCount: 0, changesCount: 0, file: null };
+  const nothing = { at: 5, newCount: 0, changesCount: 0, file: null, restored: null };
   const text = (given) => backupText({ ...nothing, ...given });
 
   assert.match(text({ at: null }), /^Not backed up yet\./);
@@ -27,6 +25,14 @@ test("it is said by value what a backup does not hold, and nothing more alarming
     "Everything is backed up, but for small changes since.",
   );
   assert.equal(text({}), "Everything is backed up.");
+  assert.equal(
+    text({ changesCount: 9, restored: {} }),
+    "What came in after this backup was made is not in it.",
+  );
+  assert.match(
+    text({ restored: { at: 5 } }),
+    /^This backup is from .*1970.* not in it\.$/,
+  );
   assert.match(text({ file: { name: "a.json" } }), /^Backed up .*1970.* to a\.json\.$/);
 });
 
@@ -35,13 +41,25 @@ const itemOf = (itemId) => (itemId === "a" ? ITEM : null);
 const held = (amount, more) => ({ state: "held", itemId: "a", amount, ...more });
 
 test("a restore says what it brought, by value", () => {
-  const nothing = { fresh: [], isOlder: false, isGiven: false, found: "" };
+  const nothing = {
+    fresh: [],
+    isOlder: false,
+    isEmpty: false,
+    age: "",
+    isGiven: false,
+    found: "",
+  };
   const text = (given) => restoredText({ ...nothing, ...given }, itemOf);
 
   assert.equal(text({}), "Restored. All of it was here already.");
   assert.equal(
     text({ isOlder: true, found: "Found." }),
     "Restored. This backup is older than the last change here. Found.",
+  );
+  // A wallet that never did anything has no last change.
+  assert.equal(
+    text({ isOlder: true, isEmpty: true, age: "From then." }),
+    "Restored. What it held was used or passed on since. From then.",
   );
   const fresh = [held(3), held(2, { state: "given" }), held(9, { state: "coming" })];
   assert.equal(text({ fresh, isOlder: true }), "Restored: 5 × ticket of “Concert”.");

@@ -10,7 +10,15 @@ import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
 import { keepTrying } from "../retries.js";
-import { claimState, isKept, isOpened, isOver, offerOf, ON_ITS_WAY } from "./state.js";
+import {
+  claimState,
+  isKept,
+  isOpened,
+  isOver,
+  LOST,
+  offerOf,
+  ON_ITS_WAY,
+} from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */
 const OVERTAKEN = new Set(["already_held", "already_claimed"]);
@@ -34,7 +42,7 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
   let rows = [];
 
   const draw = oneByOne(async () => {
-    const all = (await known.rowsOf(list.all())).map(asTaken);
+    const all = (await known.rowsOf(list.all()).catch(showLost)).map(asTaken);
     const isPast = (row) => !isOpened(row) && isOver(row.state);
     rows = all.filter((row) => !isPast(row));
     list.drop(all.filter(isPast).map(({ output }) => output));
@@ -43,18 +51,20 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
     if (kept.some(isOpened)) onKept();
     view.draw(rows, Boolean(wallet));
   });
+  /** What was on its way is so no more where the wallet is gone. */
+  function showLost(error) {
+    rows = rows.map(asLost);
+    taking.clear();
+    view.setBusy();
+    view.draw(rows, false);
+    throw error;
+  }
+
   const look = makeLook(answers, draw);
   const lookAgain = (outputs) => look(list.all(), outputs);
   const takeOne = makeTakeOne(opened, { view, note: known.note, draw, lookAgain });
 
-  /**
-   * From the tap on it is on its way, whatever is known so far: so nothing moves later.
-   */
-  function asTaken(row) {
-    return row.state.canTake && taking.has(keyOf(row.output))
-      ? { ...row, state: ON_ITS_WAY }
-      : row;
-  }
+  const asTaken = (row) => (taking.has(keyOf(row.output)) ? onItsWay(row) : row);
 
   // While many are claimed each is some changes: all are drawn at the end.
   store?.onChange(() => (taking.size && rows.length > 1 ? undefined : draw()));
@@ -121,6 +131,11 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
     },
   };
 }
+
+/** From the tap on it is on its way, whatever is known so far: so nothing moves later. */
+const onItsWay = (row) => (row.state.canTake ? { ...row, state: ON_ITS_WAY } : row);
+
+const asLost = (row) => (row.state.kind === "busy" ? { ...row, state: LOST } : row);
 
 /** Return what claims one output, and says why that was refused. */
 function makeTakeOne(opened, { view, note, draw, lookAgain }) {

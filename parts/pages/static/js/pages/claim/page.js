@@ -2,10 +2,10 @@
 
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
-import { byId } from "../../ui/dom.js";
+import { byId, make } from "../../ui/dom.js";
 import { openScanner, whyNoScan } from "../../ui/scan.js";
 import { say, sayCopied, showError } from "../../ui/forms.js";
-import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
+import { makePageApi, makeTeller, openWallet, showLoss } from "../open_wallet.js";
 import { makeClaims } from "./claims.js";
 import { isInApp } from "./in_app.js";
 import { makeClaimList } from "./list.js";
@@ -32,6 +32,8 @@ const opened = await openWallet((outcomes) => {
   claims.note(outcomes);
   tell(outcomes);
 });
+if (opened)
+  showLoss(make("a", { class: "button", href: "/wallet" }, gettext("Restore")));
 // The link is as good as before, in another browser.
 if (!opened && address) history.replaceState(history.state, "", address);
 const view = claimView({

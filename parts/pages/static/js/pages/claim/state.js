@@ -8,7 +8,7 @@ import { isSafe } from "../../ui/origin.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
- *   "back" | "mine" | "used" | "past"} ClaimKind `own` is free as well, and a link of this wallet; `past`
+ *   "back" | "mine" | "used" | "past" | "lost"} ClaimKind `own` is free as well, and a link of this wallet; `past`
  *   was of this wallet, and it is not known who used it
  * @typedef {{kind: ClaimKind, word: string, text: string, canTake: boolean, isTold: boolean}} ClaimState
  *   `isTold` where the text must be read in a list of several too
@@ -68,6 +68,12 @@ const SAID = {
     gettext("This browser has it. The link still works for others."),
   ],
   used: [gettext("Passed on"), gettext("It was yours, and you have passed it on.")],
+  lost: [
+    gettext("Not saved"),
+    gettext(
+      "This browser’s storage was deleted meanwhile. Your link may still be good: copy it, and try it in a new tab.",
+    ),
+  ],
 };
 
 /**
@@ -111,6 +117,15 @@ export const ON_ITS_WAY = claimState({
   record: /** @type {any} */ ({ state: "leaving" }),
 });
 
+/** What is said of it once the wallet is gone that had written it down. */
+export const LOST = {
+  ...ON_ITS_WAY,
+  kind: /** @type {ClaimKind} */ ("lost"),
+  word: SAID.lost[0],
+  text: SAID.lost[1],
+  isTold: true,
+};
+
 /** @typedef {Pick<import("./view.js").FoundRow, "state" | "item" | "origin">} Row */
 
 const isFree = ({ state }) => state.kind === "free";
@@ -134,6 +149,7 @@ export const isStuck = (rows, canClaim) =>
  * @param {Row[]} rows @returns {[title: string, lead: string]}
  */
 export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
+  if (rows.some(({ state }) => state.kind === "lost")) return [LOST.word, LOST.text];
   if (isStuck(rows, canClaim)) {
     return [
       gettext("You can't claim here"),

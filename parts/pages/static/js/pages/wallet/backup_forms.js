@@ -1,9 +1,9 @@
 // One line that says what is not backed up yet, and the dialogs that write the wallet
-// to a file and read one. Where the browser can write a file that was picked once, the
+// to a file. Where the browser can write a file that was picked once, the
 // later backups need no tap.
 
 import { gettext, ngettext } from "../../format/gettext.js";
-import { clockText, sideText, textFor } from "../../texts.js";
+import { clockText, textFor } from "../../texts.js";
 import {
   byId,
   copyTemplate,
@@ -13,17 +13,13 @@ import {
   put,
   setEach,
 } from "../../ui/dom.js";
-import { ask, FieldError, openDialog, say } from "../../ui/forms.js";
-import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
+import { ask, FieldError, say } from "../../ui/forms.js";
+import { exportWallet, makeMaterial } from "../../wallet/file.js";
 import { WalletError } from "../../wallet/records.js";
-import { isLive } from "../../wallet/states.js";
-import { askBefore, importOrAsk } from "./joined_wallets.js";
+import { ageText, askToRestore, FILE_BYTES_MAX } from "./restore_form.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;
-
-/** Some 600,000 links. A browser holds a text of 512 MiB at most. */
-const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
 /** So long after the last change a backup is written by itself. */
 const QUIET_MS = 2_000;
@@ -31,16 +27,6 @@ const FILE_NAME = "my-deeds.json";
 const MODE = { mode: "readwrite" };
 
 const BACKED_UP = gettext("Backed up. Keep the file somewhere else.");
-const MAY_BE_GIVEN = gettext(
-  "Links that may have been handed out since this backup count as handed out.",
-);
-
-const WHOSE = gettext(
-  "If it’s yours, this browser goes on as another copy of that wallet: whoever has the file can spend what comes in later. If it’s somebody else’s, you keep a wallet of your own.",
-);
-const THEIRS = gettext(
-  "Whoever the backup belongs to can spend this until you move it: open each deed, press “Send” for all of it, then take the link back.",
-);
 
 /**
  * @typedef {{wallet: import("../../wallet/wallet.js").Wallet}} Tools
@@ -87,7 +73,7 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
 const isUpToDate = ({ at, newCount }) => at && !newCount;
 
 /** Return what is to be said of `wallet.backup.status()`. */
-export function backupText({ at, newCount, changesCount, file }) {
+export function backupText({ at, newCount, changesCount, file, restored }) {
   if (!at)
     return gettext("Not backed up yet. If this browser is cleared, it is all gone.");
   if (newCount)
@@ -96,6 +82,7 @@ export function backupText({ at, newCount, changesCount, file }) {
       "{count} deeds came in after the last backup.",
       newCount,
     );
+  if (restored) return ageText(restored);
   if (changesCount)
     return gettext("Everything is backed up, but for small changes since.");
   return file
@@ -126,12 +113,20 @@ async function backUp(/** @type {Tools} */ { wallet }, opener) {
 }
 
 function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
+  askPassphrase(
+    { title: gettext("Back up"), yes: gettext("Back up"), said: BACKED_UP, opener },
+    (material) => writeFile(wallet, material),
+  );
+}
+
+/** Ask for a passphrase twice, and write what it encrypts. */
+function askPassphrase({ title, yes, said, opener }, write) {
   ask({
-    title: gettext("Back up"),
+    title,
     content: [copyTemplate("back-up-template")],
-    yes: gettext("Back up"),
+    yes,
     opener,
-    said: BACKED_UP,
+    said,
     act: async (_onWait, [first, again]) => {
       const { value } = first;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
@@ -144,9 +139,45 @@ function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
       }
       if (value !== again.value)
         throw new FieldError(again, gettext("The two are not the same."));
-      await writeFile(wallet, makeMaterial(value));
+      await write(makeMaterial(value));
     },
   });
+}
+
+/**
+ * Return what remembers the live records of a wallet, so that they can still be saved
+ * where its store is deleted under an open page.
+ */
+export function makeRescue() {
+  let known;
+  const write = async (material) =>
+    saveText(await exportWallet(known, await material), "my-deeds-partial");
+
+  return {
+    /** Remember what is there now. */
+    async keep({ wallet }) {
+      known = await wallet.liveRecords().catch(() => known);
+    },
+
+    /** Return a button that saves what is remembered; nothing where nothing is. */
+    offer() {
+      if (!known?.outputs.length) return [];
+      const title = gettext("Save partial backup");
+      const said = gettext("Saved. It holds what this page still knew: restore it.");
+      const button = makeButton(
+        title,
+        () =>
+          askPassphrase({ title, yes: gettext("Save"), said, opener: button }, write),
+        { kind: "" },
+      );
+      return [button];
+    },
+  };
+}
+
+function saveText(text, name) {
+  const date = new Date().toISOString().slice(0, 10);
+  download(text, "application/json", `${name}-${date}.json`);
 }
 
 /**
@@ -180,12 +211,11 @@ function write(wallet, material, file) {
     const text = await exportWallet(await wallet.exportRecords(), material);
     if (text.length > FILE_BYTES_MAX)
       throw new WalletError("full", gettext("Too much for one backup file."));
-    const date = new Date().toISOString().slice(0, 10);
     // What was in the file stays there until the stream is closed.
     const stream = await file?.createWritable();
     await stream?.write(text);
     await stream?.close();
-    if (!file) download(text, "application/json", `my-deeds-${date}.json`);
+    if (!file) saveText(text, "my-deeds");
     await wallet.backup.saved(material, file);
     return true;
   });
@@ -208,92 +238,4 @@ export function backupWriter({ wallet }) {
     // What could not be written is told by the state, with a button.
     timer = setTimeout(() => save().catch(() => {}), QUIET_MS);
   };
-}
-
-function askToRestore({ wallet, itemOf, onRestored }, opener) {
-  ask({
-    title: gettext("Restore"),
-    content: [copyTemplate("restore-template")],
-    yes: gettext("Restore"),
-    opener,
-    act: async (onWait, [file, passphrase]) => {
-      const records = await readFile(file, passphrase);
-      const isOwn = (await wallet.isOwnFile(records)) ?? (await askWhose(opener));
-      const imported = await importOrAsk(wallet, records, isOwn, opener);
-      const { live, added, given } = imported;
-      await nameAll(wallet, added).catch(() => {});
-      const found = await onRestored(onWait);
-      // Only now is it known what has been spent since.
-      const stillLive = async (outputs) =>
-        (await wallet.outputsOf({ outputs })).filter(isLive);
-      const inFile = records.outputs.filter(isLive);
-      const isOlder = (await stillLive(live)).length < inFile.length;
-      const fresh = await stillLive(added);
-      const about = {
-        fresh,
-        isOlder,
-        isGiven: (await stillLive(given)).length > 0,
-        found,
-      };
-      const text = restoredText(about, itemOf);
-      if (isOwn) return text;
-      // It takes longer to read than a notice stays.
-      openDialog({ title: gettext("Restored"), content: [text, THEIRS], opener });
-    },
-  });
-}
-
-/** Ask the registry what came in: a stranger's file is not believed. */
-async function nameAll(wallet, outputs) {
-  const itemIds = new Set(outputs.map((output) => output.itemId));
-  for (const itemId of itemIds) await wallet.item(itemId);
-}
-
-/** Ask whether a backup is the person's own. */
-const askWhose = (opener) =>
-  askBefore({
-    title: gettext("Is this your own backup?"),
-    content: [WHOSE],
-    choices: [
-      [gettext("Yes, it’s mine"), true],
-      [gettext("No, it’s somebody else’s"), false],
-    ],
-    opener,
-  });
-
-async function readFile(field, passphrase) {
-  const file = field.files?.[0];
-  if (!file) throw new FieldError(field, gettext("Choose the file first."));
-  if (file.size > FILE_BYTES_MAX)
-    throw new FieldError(field, gettext("This file is too big to be a backup."));
-  const text = await file.text().catch(() => {
-    throw new FieldError(field, gettext("The browser cannot read this file."));
-  });
-  return importWallet(text, passphrase.value).catch((error) => {
-    const isItsPassphrase = error.name === "WrongPassphraseError";
-    throw new FieldError(isItsPassphrase ? passphrase : field, textFor(error));
-  });
-}
-
-/** Return what a file has brought, by value, and what was `found` besides. */
-export function restoredText({ fresh, isOlder, isGiven, found }, itemOf) {
-  const text = isOlder
-    ? gettext("Restored. This backup is older than the last change here.")
-    : gettext("Restored. All of it was here already.");
-  const brought = valueText(fresh, itemOf);
-  const texts = [
-    brought ? gettext("Restored: {value}.", { value: brought }) : text,
-    isGiven && MAY_BE_GIVEN,
-  ];
-  return [...texts, found].filter(Boolean).join(" ");
-}
-
-/** Return what of these outputs is ours, by value; nothing of none. */
-export function valueText(outputs, itemOf) {
-  const sums = new Map();
-  for (const { state, itemId, amount } of outputs) {
-    if (state !== "coming") sums.set(itemId, (sums.get(itemId) ?? 0) + amount);
-  }
-  const parts = Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
-  return sideText(parts, itemOf);
 }

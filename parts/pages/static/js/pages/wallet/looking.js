@@ -4,7 +4,7 @@
 import { fill, gettext, ngettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
 import { isLive } from "../../wallet/states.js";
-import { valueText } from "./backup_forms.js";
+import { valueText } from "./restore_form.js";
 
 const OUT_OF_REACH = gettext(
   "The service can’t be reached. Looking goes on when it can.",

@@ -22,10 +22,11 @@ import { oneByOne, openWallet } from "../open_wallet.js";
 import { drawBegun, seriesMaker } from "../under_way.js";
 import { keepAsking } from "../retries.js";
 import { offersView } from "../offer_view.js";
-import { backups, backupWriter, drawBackup } from "./backup_forms.js";
+import { backups, backupWriter, drawBackup, makeRescue } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
 import { deedList, historyView, newsOf } from "./lists.js";
 import { makeLooker } from "./looking.js";
+import { offerAfterLoss } from "./restore_form.js";
 
 const openedAt = Date.now();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */
@@ -39,6 +40,7 @@ let address = location.hash;
 let summaries = [];
 let newsCount = 0;
 let openKeys = [];
+const rescue = makeRescue();
 
 const itemOf = (itemId) => items.get(itemId);
 
@@ -221,7 +223,9 @@ async function start(opened) {
     await redraw();
     return found;
   };
-  backups({ wallet, itemOf, onRestored });
+  const restoring = { wallet, itemOf, onRestored };
+  backups(restoring);
+  offerAfterLoss(restoring);
   await redraw();
   listen(opened, look);
   if (summaries.length || openKeys.length) askToKeep();
@@ -248,6 +252,9 @@ function listen(opened, look) {
   const backUpSoon = backupWriter(opened);
   store.onChange(draw);
   store.onChange(backUpSoon);
+  const remember = oneByOne(() => rescue.keep(opened));
+  store.onChange(remember);
+  remember();
   window.addEventListener("hashchange", () => {
     // The link past the head of the page leaves what is shown as it is.
     if (location.hash === "#main")
@@ -283,5 +290,5 @@ function itemFetcher(wallet) {
   };
 }
 
-const opened = await openWallet(onOutcomes);
+const opened = await openWallet(onOutcomes, rescue.offer);
 if (opened) start(opened).catch(showFault);

@@ -1,0 +1,141 @@
+// The dialog that reads a wallet's file, and what is said of what it has brought.
+
+import { gettext } from "../../format/gettext.js";
+import { clockText, sideText, textFor } from "../../texts.js";
+import { copyTemplate, makeButton } from "../../ui/dom.js";
+import { ask, FieldError, openDialog, showMissing } from "../../ui/forms.js";
+import { importWallet } from "../../wallet/file.js";
+import { isLive } from "../../wallet/states.js";
+import { forgetLoss } from "../../wallet/store.js";
+import { showLoss } from "../open_wallet.js";
+import { askBefore, importOrAsk } from "./joined_wallets.js";
+
+/** Some 600,000 links. A browser holds a text of 512 MiB at most. */
+export const FILE_BYTES_MAX = 400 * 1024 * 1024;
+
+const MAY_BE_GIVEN = gettext(
+  "Links that may have been handed out since this backup count as handed out.",
+);
+
+const WHOSE = gettext(
+  "If it’s yours, this browser goes on as another copy of that wallet: whoever has the file can spend what comes in later. If it’s somebody else’s, you keep a wallet of your own.",
+);
+const THEIRS = gettext(
+  "Whoever the backup belongs to can spend this until you move it: open each deed, press “Send” for all of it, then take the link back.",
+);
+
+/** Return what a backup does not hold that was written at this time. */
+export const ageText = (/** @type {{at?: number}} */ { at }) =>
+  at
+    ? gettext("This backup is from {time}. What came in after that is not in it.", {
+        time: clockText(at),
+      })
+    : gettext("What came in after this backup was made is not in it.");
+
+/** Offer a restore first where this browser had a wallet that is gone. */
+export function offerAfterLoss(tools) {
+  const restore = makeButton(gettext("Restore"), () => askToRestore(tools, restore), {
+    kind: "",
+  });
+  const begin = makeButton(gettext("Begin a new one"), endLoss);
+  showLoss(restore, begin);
+}
+
+function endLoss() {
+  forgetLoss();
+  showMissing();
+}
+
+export function askToRestore({ wallet, itemOf, onRestored }, opener) {
+  ask({
+    title: gettext("Restore"),
+    content: [copyTemplate("restore-template")],
+    yes: gettext("Restore"),
+    opener,
+    act: async (onWait, [file, passphrase]) => {
+      const records = await readFile(file, passphrase);
+      const isOwn = (await wallet.isOwnFile(records)) ?? (await askWhose(opener));
+      const imported = await importOrAsk(wallet, records, isOwn, opener);
+      const { live, added, given, isEmpty } = imported;
+      await nameAll(wallet, added).catch(() => {});
+      endLoss();
+      const found = await onRestored(onWait);
+      // Only now is it known what has been spent since.
+      const stillLive = async (outputs) =>
+        (await wallet.outputsOf({ outputs })).filter(isLive);
+      const inFile = records.outputs.filter(isLive);
+      const isOlder = (await stillLive(live)).length < inFile.length;
+      const fresh = await stillLive(added);
+      const about = {
+        fresh,
+        isOlder,
+        isEmpty,
+        age: ageText(records),
+        isGiven: (await stillLive(given)).length > 0,
+        found,
+      };
+      const text = restoredText(about, itemOf);
+      if (isOwn) return text;
+      // It takes longer to read than a notice stays.
+      openDialog({ title: gettext("Restored"), content: [text, THEIRS], opener });
+    },
+  });
+}
+
+/** Ask the registry what came in: a stranger's file is not believed. */
+async function nameAll(wallet, outputs) {
+  const itemIds = new Set(outputs.map((output) => output.itemId));
+  for (const itemId of itemIds) await wallet.item(itemId);
+}
+
+/** Ask whether a backup is the person's own. */
+const askWhose = (opener) =>
+  askBefore({
+    title: gettext("Is this your own backup?"),
+    content: [WHOSE],
+    choices: [
+      [gettext("Yes, it’s mine"), true],
+      [gettext("No, it’s somebody else’s"), false],
+    ],
+    opener,
+  });
+
+async function readFile(field, passphrase) {
+  const file = field.files?.[0];
+  if (!file) throw new FieldError(field, gettext("Choose the file first."));
+  if (file.size > FILE_BYTES_MAX)
+    throw new FieldError(field, gettext("This file is too big to be a backup."));
+  const text = await file.text().catch(() => {
+    throw new FieldError(field, gettext("The browser cannot read this file."));
+  });
+  return importWallet(text, passphrase.value).catch((error) => {
+    const isItsPassphrase = error.name === "WrongPassphraseError";
+    throw new FieldError(isItsPassphrase ? passphrase : field, textFor(error));
+  });
+}
+
+/** Return what a file has brought, by value, and what was `found` besides. */
+export function restoredText(about, itemOf) {
+  const { fresh, isOlder, isEmpty, isGiven, age, found } = about;
+  const older = isEmpty
+    ? gettext("Restored. What it held was used or passed on since.")
+    : gettext("Restored. This backup is older than the last change here.");
+  const text = isOlder ? older : gettext("Restored. All of it was here already.");
+  const brought = valueText(fresh, itemOf);
+  const texts = [
+    brought ? gettext("Restored: {value}.", { value: brought }) : text,
+    (brought || isOlder) && age,
+    isGiven && MAY_BE_GIVEN,
+  ];
+  return [...texts, found].filter(Boolean).join(" ");
+}
+
+/** Return what of these outputs is ours, by value; nothing of none. */
+export function valueText(outputs, itemOf) {
+  const sums = new Map();
+  for (const { state, itemId, amount } of outputs) {
+    if (state !== "coming") sums.set(itemId, (sums.get(itemId) ?? 0) + amount);
+  }
+  const parts = Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
+  return sideText(parts, itemOf);
+}

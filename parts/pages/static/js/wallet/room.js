@@ -1,0 +1,140 @@
+// Asks whether the disk has room, before something is written. When a write breaks off
+// for want of room, Chromium leaves half a record in the log of its databases and goes
+// on behind it: once they are opened again, all that is behind it is gone, or all of
+// them. So nothing is written while there is no room; and after a write that broke off
+// that log is left behind first.
+//
+// A file of the page's own tells both: it can be written, so there is room, and it stays
+// until the write has ended, so the next page sees one that broke off.
+
+const NAME = "deeds.room";
+const FREE_BYTES = 1024 * 1024;
+/**
+ * Chromium begins a new log after 4 MiB at most, and has let go of the one before it
+ * when the next is full.
+ */
+const ROUNDS_COUNT = 3;
+const PIECES_COUNT = 80;
+/** As many as random bytes can be asked for at once; a bigger record is a file. */
+const PIECE_BYTES = 60 * 1024;
+const LEAVING_BYTES = 2 * ROUNDS_COUNT * PIECES_COUNT * PIECE_BYTES;
+
+/** Return what holds room for the writes of a page. */
+export function makeRoom() {
+  const own = crypto.randomUUID();
+  /** @type {Promise<void> | null} */
+  let taking = null;
+  let writesCount = 0;
+  /** @type {boolean | undefined} */
+  let isBroken;
+
+  async function take() {
+    await withPlace(async (place) => {
+      isBroken ??= (await namesIn(place)).length > 0;
+      if (isBroken) await write(place, own, LEAVING_BYTES);
+    });
+    if (isBroken) await leaveLog();
+    await withPlace(async (place) => {
+      const others = isBroken ? await namesIn(place) : [];
+      // Of another page, which may have removed it by now.
+      for (const name of others) await place.removeEntry(name).catch(() => {});
+      await write(place, own, FREE_BYTES);
+    });
+    isBroken = false;
+  }
+
+  const giveBack = () => withPlace((place) => place.removeEntry(own)).catch(() => {});
+
+  return {
+    /**
+     * Return what `act` makes, which writes. It may have broken off where it throws an
+     * error with a cause, the browser's.
+     * @template Result
+     * @param {() => Promise<Result>} act
+     * @returns {Promise<Result>}
+     * @throws {DOMException} QuotaExceededError: there is no room, and nothing was begun
+     */
+    async hold(act) {
+      writesCount += 1;
+      taking ??= take();
+      let isTaken = false;
+      try {
+        await taking;
+        isTaken = true;
+        return await act();
+      } catch (error) {
+        isBroken ||= isTaken && Boolean(error.cause);
+        throw error;
+      } finally {
+        writesCount -= 1;
+        if (!writesCount || !isTaken || isBroken) taking = null;
+        if (!writesCount && !isBroken) giveBack();
+      }
+    },
+  };
+}
+
+/** Return whether there is room, as far as this browser says. */
+export async function hasRoom() {
+  const name = crypto.randomUUID();
+  try {
+    await withPlace((place) => write(place, name, FREE_BYTES));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await withPlace((place) => place.removeEntry(name)).catch(() => {});
+  }
+}
+
+/**
+ * Do something at the place for the files. A browser that has no such place cannot be
+ * asked, and its databases are of another kind.
+ * @throws {DOMException} QuotaExceededError: by whatever name it failed
+ */
+async function withPlace(act) {
+  const root = await navigator.storage?.getDirectory?.().catch(() => null);
+  if (!root || !("createWritable" in FileSystemFileHandle.prototype)) return;
+  try {
+    await act(await root.getDirectoryHandle(NAME, { create: true }));
+  } catch {
+    throw new DOMException("", "QuotaExceededError");
+  }
+}
+
+async function namesIn(place) {
+  const names = [];
+  for await (const name of place.keys()) names.push(name);
+  return names;
+}
+
+async function write(place, name, length) {
+  const file = await place.getFileHandle(name, { create: true });
+  const stream = await file.createWritable();
+  await stream.write(new Uint8Array(length));
+  await stream.close();
+}
+
+async function leaveLog() {
+  for (let round = 0; round < ROUNDS_COUNT; round += 1) await writeBallast();
+}
+
+/** Write so much into a database of its own that the browser begins a new log. */
+function writeBallast() {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open(NAME);
+    opening.onupgradeneeded = () => {
+      const pieces = opening.result.createObjectStore("pieces", {
+        autoIncrement: true,
+      });
+      for (let count = 0; count < PIECES_COUNT; count += 1)
+        pieces.put(crypto.getRandomValues(new Uint8Array(PIECE_BYTES)));
+    };
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      opening.result.close();
+      indexedDB.deleteDatabase(NAME);
+      resolve(undefined);
+    };
+  });
+}
