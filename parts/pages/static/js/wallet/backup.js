@@ -4,7 +4,7 @@
 import { askForLook, LOOK } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { keyOf, keysOf } from "./records.js";
-import { BRANCHES, ownSeed, seedsForFile, seedsOf } from "./seeds.js";
+import { BRANCHES, ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
 import { isLive, isOurs, restTold } from "./states.js";
 
 const BACKUP = "backup";
@@ -81,17 +81,14 @@ export function makeBackup({ store, change, changeOfNote, now }) {
     /** Return all records, for file.js. They hold every secret. */
     exportRecords: () =>
       store.read(ALL, (slices) => {
-        const { outputs, operations, items, numbers } = slices;
+        const { outputs, operations, items } = slices;
         const itemIds = itemIdsOf(outputs.list());
         exported = { savedCount: noteOf(slices).count, itemIds };
-        const seeds = seedsForFile(slices);
-        const isOfSeed = (next) => seeds.some(({ key }) => next.key.startsWith(key));
         return {
           outputs: outputs.list().map(({ takers, makers, ...output }) => output),
           operations: operations.list(),
           items: items.list(),
-          seeds,
-          numbers: numbers.list().filter(isOfSeed),
+          ...seedsAndNumbers(slices),
           at: now(),
         };
       }),
@@ -127,7 +124,8 @@ export function makeBackup({ store, change, changeOfNote, now }) {
   };
 }
 
-function liveOf({ outputs, items, numbers, seeds }) {
+function liveOf(slices) {
+  const { outputs, items } = slices;
   const atRest = (output) => {
     const { takers, makers, operation, before, ...rest } = output;
     return { ...rest, state: restTold(output) };
@@ -136,8 +134,7 @@ function liveOf({ outputs, items, numbers, seeds }) {
     outputs: LIVE_QUERIES.flatMap((query) => outputs.list(query)).map(atRest),
     operations: [],
     items: items.list().map(({ isMinted, ...item }) => item),
-    seeds: seedsOf({ seeds }),
-    numbers: numbers.list(),
+    ...seedsAndNumbers(slices),
   };
 }
 
