@@ -1,10 +1,10 @@
 // What goes into a backup, and what comes in from one: all records, whose file it is, and
 // how much has changed since the last. The file itself is file.js.
 
-import { askForLook, LOOK } from "./finding.js";
+import { askForLook, LOOK, placesOf, rowsOf } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { keyOf, keysOf } from "./records.js";
-import { BRANCHES, ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
+import { ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
 import { isLive, isOurs, restTold } from "./states.js";
 
 const BACKUP = "backup";
@@ -167,14 +167,17 @@ export function makeJoined({ store, change, derive }) {
      * nor under way.
      */
     async emptySeeds() {
-      const { others, numbers, live } = await store.read(ALL, (slices) => ({
-        others: seedsOf(slices).filter(({ isOwn }) => !isOwn),
-        numbers: slices.numbers.list(),
-        live: slices.outputs.list().filter(isLive),
-      }));
-      const left = new Set(keysOf(live));
-      const places = others.flatMap(({ key }) => lastPlaces(key, numbers, live));
+      const { others, rows, live } = await store.read(ALL, (slices) => {
+        const live = slices.outputs.list().filter(isLive);
+        const rows = itemIdsOf(live).flatMap((itemId) => rowsOf(slices, itemId));
+        return { others: seedsOf(slices).filter(({ isOwn }) => !isOwn), rows, live };
+      });
+      const places = rows.flatMap(({ next, ...row }) => {
+        const count = Math.min(next, LAST_NUMBERS);
+        return placesOf(row, next - count, count);
+      });
       const secrets = await derive(places);
+      const left = new Set(keysOf(live));
       const isLeft = (place, at) => left.has(keyOf({ ...place, secret: secrets[at] }));
       const inUse = new Set(places.filter(isLeft).map(({ seed }) => seed));
       return others.filter(({ key }) => !inUse.has(key));
@@ -186,21 +189,6 @@ export function makeJoined({ store, change, derive }) {
         for (const seed of seeds) draft.put("seeds", { ...seed, isUnused: true });
       }),
   };
-}
-
-/** Return the last places of a seed in the rows of items of which something is left. */
-function lastPlaces(seed, numbers, live) {
-  const itemIds = new Set(live.map(({ itemId }) => itemId));
-  const rows = numbers.flatMap(({ key, ...next }) => {
-    const [ofSeed, itemId] = key.split(".");
-    const isWanted = ofSeed === seed && itemIds.has(itemId);
-    return isWanted ? BRANCHES.map((branch) => [itemId, branch, next[branch]]) : [];
-  });
-  return rows.flatMap(([itemId, branch, next = 0]) =>
-    Array.from({ length: Math.min(next, LAST_NUMBERS) }, (_, at) => {
-      return { seed, itemId, branch, number: next - 1 - at };
-    }),
-  );
 }
 
 /** Return the items of which a wallet has or had something. */
