@@ -1,10 +1,10 @@
 // What goes into a backup, and what comes in from one: all records, whose file it is, and
 // how much has changed since the last. The file itself is file.js.
 
-import { askForLook, LOOK } from "./finding.js";
+import { askForLook, LOOK, placesOf, rowsOf } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { keyOf, keysOf } from "./records.js";
-import { BRANCHES, ownSeed, seedsForFile, seedsOf } from "./seeds.js";
+import { ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
 import { isLive, isOurs, restTold } from "./states.js";
 
 const BACKUP = "backup";
@@ -81,17 +81,14 @@ export function makeBackup({ store, change, changeOfNote, now }) {
     /** Return all records, for file.js. They hold every secret. */
     exportRecords: () =>
       store.read(ALL, (slices) => {
-        const { outputs, operations, items, numbers } = slices;
+        const { outputs, operations, items } = slices;
         const itemIds = itemIdsOf(outputs.list());
         exported = { savedCount: noteOf(slices).count, itemIds };
-        const seeds = seedsForFile(slices);
-        const isOfSeed = (next) => seeds.some(({ key }) => next.key.startsWith(key));
         return {
           outputs: outputs.list().map(({ takers, makers, ...output }) => output),
           operations: operations.list(),
           items: items.list(),
-          seeds,
-          numbers: numbers.list().filter(isOfSeed),
+          ...seedsAndNumbers(slices),
           at: now(),
         };
       }),
@@ -127,7 +124,8 @@ export function makeBackup({ store, change, changeOfNote, now }) {
   };
 }
 
-function liveOf({ outputs, items, numbers, seeds }) {
+function liveOf(slices) {
+  const { outputs, items } = slices;
   const atRest = (output) => {
     const { takers, makers, operation, before, ...rest } = output;
     return { ...rest, state: restTold(output) };
@@ -136,8 +134,7 @@ function liveOf({ outputs, items, numbers, seeds }) {
     outputs: LIVE_QUERIES.flatMap((query) => outputs.list(query)).map(atRest),
     operations: [],
     items: items.list().map(({ isMinted, ...item }) => item),
-    seeds: seedsOf({ seeds }),
-    numbers: numbers.list(),
+    ...seedsAndNumbers(slices),
   };
 }
 
@@ -170,14 +167,17 @@ export function makeJoined({ store, change, derive }) {
      * nor under way.
      */
     async emptySeeds() {
-      const { others, numbers, live } = await store.read(ALL, (slices) => ({
-        others: seedsOf(slices).filter(({ isOwn }) => !isOwn),
-        numbers: slices.numbers.list(),
-        live: slices.outputs.list().filter(isLive),
-      }));
-      const left = new Set(keysOf(live));
-      const places = others.flatMap(({ key }) => lastPlaces(key, numbers, live));
+      const { others, rows, live } = await store.read(ALL, (slices) => {
+        const live = slices.outputs.list().filter(isLive);
+        const rows = itemIdsOf(live).flatMap((itemId) => rowsOf(slices, itemId));
+        return { others: seedsOf(slices).filter(({ isOwn }) => !isOwn), rows, live };
+      });
+      const places = rows.flatMap(({ next, ...row }) => {
+        const count = Math.min(next, LAST_NUMBERS);
+        return placesOf(row, next - count, count);
+      });
       const secrets = await derive(places);
+      const left = new Set(keysOf(live));
       const isLeft = (place, at) => left.has(keyOf({ ...place, secret: secrets[at] }));
       const inUse = new Set(places.filter(isLeft).map(({ seed }) => seed));
       return others.filter(({ key }) => !inUse.has(key));
@@ -189,21 +189,6 @@ export function makeJoined({ store, change, derive }) {
         for (const seed of seeds) draft.put("seeds", { ...seed, isUnused: true });
       }),
   };
-}
-
-/** Return the last places of a seed in the rows of items of which something is left. */
-function lastPlaces(seed, numbers, live) {
-  const itemIds = new Set(live.map(({ itemId }) => itemId));
-  const rows = numbers.flatMap(({ key, ...next }) => {
-    const [ofSeed, itemId] = key.split(".");
-    const isWanted = ofSeed === seed && itemIds.has(itemId);
-    return isWanted ? BRANCHES.map((branch) => [itemId, branch, next[branch]]) : [];
-  });
-  return rows.flatMap(([itemId, branch, next = 0]) =>
-    Array.from({ length: Math.min(next, LAST_NUMBERS) }, (_, at) => {
-      return { seed, itemId, branch, number: next - 1 - at };
-    }),
-  );
 }
 
 /** Return the items of which a wallet has or had something. */

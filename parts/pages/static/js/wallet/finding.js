@@ -93,12 +93,16 @@ const readKnown = (/** @type {Parts} */ { store }, itemId) =>
       itemId,
       item: slices.items.get(itemId),
       outputs: slices.outputs.list({ itemId }),
-      rows: seedsOf(slices).flatMap(({ key: seed }) => {
-        const next = nextNumbers(slices, seed, itemId);
-        return BRANCHES.map((branch) => ({ seed, itemId, branch, next: next[branch] }));
-      }),
+      rows: rowsOf(slices, itemId),
     }),
   );
+
+/** Return the rows of secrets of an item, each with its `next` number. */
+export const rowsOf = (slices, itemId) =>
+  seedsOf(slices).flatMap(({ key: seed }) => {
+    const next = nextNumbers(slices, seed, itemId);
+    return BRANCHES.map((branch) => ({ seed, itemId, branch, next: next[branch] }));
+  });
 
 async function isAnyMade(parts, { rows }) {
   for (const row of rows.filter(({ branch }) => branch !== "series")) {
@@ -220,7 +224,7 @@ async function takeStates({ api }, found) {
   unspent.forEach((place, at) => Object.assign(place, { state: states[at] }));
 }
 
-const placesOf = (row, start, count) =>
+export const placesOf = (row, start, count) =>
   Array.from({ length: count }, (_, at) => ({ ...row, number: start + at }));
 
 /**

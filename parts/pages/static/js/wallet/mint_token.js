@@ -1,7 +1,7 @@
 // The token that a service may ask for before it mints. This browser keeps it beside
 // the wallet and not in it: no backup, file or merge has it.
 
-import { inSession } from "./store.js";
+import { kept } from "./store.js";
 
 const NAME = "deeds-mint-token";
 
@@ -10,8 +10,6 @@ const TOKEN = /^[!-~]+$/;
 
 /** Whether the service has refused what this page had. */
 let isRefused = false;
-
-const kept = (act) => inSession(act, () => localStorage);
 
 /** Return the token that is kept, or null. */
 export const readToken = () => kept((storage) => storage.getItem(NAME));

@@ -19,31 +19,31 @@ const PIECES_COUNT = 80;
 const PIECE_BYTES = 60 * 1024;
 const LEAVING_BYTES = 2 * ROUNDS_COUNT * PIECES_COUNT * PIECE_BYTES;
 
-/** Return what holds room for the writes of a page. */
-export function makeRoom() {
+/**
+ * Return what holds room for the writes of a page.
+ * @param {boolean} [isBroken] whether a write broke off; unless given, files are looked for
+ */
+export function makeRoom(isBroken) {
   const own = crypto.randomUUID();
+  /** @type {any} */
+  let place = null;
   /** @type {Promise<void> | null} */
   let taking = null;
   let writesCount = 0;
-  /** @type {boolean | undefined} */
-  let isBroken;
 
+  /** @throws {DOMException} QuotaExceededError: by whatever name it failed */
   async function take() {
-    await withPlace(async (place) => {
+    try {
+      place = await findPlace();
+      if (!place) return;
       isBroken ??= (await namesIn(place)).length > 0;
-      if (isBroken) await write(place, own, LEAVING_BYTES);
-    });
-    if (isBroken) await leaveLog();
-    await withPlace(async (place) => {
-      const others = isBroken ? await namesIn(place) : [];
-      // Of another page, which may have removed it by now.
-      for (const name of others) await place.removeEntry(name).catch(() => {});
+      if (isBroken) await leaveLog(place, own);
       await write(place, own, FREE_BYTES);
-    });
+    } catch {
+      throw new DOMException("", "QuotaExceededError");
+    }
     isBroken = false;
   }
-
-  const giveBack = () => withPlace((place) => place.removeEntry(own)).catch(() => {});
 
   return {
     /**
@@ -68,38 +68,27 @@ export function makeRoom() {
       } finally {
         writesCount -= 1;
         if (!writesCount || !isTaken || isBroken) taking = null;
-        if (!writesCount && !isBroken) giveBack();
+        // With one call: the page may be left just now.
+        if (!writesCount && !isBroken) place?.removeEntry(own).catch(() => {});
       }
     },
   };
 }
 
 /** Return whether there is room, as far as this browser says. */
-export async function hasRoom() {
-  const name = crypto.randomUUID();
-  try {
-    await withPlace((place) => write(place, name, FREE_BYTES));
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await withPlace((place) => place.removeEntry(name)).catch(() => {});
-  }
-}
+export const hasRoom = () =>
+  makeRoom(false)
+    .hold(async () => true)
+    .catch(() => false);
 
 /**
- * Do something at the place for the files. A browser that has no such place cannot be
- * asked, and its databases are of another kind.
- * @throws {DOMException} QuotaExceededError: by whatever name it failed
+ * Return the place for the files. A browser that has no such place cannot be asked, and
+ * its databases are of another kind.
  */
-async function withPlace(act) {
+async function findPlace() {
   const root = await navigator.storage?.getDirectory?.().catch(() => null);
-  if (!root || !("createWritable" in FileSystemFileHandle.prototype)) return;
-  try {
-    await act(await root.getDirectoryHandle(NAME, { create: true }));
-  } catch {
-    throw new DOMException("", "QuotaExceededError");
-  }
+  if (!root || !("createWritable" in FileSystemFileHandle.prototype)) return null;
+  return root.getDirectoryHandle(NAME, { create: true });
 }
 
 async function namesIn(place) {
@@ -115,8 +104,13 @@ async function write(place, name, length) {
   await stream.close();
 }
 
-async function leaveLog() {
+/** Leave the log behind in which a write broke off, and what told of it. */
+async function leaveLog(place, own) {
+  await write(place, own, LEAVING_BYTES);
   for (let round = 0; round < ROUNDS_COUNT; round += 1) await writeBallast();
+  // Of another page, which may have removed it by now.
+  for (const name of await namesIn(place))
+    await place.removeEntry(name).catch(() => {});
 }
 
 /** Write so much into a database of its own that the browser begins a new log. */

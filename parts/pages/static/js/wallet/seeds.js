@@ -64,14 +64,11 @@ export const ownSeed = ({ seeds }) =>
  */
 export const seedsOf = ({ seeds }) => seeds.list().filter(({ isUnused }) => !isUnused);
 
-/**
- * Return the seeds that a file holds, the own one and the latest: a wallet of before may
- * have more than readers take.
- */
-export function seedsForFile(slices) {
-  const rankOf = ({ isOwn, createdAt }) => (isOwn ? Infinity : createdAt);
-  const ranked = seedsOf(slices).sort((one, other) => rankOf(other) - rankOf(one));
-  return ranked.slice(0, SEEDS_MAX);
+/** Return these seeds and their numbers, as a file holds them. */
+export function seedsAndNumbers(slices) {
+  const seeds = seedsOf(slices);
+  const isOfSeed = (next) => seeds.some(({ key }) => next.key.startsWith(key));
+  return { seeds, numbers: slices.numbers.list().filter(isOfSeed) };
 }
 
 /** Return the key of the record of an item's next numbers under a seed. */

@@ -33,8 +33,14 @@ const TEXTS = {
   ),
 };
 
-/** Which of these an error of the browser means, by its name. */
-const CODES = { QuotaExceededError: "full", VersionError: "newer" };
+/**
+ * Which of these an error of the browser means, by its name.
+ * @type {Map<string, keyof typeof TEXTS>}
+ */
+const CODES = new Map([
+  ["QuotaExceededError", "full"],
+  ["VersionError", "newer"],
+]);
 
 /** The browser cannot keep what it should. */
 export class StoreError extends WalletError {
@@ -51,11 +57,11 @@ export class StoreError extends WalletError {
 }
 
 /**
- * Return what an error means, by what the browser has thrown. A full disk has many names: it is asked first. `otherwise`
- * is what it means with room, and a database that is there.
+ * Return what an error means, by what the browser has thrown. A full disk has many names:
+ * it is asked first. `otherwise` is what it means with room, and a database that is there.
  */
 async function meaningOf(/** @type {any} */ { cause, name }, otherwise) {
-  const known = CODES[cause?.name ?? name];
+  const known = CODES.get(cause?.name ?? name);
   if (known) return new StoreError(known);
   if (!(await hasRoom())) return new StoreError("full");
   const names = await indexedDB.databases?.().catch(() => null);
@@ -104,7 +110,7 @@ export async function openStore(onClosed = () => {}) {
     try {
       return await (mode === "readonly" ? carryOut() : room.hold(carryOut));
     } catch (error) {
-      const isOurs = error instanceof StoreError || error.name in CODES;
+      const isOurs = error instanceof StoreError || CODES.has(error.name);
       if (!isOurs) throw error;
       throw await (ending ?? meaningOf(error, "closed"));
     }
@@ -165,7 +171,8 @@ export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 const SINCE = "deeds.since";
 const LOST = "deeds.lost";
 
-const kept = (act) => inSession(act, () => localStorage);
+/** Return what `act` makes of what all tabs keep beside the wallet, see `inSession`. */
+export const kept = (act) => inSession(act, () => localStorage);
 
 /** Note when the wallet first held something: no database tells that it was emptied. */
 function noteBeginning(storage) {
@@ -214,7 +221,7 @@ function requestDatabase() {
     request.onupgradeneeded = ({ oldVersion }) =>
       oldVersion ? convert(request.transaction) : create(request.result);
     let isBlocked = false;
-    request.onerror = () => reject(failureOf(request.error));
+    request.onerror = () => reject(new StoreError("unavailable", request.error));
     request.onblocked = () => {
       isBlocked = true;
       reject(new StoreError("blocked"));
@@ -226,12 +233,6 @@ function requestDatabase() {
     };
   });
 }
-
-/** A page that is too old has written nothing. */
-const failureOf = (error) =>
-  CODES[error?.name] === "newer"
-    ? new StoreError("newer")
-    : new StoreError("unavailable", error);
 
 function create(/** @type {IDBDatabase} */ database) {
   kept(noteLoss);

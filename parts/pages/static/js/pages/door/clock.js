@@ -1,7 +1,7 @@
 // The time at a door: the service's decides, for a phone's clock may be a day off.
 
 import { isExpired } from "../../format/about.js";
-import { gettext, LOCALE } from "../../format/gettext.js";
+import { fill, gettext, LOCALE } from "../../format/gettext.js";
 import { CLOCK_OFF_MS } from "../../wallet/api.js";
 
 const UNITS = { day: 86_400_000, hour: 3_600_000, minute: 60_000 };
@@ -46,13 +46,13 @@ export function offText(aheadMs) {
     maximumFractionDigits: 0,
   });
   const time = format.format(offMs / UNITS[unit]);
-  return aheadMs > 0
-    ? gettext(
-        "This phone's clock is {time} fast. The door goes by the service's time.",
-        { time },
-      )
-    : gettext(
-        "This phone's clock is {time} slow. The door goes by the service's time.",
-        { time },
-      );
+  const text =
+    aheadMs > 0
+      ? gettext(
+          "This phone's clock is {time} fast. The door goes by the service's time.",
+        )
+      : gettext(
+          "This phone's clock is {time} slow. The door goes by the service's time.",
+        );
+  return fill(text, { time });
 }

@@ -13,20 +13,13 @@ const SILENCE_MS = 200;
 
 const TYPED_IN = "input, textarea, select, [contenteditable]";
 
-/** What the keys of a US keyboard type, alone and with Shift. */
+/** What the keys of a US keyboard type, alone and with Shift: the signs of links. */
 const US_SIGNS = {
-  Backquote: "`~",
   Minus: "-_",
   Equal: "=+",
-  BracketLeft: "[{",
-  BracketRight: "]}",
-  Backslash: "\\|",
   Semicolon: ";:",
-  Quote: "'\"",
-  Comma: ",<",
   Period: ".>",
   Slash: "/?",
-  Space: "  ",
 };
 const US_DIGITS = ")!@#$%^&*(";
 
@@ -58,8 +51,8 @@ function isCommand(/** @type {KeyboardEvent} */ event) {
  * @param {(scan: Scan) => void} onScan
  */
 export function makeKeyReader(onScan) {
-  /** @type {string[][]} what each key types, by this layout and the US one */
-  let keys = [];
+  let byKey = "";
+  let byCode = "";
   let lastAt = 0;
   let hasEnded = false;
   let timer;
@@ -67,23 +60,24 @@ export function makeKeyReader(onScan) {
   /** Return whether a scan ends here. */
   function end() {
     clearTimeout(timer);
-    const [byKey, byCode] = [0, 1].map((place) =>
-      keys.map((each) => each[place]).join(""),
-    );
-    const isScan = keys.length >= KEYS_MIN;
-    keys = [];
-    if (isScan) onScan({ byKey, byCode });
+    const scan = { byKey, byCode };
+    const isScan = byCode.length >= KEYS_MIN;
+    forget();
+    if (isScan) onScan(scan);
     return isScan;
+  }
+
+  function forget() {
+    byKey = "";
+    byCode = "";
   }
 
   return (/** @type {KeyboardEvent} */ event) => {
     const { key, target, timeStamp } = event;
     const isFast = timeStamp - lastAt <= GAP_MS;
     lastAt = timeStamp;
-    if (isCommand(event) || /** @type {Element} */ (target).closest(TYPED_IN)) {
-      keys = [];
-      return;
-    }
+    if (isCommand(event) || /** @type {Element} */ (target).closest(TYPED_IN))
+      return forget();
     if (key === "Enter" || key === "Tab") {
       // Some send two of them.
       hasEnded = end() || (isFast && hasEnded);
@@ -94,9 +88,10 @@ export function makeKeyReader(onScan) {
     const own = key.length === 1 ? key : "";
     // Shift, or an arrow; a dead key types by its place alone.
     if (!own && us === undefined) return;
-    if (!isFast) keys = [];
-    keys.push([own, us ?? own]);
-    if (keys.length > 1) event.preventDefault();
+    if (!isFast) forget();
+    byKey += own;
+    byCode += us ?? own;
+    if (byCode.length > 1) event.preventDefault();
     clearTimeout(timer);
     timer = setTimeout(end, SILENCE_MS);
   };
@@ -107,13 +102,11 @@ export function makeKeyReader(onScan) {
  * are undone only where the secret proves that it has none.
  */
 export async function textOfScan(/** @type {Scan} */ { byKey, byCode }) {
-  for (const text of [byKey, byCode]) {
-    const { links } = await readLinks(text);
-    if (links.length) return text;
-  }
-  for (const text of [byKey.toLowerCase(), byCode.toLowerCase()]) {
+  const typed = [byKey, byCode];
+  for (const text of [...typed, ...typed.map((each) => each.toLowerCase())]) {
     const [link] = (await readLinks(text)).links;
-    if (link && (await isStrongSecret(link.output.secret))) return text;
+    if (!link) continue;
+    if (typed.includes(text) || (await isStrongSecret(link.output.secret))) return text;
   }
   return byKey;
 }

@@ -5,7 +5,7 @@ import { gettext, LOCALE } from "../../format/gettext.js";
 import { byId, find, keepAwake, make, pause, setEach } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { inSession } from "../../wallet/store.js";
+import { kept } from "../../wallet/store.js";
 import { makeKeyReader, textOfScan } from "./key_scans.js";
 
 const LAST_COUNT = 5;
@@ -163,7 +163,6 @@ export function makeDoor({ onText, ask, onClose }) {
 
 /** Return the switch for scanners that type, as it was left. */
 function scannerSwitch() {
-  const kept = (act) => inSession(act, () => localStorage);
   const field = byId("scanner", HTMLInputElement);
   field.checked = kept((storage) => storage.getItem(SCANNER)) !== "off";
   field.onchange = () =>

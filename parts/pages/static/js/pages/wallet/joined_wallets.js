@@ -2,8 +2,7 @@
 // joined already, whether those of which nothing is left may be let go of.
 
 import { gettext, ngettext } from "../../format/gettext.js";
-import { timeText } from "../../texts.js";
-import { make, makeButton } from "../../ui/dom.js";
+import { makeButton } from "../../ui/dom.js";
 import { openDialog } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 
@@ -28,16 +27,13 @@ export async function importOrAsk(
 
 function askToForget(empty, opener) {
   const lead = ngettext(
-    "Too many wallets are joined here already. Nothing is left of this one:",
-    "Too many wallets are joined here already. Nothing is left of these {count}:",
+    "Too many wallets are joined here already. Nothing is left of {count} of them.",
+    "Too many wallets are joined here already. Nothing is left of {count} of them.",
     empty.length,
-  );
-  const rows = empty.map(({ createdAt }) =>
-    make("li", {}, gettext("A wallet from {time}", { time: timeText(createdAt) })),
   );
   return askBefore({
     title: gettext("Remove an empty wallet?"),
-    content: [lead, make("ul", {}, ...rows)],
+    content: [lead],
     choices: [[gettext("Remove and restore"), true]],
     opener,
   });
