@@ -245,7 +245,7 @@ def test_a_ninth_wallet_takes_the_place_of_an_empty_one(visitor, stranger):
 
     restore(page, path, PASSPHRASE)
     question = page.get_by_role("dialog", name="Remove an empty wallet?")
-    expect_shown(question, "Nothing is left of 7 of them.")
+    expect_shown(question, "Nothing seems to be left of 7 of them.")
     stranger.assert_good()
     press(question, "Cancel")
     expect_shown(page, "Nothing was restored.")

@@ -111,7 +111,7 @@ test("of somebody else's backup no mint is sent, and no word on deeds is believe
 
   assert.deepEqual(told(), ["done "]);
   assert.equal((await wallet.backup.status()).at, null);
-  assert.equal(await wallet.isOwnFile(file), false);
+  assert.equal(await wallet.isOwnFile(file), null);
   // The registry's total: what was moved adds up.
   assert.equal(await wallet.look(), 2);
   const item = await wallet.item(itemId);
@@ -158,6 +158,39 @@ test("a ninth wallet is refused until one is let go of which nothing is left", a
 });
 
 const seedOf = (at) => ({ key: String(at).repeat(64), createdAt: at });
+
+test("after a partial backup, what is found by its seed is kept whatever is restored next", async () => {
+  const ground = await walletHolding(5, 6);
+  const partial = throughText(await ground.wallet.liveRecords());
+  // The wallet goes on before it is lost.
+  await ground.wallet.send(ground.itemId, 2);
+  const other = { ...NOTHING, seeds: [{ ...seedOf(7), isOwn: true }] };
+  const { wallet, store } = makerOn(ground.service);
+
+  await wallet.importRecords(partial, { isOwn: true });
+  await wallet.importRecords(other, { isOwn: true });
+  await wallet.look();
+  await wallet.checkStates();
+
+  const { held, given } = amountsByState(store);
+  assert.deepEqual([held.sort(), given], [[4, 5], [2]]);
+  assert.equal((await fileOf({ wallet })).seeds.length, 2);
+});
+
+test("a partial backup has the mint whose answer was lost", async () => {
+  const ground = await walletHolding(5);
+  await mintAmounts(
+    walletMeeting(ground, () => "answer lost"),
+    7,
+  );
+  const partial = throughText(await ground.wallet.liveRecords());
+  const { wallet, store } = makerOn(ground.service);
+
+  await wallet.importRecords(partial, { isOwn: true });
+  await wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(store).held.sort(), [5, 7]);
+});
 
 test("of what a file holds only what is live is counted", async () => {
   const ground = await walletHolding(5, 6);

@@ -4,15 +4,15 @@
 import { askForLook, LOOK, placesOf, rowsOf } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { keyOf, keysOf } from "./records.js";
-import { ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
+import { isUsed, ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
 import { isLive, isOurs, restTold } from "./states.js";
 
 const BACKUP = "backup";
 /**
- * So many of the last numbers of a branch are looked at to tell whether anything made
- * from a seed is left: a file of a stranger may say that there are billions.
+ * So many of the last numbers are looked at to tell whether anything made from a seed is
+ * left: a file of a stranger may say that there are billions.
  */
-const LAST_NUMBERS = 1_000;
+const LOOKED_AT_MAX = 100_000;
 /** The notes that a change may write besides. */
 export const NOTE = { notes: [BACKUP, LOOK] };
 /** @type {import("./records.js").Plan} */
@@ -29,7 +29,7 @@ const LIVE_QUERIES = ["held", "given", "offered", "leaving"].map((state) => ({
   state,
 }));
 /** @type {import("./records.js").Plan} */
-const LIVE = { ...ALL, operations: [], outputs: LIVE_QUERIES };
+const LIVE = { ...ALL, operations: [{ state: "begun" }], outputs: LIVE_QUERIES };
 
 /** @typedef {import("./wallet.js").Parts} Parts */
 
@@ -102,16 +102,13 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 
     /**
      * Return whether a file is of this wallet, by its own seed. Return null where it
-     * comes with another one into a wallet that has never done anything: only a person
-     * knows whose it is.
+     * comes with another one: only a person knows whose it is.
      * @returns {Promise<boolean | null>}
      */
     isOwnFile: ({ seeds }) =>
-      store.read({ operations: "all", seeds: "all" }, (slices) => {
+      store.read({ seeds: "all" }, (slices) => {
         const own = seeds.find(({ isOwn }) => isOwn);
-        const isUsed = slices.operations.list().length > 0;
-        const isOfSeed = own?.key === ownSeed(slices);
-        return own && !isOfSeed && !isUsed ? null : isOfSeed;
+        return own?.key === ownSeed(slices) || (own ? null : false);
       }),
 
     /**
@@ -125,14 +122,17 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 }
 
 function liveOf(slices) {
-  const { outputs, items } = slices;
+  const { outputs, operations, items } = slices;
   const atRest = (output) => {
     const { takers, makers, operation, before, ...rest } = output;
     return { ...rest, state: restTold(output) };
   };
   return {
     outputs: LIVE_QUERIES.flatMap((query) => outputs.list(query)).map(atRest),
-    operations: [],
+    // What a mint makes is in no seed.
+    operations: operations
+      .list({ state: "begun" })
+      .filter(({ kind }) => kind === "mint"),
     items: items.list().map(({ isMinted, ...item }) => item),
     ...seedsAndNumbers(slices),
   };
@@ -140,7 +140,7 @@ function liveOf(slices) {
 
 function takeIn(draft, theirs, isOwn) {
   const note = noteOf(draft);
-  const isEmpty = !draft.operations.list().length;
+  const isEmpty = !isUsed(draft);
   const merged = { ...mergeInto(draft, theirs, isOwn), isEmpty };
   if (!draft.isChanged()) return merged;
   // What comes into an empty wallet is in a file, maybe of a page without seeds; beside
@@ -173,7 +173,7 @@ export function makeJoined({ store, change, derive }) {
         return { others: seedsOf(slices).filter(({ isOwn }) => !isOwn), rows, live };
       });
       const places = rows.flatMap(({ next, ...row }) => {
-        const count = Math.min(next, LAST_NUMBERS);
+        const count = Math.min(next, Math.ceil(LOOKED_AT_MAX / rows.length));
         return placesOf(row, next - count, count);
       });
       const secrets = await derive(places);

@@ -7,7 +7,14 @@ import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
 import { LINK_NUMBER_MAX } from "./links.js";
 import { keyOf, keysOf, WalletError } from "./records.js";
-import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX, seedsOf } from "./seeds.js";
+import {
+  BRANCHES,
+  isUsed,
+  ownSeed,
+  raiseNumbers,
+  SEEDS_MAX,
+  seedsOf,
+} from "./seeds.js";
 import { believed, isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
 
 // To ask for a mint once more under its key is always safe; a swap that was refused
@@ -104,8 +111,7 @@ function mergeSeeds(
   const own = ownSeed(draft);
   const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key;
   // A mint takes no number, but a backup of it has the seed.
-  const isUsed = draft.operations.list().length > 0;
-  const newOwn = isUsed || !isOwn ? own : (theirOwn ?? own);
+  const newOwn = isUsed(draft) || !isOwn ? own : (theirOwn ?? own);
   if (newOwn !== own) {
     const unused = draft.seeds.existing(own);
     draft.put("seeds", { ...unused, isOwn: undefined, isUnused: true });

@@ -5,7 +5,8 @@
 // that log is left behind first.
 //
 // A file of the page's own tells both: it can be written, so there is room, and it stays
-// until the write has ended, so the next page sees one that broke off.
+// until the write has ended, so the next page sees one that broke off. Its name is a lock
+// that the page keeps: what nobody holds is of a page that is gone.
 
 const NAME = "deeds.room";
 const FREE_BYTES = 1024 * 1024;
@@ -30,16 +31,21 @@ export function makeRoom(isBroken) {
   /** @type {Promise<void> | null} */
   let taking = null;
   let writesCount = 0;
+  /** @type {Promise<void> | undefined} */
+  let locking;
 
   /** @throws {DOMException} QuotaExceededError: by whatever name it failed */
   async function take() {
     try {
       place = await findPlace();
       if (!place) return;
-      isBroken ??= (await namesIn(place)).length > 0;
-      if (isBroken) await leaveLog(place, own);
+      await (locking ??= keepLock(own));
+      if (isBroken !== false)
+        await navigator.locks.request(NAME, () => leaveLog(place, own, isBroken));
       await write(place, own, FREE_BYTES);
     } catch {
+      // It tells of a write that broke off, and none was begun.
+      if (!isBroken) place?.removeEntry(own).catch(() => {});
       throw new DOMException("", "QuotaExceededError");
     }
     isBroken = false;
@@ -91,9 +97,20 @@ async function findPlace() {
   return root.getDirectoryHandle(NAME, { create: true });
 }
 
-async function namesIn(place) {
+const keepLock = (name) =>
+  new Promise((resolve) => {
+    navigator.locks.request(name, () => {
+      resolve(undefined);
+      return new Promise(() => {});
+    });
+  });
+
+/** Return the names of the files of pages that are gone. */
+async function leftIn(place) {
+  const { held = [] } = await navigator.locks.query();
   const names = [];
-  for await (const name of place.keys()) names.push(name);
+  for await (const name of place.keys())
+    if (!held.some((lock) => lock.name === name)) names.push(name);
   return names;
 }
 
@@ -105,12 +122,15 @@ async function write(place, name, length) {
 }
 
 /** Leave the log behind in which a write broke off, and what told of it. */
-async function leaveLog(place, own) {
+async function leaveLog(place, own, isBroken) {
+  const left = await leftIn(place);
+  if (!isBroken && !left.length) return;
+  // They may hold the room themselves.
+  for (const name of left) await write(place, name, 0);
   await write(place, own, LEAVING_BYTES);
+  await write(place, own, 0);
   for (let round = 0; round < ROUNDS_COUNT; round += 1) await writeBallast();
-  // Of another page, which may have removed it by now.
-  for (const name of await namesIn(place))
-    await place.removeEntry(name).catch(() => {});
+  for (const name of left) await place.removeEntry(name);
 }
 
 /** Write so much into a database of its own that the browser begins a new log. */

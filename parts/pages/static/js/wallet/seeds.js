@@ -59,6 +59,13 @@ export const ownSeed = ({ seeds }) =>
     .key;
 
 /**
+ * Return whether a wallet has ever done anything. What a partial backup brought may have
+ * been made from its seed, although there is no operation.
+ */
+export const isUsed = ({ operations, outputs }) =>
+  operations.list().length > 0 || outputs.list().length > 0;
+
+/**
  * Return the records of all seeds that something is looked for with. The one that a
  * wallet had before it took in another copy was never used; of others nothing is left.
  */

@@ -48,11 +48,13 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
     list.drop(all.filter(isPast).map(({ output }) => output));
     const kept = rows.filter(({ state }) => isKept(state));
     list.forget(kept.map(({ output }) => output));
-    if (kept.some(isOpened)) onKept();
+    if (kept.length && rows.filter(isOpened).every(({ state }) => isKept(state)))
+      onKept();
     view.draw(rows, Boolean(wallet));
   });
   /** What was on its way is so no more where the wallet is gone. */
   function showLost(error) {
+    if (error.code !== "gone") throw error;
     rows = rows.map(asLost);
     taking.clear();
     view.setBusy();

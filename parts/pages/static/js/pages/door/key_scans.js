@@ -88,7 +88,7 @@ export function makeKeyReader(onScan) {
     const own = key.length === 1 ? key : "";
     // Shift, or an arrow; a dead key types by its place alone.
     if (!own && us === undefined) return;
-    if (!isFast) forget();
+    if (!isFast) end();
     byKey += own;
     byCode += us ?? own;
     if (byCode.length > 1) event.preventDefault();

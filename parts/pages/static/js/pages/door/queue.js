@@ -71,6 +71,9 @@ export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
     if (hadExpired === null) return { operation: scan, problem: new NoAnswerError() };
     if (!hadExpired) return wallet.finish(scan.key);
     await wallet.cancel(scan.key);
+    // Another tab may have sent it by now.
+    const now = (await list()).find(({ key }) => key === scan.key);
+    if (now) return { operation: now, problem: new NoAnswerError() };
     return { operation: { ...scan, state: "refused", code: EXPIRED } };
   }
 

@@ -27,8 +27,8 @@ export async function importOrAsk(
 
 function askToForget(empty, opener) {
   const lead = ngettext(
-    "Too many wallets are joined here already. Nothing is left of {count} of them.",
-    "Too many wallets are joined here already. Nothing is left of {count} of them.",
+    "Too many wallets are joined here already. Nothing seems to be left of {count} of them.",
+    "Too many wallets are joined here already. Nothing seems to be left of {count} of them.",
     empty.length,
   );
   return askBefore({
