@@ -1,7 +1,7 @@
-// The dialogs that read a wallet's file: whose it is, whether empty wallets may be let go of
-// where too many are joined, and what is said of what it has brought.
+// The dialogs that read a wallet's file: whose it is, whether empty wallets may be let go
+// of where too many are joined, and what is said of what it has brought.
 
-import { gettext, ngettext } from "../../format/gettext.js";
+import { gettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
 import { copyTemplate, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, openDialog, showMissing } from "../../ui/forms.js";
@@ -120,10 +120,9 @@ async function importOrAsk(
 }
 
 function askToForget(empty, opener) {
-  const lead = ngettext(
+  const lead = gettext(
     "Too many wallets are joined here already. Nothing is left of {count} of them.",
-    "Too many wallets are joined here already. Nothing is left of {count} of them.",
-    empty.length,
+    { count: empty.length },
   );
   return askBefore({
     title: gettext("Remove an empty wallet?"),
