@@ -110,6 +110,7 @@ const OPERATIONS = {
     gettext("Collecting at the door: {units}"),
   ],
   send: [gettext("Made a link of {units}"), gettext("Making a link of {units}")],
+  sendMany: [gettext("Made links of {units}"), gettext("Making links of {units}")],
   split: [gettext("Split {units}"), gettext("Splitting {units}")],
   merge: [gettext("Merged {units}"), gettext("Merging {units}")],
   takeBack: [gettext("Took back {units}"), gettext("Taking back {units}")],
@@ -132,28 +133,15 @@ const OPERATIONS = {
  */
 export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
-  const [done, underWay] = OPERATIONS[atDoor ? "collect" : kind];
+  const many = kind === "send" && count > 1 ? "sendMany" : kind;
+  const [done, underWay] = OPERATIONS[atDoor ? "collect" : many];
   // Only a mint of one's own waits for its item: others are as strangers wrote them.
   const isOwnMint = kind === "mint" && state !== "done";
   const named = isOwnMint ? body?.metadata?.name : "";
   const called = itemId ? nameOf(itemOf(itemId)) : named;
   const sum = unitsText(amount, itemOf(itemId)?.unit ?? operation.unit);
   const values = { units: units ?? (called ? ofText(sum, called) : sum) };
-  if (kind !== "send" || count === 1)
-    return fill(state === "done" ? done : underWay, values);
-  return state === "done"
-    ? ngettext(
-        "Made {count} link of {units}",
-        "Made {count} links of {units}",
-        count,
-        values,
-      )
-    : ngettext(
-        "Making {count} link of {units}",
-        "Making {count} links of {units}",
-        count,
-        values,
-      );
+  return fill(state === "done" ? done : underWay, values);
 }
 
 /**

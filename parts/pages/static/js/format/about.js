@@ -110,14 +110,12 @@ export function isExpired(
 /** Return the day that its own clock shows; nothing where it has no date. */
 export const dayOf = (/** @type {About} */ { clock }) => clock.date?.slice(0, 10) ?? "";
 
-/** Return its day in short, for example "Sat, Nov 28". */
+/** How a day is written in short, for example "Sat, Nov 28". @type {Intl.DateTimeFormatOptions} */
+const DAY = { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" };
+
+/** Return its day in short. */
 export const dayText = (/** @type {About} */ about) =>
-  new Date(dayOf(about)).toLocaleDateString(LOCALE, {
-    weekday: "short",
-    day: "numeric",
-    month: "short",
-    timeZone: "UTC",
-  });
+  new Date(dayOf(about)).toLocaleDateString(LOCALE, DAY);
 
 /** Return when it is, with the weekday. */
 export const whenText = (/** @type {About} */ { clock }) =>
@@ -145,13 +143,8 @@ export function untilText(/** @type {About} */ about, now = Date.now()) {
 function clockText(written) {
   const time = new Date(`${written.slice(0, 10)}T${written.slice(11, 16)}Z`);
   const isThisYear = time.getUTCFullYear() === new Date().getFullYear();
-  const day = time.toLocaleDateString(LOCALE, {
-    weekday: "short",
-    day: "numeric",
-    month: "short",
-    year: isThisYear ? undefined : "numeric",
-    timeZone: "UTC",
-  });
+  const year = isThisYear ? undefined : "numeric";
+  const day = time.toLocaleDateString(LOCALE, { ...DAY, year });
   const clock = time.toLocaleTimeString(LOCALE, {
     timeStyle: "short",
     timeZone: "UTC",

@@ -218,7 +218,6 @@ function askWhich(shown, action, opener) {
   ask({
     title: text,
     content: [choice.content, columns?.element ?? [], makeHint(hint)].flat(),
-    yes: text,
     opener,
     said,
     canCancel,

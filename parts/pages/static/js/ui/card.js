@@ -41,9 +41,9 @@ export function fillCard(card, item, options = {}) {
   const { image = "" } = metadataOf(item);
   const about = aboutOf(item);
   const total = item?.total ?? amount ?? 0;
-  foldLong(card, nameOf(item), about.text);
-  const unseen = isShown(image) ? "" : image;
   const part = partsIn(card, "card");
+  foldLong(card, part, nameOf(item), about.text);
+  const unseen = isShown(image) ? "" : image;
   setEach(
     "textContent",
     {
@@ -71,15 +71,14 @@ export function fillCard(card, item, options = {}) {
   part("genuine").hidden = !itemId;
   part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   drawPattern(part("pattern"), itemId);
-  showImage(card, unseen ? "" : image, pictures);
+  showImage(part, unseen ? "" : image, pictures);
 }
 
 /**
  * Fold texts that are new to a card: those of strangers must not push out of view what
  * the page says itself.
  */
-function foldLong(card, name, text) {
-  const part = partsIn(card, "card");
+function foldLong(card, part, name, text) {
   const shown = part("description");
   const shownName = part("name");
   if (shown.textContent === text && shownName.textContent === name) return;
@@ -95,15 +94,14 @@ function foldLong(card, name, text) {
 }
 
 /** Without a picture, or with a broken one, the drawing behind it is seen. */
-function showImage(card, address, pictures) {
-  const part = partsIn(card, "card");
+function showImage(part, address, pictures) {
   const picture = part("image");
   const button = part("ask");
   const isThere = (picture.getAttribute("src") ?? "") === address;
   const host = pictures === "ask" && !isThere ? foreignHost(address) : "";
   button.hidden = !host;
   button.textContent = host && gettext("Show picture from {host}", { host });
-  button.onclick = () => showImage(card, address, "shown");
+  button.onclick = () => showImage(part, address, "shown");
   if (isThere) return;
   picture.onerror = () => picture.toggleAttribute("hidden", true);
   picture.hidden = !address || Boolean(host);

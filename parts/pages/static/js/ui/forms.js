@@ -239,9 +239,9 @@ function giveBack(places) {
  * Ask, and do it when the answer is yes. The dialog stays open until it is done, and
  * says why not.
  * @param {Parts & {
- *   yes: string, no?: string, said?: string, canCancel?: boolean,
+ *   yes?: string, no?: string, said?: string, canCancel?: boolean,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
- * }} parts `yes` and `no` are on the buttons, `said` is said once it is done, unless `act` returns
+ * }} parts `yes` (the title) and `no` are on the buttons, `said` is said once it is done, unless `act` returns
  *   what to say. It throws what stands in the way: a FieldError
  *   is shown beside its field alone. `onWait` says why it takes longer, and returns whether the dialog
  *   is still open. What is begun goes on without the dialog, unless it `canCancel`
@@ -249,7 +249,7 @@ function giveBack(places) {
 export function ask({
   title,
   content,
-  yes,
+  yes = title,
   no = gettext("Cancel"),
   opener,
   said,

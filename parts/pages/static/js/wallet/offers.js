@@ -6,7 +6,7 @@ import { gettext } from "../format/gettext.js";
 import { formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { checkRoom, chooseOutputs, joined } from "./beginning.js";
 import { checkAmount } from "./links.js";
-import { WalletError } from "./records.js";
+import { sumsOf, WalletError } from "./records.js";
 
 const DAY_MS = 24 * 60 * 60_000;
 /** How long an offer is open unless a person says otherwise. */
@@ -204,17 +204,11 @@ const notOpen = () =>
  * @returns {{gives: Part[], gets: Part[]}}
  */
 export function partsOf({ body }) {
-  const sums = new Map();
-  const add = (sign) => (raw) => {
-    const { itemId, amount } = parseRawOutput(raw);
-    sums.set(itemId, (sums.get(itemId) ?? 0) + sign * amount);
-  };
-  body.inputs.forEach(add(-1));
-  body.outputs.forEach(add(1));
-  const parts = Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
-  const lost = parts.map(({ itemId, amount }) => ({ itemId, amount: -amount }));
+  const negative = (part) => ({ ...part, amount: -part.amount });
+  const given = body.inputs.map(parseRawOutput).map(negative);
+  const parts = sumsOf([...given, ...body.outputs.map(parseRawOutput)]);
   const isSome = ({ amount }) => amount > 0;
-  return { gives: lost.filter(isSome), gets: parts.filter(isSome) };
+  return { gives: parts.map(negative).filter(isSome), gets: parts.filter(isSome) };
 }
 
 /**

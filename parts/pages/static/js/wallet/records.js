@@ -118,6 +118,14 @@ export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
 export const unitsOf = (records) =>
   records.reduce((sum, { amount }) => sum + amount, 0);
 
+/** Return how many units of each item records are together, in order of the first ones. */
+export function sumsOf(records) {
+  const sums = new Map();
+  for (const { itemId, amount } of records)
+    sums.set(itemId, (sums.get(itemId) ?? 0) + amount);
+  return Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
+}
+
 /** Return the key of an output's record: no item has two outputs with one secret. */
 export const keyOf = ({ itemId, secret }) => `${itemId}.${secret}`;
 

@@ -34,9 +34,8 @@ const HEIGHT_PER_WIDTH = 1.25;
 export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   const field = byId("image", HTMLInputElement);
   const upload = byId("upload", HTMLInputElement);
-  const [uploadButton, removeButton] = ["upload-button", "upload-remove"].map((id) =>
-    byId(id),
-  );
+  const uploadButton = byId("upload-button");
+  const removeButton = byId("upload-remove");
   const hint = byId("image-hint");
   let timer = 0;
   let uploaded = "";

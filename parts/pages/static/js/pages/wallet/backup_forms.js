@@ -113,14 +113,13 @@ async function backUp(/** @type {Tools} */ { wallet }, opener) {
 }
 
 function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
-  askPassphrase(
-    { title: gettext("Back up"), yes: gettext("Back up"), said: BACKED_UP, opener },
-    (material) => writeFile(wallet, material),
+  askPassphrase({ title: gettext("Back up"), said: BACKED_UP, opener }, (material) =>
+    writeFile(wallet, material),
   );
 }
 
 /** Ask for a passphrase twice, and write what it encrypts. */
-function askPassphrase({ title, yes, said, opener }, write) {
+function askPassphrase({ title, yes = title, said, opener }, write) {
   ask({
     title,
     content: [copyTemplate("back-up-template")],

@@ -158,26 +158,22 @@ function goneNotice(place, { store }) {
 
 export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   const unitsOf = (amount) => ({ units: unitsText(amount, unit) });
-  const texts = [];
-  if (lost)
-    texts.push(
+  const texts = [
+    lost &&
       ngettext(
         "{units} is gone: used elsewhere, or moved by another copy of this wallet.",
         "{units} are gone: used elsewhere, or moved by another copy of this wallet.",
         lost,
         unitsOf(lost),
       ),
-    );
-  if (unknownSum)
-    texts.push(gettext("Not known to the service: {units}.", unitsOf(unknownSum)));
-  if (moved)
-    texts.push(
+    unknownSum && gettext("Not known to the service: {units}.", unitsOf(unknownSum)),
+    moved &&
       gettext(
         "{units} used elsewhere, or moved by another copy of this wallet.",
         unitsOf(moved),
       ),
-    );
-  return texts.join(" ");
+  ];
+  return texts.filter(Boolean).join(" ");
 }
 
 function drawOverview(part, holding) {

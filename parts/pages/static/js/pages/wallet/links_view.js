@@ -75,7 +75,6 @@ function askForStates(title, /** @type {Shown} */ shown, opener) {
   ask({
     title,
     content: [element],
-    yes: title,
     opener,
     said: gettext("The file is written."),
     act: async () => {

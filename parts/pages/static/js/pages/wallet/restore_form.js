@@ -1,14 +1,15 @@
-// The dialog that reads a wallet's file, and what is said of what it has brought.
+// The dialogs that read a wallet's file: whose it is, whether empty wallets may be let go
+// of where too many are joined, and what is said of what it has brought.
 
 import { gettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
 import { copyTemplate, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, openDialog, showMissing } from "../../ui/forms.js";
 import { importWallet } from "../../wallet/file.js";
+import { sumsOf, WalletError } from "../../wallet/records.js";
 import { isLive } from "../../wallet/states.js";
 import { forgetLoss } from "../../wallet/store.js";
 import { showLoss } from "../open_wallet.js";
-import { askBefore, importOrAsk } from "./joined_wallets.js";
 
 /** Some 600,000 links. A browser holds a text of 512 MiB at most. */
 export const FILE_BYTES_MAX = 400 * 1024 * 1024;
@@ -50,7 +51,6 @@ export function askToRestore({ wallet, itemOf, onRestored }, opener) {
   ask({
     title: gettext("Restore"),
     content: [copyTemplate("restore-template")],
-    yes: gettext("Restore"),
     opener,
     act: async (onWait, [file, passphrase]) => {
       const records = await readFile(file, passphrase);
@@ -100,6 +100,63 @@ const askWhose = (opener) =>
     opener,
   });
 
+/** Take in a file, and return what it brought, see `importRecords`. */
+async function importOrAsk(
+  /** @type {import("../../wallet/wallet.js").Wallet} */ wallet,
+  records,
+  isOwn,
+  opener,
+) {
+  try {
+    return await wallet.importRecords(records, { isOwn });
+  } catch (error) {
+    if (error.code !== "seeds_full") throw error;
+    const empty = await wallet.emptySeeds();
+    if (!empty.length) throw error;
+    await askToForget(empty, opener);
+    await wallet.forgetSeeds(empty);
+    return wallet.importRecords(records, { isOwn });
+  }
+}
+
+function askToForget(empty, opener) {
+  const lead = gettext(
+    "Too many wallets are joined here already. Nothing seems to be left of {count} of them.",
+    { count: empty.length },
+  );
+  return askBefore({
+    title: gettext("Remove an empty wallet?"),
+    content: [lead],
+    choices: [[gettext("Remove and restore"), true]],
+    opener,
+  });
+}
+
+/**
+ * Ask a person, and return the value of what they choose.
+ * @param {import("../../ui/forms.js").Parts & {choices: [text: string, value: boolean][]}} asked
+ * @returns {Promise<boolean>}
+ * @throws {WalletError} `cancelled`: nothing was chosen
+ */
+function askBefore({ choices, ...parts }) {
+  return new Promise((resolve, reject) => {
+    const nothing = gettext("Nothing was restored.");
+    const choose = (value) => () => {
+      resolve(value);
+      close();
+    };
+    const actions = choices.map(([text, value]) =>
+      makeButton(text, choose(value), value ? { kind: "" } : {}),
+    );
+    const { close } = openDialog({
+      ...parts,
+      actions,
+      closeText: gettext("Cancel"),
+      onClose: () => reject(new WalletError("cancelled", nothing)),
+    });
+  });
+}
+
 async function readFile(field, passphrase) {
   const file = field.files?.[0];
   if (!file) throw new FieldError(field, gettext("Choose the file first."));
@@ -132,10 +189,6 @@ export function restoredText(about, itemOf) {
 
 /** Return what of these outputs is ours, by value; nothing of none. */
 export function valueText(outputs, itemOf) {
-  const sums = new Map();
-  for (const { state, itemId, amount } of outputs) {
-    if (state !== "coming") sums.set(itemId, (sums.get(itemId) ?? 0) + amount);
-  }
-  const parts = Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
-  return sideText(parts, itemOf);
+  const ours = outputs.filter(({ state }) => state !== "coming");
+  return sideText(sumsOf(ours), itemOf);
 }
