@@ -33,10 +33,17 @@ export function makeRoom(isBroken) {
   let writesCount = 0;
   /** @type {Promise<void> | undefined} */
   let locking;
+  /** @type {Promise<void> | undefined} */
+  let giving;
+
+  /** With one call: the page may be left just now. */
+  const giveBack = () => void (giving = place?.removeEntry(own).catch(() => {}));
 
   /** @throws {DOMException} QuotaExceededError: by whatever name it failed */
   async function take() {
     try {
+      // While a file is removed it cannot be written.
+      await giving;
       place = await findPlace();
       if (!place) return;
       await (locking ??= keepLock(own));
@@ -45,7 +52,7 @@ export function makeRoom(isBroken) {
       await write(place, own, FREE_BYTES);
     } catch {
       // It tells of a write that broke off, and none was begun.
-      if (!isBroken) place?.removeEntry(own).catch(() => {});
+      if (!isBroken) giveBack();
       throw new DOMException("", "QuotaExceededError");
     }
     isBroken = false;
@@ -74,8 +81,7 @@ export function makeRoom(isBroken) {
       } finally {
         writesCount -= 1;
         if (!writesCount || !isTaken || isBroken) taking = null;
-        // With one call: the page may be left just now.
-        if (!writesCount && !isBroken) place?.removeEntry(own).catch(() => {});
+        if (!writesCount && !isBroken) giveBack();
       }
     },
   };
@@ -125,12 +131,12 @@ async function write(place, name, length) {
 async function leaveLog(place, own, isBroken) {
   const left = await leftIn(place);
   if (!isBroken && !left.length) return;
-  // They may hold the room themselves.
-  for (const name of left) await write(place, name, 0);
+  // They may hold the room themselves, or be on their way out.
+  for (const name of left) await write(place, name, 0).catch(() => {});
   await write(place, own, LEAVING_BYTES);
   await write(place, own, 0);
   for (let round = 0; round < ROUNDS_COUNT; round += 1) await writeBallast();
-  for (const name of left) await place.removeEntry(name);
+  for (const name of left) await place.removeEntry(name).catch(() => {});
 }
 
 /** Write so much into a database of its own that the browser begins a new log. */
