@@ -35,11 +35,11 @@ export const ageText = (/** @type {{at?: number}} */ { at }) =>
 
 /** Offer a restore first where this browser had a wallet that is gone. */
 export function offerAfterLoss(tools) {
-  const restore = makeButton(gettext("Restore"), () => askToRestore(tools, restore), {
-    kind: "",
-  });
-  const begin = makeButton(gettext("Begin a new one"), endLoss);
-  showLoss(restore, begin);
+  const restore = (button) => askToRestore(tools, button);
+  showLoss(
+    makeButton(gettext("Restore"), restore, { kind: "" }),
+    makeButton(gettext("Begin a new one"), endLoss),
+  );
 }
 
 function endLoss() {
