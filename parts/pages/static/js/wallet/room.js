@@ -31,17 +31,12 @@ export function makeRoom(isBroken) {
   let taking = null;
   let writesCount = 0;
 
-  /** @throws {DOMException} QuotaExceededError: by whatever name it failed */
   async function take() {
-    try {
-      place = await findPlace();
-      if (!place) return;
-      isBroken ??= (await namesIn(place)).length > 0;
-      if (isBroken) await leaveLog(place, own);
-      await write(place, own, FREE_BYTES);
-    } catch {
-      throw new DOMException("", "QuotaExceededError");
-    }
+    place = await findPlace();
+    if (!place) return;
+    isBroken ??= (await namesIn(place)).length > 0;
+    if (isBroken) await leaveLog(place, own);
+    await write(place, own, FREE_BYTES);
     isBroken = false;
   }
 
@@ -88,7 +83,12 @@ export const hasRoom = () =>
 async function findPlace() {
   const root = await navigator.storage?.getDirectory?.().catch(() => null);
   if (!root || !("createWritable" in FileSystemFileHandle.prototype)) return null;
-  return root.getDirectoryHandle(NAME, { create: true });
+  return root.getDirectoryHandle(NAME, { create: true }).catch(refuse);
+}
+
+/** Files fail by many names where there is no room. */
+function refuse() {
+  throw new DOMException("", "QuotaExceededError");
 }
 
 async function namesIn(place) {
@@ -98,10 +98,14 @@ async function namesIn(place) {
 }
 
 async function write(place, name, length) {
-  const file = await place.getFileHandle(name, { create: true });
-  const stream = await file.createWritable();
-  await stream.write(new Uint8Array(length));
-  await stream.close();
+  try {
+    const file = await place.getFileHandle(name, { create: true });
+    const stream = await file.createWritable();
+    await stream.write(new Uint8Array(length));
+    await stream.close();
+  } catch {
+    refuse();
+  }
 }
 
 /** Leave the log behind in which a write broke off, and what told of it. */

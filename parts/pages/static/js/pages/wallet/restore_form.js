@@ -66,14 +66,9 @@ export function askToRestore({ wallet, itemOf, onRestored }, opener) {
       const inFile = records.outputs.filter(isLive);
       const isOlder = (await stillLive(live)).length < inFile.length;
       const fresh = await stillLive(added);
-      const about = {
-        fresh,
-        isOlder,
-        isEmpty,
-        age: ageText(records),
-        isGiven: (await stillLive(given)).length > 0,
-        found,
-      };
+      const isGiven = (await stillLive(given)).length > 0;
+      const age = ageText(records);
+      const about = { fresh, isOlder, isEmpty, age, isGiven, found };
       const text = restoredText(about, itemOf);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
