@@ -11,6 +11,7 @@ PASTE = "Claim links"
 # The person is back at the page: what it does now and then, it does at once.
 COME_BACK = "dispatchEvent(new Event('focus'))"
 MINE = "Yes, it"
+THEIRS = "No, it"
 PASSPHRASE = "four words, not connected"
 COPIED = "navigator.clipboard.readText()"
 
@@ -161,7 +162,7 @@ def restore_elsewhere(visitor, path):
 def take_in(page, path, whose=MINE):
     """Restore from a file into the wallet whose list is shown.
 
-    One that was used is not asked `whose` it is.
+    Of its own file it does not ask `whose` it is.
     """
     press(page, "Restore")
     restore(page, path, PASSPHRASE)

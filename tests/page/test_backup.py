@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from tests.page.steps import (
     MINE,
+    THEIRS,
     PASSPHRASE,
     PICK,
     TICKET,

@@ -55,10 +55,7 @@ const keptNames = async () =>
   (await caches.keys()).filter((name) => name.startsWith(PREFIX));
 
 async function forgetOthers() {
-  const names = await keptNames();
-  await Promise.all(
-    names.filter((name) => name !== OWN).map((name) => caches.delete(name)),
-  );
+  for (const name of await keptNames()) if (name !== OWN) await caches.delete(name);
 }
 
 /**

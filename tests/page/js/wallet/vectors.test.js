@@ -177,6 +177,7 @@ function lineTo(service) {
 /** Return records as vectors compare them: tests/vectors/README.md. */
 function canonical(records) {
   const byKey = (one, other) => (one.key < other.key ? -1 : 1);
+  // When a file was written is no record.
   const { at: _, ...told } = cutRecords(records);
   for (const all of Object.values(told)) all.sort(byKey);
   for (const output of told.outputs) delete output.changedAt;

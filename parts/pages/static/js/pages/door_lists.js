@@ -37,14 +37,12 @@ const isTold = ({ state, output }) =>
  */
 export function listButtons(/** @type {Tools} */ tools) {
   return [
-    makeButton(gettext("Export guest list"), ({ currentTarget }) =>
-      handOver(tools, currentTarget).catch(sayError),
+    makeButton(gettext("Export guest list"), (button) =>
+      handOver(tools, button).catch(sayError),
     ),
-    makeButton(gettext("Import guest list"), ({ currentTarget }) =>
-      askForList(tools, currentTarget),
-    ),
-    makeButton(gettext("Forget imported lists"), ({ currentTarget }) =>
-      askToForget(tools, currentTarget),
+    makeButton(gettext("Import guest list"), (button) => askForList(tools, button)),
+    makeButton(gettext("Forget imported lists"), (button) =>
+      askToForget(tools, button),
     ),
   ];
 }

@@ -77,12 +77,11 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
         : gettext("There are no such links.");
     throw new WalletError("no_links", why);
   }
-  if (chosen.length > countMax) {
-    const why = gettext("Choose at most {most} links at a time, by number.", {
-      most: countMax,
-    });
-    throw new WalletError("too_many", why);
-  }
+  if (chosen.length > countMax)
+    throw new WalletError(
+      "too_many",
+      gettext("Choose at most {most} links at a time, by number.", { most: countMax }),
+    );
   return chosen;
 }
 
@@ -131,11 +130,9 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
       ...onlyWaiting,
     },
   ];
-  const askFor =
-    (action) =>
-    ({ currentTarget }) =>
-      askWhich(shown, action, currentTarget);
-  return actions.map((action) => makeButton(action.text, askFor(action)));
+  return actions.map((action) =>
+    makeButton(action.text, (button) => askWhich(shown, action, button)),
+  );
 }
 
 /** Print tickets. Where the codes do not come, none of the links is handed out. */

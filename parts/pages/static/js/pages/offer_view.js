@@ -48,7 +48,7 @@ function rowOf(/** @type {Offer} */ offer, tools) {
   const sentence = offerText(offer, tools.itemOf);
   const about = `: ${sentence}`;
   const buttonFor = (text, act) =>
-    makeButton(text, ({ currentTarget }) => act(offer, currentTarget, tools), {
+    makeButton(text, (button) => act(offer, button, tools), {
       about,
     });
   const buttons = [

@@ -92,17 +92,19 @@ export function freshId(word) {
 }
 
 /**
- * Return a button that does no more than `onclick` says; screen readers say also what
- * it is about.
+ * Return a button that does no more than `act`, which gets the button; screen readers
+ * say also what it is about.
  */
-export function makeButton(text, onclick, { kind = "quiet", about = "" } = {}) {
+export function makeButton(text, act, { kind = "quiet", about = "" } = {}) {
   const unseen = about ? [make("span", { class: "unseen" }, about)] : [];
-  return make(
+  const onclick = () => act(button);
+  const button = make(
     "button",
     { type: "button", class: `button ${kind}`, onclick },
     text,
     ...unseen,
   );
+  return button;
 }
 
 export const makeHint = (...content) => make("p", { class: "hint" }, ...content);

@@ -170,12 +170,8 @@ async function readFile(text) {
   if (!isKnown || !isBounded || !Number.isSafeInteger(iterations)) {
     throw new NotAWalletFileError(gettext("This file is encrypted in an unknown way."));
   }
-  try {
-    const [salt, iv, sealed] = [kdf.salt, cipher.iv, data].map(fromBase64);
-    return { head, salt, iv, data: sealed };
-  } catch {
-    throw new NotAWalletFileError(DAMAGED);
-  }
+  const [salt, iv, sealed] = [kdf.salt, cipher.iv, data].map(fromBase64);
+  return { head, salt, iv, data: sealed };
 }
 
 function parse(text) {
@@ -212,8 +208,11 @@ function toBase64(bytes) {
 }
 
 function fromBase64(text) {
-  if (typeof text !== "string") throw new TypeError("not base64");
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    throw new NotAWalletFileError(DAMAGED);
+  }
 }
 
 /**

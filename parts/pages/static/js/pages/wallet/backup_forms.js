@@ -163,13 +163,9 @@ export function makeRescue() {
       if (!known?.outputs.length) return [];
       const title = gettext("Save partial backup");
       const said = gettext("Saved. It holds what this page still knew: restore it.");
-      const button = makeButton(
-        title,
-        () =>
-          askPassphrase({ title, yes: gettext("Save"), said, opener: button }, write),
-        { kind: "" },
-      );
-      return [button];
+      const yes = gettext("Save");
+      const save = (opener) => askPassphrase({ title, yes, said, opener }, write);
+      return [makeButton(title, save, { kind: "" })];
     },
   };
 }

@@ -7,12 +7,12 @@ import { isUsed } from "../../wallet/holdings.js";
 import { readOutputs } from "../../wallet/records.js";
 import { keepAsking } from "../retries.js";
 
-/** Until a code was shown for so long, it is asked for at these intervals. */
+/** Until a code was shown for so long, it is asked for at these intervals, in ms. */
 const ROUNDS = [
-  { untilMs: 20_000, roundMs: 2_000 },
-  { untilMs: 120_000, roundMs: 5_000 },
-  { untilMs: Infinity, roundMs: 20_000 },
+  [20_000, 2_000],
+  [120_000, 5_000],
 ];
+const LAST_ROUND = [Infinity, 20_000];
 
 /**
  * @typedef {"asking" | "offline" | "used" | "moved"} CodeState a door, most likely, has `used` it;
@@ -33,9 +33,9 @@ export function watchCode({ key }, { wallet, store }, tell, clock = {}) {
 
   function roundMs() {
     const shownMs = now() - shownAt;
-    const round = ROUNDS.find(({ untilMs }) => shownMs < untilMs);
+    const [, wantedMs] = ROUNDS.find(([untilMs]) => shownMs < untilMs) ?? LAST_ROUND;
     // A quarter sooner or later: a whole audience must not ask in step.
-    return (round?.roundMs ?? 0) * (0.75 + random() / 2);
+    return wantedMs * (0.75 + random() / 2);
   }
 
   async function look() {

@@ -259,8 +259,7 @@ function partsList(details, shown) {
 
 function partRow(output, shown) {
   const { unit } = shown;
-  const open = ({ currentTarget: opener }) =>
-    openLinkDialog(output, { ...shown, opener });
+  const open = (opener) => openLinkDialog(output, { ...shown, opener });
   const button = makeButton(gettext("Show link"), open, {
     about: `: ${linkText(output, unit)}`,
   });

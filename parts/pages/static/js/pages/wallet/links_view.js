@@ -51,7 +51,7 @@ export function linksView(place, shown) {
   const list = part("list");
   many.append(...manyLinksButtons(shown));
   const text = gettext("CSV without links");
-  const askFirst = ({ currentTarget }) => askForStates(text, shown, currentTarget);
+  const askFirst = (button) => askForStates(text, shown, button);
   list.append(makeButton(text, askFirst), ...listButtons(shown));
   const drawRows = rowsOf(place, shown);
   return ({ links, preparing, isMinted }) => {

@@ -35,11 +35,11 @@ export const ageText = (/** @type {{at?: number}} */ { at }) =>
 
 /** Offer a restore first where this browser had a wallet that is gone. */
 export function offerAfterLoss(tools) {
-  const restore = makeButton(gettext("Restore"), () => askToRestore(tools, restore), {
-    kind: "",
-  });
-  const begin = makeButton(gettext("Begin a new one"), endLoss);
-  showLoss(restore, begin);
+  const restore = (button) => askToRestore(tools, button);
+  showLoss(
+    makeButton(gettext("Restore"), restore, { kind: "" }),
+    makeButton(gettext("Begin a new one"), endLoss),
+  );
 }
 
 function endLoss() {
@@ -66,14 +66,9 @@ export function askToRestore({ wallet, itemOf, onRestored }, opener) {
       const inFile = records.outputs.filter(isLive);
       const isOlder = (await stillLive(live)).length < inFile.length;
       const fresh = await stillLive(added);
-      const about = {
-        fresh,
-        isOlder,
-        isEmpty,
-        age: ageText(records),
-        isGiven: (await stillLive(given)).length > 0,
-        found,
-      };
+      const isGiven = (await stillLive(given)).length > 0;
+      const age = ageText(records);
+      const about = { fresh, isOlder, isEmpty, age, isGiven, found };
       const text = restoredText(about, itemOf);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
