@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 
 from tests.page.steps import (
     MINE,
-    THEIRS,
     PASSPHRASE,
     PICK,
+    THEIRS,
     TICKET,
     amounts,
     back_up,
@@ -152,7 +152,7 @@ def test_what_was_done_since_a_backup_is_found_and_told_by_value(visitor):
     said = (
         "^Restored. What it held was used or passed on since. "
         "This backup is from .* is not in it. "
-        "Found since the backup: 98 units of “A ticket”.$"
+        "Found: 98 units of “A ticket”.$"
     )
     expect_text(page, "#notices", re.compile(said))
     open_deed(page, item_id)

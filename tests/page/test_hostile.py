@@ -115,7 +115,7 @@ def test_pictures_that_no_mint_takes_are_not_asked_for(visitor):
 
     expect(page.locator("[data-row]")).to_have_count(len(items))
     assert sources_of(page) == []
-    press(page, "Refresh")
+    press(page, "Look again")
     said = "Not known to the service: 1 unit of “A deed"
     expect_notice(page, said)
     assert_unharmed(visitor, "/wallet")

@@ -2,9 +2,9 @@
 // operation is sent again until it has ended, as long as the page is open; in words
 // where it cannot be done.
 
-import { gettext, LOCALE } from "../format/gettext.js";
+import { gettext } from "../format/gettext.js";
 import { makeStrongSecret } from "../format/raw_output.js";
-import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
+import { outcomesText, refusalText, textFor, timeText, waitText } from "../texts.js";
 import { makeActions, makeButton } from "../ui/dom.js";
 import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
@@ -103,10 +103,9 @@ function showEnd(error) {
 export function showLoss(...actions) {
   const since = lostSince();
   if (!since) return;
-  const date = new Date(since).toLocaleDateString(LOCALE, { dateStyle: "medium" });
   const text = gettext(
-    "This browser had a wallet since {date}. It is gone: restore your backup.",
-    { date },
+    "This browser had a wallet since {time}. It is gone: restore your backup.",
+    { time: timeText(since) },
   );
   showMissing(text, makeActions(...actions));
 }

@@ -121,14 +121,10 @@ async function leftIn(place) {
 }
 
 async function write(place, name, length) {
-  try {
-    const file = await place.getFileHandle(name, { create: true });
-    const stream = await file.createWritable();
-    await stream.write(new Uint8Array(length));
-    await stream.close();
-  } catch {
-    refuse();
-  }
+  const file = await place.getFileHandle(name, { create: true });
+  const stream = await file.createWritable();
+  await stream.write(new Uint8Array(length));
+  await stream.close();
 }
 
 /** Leave the log behind in which a write broke off, and what told of it. */

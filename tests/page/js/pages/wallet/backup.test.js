@@ -96,10 +96,10 @@ test("a look tells how far it is, and what it found, by value", async () => {
   });
 
   const found = await look();
-  const restored = await look({ word: "Found since the backup: {value}." });
+  const restored = await look();
 
   assert.equal(found, "Found: 98 × ticket of “Concert”.");
-  assert.equal(restored, "Found since the backup: 98 × ticket of “Concert”.");
+  assert.equal(restored, "Found: 98 × ticket of “Concert”.");
   assert.deepEqual(shown.slice(0, 2), [
     "Looking for what moved since: 12 of 340 deeds",
     found,

@@ -2,18 +2,10 @@
 // owner may never find again. Only a browser's own word tells of them.
 
 // Not Custom Tabs, which are the person's own browser and share its storage.
-const NAMES = [
-  "FBA[NV]/",
-  "Instagram",
-  "\\bLine/",
-  "MicroMessenger/",
-  "Snapchat",
-  "BytedanceWebview/",
-  "LinkedInApp",
-  "Pinterest",
-  "; wv\\)",
-];
-const IN_APP = new RegExp(NAMES.join("|"));
+const IN_APP = new RegExp(
+  "FBA[NV]/|Instagram|\\bLine/|MicroMessenger/|Snapchat|BytedanceWebview/|" +
+    "LinkedInApp|Pinterest|; wv\\)",
+);
 
 /** Return whether the page is in an app's own browser. */
 export const isInApp = (/** @type {string} */ userAgent) => IN_APP.test(userAgent);

@@ -1,10 +1,9 @@
 // The time at a door: the service's decides, for a phone's clock may be a day off.
 
 import { isExpired } from "../../format/about.js";
-import { fill, gettext, LOCALE } from "../../format/gettext.js";
+import { gettext } from "../../format/gettext.js";
+import { timeText } from "../../texts.js";
 import { CLOCK_OFF_MS } from "../../wallet/api.js";
-
-const UNITS = { day: 86_400_000, hour: 3_600_000, minute: 60_000 };
 
 /**
  * Return the clock of a deed's door.
@@ -26,33 +25,14 @@ export function makeClock(about, api, phoneNow = Date.now) {
       return time === null ? null : isExpired(about, scannedAt);
     },
 
-    /** Return how far this phone's clock is off, in words; nothing where it is right. */
-    async offText() {
+    /** Return that this phone's clock is wrong, and the time; nothing where it is right. */
+    async wrongText() {
       const time = await api.askTime();
-      return time === null ? "" : offText(phoneNow() - time);
+      if (time === null || Math.abs(phoneNow() - time) < CLOCK_OFF_MS) return "";
+      return gettext(
+        "This phone's clock is wrong: it is {time}. The door goes by the service's time.",
+        { time: timeText(time) },
+      );
     },
   };
-}
-
-/** Return what to say of a clock that is so far ahead of the service's. */
-export function offText(aheadMs) {
-  const offMs = Math.abs(aheadMs);
-  if (offMs < CLOCK_OFF_MS) return "";
-  const unit = Object.keys(UNITS).find((each) => UNITS[each] <= offMs) ?? "";
-  const format = new Intl.NumberFormat(LOCALE, {
-    style: "unit",
-    unit,
-    unitDisplay: "long",
-    maximumFractionDigits: 0,
-  });
-  const time = format.format(offMs / UNITS[unit]);
-  const text =
-    aheadMs > 0
-      ? gettext(
-          "This phone's clock is {time} fast. The door goes by the service's time.",
-        )
-      : gettext(
-          "This phone's clock is {time} slow. The door goes by the service's time.",
-        );
-  return fill(text, { time });
 }

@@ -145,7 +145,7 @@ async function work(item, { wallet, store, api }) {
 
 /** Write down how far this phone's clock is off, and return that. */
 async function tellClock(clock) {
-  const text = await clock.offText();
+  const text = await clock.wrongText();
   put(byId("ready-clock"), text);
   return text;
 }

@@ -5,12 +5,9 @@ import { gettext, LOCALE } from "../../format/gettext.js";
 import { byId, find, keepAwake, make, pause, setEach } from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { kept } from "../../wallet/store.js";
 import { makeKeyReader, textOfScan } from "./key_scans.js";
 
 const LAST_COUNT = 5;
-/** Under which name the switch for scanners that type is kept. */
-const SCANNER = "deeds-door-scanner";
 
 /**
  * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
@@ -107,7 +104,7 @@ export function makeDoor({ onText, ask, onClose }) {
   // A question before the door is answered by its own keys.
   const readKey = (event) =>
     document.querySelector("dialog.sheet[open]") || readScan(event);
-  const scanner = scannerSwitch();
+  const scanner = byId("scanner", HTMLInputElement);
   const open = () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
@@ -159,15 +156,6 @@ export function makeDoor({ onText, ask, onClose }) {
       list.children[LAST_COUNT]?.remove();
     },
   };
-}
-
-/** Return the switch for scanners that type, as it was left. */
-function scannerSwitch() {
-  const field = byId("scanner", HTMLInputElement);
-  field.checked = kept((storage) => storage.getItem(SCANNER)) !== "off";
-  field.onchange = () =>
-    kept((storage) => storage.setItem(SCANNER, field.checked ? "on" : "off"));
-  return field;
 }
 
 function makeEyes(onText, isAgain) {

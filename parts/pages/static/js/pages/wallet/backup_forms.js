@@ -59,7 +59,6 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
   const isDue = !isEmpty && !isUpToDate(status);
   setEach("hidden", {
     "back-up": isEmpty,
-    "check-states": isEmpty,
     look: isEmpty,
     "not-kept": isKept,
     "change-passphrase": isEmpty || !status.material,

@@ -1,7 +1,7 @@
 // Looks for what was moved since a backup, or by another copy of this wallet: after a
 // restore, by hand, and by itself where a look was broken off.
 
-import { fill, gettext, ngettext } from "../../format/gettext.js";
+import { gettext, ngettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
 import { isLive } from "../../wallet/states.js";
 import { valueText } from "./restore_form.js";
@@ -27,13 +27,13 @@ const progressText = (done, of) =>
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">
  *   & {itemOf: import("../../texts.js").ItemOf}} tools
  * @param {(text: string) => void} show is told how far it is, and in the end the same
- * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown, word?: string}) => Promise<string>}
- *   with `isDueOnly` it looks only if a look was broken off; `word` says what was found
+ * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown}) => Promise<string>}
+ *   with `isDueOnly` it looks only if a look was broken off
  */
 export function makeLooker({ wallet, store, itemOf }, show) {
   let last = Promise.resolve("");
 
-  async function look(onWait, isWhole, word) {
+  async function look(onWait, isWhole) {
     const since = Date.now();
     const onProgress = (done, of) => onWait(progressText(done, of));
     await wallet.look({ isWhole, onProgress });
@@ -42,16 +42,12 @@ export function makeLooker({ wallet, store, itemOf }, show) {
       outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
     );
     const value = valueText(found.filter(isLive), itemOf);
-    return value && fill(word, { value });
+    return value && gettext("Found: {value}.", { value });
   }
 
-  async function lookOnce({
-    isDueOnly = false,
-    onWait = show,
-    word = gettext("Found: {value}."),
-  } = {}) {
+  async function lookOnce({ isDueOnly = false, onWait = show } = {}) {
     if (isDueOnly && !(await wallet.isLookDue().catch(() => false))) return "";
-    const text = await look(onWait, !isDueOnly, word).catch(problemText);
+    const text = await look(onWait, !isDueOnly).catch(problemText);
     show(text);
     return text;
   }

@@ -4,7 +4,7 @@
 
 import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
-import { operationText, shortName, textFor } from "../../texts.js";
+import { operationText, shortName } from "../../texts.js";
 import { findOrigins } from "../../ui/origin.js";
 import { byId, copyTemplate, onReturn, put } from "../../ui/dom.js";
 import { onceAtATime, say, showFault } from "../../ui/forms.js";
@@ -38,7 +38,6 @@ let redraw = async () => {};
 let address = location.hash;
 /** What is shown of deeds: of all, or of the one whose page this is. */
 let summaries = [];
-let newsCount = 0;
 let openKeys = [];
 const rescue = makeRescue();
 
@@ -132,7 +131,6 @@ function drawer(opened) {
       ...taken.map((operation) => `${operationText(operation, itemOf)}.`),
       ...newsOf(known, summaries),
     ];
-    newsCount += news.length;
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, itemOf);
@@ -201,25 +199,13 @@ async function start(opened) {
   redraw = oneByOne(drawer(opened));
   const place = byId("look-state");
   const look = makeLooker({ ...opened, itemOf }, (text) => put(place, text));
-  onClick("check-states", async () => {
-    newsCount = 0;
-    const problem = await wallet
-      .checkStates()
-      .then(redraw)
-      .then(() => "", textFor);
-    if (problem) say(`${gettext("Nothing was refreshed.")} ${problem}`);
-    else if (!newsCount) say(gettext("Everything is up to date."));
-  });
   onClick("look", async () => {
     say((await look()) || gettext("Nothing new was found."));
   });
   const onRestored = async (onWait) => {
     wake();
     await redraw();
-    const found = await look({
-      onWait,
-      word: gettext("Found since the backup: {value}."),
-    });
+    const found = await look({ onWait });
     await redraw();
     return found;
   };
