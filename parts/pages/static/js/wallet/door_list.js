@@ -267,8 +267,9 @@ function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
   const { doorList, total } = draft.items.existing(itemId);
   const isPossible = ({ amount }) => amount <= total;
   const all = joinRows([...rowsOf(doorList), ...rows.filter(isPossible)]);
-  const later = (most, { issue = 1 }) => Math.max(most, issue);
-  const issuesMax = draft.outputs.list({ itemId }).reduce(later, ISSUES_MAX);
+  const issuesMax = draft.outputs
+    .list({ itemId })
+    .reduce((most, { issue = 1 }) => Math.max(most, issue), ISSUES_MAX);
   if (all.length > total * issuesMax)
     throw new WalletError(
       "no_list",

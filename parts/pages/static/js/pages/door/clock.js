@@ -20,9 +20,9 @@ export function makeClock(about, api, phoneNow = Date.now) {
     async hadExpired({ begunAt }) {
       if (!about.validUntil) return false;
       const time = await api.askTime();
+      if (time === null) return null;
       // Somebody may have set this phone's clock since then.
-      const scannedAt = Math.min(begunAt + Number(time) - phoneNow(), Number(time));
-      return time === null ? null : isExpired(about, scannedAt);
+      return isExpired(about, Math.min(begunAt + time - phoneNow(), time));
     },
 
     /** Return that this phone's clock is wrong, and the time; nothing where it is right. */

@@ -68,12 +68,13 @@ export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
   /** Send a scan, unless it came too late, which ends it. */
   async function send(scan) {
     const hadExpired = scan.isUnsent && (await clock.hadExpired(scan));
-    if (hadExpired === null) return { operation: scan, problem: new NoAnswerError() };
+    const problem = new NoAnswerError();
+    if (hadExpired === null) return { operation: scan, problem };
     if (!hadExpired) return wallet.finish(scan.key);
     await wallet.cancel(scan.key);
     // Another tab may have sent it by now.
     const now = (await list()).find(({ key }) => key === scan.key);
-    if (now) return { operation: now, problem: new NoAnswerError() };
+    if (now) return { operation: now, problem };
     return { operation: { ...scan, state: "refused", code: EXPIRED } };
   }
 

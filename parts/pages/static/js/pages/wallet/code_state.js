@@ -12,7 +12,7 @@ const ROUNDS = [
   [20_000, 2_000],
   [120_000, 5_000],
 ];
-const LAST_ROUND = [Infinity, 20_000];
+const LAST_ROUND_MS = 20_000;
 
 /**
  * @typedef {"asking" | "offline" | "used" | "moved"} CodeState a door, most likely, has `used` it;
@@ -33,9 +33,9 @@ export function watchCode({ key }, { wallet, store }, tell, clock = {}) {
 
   function roundMs() {
     const shownMs = now() - shownAt;
-    const [, wantedMs] = ROUNDS.find(([untilMs]) => shownMs < untilMs) ?? LAST_ROUND;
+    const round = ROUNDS.find(([untilMs]) => shownMs < untilMs);
     // A quarter sooner or later: a whole audience must not ask in step.
-    return wantedMs * (0.75 + random() / 2);
+    return (round?.[1] ?? LAST_ROUND_MS) * (0.75 + random() / 2);
   }
 
   async function look() {
@@ -47,7 +47,9 @@ export function watchCode({ key }, { wallet, store }, tell, clock = {}) {
   }
 
   async function checkRound() {
-    const { problem } = await ask(() => wallet.checkShown(key));
+    const { problem } = navigator.onLine
+      ? await ask(() => wallet.checkShown(key))
+      : { problem: new NoAnswerError() };
     isOffline = problem instanceof NoAnswerError;
     await look();
     // Without an answer it is asked as often as before: a guest waits.
