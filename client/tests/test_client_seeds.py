@@ -2,6 +2,7 @@
 
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, repeat
@@ -21,7 +22,7 @@ from client_walk import (
     units,
 )
 
-from deeds_client import checking, seeds
+from deeds_client import checking, merging, seeds
 from deeds_client.beginning import swap
 from deeds_client.errors import FindingError, NoAnswerError, WalletFileError
 from deeds_client.records import Numbers, Seed, now
@@ -284,6 +285,24 @@ def test_a_strangers_backup_takes_over_no_wallet(anna, ben, item_id, caplog):
     # Once moved it is of a secret that nobody else can make.
     [moved] = ben.outputs(ben.merge(item_id))
     assert moved.secret.reveal() == derive(seed, item_id, "kept", 0)
+
+
+def test_after_a_partial_backup_its_seed_is_looked_for_whatever_is_restored_next(
+    anna, ben, open_wallet, item_id
+):
+    dump = merging.dump
+    with patch.object(
+        merging, "dump", lambda records: replace(dump(records), operations=[])
+    ):
+        partial = backup_file(anna)
+    anna.send(item_id, 2)
+    dora = open_wallet("dora")
+
+    dora.restore(partial, PASSPHRASE, own=True)
+    dora.restore(backup_file(ben), PASSPHRASE, own=True)
+    dora.sync(look=True)
+
+    assert units(dora, item_id) == units(anna, item_id)
 
 
 def test_no_more_than_eight_wallets_are_joined(anna, ben, item_id):
