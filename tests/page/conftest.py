@@ -16,6 +16,8 @@ from tests.support.serving import running_service
 # As long as `wait_until` waits: five seconds are too few on a busy machine.
 expect.set_options(timeout=30_000)
 
+EMPTY_TABLE = [("", 0.5)]
+
 
 @pytest.fixture
 def database_url(sqlite_url):
@@ -24,24 +26,31 @@ def database_url(sqlite_url):
 
 
 @pytest.fixture(scope="package")
-def film_path(tmp_path_factory):
+def camera_path(tmp_path_factory):
     """The film that the camera shows: an empty table, unless a test writes another."""
     path = tmp_path_factory.mktemp("camera") / "film.y4m"
-    film(path, [("", 0.5)])
+    film(path, EMPTY_TABLE)
     return path
+
+
+@pytest.fixture
+def film_path(camera_path):
+    """The camera's film, for one test: the next one must not see what it showed."""
+    yield camera_path
+    film(camera_path, EMPTY_TABLE)
 
 
 # Playwright runs an event loop in this thread for as long as it is there, in which no
 # other test could run one: so it ends with this package.
 @pytest.fixture(scope="package")
-def browser(film_path):
+def browser(camera_path):
     """Debian's Chromium, without a window: Playwright brings no browser of its own."""
     require("Chromium")
     arguments = [
         # A name for this machine that browsers do not trust as they do localhost.
         "--host-resolver-rules=MAP deeds.test 127.0.0.1",
         "--use-fake-device-for-media-stream",
-        f"--use-file-for-fake-video-capture={film_path}",
+        f"--use-file-for-fake-video-capture={camera_path}",
     ]
     # Chromium cannot sandbox itself when root runs it, as in most containers.
     if os.geteuid() == 0:

@@ -135,6 +135,10 @@ const inBrowser = {
 
   /** Ask for something of a kind of records, past the store; return what comes of it. */
   async transact(kind, mode, ask) {
+    const isMade = ({ name }) => name === "deeds";
+    // The page makes the store: one that is opened before it would be empty.
+    while (!(await indexedDB.databases()).some(isMade))
+      await new Promise((resolve) => setTimeout(resolve, 20));
     const database = await this.open();
     const transaction = database.transaction(kind, mode);
     const request = ask(transaction.objectStore(kind));
