@@ -101,19 +101,32 @@ def open_deed(page, item_id):
     page.locator("[data-holding]").wait_for()
 
 
+def choose(place, item, menu="more"):
+    """Open the first menu of this picture, and click what has this in its name."""
+    place.locator(f".menu > [data-icon={menu}]:visible").first.click()
+    place.locator(":popover-open > *").filter(has_text=item).click()
+
+
 def send(page, amount):
-    """Ask for a link on the page of a deed; return the dialog that shows it."""
-    page.get_by_label("How many?").fill(amount)
+    """Ask for a link on the page of a deed; return the dialog that shows it.
+
+    Of a single unit it is not asked how many.
+    """
     press(page, "Send")
-    return page.get_by_role("dialog")
+    dialog = page.get_by_role("dialog")
+    if amount:
+        dialog.get_by_label("How many?").fill(amount)
+        press(dialog, "Send")
+    return dialog
 
 
 def send_offline(visitor, amount):
     """Ask for a link without a network, and see that it has to wait."""
     visitor.go_offline()
     send(visitor.page, amount)
-    expect(visitor.page.locator("[data-wait]")).not_to_be_empty()
-    expect(visitor.page.locator("[data-holding] .error:visible")).to_have_count(0)
+    expect(visitor.page.locator("dialog [data-wait]")).not_to_be_empty()
+    expect(visitor.page.locator("dialog .error:visible")).to_have_count(0)
+    press(visitor.page.get_by_role("dialog"), "Close")
     expect(visitor.page.get_by_role("heading", name="Not finished yet")).to_be_visible()
 
 

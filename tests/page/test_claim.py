@@ -384,6 +384,7 @@ def test_the_date_of_a_ticket_goes_into_a_calendar_from_each_of_its_pages(visito
     expect_heading(page, "Yours now")
     saved.append(save())
     follow(page, "Show in My deeds")
+    page.locator(".tools [data-icon=more]").click()
     saved.append(save())
 
     assert saved == [("Concert.ics", "DTSTART:21261205T190000Z")] * 3

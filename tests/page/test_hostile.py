@@ -93,7 +93,7 @@ def test_what_a_mint_takes_is_shown_as_it_is_where_it_is_claimed_and_kept(visito
     assert_unharmed(visitor, "/wallet")
     deed = sent[1].split(".")[1]
     open_deed(page, deed)
-    expect(send(page, "1")).to_be_visible()
+    expect(send(page, "1").get_by_role("button", name="Done")).to_be_visible()
     assert len(raws(page, "given")) == 1
     assert_unharmed(visitor, f"/wallet#{deed}")
 

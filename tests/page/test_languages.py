@@ -284,17 +284,28 @@ def walk_wallet(visitor):
     page, _ = hold(visitor, 4, 6, metadata=OWN)
     page.locator("[data-part=parts] > summary").click()
     yield "the page of a deed"
-    for part in ("show", "split", "merge", "trade"):
-        page.locator(f"[data-part={part}]").first.click()
+    page.locator("[data-part=show]").click()
+    page.locator("dialog[open]").wait_for()
+    yield "show"
+    page.keyboard.press("Escape")
+    for part in ("split", "merge", "trade"):
+        page.locator(".tools [data-icon=more]").click()
+        yield "more"
+        page.locator(f"[data-part={part}]").click()
         page.locator("dialog[open]").wait_for()
         yield part
         page.keyboard.press("Escape")
-    page.locator("[data-part=send] [type=submit]").click()
+    page.locator("[data-part=send]").click()
+    page.locator("dialog[open] input").first.fill("2")
+    yield "one link or several"
+    page.locator("dialog[open] [type=submit]").click()
     page.locator("dialog[open] .qr img").wait_for()
     yield "a link"
     _, item = hold(visitor, links=12, unit=UNIT, metadata=OWN)
     page.locator("[data-part=links] ul > li").first.wait_for()
     yield "links"
+    page.locator("[data-icon=export]").click()
+    yield "export"
     visitor.go("/wallet").locator("[data-row]").first.wait_for()
     yield "the list"
     for button in ("back-up", "restore"):

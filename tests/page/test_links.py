@@ -10,6 +10,7 @@ from tests.page.steps import (
     COPIED,
     TICKET,
     amounts,
+    choose,
     claim_link,
     expect_notice,
     expect_shown,
@@ -28,6 +29,9 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 
+ACTIONS = ".menu-list > :not([hidden])"
+
+
 @pytest.fixture
 def page(visitor):
     """The page of a deed of three links."""
@@ -39,23 +43,23 @@ def row(page, number):
 
 
 def test_a_link_that_is_taken_back_stays_where_it_was(page, visitor):
-    press(row(page, 1), "Copy")
-    press(row(page, 1), "Take back")
+    choose(row(page, 1), "Copy")
+    choose(row(page, 1), "Take back")
     [copied] = raws(page, "given")
 
     press(page.get_by_role("dialog"), "Take back")
 
-    expect(row(page, 1).locator(".tag")).to_have_text("taken back")
+    expect(row(page, 1).locator(".state")).to_have_text("taken back")
     expect_sum(page, "3 units of 3")
     assert visitor.api.check(copied) == ["spent"]
     expect(row(page, 1)).to_be_focused()
 
 
 def test_a_take_back_that_is_begun_goes_on_when_its_dialog_is_closed(page, visitor):
-    press(row(page, 1), "Copy")
+    choose(row(page, 1), "Copy")
     wait_for_amounts(page, given=[1], held=[1, 1])
     visitor.go_offline()
-    press(row(page, 1), "Take back")
+    choose(row(page, 1), "Take back")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Number 1 of 3")
 
@@ -64,17 +68,17 @@ def test_a_take_back_that_is_begun_goes_on_when_its_dialog_is_closed(page, visit
     expect(dialog.get_by_role("button", name="Cancel")).to_have_count(0)
     press(dialog, "Close")
 
-    expect(row(page, 1).locator(".tag")).to_have_text("under way")
-    expect(row(page, 1).get_by_role("button")).to_have_count(0)
+    expect(row(page, 1).locator(".state")).to_have_text("under way")
+    expect(row(page, 1).locator(ACTIONS)).to_have_text(["Note"])
     expect_sum(page, "2 units of 3 · 1 unit on the way")
     visitor.go_online()
-    expect(row(page, 1).locator(".tag")).to_have_text("taken back")
+    expect(row(page, 1).locator(".state")).to_have_text("taken back")
 
 
 def test_each_way_of_handing_out_a_link_hands_out_the_same(visitor):
     page, _ = hold(visitor, links=1, unit="seat", metadata=TICKET)
     page.evaluate("navigator.share = async (data) => { window.shared = data; }")
-    press(row(page, 1), "Show link")
+    choose(row(page, 1), "Show link")
     shown = page.get_by_role("dialog")
     image = shown.get_by_role("img", name="QR code: 1 seat of “A ticket”")
     expect(image).to_be_visible()
@@ -119,6 +123,69 @@ def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
         expect(sent.get_by_label("Note for 2 tickets")).to_have_value(said[12:])
 
 
+def test_three_units_are_one_link_or_three(page, visitor):
+    press(page, "Send")
+    dialog = page.get_by_role("dialog")
+    each = dialog.get_by_label("A link for each")
+    expect(each).to_be_hidden()
+    dialog.get_by_label("How many?").fill("2")
+    each.check()
+    visitor.assert_good()
+
+    press(dialog, "Send")
+
+    expect(dialog.get_by_role("heading", name="Your 2 links")).to_be_visible()
+    states = page.locator("[data-part=links] .state")
+    expect(states).to_have_text(["handed out", "handed out", "left"])
+    press(dialog, "Copy all links")
+    expect_shown(dialog, "Copied.")
+    links = {claim_link(visitor.origin, raw) for raw in raws(page, "given")}
+    assert {*page.evaluate(COPIED).splitlines()} == links
+    press(dialog, "Next")
+    expect_shown(dialog, "2 of 2")
+    visitor.assert_good()
+
+
+def test_of_what_is_in_one_piece_a_link_for_each_is_split_off(visitor):
+    page, _ = hold(visitor, 10)
+    press(page, "Send")
+    dialog = page.get_by_role("dialog")
+    field = dialog.get_by_label("How many?")
+    field.fill("21")
+    dialog.get_by_label("A link for each").check()
+    press(dialog, "Send")
+    expect(field).to_have_accessible_description("You have 10 units.")
+    field.fill("2")
+
+    press(dialog, "Send")
+
+    expect(dialog.get_by_role("heading", name="Your 2 links")).to_be_visible()
+    assert amounts(page) == {"given": [1, 1], "held": [8], "spent": [10]}
+
+
+def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
+    page, _ = hold(visitor, links=20, unit="ticket", metadata=TICKET)
+    last = row(page, 20)
+    last.get_by_label("Note").fill("x" * 80)
+    last.scroll_into_view_if_needed()
+    button = last.locator("[data-icon=more]")
+    items = page.locator(".menu-list:popover-open")
+
+    for close in (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.mouse.click(5, 5),
+    ):
+        button.click()
+        assert items.bounding_box()["y"] < button.bounding_box()["y"]
+        expect(items.locator("button:visible")).to_have_text(
+            ["Copy link", "Show link", "Note"]
+        )
+        close()
+        expect(items).to_have_count(0)
+    assert last.bounding_box()["height"] < 56
+    visitor.assert_good()
+
+
 def test_links_are_exported_by_number_with_their_notes(page):
     note = row(page, 2).get_by_label("Note for 2 of 3")
     note.press_sequentially("x" * 80)
@@ -126,7 +193,7 @@ def test_links_are_exported_by_number_with_their_notes(page):
     note.fill("=Anna, Berta")
     page.keyboard.press("Tab")
     wait_until(lambda: "Anna" in str(records(page)))
-    press(page, "CSV with links")
+    choose(page, "CSV with links", "export")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Which links").select_option(label="By number (3)")
     dialog.get_by_label("From").fill("2")
@@ -145,14 +212,14 @@ def test_links_are_exported_by_number_with_their_notes(page):
 
 
 def test_links_are_shown_by_their_state(page, visitor):
-    press(row(page, 1), "Copy")
+    choose(row(page, 1), "Copy")
     wait_for_amounts(page, given=[1], held=[1, 1])
     spend(visitor.api, *raws(page, "given"))
     page.reload()
-    tags = page.locator("[data-part=links] .tag")
-    expect(tags).to_have_text(["claimed", *2 * ["not handed out"]])
+    tags = page.locator("[data-part=links] .state")
+    expect(tags).to_have_text(["claimed", *2 * ["left"]])
 
     page.get_by_label("Which links to show").select_option(label="claimed (1)")
 
     expect(tags).to_have_text(["claimed"])
-    expect(row(page, 1).get_by_role("button")).to_have_count(0)
+    expect(row(page, 1).locator(ACTIONS)).to_have_text(["Note"])

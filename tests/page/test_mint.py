@@ -118,7 +118,7 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
     }
     expect(form.locator("#public-page")).to_have_attribute("href", f"/item/{item_id}")
     follow(form, "Open the links")
-    expect_text(form, "[data-part=links] .tag", "handed out")
+    expect_text(form, "[data-part=links] .state", "handed out")
 
 
 def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(

@@ -10,6 +10,7 @@ from tests.page.steps import (
     COPIED,
     TICKET,
     amounts,
+    choose,
     claim_link,
     come_back_until,
     expect_shown,
@@ -74,7 +75,7 @@ def trade(visitor):
     """
     [drink] = mint_outputs(visitor.api, "hush", metadata=DRINK)
     page, _ = hold(visitor, 10, metadata=TICKET)
-    press(page, "Trade")
+    choose(page, "Trade")
     choice = page.get_by_role("dialog", name="What do you want for “A ticket”?")
     choice.get_by_label("paste a link").fill(claim_link(visitor.origin, drink))
     press(choice, "Continue")
@@ -95,8 +96,7 @@ def test_a_trade_is_seen_before_it_is_offered(trade, visitor):
     assert [each for each in sent if "hush" in each] == []
     press(offer, "Cancel")
     # What was looked up once can be chosen.
-    press(visitor.page, "Trade")
-    press(visitor.page.get_by_role("dialog"), "A drink")
+    choose(visitor.page, "Trade")
     expect(offer.locator(".mark")).to_have_count(2)
 
 
@@ -105,7 +105,7 @@ def test_what_is_wanted_is_named_by_the_code_on_its_page(visitor):
     visitor.context.grant_permissions(["camera"])
     hold(visitor, 10, metadata=TICKET)
     page = visitor.open_tab(visitor.page.url.removeprefix(visitor.origin), DETECTOR)
-    press(page, "Trade")
+    choose(page, "Trade")
     press(page, "Scan a QR code")
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
     visitor.assert_good()

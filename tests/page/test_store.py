@@ -236,15 +236,13 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer
     wait_for_rows(page, "taken")
 
 
-def test_what_is_typed_stays_and_the_focus_near_when_another_tab_sends(visitor):
+def test_the_focus_stays_near_when_another_tab_sends(visitor):
     one, item_id = hold(visitor, 5, 6)
     other = visitor.open_tab(f"/wallet#{item_id}")
-    one.get_by_label("How many?").fill("4")
     one.locator("[data-part=parts] > summary").click()
     one.locator("[data-part=parts] li button").first.focus()
 
     send(other, "1").wait_for()
 
     expect_text(one, "[data-part=sum]", "10 units")
-    expect(one.get_by_label("How many?")).to_have_value("4")
     expect(one.locator("[data-focus]")).to_be_focused()

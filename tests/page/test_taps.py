@@ -7,6 +7,7 @@ from tests.page.steps import (
     COPIED,
     DRINK,
     TICKET,
+    choose,
     claim,
     expect_shown,
     follow,
@@ -26,6 +27,35 @@ def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
 
     expect_shown(page, "Link copied")
     visitor.assert_taps(3)
+
+
+CONTROLS = """[...document.querySelectorAll(
+    "[data-holding] :is(button, a, input, select)")]
+  .filter((each) => !each.closest(".back, .genuine, .link-row"))
+  .filter((each) => each.checkVisibility())
+  .map((each) => each.ariaLabel ?? each.firstChild.textContent)"""
+DATED = TICKET | {"description": "Date: 2126-12-05 20:00 +01:00"}
+FEW = ["Send", "Print", "More"]
+MANY = ["Send", "Door mode", "Print", "Export", "More"]
+FIND = ["Search by number or note", "Which links to show"]
+
+
+@pytest.mark.parametrize(
+    ("links", "metadata", "shown"),
+    [
+        (20, DATED, [*MANY, *FIND]),
+        # Nobody is let in with cards that are collected.
+        (20, TICKET, ["Send", "Print", "Export", "More", *FIND]),
+        (1, TICKET, ["Show code", *FEW]),
+    ],
+    ids=["tickets", "collectibles", "one link"],
+)
+def test_a_maker_sees_few_controls_before_the_first_link(
+    visitor, links, metadata, shown
+):
+    page, _ = hold(visitor, links=links, metadata=metadata)
+
+    assert page.evaluate(CONTROLS) == shown
 
 
 @pytest.mark.parametrize("path", ["/item/{item_id}", "/claim#+1.{item_id}.one"])
@@ -51,8 +81,7 @@ def test_a_trade_is_made_with_four_taps_at_most_and_taken_with_two(visitor, stra
     page, _ = hold(visitor, 10, metadata=TICKET)
     visitor.taps = 0
 
-    press(page, "Trade")
-    press(page.get_by_role("dialog"), "A drink")
+    choose(page, "Trade")
     press(page, "Make offer")
     press(page.get_by_role("dialog", name="Your offer"), "Copy link")
     expect_shown(page, "The link is copied.")

@@ -9,6 +9,7 @@ from tests.page.steps import (
     COPIED,
     DRINK,
     amounts,
+    choose,
     claim_link,
     expect_shown,
     expect_text,
@@ -91,7 +92,7 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
 
 def test_a_request_that_is_cancelled_cannot_be_paid(visitor, stranger):
     page, _ = hold(visitor, 25, metadata=DRINK)
-    follow(page, "Till")
+    choose(page, "Till")
     ask(page, "12")
     path = shown_offer(page)
     assert operations(page)[-1] == ("ask", "open")

@@ -10,7 +10,7 @@ import { aboutOf, metadataOf, nameOf, untilText, whenText } from "../format/abou
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
 import { isShown, makeMark } from "../ui/card.js";
-import { copyText, download, make, makeButton, makeHint, pause } from "../ui/dom.js";
+import { copyText, download, make, makeHint, pause } from "../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
 import { ask, makeField, say, selectField } from "../ui/forms.js";
 import { WalletError } from "../wallet/records.js";
@@ -30,7 +30,7 @@ const TAKEN_BACK = gettext(
 );
 /** What a link is, in the order in which a person chooses among them. */
 export const STATES = {
-  here: gettext("not handed out"),
+  here: gettext("left"),
   waiting: gettext("handed out"),
   leaving: gettext("under way"),
   claimed: gettext("claimed"),
@@ -43,7 +43,7 @@ export const STATES = {
 };
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = {
-  here: (count) => gettext("All not handed out yet ({count})", { count }),
+  here: (count) => gettext("All that are left ({count})", { count }),
   waiting: (count) => gettext("All handed out ({count})", { count }),
   numbers: (count) => gettext("By number ({count})", { count }),
 };
@@ -105,34 +105,39 @@ export function separatorField() {
   return field;
 }
 
-/** Return the buttons for many links, of what the view shows by then. */
-export function manyLinksButtons(/** @type {Shown} */ shown) {
-  const onlyWaiting = { hint: TAKEN_BACK, isFor: ({ state }) => state === "waiting" };
-  const actions = [
-    {
-      text: gettext("Print"),
-      said: gettext("The tickets are ready."),
-      countMax: PRINTED_MAX,
-      act: print,
-      canCancel: true,
-    },
-    {
-      text: gettext("CSV with links"),
-      said: gettext("The file is written."),
-      act: writeCsv,
-      separator: separatorField,
-    },
-    { text: gettext("Copy all links"), said: gettext("All are copied."), act: copy },
-    {
-      text: gettext("Take back"),
-      said: gettext("They are back in your deeds."),
-      act: takeBack,
-      ...onlyWaiting,
-    },
-  ];
-  return actions.map((action) =>
-    makeButton(action.text, (button) => askWhich(shown, action, button)),
-  );
+/** What can be done with many links, by what their buttons are called in templates. */
+const ACTIONS = {
+  print: {
+    text: gettext("Print"),
+    said: gettext("The tickets are ready."),
+    countMax: PRINTED_MAX,
+    act: print,
+    canCancel: true,
+  },
+  csv: {
+    text: gettext("CSV with links"),
+    said: gettext("The file is written."),
+    act: writeCsv,
+    separator: separatorField,
+  },
+  copy: {
+    text: gettext("Copy all links"),
+    said: gettext("All are copied."),
+    act: copy,
+  },
+  "take-back": {
+    text: gettext("Take back links"),
+    said: gettext("They are back in your deeds."),
+    act: takeBack,
+    hint: TAKEN_BACK,
+    isFor: ({ state }) => state === "waiting",
+  },
+};
+
+/** Make the buttons for many links work, with what is shown by then. */
+export function setUpLinkButtons(place, /** @type {Shown} */ shown) {
+  for (const button of place.querySelectorAll("[data-links]"))
+    button.onclick = () => askWhich(shown, ACTIONS[button.dataset.links], button);
 }
 
 /** Print tickets. Where the codes do not come, none of the links is handed out. */

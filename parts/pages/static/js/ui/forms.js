@@ -7,6 +7,7 @@ import { parseAmount, unitsText } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { textFor } from "../texts.js";
 import { byId, copyText, find, freshId, headingOf, make, makeButton } from "./dom.js";
+import { openerOf } from "./menu.js";
 
 /** How long it stays there, in milliseconds: two lines are read in less. */
 const STAY_MS = 6000;
@@ -194,7 +195,7 @@ export function openDialog({
   opener,
 }) {
   const row = /** @type {HTMLElement | null} */ (opener.closest("li[tabindex]"));
-  const places = [opener, row ?? opener, headingOf(opener)];
+  const places = [openerOf(opener), row ?? opener, headingOf(opener)];
   const heading = make("h2", { tabindex: "-1" }, title);
   const close = () => element.close();
   const closeButton = makeButton(closeText, close);
@@ -232,19 +233,21 @@ function giveBack(places) {
   // The browser has done so, or the person has gone on: what is typed must not land
   // elsewhere.
   if (document.activeElement !== document.body) return;
-  places.find((place) => place.isConnected && place.checkVisibility())?.focus();
+  const isSeen = (place) => place.checkVisibility({ visibilityProperty: true });
+  places.find((place) => place.isConnected && isSeen(place))?.focus();
 }
 
 /**
  * Ask, and do it when the answer is yes. The dialog stays open until it is done, and
  * says why not.
  * @param {Parts & {
- *   yes?: string, no?: string, said?: string, canCancel?: boolean,
+ *   yes?: string, no?: string, said?: string, canCancel?: boolean, isSure?: boolean,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
  * }} parts `yes` (the title) and `no` are on the buttons, `said` is said once it is done, unless `act` returns
  *   what to say. It throws what stands in the way: a FieldError
  *   is shown beside its field alone. `onWait` says why it takes longer, and returns whether the dialog
- *   is still open. What is begun goes on without the dialog, unless it `canCancel`
+ *   is still open. What is begun goes on without the dialog, unless it `canCancel`. Where it
+ *   `isSure` nothing is left to ask, and it is begun at once
  */
 export function ask({
   title,
@@ -254,6 +257,7 @@ export function ask({
   opener,
   said,
   canCancel = false,
+  isSure = false,
   act,
 }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
@@ -297,5 +301,6 @@ export function ask({
   };
   clearWhenTyped(form);
   onSubmit(form, actions[0], () => carryOut().catch(refuse));
+  if (isSure) form.requestSubmit();
   return { close };
 }

@@ -6,7 +6,7 @@
 // or saved, the wallet writes down that it is handed out: nothing else in this browser
 // spends it from then on.
 
-import { gettext } from "../format/gettext.js";
+import { gettext, ngettext } from "../format/gettext.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { linkText, partText } from "../texts.js";
@@ -20,9 +20,10 @@ import {
   makeActions,
   makeButton,
   makeHint,
+  oneAfterTheOther,
   pause,
 } from "./dom.js";
-import { makeField, openDialog, say, sayError } from "./forms.js";
+import { makeField, openDialog, say, sayCopied, sayError } from "./forms.js";
 import { batchesOf } from "../wallet/api.js";
 import { isFree } from "../wallet/links.js";
 
@@ -61,7 +62,7 @@ export function makeLinkView(
   const link = linkOf(output, unit);
   const about = partText(amount, item);
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
-  const handOverBy = (act) => () => handOver(output, tools, act);
+  const handOverBy = (act) => () => handOver([output], tools, act);
   const save = handOverBy(() => download(copy, "text/plain", `${itemId}.txt`));
   const view = copyTemplate("link-view-template");
   const developers = find(view, "details", HTMLDetailsElement);
@@ -90,18 +91,30 @@ export function makeLinkView(
   return view;
 }
 
+export const openLinkDialog = (output, tools) => openLinksDialog([output], tools);
+
 /**
- * Hand out a link that is held or given, and show it, with `more` above it. Nothing is
- * shown where that cannot be.
+ * Hand out links that are held or given, and show one after the other, with `more` above
+ * them. Nothing is shown where that cannot be.
  */
-export function openLinkDialog(output, tools) {
-  return handOver(output, tools, ([given]) => {
+export function openLinksDialog(outputs, tools) {
+  return handOver(outputs, tools, (given) => {
     const hint = gettext(
       "Whoever opens it first can claim it. Until then you can take it back.",
     );
+    const place = make("div");
+    const show = (output) => place.replaceChildren(makeLinkView(output, tools));
+    const next = oneAfterTheOther(given, show);
+    const all = given.map((output) => linkOf(output, tools.unit)).join("\n");
+    const copyAll = makeButton(gettext("Copy all links"), () => sayCopied(all));
+    const count = given.length;
     openDialog({
-      title: gettext("Your link: {ticket}", { ticket: linkText(given, tools.unit) }),
-      content: [makeHint(hint), ...(tools.more ?? []), makeLinkView(given, tools)],
+      title:
+        count === 1
+          ? gettext("Your link: {ticket}", { ticket: linkText(given[0], tools.unit) })
+          : ngettext("Your {count} link", "Your {count} links", count),
+      content: [place, makeHint(hint), ...(tools.more ?? [])],
+      actions: count > 1 ? [...next, copyAll] : [],
       closeText: gettext("Done"),
       opener: tools.opener,
     });
@@ -120,8 +133,11 @@ export function handOverByCopy(
  * Write down that a link is handed out, and hand it over only then; say what stands in
  * the way.
  */
-const handOver = ({ key }, { wallet }, act) =>
-  wallet.give([key]).then(act).catch(sayError);
+const handOver = (outputs, { wallet }, act) =>
+  wallet
+    .give(outputs.map(({ key }) => key))
+    .then(act)
+    .catch(sayError);
 
 /**
  * Return the buttons that hand a link over: the one that matters is to share it, where

@@ -6,11 +6,11 @@ import { gettext, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { quoted } from "../../texts.js";
 import { makeCard, markText } from "../../ui/card.js";
-import { byId, copyTemplate, find, makeActions } from "../../ui/dom.js";
+import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { sayCopied } from "../../ui/forms.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { readHolding } from "../../wallet/holdings.js";
-import { manyLinksButtons } from "../link_export.js";
+import { setUpLinkButtons } from "../link_export.js";
 import { drawSeries, seriesMaker } from "../under_way.js";
 
 /**
@@ -54,7 +54,7 @@ function manyLinks(opened, { item, unit, count }) {
   const ready = find(bar, "[data-ready]");
   find(bar, "a").setAttribute("href", `/wallet#${item.id}`);
   const copies = copyTemplate("copies-template");
-  copies.append(makeActions(...manyLinksButtons(shown)));
+  setUpLinkButtons(copies, shown);
   const goOn = seriesMaker(opened, () => item.id);
   const stop = opened.store.onChange(draw);
 

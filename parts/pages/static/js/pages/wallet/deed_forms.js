@@ -1,4 +1,4 @@
-// Asks how units of a deed are to be split.
+// Asks how many units of a deed are sent, and how they are to be split.
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
@@ -6,13 +6,67 @@ import { nameOf } from "../../format/about.js";
 import { linkText, quoted } from "../../texts.js";
 import { copyTemplate, find, make, makeButton, makeHint } from "../../ui/dom.js";
 import { ask, FieldError, makeField, readAmount } from "../../ui/forms.js";
+import { openLinksDialog } from "../../ui/link_view.js";
+import { backupLine } from "./backup_forms.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
  * @typedef {import("../offer_view.js").OfferTools} OfferTools
  */
 
+/** More at once are printed, exported or copied. */
+const SENT_MAX = 20;
+
 export const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
+
+/** Send units as one link, or each as a link of its own. */
+export function askToSend(/** @type {any} */ shown, opener) {
+  const { itemId, item, sum, unit, wallet, run } = shown;
+  const element = copyTemplate("send-template");
+  const [field, , each] = element.querySelectorAll("input");
+  const ways = find(element, "fieldset");
+  field.oninput = () => (ways.hidden = !(Number(field.value) > 1));
+  const send = async (amount, onWait) => {
+    if (each.checked && amount > 1) return eachAsLink(shown, amount, onWait);
+    const operation = await run(() => wallet.send(itemId, amount), onWait);
+    return (await wallet.outputsOf(operation)).slice(0, 1);
+  };
+  const { close } = ask({
+    title: gettext("Send {name}", { name: quoted(nameOf(item)) }),
+    content: sum > 1 ? [element] : [],
+    yes: gettext("Send"),
+    opener,
+    isSure: sum === 1,
+    act: async (onWait) => {
+      const amount = readAmount(field);
+      if (amount > sum) throw new FieldError(field, tooMuchText(sum, unit));
+      if (each.checked && amount > SENT_MAX)
+        throw new FieldError(
+          field,
+          gettext("At most {most} links.", { most: SENT_MAX }),
+        );
+      const outputs = await send(amount, onWait);
+      // By now a person may be doing something else.
+      if (!onWait("")) return gettext("Your link is ready under Links.");
+      close();
+      const more = await backupLine(shown, opener);
+      openLinksDialog(outputs, { ...shown, more, opener });
+      return "";
+    },
+  });
+}
+
+/** Return links of one unit each: the next of a series, or new ones. */
+async function eachAsLink({ itemId, links, wallet, run }, count, onWait) {
+  const ready = links.flatMap(({ state, output }) =>
+    state === "here" && output.amount === 1 ? output : [],
+  );
+  if (ready.length >= count) return ready.slice(0, count);
+  const wanted = { count, each: 1 };
+  const operation = await run(() => wallet.makeLinks(itemId, wanted), onWait);
+  const made = await wallet.outputsOf(operation);
+  return made.filter(({ number, each }) => number && !each).slice(0, count);
+}
 
 /**
  * Split what is held into links of one amount, or a part of it into others. What is

@@ -2,9 +2,9 @@
 // that.
 
 import { aboutOf, nameOf } from "../../format/about.js";
-import { parseAmount, unitsText } from "../../format/amounts.js";
+import { unitsText } from "../../format/amounts.js";
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
-import { linkText, quoted, textFor } from "../../texts.js";
+import { linkText, quoted } from "../../texts.js";
 import { saveDate } from "../../ui/calendar.js";
 import { fillCard } from "../../ui/card.js";
 import {
@@ -17,24 +17,23 @@ import {
   setEach,
 } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
-import {
-  ask,
-  clearWhenTyped,
-  FieldError,
-  onSubmit,
-  say,
-  showError,
-} from "../../ui/forms.js";
-import { WalletError } from "../../wallet/records.js";
-import { takeBack } from "../link_export.js";
-import { backupLine } from "./backup_forms.js";
-import { askToSplit, tooMuchText } from "./deed_forms.js";
+import { ask } from "../../ui/forms.js";
+import { setUpMenus } from "../../ui/menu.js";
+import { isUsable, takeBack } from "../link_export.js";
+import { askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
 import { doorTexts, hereOf, openCode, totalText, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
-/** What the overview leaves out where it is 0. */
-const MAY_BE_NONE = ["counted", "away", "back", "admitted"];
+/** What the overview shows in any case; what else is 0 is left out. */
+const ALWAYS_SHOWN = ["claimed", "given", "here"];
+/** The parts of the bar, and the states that they stand for. */
+const BAR = {
+  admitted: "admitted",
+  claimed: "claimed",
+  given: "waiting",
+  here: "here",
+};
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
@@ -51,7 +50,7 @@ export function deedPage(
   const description = find(view, "[data-card=description]");
   /** The tools with what is drawn, for what a person does by then. @type {any} */
   const shown = { ...tools };
-  const drawLinks = linksView(part("links"), shown);
+  const drawLinks = linksView(view, shown);
   const drawParts = partsList(part("parts"), shown);
   const drawGone = goneNotice(part("gone"), tools);
   setEach(
@@ -59,14 +58,16 @@ export function deedPage(
     {
       item: `/item/${itemId}`,
       door: `/door#${itemId}`,
+      "more-door": `/door#${itemId}`,
       till: `/till#${itemId}`,
+      "more-till": `/till#${itemId}`,
     },
     part,
   );
-  const sendButton = find(part("send"), "button");
-  const sayOfForm = sendForm(part("send"), shown);
+  setUpMenus(view);
   const acts = {
     show: openCode,
+    send: askToSend,
     split: askToSplit,
     merge: askToMerge,
     trade: askToTrade,
@@ -80,7 +81,7 @@ export function deedPage(
     /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ holding,
   ) {
     Object.assign(shown, holding);
-    const { item, sum, unit, mayBeGiven, admitted } = holding;
+    const { item, unit, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
     if (!item) description.textContent = itemId;
@@ -98,42 +99,53 @@ export function deedPage(
       ? unitsText(here, unit)
       : doors.shift() || (admitted ? letIn : gettext("You have none"));
     const total = item && here ? [totalText(item)] : [];
-    part("more").textContent = [...total, ...waitTexts(holding), ...doors].join(" · ");
+    // The overview has those that are handed out.
+    const waiting = isMinted ? mayBeGiven : holding.waiting;
+    const waits = waitTexts({ ...holding, waiting });
+    part("more").textContent = [...total, ...waits, ...doors].join(" · ");
     const { text = "", tint = "" } = holding.origin ?? {};
-    // That it is here is seen.
-    if (tint) tell(part("origin"), text, `notice ${tint}`);
-    else
-      tell(part("origin"), holding.isMinted ? gettext("You made this.") : "", "faint");
+    // That it is here, or was made here, is seen.
+    tell(part("origin"), tint && text, `notice ${tint}`);
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
       "{amount} here, counted as handed out since you restored.",
       { amount: mayBeGiven },
     );
+    const hidden = hiddenOf(holding);
+    view.toggleAttribute("data-minted", !hidden.overview);
     // The one button that matters: makers send, and guests show.
-    part("show").classList.toggle("quiet", holding.isMinted);
-    sendButton.classList.toggle("quiet", !holding.isMinted);
-    // Of what was never here there is nothing else to do.
-    part("till").classList.toggle("quiet", holding.isHere);
-    setEach(
-      "hidden",
-      {
-        "may-be-given": !mayBeGiven,
-        show: !holding.parts.length,
-        send: !sum && !sayOfForm(),
-        split: sum < 2,
-        trade: !sum,
-        calendar: !aboutOf(item).date,
-        merge: looseOf(holding).length < 2,
-        door: !holding.isMinted && !isOfDoor(holding),
-        overview: !holding.isMinted || !item,
-      },
-      part,
-    );
+    part("show").classList.toggle("quiet", isMinted);
+    part("send").classList.toggle("quiet", !isMinted);
+    setEach("hidden", hidden, part);
     drawOverview(part, holding);
     drawLinks(holding);
     drawParts(holding);
   }
   return { element: view, draw };
+}
+
+/** Return which parts of the page a person has no use for. */
+function hiddenOf(holding) {
+  const { item, sum, isMinted, isHere, links, parts } = holding;
+  const { date, validUntil } = aboutOf(item);
+  const isTicket = isOfDoor(holding) || (isMinted && Boolean(date || validUntil));
+  return {
+    "may-be-given": !holding.mayBeGiven,
+    // A maker's many links are handed out, and not shown one after the other.
+    show: !parts.length || (isMinted && links.length > 1),
+    send: !sum,
+    door: !isTicket,
+    "more-door": isTicket || !isMinted,
+    print: !links.some(isUsable),
+    // Of what was never here there is nothing else to do.
+    till: isHere,
+    "more-till": !isHere,
+    split: sum < 2,
+    trade: !sum,
+    calendar: !date,
+    merge: looseOf(holding).length < 2,
+    overview: !isMinted || !(item?.total > 1),
+  };
 }
 
 function tell(place, text, kind) {
@@ -177,16 +189,24 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
 }
 
 function drawOverview(part, holding) {
-  for (const [name, count] of Object.entries(overviewOf(holding))) {
+  const overview = overviewOf(holding);
+  for (const [name, count] of Object.entries(overview)) {
     part(name).textContent = formatAmount(count);
-    part(name).parentElement.hidden = !count && MAY_BE_NONE.includes(name);
+    part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);
   }
+  const shown = Object.entries(BAR).filter(([name]) => overview[name]);
+  const pieces = shown.map(([name, state]) => {
+    const piece = make("span", { "data-state": state });
+    piece.style.flexGrow = overview[name];
+    return piece;
+  });
+  part("bar").replaceChildren(...pieces);
 }
 
 /**
  * Return where the units are that were made: the sum of those handed out, counted as
- * such, claimed, here and away, whatever has taken them, less those that came back.
- * Admitted are some of the claimed ones.
+ * such, claimed, admitted, here and away, whatever has taken them, less those that came
+ * back.
  */
 export function overviewOf(holding) {
   const { item, given, waiting, mayBeGiven: counted, admitted } = holding;
@@ -194,50 +214,15 @@ export function overviewOf(holding) {
   const here = holding.sum + holding.coming + holding.offered;
   const rest = made - given - here;
   return {
-    made,
     given: waiting - counted,
-    claimed: given - waiting,
+    // A door claims what it admits.
+    claimed: Math.max(0, given - waiting - admitted),
     counted,
     away: Math.max(0, rest),
     back: Math.max(0, -rest),
     here,
     admitted,
   };
-}
-
-/**
- * Make the form work that sends units as a link. Return what tells what is said there:
- * it stays until it was read, for another tab may have taken what was to be sent.
- */
-function sendForm(form, shown) {
-  const field = find(form, "input", HTMLInputElement);
-  const button = find(form, "button", HTMLButtonElement);
-  const place = find(form, "[data-error]");
-  const wait = find(form, "[data-wait]");
-  const onWait = (text) => (wait.textContent = text);
-  const carryOut = async () => {
-    showError(field, "");
-    const given = await send(shown, field, onWait);
-    field.value = "1";
-    const more = await backupLine(shown, button);
-    // By now a person may be doing something else.
-    const isBusy = !form.isConnected || document.querySelector("dialog[open]");
-    if (isBusy) say(gettext("Your link is ready under Links."));
-    else openLinkDialog(given, { ...shown, more, opener: button });
-  };
-  clearWhenTyped(form);
-  onSubmit(form, button, async () => {
-    await carryOut().catch((error) => new FieldError(field, textFor(error)).show());
-    onWait("");
-  });
-  return () => place.textContent ?? "";
-}
-
-async function send({ itemId, sum, unit, wallet, run }, field, onWait) {
-  const amount = parseAmount(field.value);
-  if (sum && amount > sum) throw new WalletError("not_enough", tooMuchText(sum, unit));
-  const operation = await run(() => wallet.send(itemId, amount), onWait);
-  return (await wallet.outputsOf(operation))[0];
 }
 
 function partsList(details, shown) {

@@ -13,53 +13,60 @@ import {
   find,
   listInPieces,
   make,
-  makeButton,
   partsIn,
   setEach,
 } from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
+import { setUpMenus } from "../../ui/menu.js";
 import { itemIdOf } from "../../wallet/records.js";
 import { drawSeries } from "../under_way.js";
-import { listButtons } from "../door_lists.js";
 import {
   countIn,
   fileName,
   isUsable,
-  manyLinksButtons,
   separatorField,
+  setUpLinkButtons,
   STATES,
 } from "../link_export.js";
 
 /** What only makers and doors see. */
 const AT_DOORS = ["admitted", "undone", "expected"];
-const TAGS = { waiting: "tag wait", leaving: "tag wait", admitted: "tag good" };
+/** From so many links on there is a search. */
+const SEARCHED_FROM = 8;
 
 /**
  * @typedef {import("../link_export.js").Shown} Shown
  */
 
 /**
- * Return what draws the links of a deed after each change, and hides the place while
- * there are none.
+ * Return what draws the links of a deed after each change, and hides what is for links
+ * while there are none, and what is for lists where there is one.
  * @param {Shown} shown by then has what is drawn
  * @returns {(holding: import("../../wallet/holdings.js").Holding) => void}
  */
-export function linksView(place, shown) {
-  const part = partsIn(place);
-  const many = part("many");
-  const list = part("list");
-  many.append(...manyLinksButtons(shown));
-  const text = gettext("CSV without links");
-  const askFirst = (button) => askForStates(text, shown, button);
-  list.append(makeButton(text, askFirst), ...listButtons(shown));
-  const drawRows = rowsOf(place, shown);
+export function linksView(view, shown) {
+  const part = partsIn(view);
+  setUpLinkButtons(view, shown);
+  part("states").onclick = () => askForStates(shown, part("states"));
+  const drawRows = rowsOf(part("links"), shown);
   return ({ links, preparing, isMinted }) => {
-    place.hidden = !links.length && !preparing;
-    many.hidden = !links.some(isUsable);
-    // Guests have no list.
-    list.hidden = !isMinted && !isOfDoor({ links });
-    part("claimed-hint").hidden = !countIn(links, "claimed");
+    const isUnusable = !links.some(isUsable);
+    setEach(
+      "hidden",
+      {
+        links: !links.length && !preparing,
+        find: links.length < 2,
+        export: links.length < 2,
+        csv: isUnusable,
+        "copy-all": isUnusable,
+        // Guests have no list.
+        states: !isMinted && !isOfDoor({ links }),
+        "take-links-back": countIn(links, "waiting") < 2,
+        "claimed-hint": !countIn(links, "claimed"),
+      },
+      part,
+    );
     drawRows();
     drawSeries(part("series"), preparing);
   };
@@ -70,10 +77,10 @@ export const isOfDoor = ({ links }) =>
   links.some(({ state }) => AT_DOORS.includes(state));
 
 /** Write all links with their states to a file, which hands none of them out. */
-function askForStates(title, /** @type {Shown} */ shown, opener) {
+function askForStates(/** @type {Shown} */ shown, opener) {
   const { element, select } = separatorField();
   ask({
-    title,
+    title: gettext("CSV without links"),
     content: [element],
     opener,
     said: gettext("The file is written."),
@@ -105,6 +112,7 @@ function rowsOf(place, shown) {
     );
     const found = inState.filter(({ output }) => isFound(output, search.value));
     find(place, "[data-part=no-link]").hidden = !inState.length || found.length > 0;
+    search.hidden = shown.links.length < SEARCHED_FROM;
     drawRows(found);
   };
   filter.onchange = draw;
@@ -145,8 +153,9 @@ function drawFilter(filter, links) {
 function rowOf({ output: first }, shown) {
   let output = first;
   const element = copyTemplate("link-template");
-  const actions = find(element, ".actions");
+  const actions = find(element, ".menu");
   const part = partsIn(element);
+  setUpMenus(element);
   const note = find(element, "input", HTMLInputElement);
   // What only a list knows of is noted by who wrote it.
   note.readOnly = !itemIdOf(first.key);
@@ -162,6 +171,7 @@ function rowOf({ output: first }, shown) {
     "take-back": askToTakeBack,
     undo: askToUndo,
     "new-code": makeNewCode,
+    note: () => note.focus(),
   };
   for (const [name, act] of Object.entries(acts)) {
     part(name).onclick = () => act(output, { ...shown, opener: part(name) });
@@ -169,7 +179,6 @@ function rowOf({ output: first }, shown) {
   const update = (link) => {
     output = link.output;
     const { state, at, isLeftHere = false } = link;
-    const isAdmitted = state === "admitted";
     // Before any of them is hidden, which takes the focus away.
     if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
     // A list may have told its number since.
@@ -178,11 +187,12 @@ function rowOf({ output: first }, shown) {
       place.textContent = ` ${title}, ${quoted(nameOf(shown.item))}`;
     note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
     note.hidden = note.readOnly && !output.note;
-    part("state").className = TAGS[state] ?? "tag";
+    part("note").hidden = note.readOnly;
+    part("state").dataset.state = state;
     setEach(
       "textContent",
       {
-        title,
+        title: shortTitleOf(output, title),
         state: STATES[state],
         when: at && state !== "here" ? clockText(at) : "",
       },
@@ -195,14 +205,18 @@ function rowOf({ output: first }, shown) {
         show: !isUsable(link),
         copy: !isUsable(link),
         "take-back": state !== "waiting",
-        undo: !isAdmitted,
+        undo: state !== "admitted",
         "new-code": !isLeftHere,
       },
       part,
     );
-    actions.hidden = !isUsable(link) && !isAdmitted && !isLeftHere;
   };
   return { element, update };
+}
+
+/** Return the number alone, of a link that has one of the first issue and one unit. */
+function shortTitleOf({ number, issue = 1, amount }, title) {
+  return number && issue === 1 && amount === 1 ? formatAmount(number) : title;
 }
 
 /** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */

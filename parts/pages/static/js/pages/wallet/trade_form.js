@@ -6,7 +6,7 @@ import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { offerText, quoted, textFor } from "../../texts.js";
 import { makeCard, makeMark } from "../../ui/card.js";
-import { make, makeHint, put } from "../../ui/dom.js";
+import { make, makeButton, makeHint, put } from "../../ui/dom.js";
 import {
   ask,
   FieldError,
@@ -27,7 +27,7 @@ import { NUMBER, tooMuchText } from "./deed_forms.js";
  * @typedef {import("../../wallet/records.js").Item} Item
  */
 
-/** Ask which deed is wanted, and go on with that. */
+/** Ask for how many units of which deed; where one is known, it is the first guess. */
 export async function askToTrade(
   /** @type {Holding} */ holding,
   opener,
@@ -35,10 +35,18 @@ export async function askToTrade(
 ) {
   const known = await tools.store.read({ items: "all" }, ({ items }) => items.list());
   const others = known.filter(({ id }) => id !== holding.itemId);
+  const goOn = (item) => askHowMany(holding, item, opener, tools, choose);
+  const choose = () => askWhich(holding, others, opener, tools, goOn);
+  if (others.length === 1) goOn(others[0]);
+  else choose();
+}
+
+/** Ask which deed is wanted, and go on with that. */
+function askWhich(holding, others, opener, tools, onItem) {
   const byName = (one, other) => nameOf(one).localeCompare(nameOf(other));
   const goOn = (item) => {
     close();
-    askHowMany(holding, item, opener, tools);
+    onItem(item);
   };
   const rows = others
     .sort(byName)
@@ -101,6 +109,7 @@ async function askHowMany(
   /** @type {Item} */ wanted,
   opener,
   /** @type {OfferTools} */ tools,
+  choose,
 ) {
   const origin = (await findOrigins(tools.store, [wanted])).get(wanted.id);
   const one = { ...NUMBER, value: "1" };
@@ -122,6 +131,10 @@ async function askHowMany(
     make("div", { class: "link-view stack" }, give.element, cardOf(itemId, item)),
     make("div", { class: "link-view stack" }, get.element, cardOf(wanted.id, wanted)),
     make("p", { class: kindOf(origin) }, origin?.text ?? ""),
+    makeButton(gettext("Choose another deed"), () => {
+      close();
+      choose();
+    }),
     make("p", {}, said),
     makeHint(hintText()),
   ];

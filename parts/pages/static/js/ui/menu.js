@@ -1,0 +1,31 @@
+// Menus: a button, and behind it a list of what can be done besides. The browser itself
+// opens the list over all else, and closes it with Escape, a tap elsewhere, or the button.
+
+/** Make the menus of a place work: each list is a popover, and its button stands before it. */
+export function setUpMenus(/** @type {ParentNode} */ place) {
+  for (const list of place.querySelectorAll("[popover]")) {
+    const button = /** @type {HTMLButtonElement} */ (list.previousElementSibling);
+    const menu = /** @type {HTMLElement} */ (list);
+    button.popoverTargetElement = menu;
+    menu.addEventListener("beforetoggle", () => moveTo(menu, button));
+    menu.addEventListener("click", () => menu.hidePopover());
+  }
+}
+
+/** Return what opens the menu that an element is in; the element itself where it is in none. */
+export const openerOf = (/** @type {HTMLElement} */ element) =>
+  /** @type {HTMLElement} */ (
+    element.closest("[popover]")?.previousElementSibling ?? element
+  );
+
+/** Put a list below its button, or above it in the lower half of the window. */
+function moveTo({ style }, button) {
+  const { left, right, top, bottom } = button.getBoundingClientRect();
+  const { clientWidth, clientHeight } = document.documentElement;
+  const isLow = bottom > clientHeight / 2;
+  const isRtl = document.dir === "rtl";
+  style.insetInlineEnd = `${isRtl ? left : clientWidth - right}px`;
+  style.top = isLow ? "auto" : `${bottom + scrollY}px`;
+  style.bottom = isLow ? `${clientHeight - top - scrollY}px` : "auto";
+  style.maxHeight = `${isLow ? top : clientHeight - bottom}px`;
+}
