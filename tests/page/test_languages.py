@@ -280,6 +280,15 @@ def walk_mint(visitor):
     yield "minted"
 
 
+def walk_send(page):
+    page.locator("[data-part=send]").click()
+    page.locator("dialog[open] input").first.fill("2")
+    yield "one link or several"
+    page.locator("dialog[open] [type=submit]").click()
+    page.locator("dialog[open] .qr img").wait_for()
+    yield "a link"
+
+
 def walk_wallet(visitor):
     page, _ = hold(visitor, 4, 6, metadata=OWN)
     page.locator("[data-part=parts] > summary").click()
@@ -295,12 +304,7 @@ def walk_wallet(visitor):
         page.locator("dialog[open]").wait_for()
         yield part
         page.keyboard.press("Escape")
-    page.locator("[data-part=send]").click()
-    page.locator("dialog[open] input").first.fill("2")
-    yield "one link or several"
-    page.locator("dialog[open] [type=submit]").click()
-    page.locator("dialog[open] .qr img").wait_for()
-    yield "a link"
+    yield from walk_send(page)
     _, item = hold(visitor, links=12, unit=UNIT, metadata=OWN)
     page.locator("[data-part=links] ul > li").first.wait_for()
     yield "links"

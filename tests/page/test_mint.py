@@ -64,7 +64,7 @@ def tab_to(page, name):
 
 @slow
 def test_by_the_keyboard_alone_only_create_mints(form, visitor):
-    tab_to(form, "Name")
+    expect(form.get_by_label("Name")).to_be_focused()
     form.keyboard.type("A ticket")
     form.keyboard.press("Enter")
     expect_text(form, "#total", "1 link, 1 unit")
@@ -195,6 +195,7 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
     upload = form.locator("#upload")
     upload.set_input_files({"name": "a.jpg", "mimeType": "image/jpeg", "buffer": photo})
     expect_shown(form, "Your picture")
+    form.get_by_label("Name").fill("A photo")
     form.reload()
     expect_shown(form, "Your picture")
 
@@ -273,7 +274,29 @@ def test_two_links_of_a_deed_cannot_have_one_secret(form, visitor):
     visitor.assert_good()
     # What is out of play is not wrong.
     form.get_by_text("Different amounts").click()
+    form.get_by_label("Name").fill("A ticket")
     create(form)
+
+
+@slow
+def test_what_looks_wrong_is_asked_about_before_it_is_permanent(form, visitor):
+    form.locator("#when > summary").click()
+    form.locator("#date").fill("2020-12-05T20:00")
+    dialog = form.get_by_role("dialog", name="Create it like this?")
+    press(form, "Create")
+    expect_shown(dialog, "It has no name.")
+    expect_shown(dialog, "Its date is in the past.")
+    visitor.assert_good()
+    press(dialog, "Go back")
+    expect(form.get_by_role("button", name="Create")).to_be_focused()
+    assert visitor.asked("/v1/mint") == []
+
+    form.get_by_label("Name").fill("A ticket")
+    press(form, "Create")
+    expect(dialog.get_by_text("no name")).to_have_count(0)
+    press(dialog, "Create")
+
+    expect(form.get_by_role("heading", name="Your link is ready")).to_be_focused()
 
 
 @slow
@@ -348,6 +371,7 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
 @slow
 def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
     held = hold_back(form, "**/v1/swap")
+    form.get_by_label("Name").fill("A ticket")
     form.get_by_label("One is called").fill("ticket")
     form.get_by_label("How many links?").fill("130")
     with form.expect_request("**/v1/swap"):

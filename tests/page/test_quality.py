@@ -145,6 +145,7 @@ def test_minting_is_accessible(visitor):
     assert_good_in_all_looks(visitor)
 
     press(page, "Create")
+    press(page.get_by_role("dialog"), "Create")
     page.get_by_role("button", name="Create another").wait_for()
     assert_good_in_all_looks(visitor)
 

@@ -11,7 +11,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  *
  * What is shown of an item in a list. Units: `sum` is here, to be sent or split;
- * `coming` is on its way back; `given` was handed out as links, of which `waiting` and
+ * `coming` is on its way back, and `leaving` becomes links to hand out; `given` was handed out as links, of which `waiting` and
  * `claimed` are those that nobody or somebody has claimed, and `mayBeGiven` those that
  * wait only because they may have been handed out since a backup; `lost` was spent
  * elsewhere and never handed out, and `moved` maybe by another copy of this wallet;
@@ -23,8 +23,8 @@ import { AT_REST, isUnderWay } from "./states.js";
  * tells of an operation under way.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
- *   sum: number, coming: number, given: number, waiting: number, claimed: number, lost: number,
- *   mayBeGiven: number, moved: number,
+ *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
+ *   lost: number, mayBeGiven: number, moved: number,
  *   used: number, lastUsed?: OutputRecord, shownAt: number,
  *   collected: number, unknownSum: number, offered: number, asked: number,
  *   preparing: {ready: number, count: number} | null,
@@ -112,7 +112,8 @@ const HERE = [
 ];
 const LEFT = [...HERE, "isMoving"];
 const SHOWN = [...LEFT, "claimed", "used", "lost", "moved"];
-const SUMS = [...HERE, "given", "claimed", "used", "lost", "mayBeGiven", "moved"];
+const GONE = ["given", "leaving", "claimed", "used", "lost"];
+const SUMS = [...HERE, ...GONE, "mayBeGiven", "moved"];
 
 function summaryOf(itemId, all, { items }) {
   const item = items.get(itemId) ?? null;
@@ -156,7 +157,8 @@ function groupOf(output) {
   if (state === "held") return isCollected(output) ? "collected" : "sum";
   if (state === "given") return "waiting";
   if (state === "offered") return "offered";
-  if (state === "coming") return givenAt || output.collectedAt ? null : "coming";
+  if (state === "coming" && output.collectedAt) return null;
+  if (state === "coming") return givenAt ? "leaving" : "coming";
   if (state !== "spent" || isUnclear) return null;
   if (isUsed(output)) return "used";
   if (spentElsewhere) return givenAt ? "claimed" : "lost";

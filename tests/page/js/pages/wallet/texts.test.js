@@ -24,6 +24,7 @@ const nothing = {
   goneSeen: 0,
   preparing: null,
   coming: 0,
+  leaving: 0,
   waiting: 0,
   claimed: 0,
   mayBeGiven: 0,
@@ -124,6 +125,11 @@ test("the units of an overview add up to those that were made", () => {
     [
       { given: 7, waiting: 5, mayBeGiven: 3, claimed: 1, sum: 91, admitted: 1 },
       { given: 2, claimed: 1, counted: 3, away: 2, here: 91, admitted: 1 },
+    ],
+    // Two are being made into a link.
+    [
+      { leaving: 2, sum: 98 },
+      { given: 2, here: 98 },
     ],
     // After a trade of 10, of which 4 are in an open offer; and once 3 were paid back.
     [

@@ -4,6 +4,7 @@ import { gettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
+import { ask } from "../../ui/forms.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../under_way.js";
@@ -37,16 +38,35 @@ function setBusy(isBusy) {
   createButton.textContent = isBusy ? gettext("Creating…") : gettext("Create");
 }
 
-async function create(opened, token) {
+async function create(opened, token, isSure = false) {
   setBusy(true);
   tell("");
   token.clearError();
   const wanted = await form.read();
+  const doubts = isSure ? [] : form.doubts();
+  if (wanted && doubts.length > 0) {
+    setBusy(false);
+    return askFirst(doubts, () => create(opened, token, true));
+  }
   // Before anything is written down.
   const isReady = wanted && (await token.isReady().catch(refuse));
   if (isReady) await carryOut(opened, wanted);
   setBusy(false);
   if (isReady) token.askAgain();
+}
+
+function askFirst(doubts, goOn) {
+  const { close } = ask({
+    title: gettext("Create it like this?"),
+    content: [...doubts, gettext("It cannot be changed later.")],
+    yes: gettext("Create"),
+    no: gettext("Go back"),
+    opener: createButton,
+    act: async () => {
+      close();
+      await goOn();
+    },
+  });
 }
 
 async function carryOut(opened, wanted) {

@@ -212,9 +212,9 @@ export function overviewOf(holding) {
   const { item, given, waiting, mayBeGiven: counted, admitted } = holding;
   const made = item?.total ?? 0;
   const here = holding.sum + holding.coming + holding.offered;
-  const rest = made - given - here;
+  const rest = made - given - here - holding.leaving;
   return {
-    given: waiting - counted,
+    given: waiting - counted + holding.leaving,
     // A door claims what it admits.
     claimed: Math.max(0, given - waiting - admitted),
     counted,
