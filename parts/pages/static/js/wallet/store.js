@@ -7,10 +7,9 @@
 // plain function.
 
 import { gettext } from "../format/gettext.js";
-import { KINDS, load, WalletError, whole } from "./records.js";
+import { KINDS, load, WalletError } from "./records.js";
 import { hasRoom, makeRoom } from "./room.js";
 import { newSeed } from "./seeds.js";
-import { believed, inState, withEnds } from "./states.js";
 
 const NAME = "deeds";
 const VERSION = 5;
@@ -218,8 +217,7 @@ function requestDatabase() {
   return new Promise((resolve, reject) => {
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
-    request.onupgradeneeded = ({ oldVersion }) =>
-      oldVersion ? convert(request.transaction) : create(request.result);
+    request.onupgradeneeded = () => create(request.result);
     let isBlocked = false;
     request.onerror = () => reject(new StoreError("unavailable", request.error));
     request.onblocked = () => {
@@ -234,8 +232,8 @@ function requestDatabase() {
   });
 }
 
+/** Create the stores of records; where there are older ones, that throws, and they stay. */
 function create(/** @type {IDBDatabase} */ database) {
-  kept(noteLoss);
   for (const kind of KINDS) {
     const records = database.createObjectStore(kind, { keyPath: "key" });
     const indexes = INDEXED_KINDS.includes(kind) ? INDEXES : {};
@@ -243,19 +241,7 @@ function create(/** @type {IDBDatabase} */ database) {
       records.createIndex(name, fields);
     if (kind === "seeds") records.put(newSeed());
   }
-}
-
-/** Version 4 wrote down the states of outputs, and not what they follow from. */
-function convert(/** @type {any} */ transaction) {
-  const outputs = transaction.objectStore("outputs");
-  transaction.objectStore("operations").getAll().onsuccess = ({
-    target: { result: all },
-  }) => {
-    outputs.getAll().onsuccess = ({ target: { result: stored } }) => {
-      for (const output of withEnds(stored, all))
-        outputs.put(whole(inState(believed(output))));
-    };
-  };
+  kept(noteLoss);
 }
 
 function transact(database, mode, wanted, apply) {
