@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from tests.page.steps import (
     MINE,
     PASSPHRASE,
+    claim_link,
     confirm_passphrase,
     expect_notice,
     expect_shown,
@@ -190,7 +191,7 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer
     room = {"origin": newcomer.origin, "quotaSize": 3_000_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
     hold(newcomer, 1)
-    page = newcomer.go(f"/claim#{raw}")
+    page = newcomer.go(claim_link("", raw))
     wait_for_rows(page, "free")
     page.evaluate("inBrowser.fillUp()")
 
