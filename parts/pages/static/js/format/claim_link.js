@@ -221,9 +221,14 @@ async function readOne(start, tail) {
 function linkOf({ front, url }, secret, rest) {
   const output = parseRawOutput(front + secret);
   const unit = unescape(UNIT.exec(rest)?.[1] ?? "").trim();
-  const named = { unit: isUnit(unit) ? unit : "" };
-  const address = url ? claimLink(url.origin, output, named) : "";
-  return { output, ...named, host: url?.host ?? "", address };
+  const link = {
+    output,
+    unit: isUnit(unit) ? unit : "",
+    host: url?.host ?? "",
+    address: "",
+  };
+  if (url) link.address = claimLink(url.origin, output, link);
+  return link;
 }
 
 /**
