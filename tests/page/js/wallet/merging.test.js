@@ -32,20 +32,6 @@ import {
   walletOn,
 } from "./parts.js";
 
-test("an old copy revives nothing and forgets nothing", async () => {
-  const ground = await walletHolding(5, 6);
-  await swapsMeeting(ground, "answer lost").send(ground.itemId, 2);
-  const old = await ground.wallet.exportRecords();
-  await ground.wallet.finishBegun();
-  await ground.wallet.merge(ground.itemId);
-  const before = structuredClone(ground.store.kept);
-
-  const { added } = await ground.wallet.importRecords(old);
-
-  assert.deepEqual(added, []);
-  assert.deepEqual(ground.store.kept, before);
-});
-
 test("what a file calls ours stays so, whatever else it says of it", async () => {
   const { service, wallet } = await minted({ count: 3, each: 2 });
   const { outputs, ...more } = await wallet.exportRecords();
