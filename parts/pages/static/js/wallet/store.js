@@ -14,10 +14,6 @@ import { newSeed } from "./seeds.js";
 const NAME = "deeds";
 const VERSION = 5;
 
-/** One index for all of an item, and for what of it is in a state. */
-const INDEXES = { item: ["itemId", "state"], state: "state" };
-const INDEXED_KINDS = ["outputs", "operations"];
-
 /** What is said of each thing that the browser cannot do. */
 const TEXTS = {
   full: gettext(
@@ -236,9 +232,9 @@ function requestDatabase() {
 function create(/** @type {IDBDatabase} */ database) {
   for (const kind of KINDS) {
     const records = database.createObjectStore(kind, { keyPath: "key" });
-    const indexes = INDEXED_KINDS.includes(kind) ? INDEXES : {};
-    for (const [name, fields] of Object.entries(indexes))
-      records.createIndex(name, fields);
+    // One index for all of an item, and for what of it is in a state.
+    records.createIndex("item", ["itemId", "state"]);
+    records.createIndex("state", "state");
     if (kind === "seeds") records.put(newSeed());
   }
   kept(noteLoss);
