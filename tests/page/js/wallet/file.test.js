@@ -305,6 +305,7 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
   await wallet.exportRecords();
   await wallet.merge(itemId).catch(() => {});
   await wallet.takeBack(operation.outputs[0].key);
+  await wallet.allRecords();
   await wallet.backup.saved(null);
 
   assert.equal(await count(), 1);
