@@ -131,7 +131,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     Of a file that is not `is_own` the seeds are only looked for, and less is believed.
     """
     own = own_seed(records)
-    # A partial backup of the page brings outputs and no operations.
+    # A file may bring outputs and no operations.
     if is_own and not (records.all(Operation) or records.outputs()):
         # A wallet that has done nothing yet is another copy of that one from now on.
         own = next((seed.key for seed in theirs.seeds if seed.is_own), own)

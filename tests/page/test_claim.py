@@ -67,7 +67,7 @@ def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
     image = f"{visitor.origin}/x.png"
     metadata = SHED | {"image": image}
     [raw] = mint_outputs(visitor.api, secret, metadata=metadata)
-    page = visitor.go(f"/claim#{raw}")
+    page = visitor.go(claim_link("", raw))
     wait_for_rows(page, "free")
     page.reload()
     wait_for_rows(page, "free")
@@ -212,7 +212,7 @@ def test_a_text_without_a_link_of_this_service_is_told_and_not_sent(visitor):
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("my ticket")
 
-    link = f"deeds.example.com/claim#+5.{NOBODY}.let%20me%20in"
+    link = f"deeds.example.com/claim/{NOBODY}#+5.let%20me%20in"
     paste(page, f"Here: {link}.")
     there = page.get_by_role("link", name="Open it there")
     expect(there).to_have_attribute("href", f"https://{link}")
@@ -353,7 +353,7 @@ FRAMES = """addEventListener("DOMContentLoaded", () => {
 @slow
 def test_under_a_link_the_form_to_paste_one_into_is_never_seen(visitor):
     [raw] = mint_outputs(visitor.api, "s")
-    page = visitor.open_tab(f"/claim#{raw}", FRAMES)
+    page = visitor.open_tab(claim_link("", raw), FRAMES)
 
     wait_for_rows(page, "free")
 
@@ -379,7 +379,7 @@ def test_the_date_of_a_ticket_goes_into_a_calendar_from_each_of_its_pages(visito
 
     page = visitor.go(f"/item/{item_id}")
     saved = [save()]
-    page = visitor.go(f"/claim#+1.{item_id}.one")
+    page = visitor.go(f"/claim/{item_id}#+1.one")
     press(page, "Claim")
     expect_heading(page, "Yours now")
     saved.append(save())

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
+    claim_link,
     expect_shown,
     mint_outputs,
     press,
@@ -52,7 +53,7 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     page.evaluate(SEE, "https://example.net/")
     expect_shown(page, "This is not a claim link.")
     assert page.evaluate(IS_ON)
-    page.evaluate(SEE, f"{visitor.origin}/claim#{raw}")
+    page.evaluate(SEE, claim_link(visitor.origin, raw))
     wait_for_rows(page, "free")
     wait_for_true(page, IS_OFF)
     expect(page.locator("#heading")).to_be_focused()

@@ -9,6 +9,7 @@ import pytest
 
 from deeds.raw_output import is_strong_secret, parse_raw_output
 from tests.page.steps import (
+    claim_link,
     expect_shown,
     mint_outputs,
     operations,
@@ -63,7 +64,7 @@ def test_a_claim_whose_tab_is_closed_is_finished_by_the_next_visit(
     hold_file = tmp_path / "hold"
     with life():
         [raw] = mint_outputs(visitor.api, "secret")
-        page = visitor.go(f"/claim#{raw}")
+        page = visitor.go(claim_link("", raw))
         hold_file.write_text(moment)
         press(page, "Claim")
         wait_until(lambda: not hold_file.exists())

@@ -12,6 +12,7 @@ from tests.page.steps import (
     SHED,
     TICKET,
     choose,
+    claim_link,
     expect_text,
     follow,
     hold,
@@ -36,7 +37,7 @@ READY = {
     "/": "h1",
     "/mint": "#create-button:enabled",
     "/claim": "[data-ready]",
-    "/claim#+95.{shed}.b": "[data-state=free]",
+    "/claim/{shed}#+95.b": "[data-state=free]",
     "/offer/{offer}": "[data-kind=open]",
     "/wallet": "[data-ready]",
     "/door": "[data-ready]",
@@ -153,10 +154,10 @@ def test_minting_is_accessible(visitor):
 def test_claiming_is_accessible_and_still(visitor):
     one, gone, two = mint_outputs(visitor.api, "one", "gone", "two")
     spend(visitor.api, gone)
-    page = visitor.go(f"/claim#{two}")
+    page = visitor.go(claim_link("", two))
     wait_for_rows(page, "free")
     # As a link that is followed while the page is open.
-    visitor.go(f"/claim#{one}")
+    visitor.go(claim_link("", one))
     wait_for_rows(page, "free", "free")
     page.evaluate(
         "addEventListener('click', () => { window.topsAtTap = inBrowser.tops(); })"

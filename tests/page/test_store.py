@@ -3,16 +3,13 @@
 One update is one transaction, between two tabs too.
 """
 
-import json
-from operator import itemgetter
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
     MINE,
     PASSPHRASE,
+    claim_link,
     confirm_passphrase,
     expect_notice,
     expect_shown,
@@ -116,33 +113,6 @@ def test_updates_of_two_tabs_at_once_come_one_after_the_other(one, other):
     assert one.evaluate(READ)["items"] == [{"key": "count", "n": 200}]
 
 
-def stored_4():
-    """Records that pages of version 4 wrote, and the states that have changed since."""
-    found = json.loads((Path(__file__).parent / "store_4.json").read_text())
-    return found, found.pop("becomes")
-
-
-def test_a_store_of_an_older_page_is_taken_over_whole_or_not_at_all(visitor):
-    records, becomes = stored_4()
-    page = visitor.go(STORELESS)
-    page.evaluate("records => inBrowser.makeStore4(records)", records)
-
-    for count in range(1, len(records["outputs"]) + 1):
-        failed = page.evaluate("count => inBrowser.openFailing(count)", count)
-        assert failed.startswith("StoreError unavailable"), count
-        assert page.evaluate("indexedDB.databases()") == [
-            {"name": "deeds", "version": 4}
-        ]
-        for kind, kept in records.items():
-            found = page.evaluate("kind => inBrowser.records(kind)", kind)
-            assert found == sorted(kept, key=itemgetter("key"))
-
-    assert page.evaluate(OPEN) == "open"
-    states = {it["key"]: it["state"] for it in records["outputs"]} | becomes
-    found = page.evaluate(READ)["outputs"]
-    assert {it["key"]: it["state"] for it in found} == states
-
-
 def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, other):
     other.evaluate("inBrowser.store.close()")
 
@@ -221,7 +191,7 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer
     room = {"origin": newcomer.origin, "quotaSize": 3_000_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
     hold(newcomer, 1)
-    page = newcomer.go(f"/claim#{raw}")
+    page = newcomer.go(claim_link("", raw))
     wait_for_rows(page, "free")
     page.evaluate("inBrowser.fillUp()")
 

@@ -60,7 +60,7 @@ def test_a_maker_sees_few_controls_before_the_first_link(
     assert page.evaluate(CONTROLS) == shown
 
 
-@pytest.mark.parametrize("path", ["/item/{item_id}", "/claim#+1.{item_id}.one"])
+@pytest.mark.parametrize("path", ["/item/{item_id}", "/claim/{item_id}#+1.one"])
 def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor, path):
     item_id = visitor.api.mint("+1.one", metadata=TICKET)
     page = visitor.go(path.format(item_id=item_id))

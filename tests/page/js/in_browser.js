@@ -102,37 +102,6 @@ const inBrowser = {
     });
   },
 
-  /** Make the store as pages of version 4 did. */
-  makeStore4(records) {
-    const kinds = ["outputs", "operations", "items", "codes", "notes"];
-    return new Promise((resolve) => {
-      const opening = indexedDB.open("deeds", 4);
-      opening.onupgradeneeded = () => {
-        for (const kind of [...kinds, "seeds", "numbers"]) {
-          const made = opening.result.createObjectStore(kind, { keyPath: "key" });
-          made.createIndex("item", ["itemId", "state"]);
-          made.createIndex("state", "state");
-          for (const record of records[kind] ?? []) made.put(record);
-        }
-      };
-      opening.onsuccess = () => resolve(opening.result.close());
-    });
-  },
-
-  /** Open the store while its n-th put fails. */
-  async openFailing(count) {
-    const { put } = IDBObjectStore.prototype;
-    let left = count;
-    IDBObjectStore.prototype.put = function (record) {
-      left -= 1;
-      if (left === 0) this.transaction.abort();
-      return put.call(this, record);
-    };
-    const told = await this.openStore();
-    IDBObjectStore.prototype.put = put;
-    return told;
-  },
-
   /** Ask for something of a kind of records, past the store; return what comes of it. */
   async transact(kind, mode, ask) {
     const isMade = ({ name }) => name === "deeds";

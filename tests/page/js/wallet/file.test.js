@@ -15,11 +15,9 @@ import {
 } from "../../../../parts/pages/static/js/wallet/file.js";
 import { newSeed } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import {
-  amountsByState,
   heldIn,
   mintAmounts,
   people,
-  throughText,
   walletHolding,
   walletMeeting,
   walletOf,
@@ -307,6 +305,7 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
   await wallet.exportRecords();
   await wallet.merge(itemId).catch(() => {});
   await wallet.takeBack(operation.outputs[0].key);
+  await wallet.allRecords();
   await wallet.backup.saved(null);
 
   assert.equal(await count(), 1);
@@ -344,18 +343,6 @@ test("what a file brings into an empty wallet is backed up, and beside other dee
   await restored.wallet.exportRecords();
   await restored.wallet.backup.saved(null);
   assert.equal(await restoredAt(), undefined);
-});
-
-test("what is live is kept for a file of its own, with what is under way at rest", async () => {
-  const ground = await walletHolding(5, 6);
-  await ground.wallet.send(ground.itemId, 5);
-  const offline = walletMeeting(ground, () => "lost");
-  await offline.send(ground.itemId, 2);
-
-  const read = throughText(await ground.wallet.liveRecords());
-
-  const { store } = await walletOf(ground.service, read);
-  assert.deepEqual(amountsByState(store), { given: [5], held: [6] });
 });
 
 test("where a browser keeps no keys, the backup is noted all the same", async () => {

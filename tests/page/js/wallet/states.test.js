@@ -4,21 +4,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { unitsOf } from "../../../../parts/pages/static/js/wallet/records.js";
-import {
-  AT_REST,
-  OUTPUT_STATES,
-  believed,
-  inState,
-  stateOf,
-  withEnds,
-} from "../../../../parts/pages/static/js/wallet/states.js";
+import { stateOf } from "../../../../parts/pages/static/js/wallet/states.js";
 
-const read = (path) =>
-  JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8"));
-const CASES = read("vectors/states.json");
-/** Records that the page wrote while it stored states, and what else it could. */
-const STORED = read("page/store_4.json");
+const FILE = new URL("../../../vectors/states.json", import.meta.url);
+const CASES = JSON.parse(readFileSync(FILE, "utf8"));
 
 /** Return so many ends of operations, each with a key of its own. */
 const endsOf = (role, ends = []) =>
@@ -37,21 +26,3 @@ for (const { shows, facts, takers, makers, is } of CASES) {
     assert.deepEqual({ state, before, neverHeld }, expected);
   });
 }
-
-test("what an older page called ours, or spent, stays so", () => {
-  const { outputs, operations, becomes } = STORED;
-  const rest = ({ state, before = state }) => AT_REST.includes(before);
-
-  const convert = (stored) => withEnds(stored, operations).map(believed).map(inState);
-
-  const converted = convert(outputs);
-
-  assert.deepEqual(new Set(outputs.map(({ state }) => state)), new Set(OUTPUT_STATES));
-  for (const [place, output] of converted.entries()) {
-    const { key, state } = outputs[place];
-    assert.equal(output.state, becomes[key] ?? state, key);
-  }
-  const count = (all) => unitsOf(all.filter(rest));
-  assert.equal(count(converted), count(outputs));
-  assert.deepEqual(convert(converted), converted);
-});

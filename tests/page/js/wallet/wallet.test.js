@@ -42,9 +42,6 @@ const CLASSES = { AmountError, RawOutputError };
 
 /** By what each is refused with: the code of the wallet's error, or another's class. */
 const IMPOSSIBLE = {
-  not_enough: {
-    "another item": (wallet) => wallet.send("deed_other", 1),
-  },
   not_held: {
     "a split of what is not there": (wallet) => wallet.split("deed_x.y", [1]),
   },

@@ -36,21 +36,22 @@ const TIME = /^([12]\d{3}-\d\d-\d\d) (\d\d:\d\d) ([+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 /** Return what of a registry item's metadata is text. @returns {Metadata} */
 export function metadataOf(item) {
+  const { name = "", description = "", image = "" } = textsOf(item?.metadata);
+  const texts = Object.entries({ name, description, image }).map(([key, text]) => [
+    key,
+    text.replace(TURNS, ""),
+  ]);
+  return Object.fromEntries(texts.filter(([, text]) => !BLANK.test(text)));
+}
+
+/** Return all of metadata that is text, as it is. @returns {{[name: string]: string}} */
+export function textsOf(/** @type {string | null | undefined} */ metadata) {
   try {
-    const about = JSON.parse(item?.metadata ?? "{}") ?? {};
-    const texts = ["name", "description", "image"].map((name) => [
-      name,
-      textOf(about[name]),
-    ]);
-    return Object.fromEntries(texts.filter(([, text]) => text));
+    const fields = Object.entries({ ...JSON.parse(metadata ?? "{}") });
+    return Object.fromEntries(fields.filter(([, value]) => typeof value === "string"));
   } catch {
     return {};
   }
-}
-
-function textOf(value) {
-  const text = typeof value === "string" ? value.replace(TURNS, "") : "";
-  return BLANK.test(text) ? "" : text;
 }
 
 const ALPHABETS = [/\p{Script=Latin}/u, /\p{Script=Greek}/u, /\p{Script=Cyrillic}/u];

@@ -21,7 +21,6 @@ import {
 
 const CUT_TEXT = gettext("This link is cut off. Ask for it again.");
 const CAPITALS_TEXT = gettext("This link was put into capitals. Ask for it again.");
-const TWO_DEEDS_TEXT = gettext("This link names two deeds. Ask for another.");
 const NOTHING_TEXT = gettext("There is no claim link in this text.");
 const NO_ITEM_TEXT = gettext(
   "There is no deed in this text. Paste a link to it, or the address of its page.",
@@ -53,18 +52,16 @@ const HASH = "(?:\\\\?#|%(?:25){0,2}23|&num;|&#35;)";
 const PLUS = "(?:\\\\?\\+|%(?:25){0,2}2[Bb]|&plus;|&#43;)";
 const BLANK = "(?:[ \\u00a0]|%(?:25){0,2}20)";
 const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})`;
-// What starts here is longer than a secret can be, so it is never a part of one. Behind
-// the page of an item its id may stand once more: so it was in the links of earlier
-// releases. Some messengers take the plus for a blank, and some lose it; there no line
-// end is undone.
+// What starts here is longer than a secret can be, so it is never a part of one. Some
+// messengers take the plus for a blank, and some lose it; there no line end is undone.
 const START = new RegExp(
   `${PAGE}(?:${GAP}[^\\s#]{0,300}?(?<signs>${HASH}${GAP}${PLUS})${GAP}|[^\\s#]{0,300}?(?<bare>${HASH}${BLANK}?))` +
-    `(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}${DOT})?` +
-    `|(?<plus>${PLUS})${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}${DOT}`,
+    `(?<amount>${AMOUNT})` +
+    `|${PLUS}${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}${DOT}`,
   "g",
 );
-const IN_PAGE = new RegExp(PAGE);
 const ITEM = new RegExp(ITEM_ID, "g");
+// A raw output behind one may be of another deed than the page that is named.
 const HASH_AT_END = new RegExp(`${HASH}${GAP}$`);
 const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
 const CAPITALS = /\bDEED_[0-9A-Z]{26}/;
@@ -78,8 +75,7 @@ const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,483})/;
 const HOST =
   /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
 /** One of a single word, right before the path. */
-const SHORT_HOST =
-  /(?:^|[^\p{L}\p{N}.-])((?!claim\b)[\p{L}\p{N}-]+(?::\d+)?\/(?:claim\W*)?)$/u;
+const SHORT_HOST = /(?:^|[^\p{L}\p{N}.-])([\p{L}\p{N}-]+(?::\d+)?\/)$/u;
 const BROKEN_HOST = /https?:\/\/[^\s/>=]*[\s>=]{0,9}\n[\s>=]{0,24}$/i;
 // By the sign before a raw output, the one that ends it.
 const CLOSERS = new Map(
@@ -128,8 +124,6 @@ export async function readLinks(text) {
     }),
   );
   const links = read.filter((link) => link !== null);
-  if (starts.some(({ isTwofold }) => isTwofold))
-    return { links, problem: TWO_DEEDS_TEXT };
   if (links.length < starts.length) return { links, problem: CUT_TEXT };
   if (links.length) return { links, problem: "" };
   if (CAPITALS.test(plain)) return { links, problem: CAPITALS_TEXT };
@@ -171,13 +165,12 @@ function narrowed(text) {
 function startsOf(plain) {
   let to = 0;
   return Array.from(plain.matchAll(START), (match) => {
-    const { page, signs, bare, amount, again, plus, rawAmount, id } =
-      match.groups ?? {};
+    const { page, signs, bare, amount, rawAmount, id } = match.groups ?? {};
     const before = plain.slice(
       Math.max(to, match.index - PART_LENGTH_MAX),
       match.index,
     );
-    const isLink = Boolean(page) || HASH_AT_END.test(before.slice(-32));
+    const isLink = Boolean(page);
     const word = isLink
       ? (before.split(/[\s"'`<>()[\]]|(?=https?:\/\/)/i).at(-1) ?? "")
       : "";
@@ -187,8 +180,6 @@ function startsOf(plain) {
     const url = isLink
       ? (urlOf(front, SHORT_HOST) ?? urlOf(before.replace(GAPS, "")))
       : null;
-    const named = [page ?? IN_PAGE.exec(word)?.groups?.page, again ?? id];
-    const ids = named.flatMap((each) => (each ? clean(each).replace(".", "") : []));
     const from = match.index - word.length;
     to = match.index + match[0].length;
     return {
@@ -196,20 +187,20 @@ function startsOf(plain) {
       from: /\s/.test(plain[from - 1]) ? from - 1 : from,
       to,
       isLink,
-      isOld: !page,
-      isTwofold: new Set(ids).size > 1,
-      isStrange: !url && unescape(unescape(word)).includes("//"),
+      isStrange: isLink
+        ? !url && unescape(unescape(word)).includes("//")
+        : HASH_AT_END.test(before.slice(-32)),
       opener: before.at(-1) ?? "",
       url,
-      escapesCount: escapesCount(signs ?? bare ?? before.slice(-8) + plus),
-      front: `+${clean(amount ?? rawAmount)}${clean(again ?? `${page ?? id}.`)}`,
+      escapesCount: escapesCount(signs ?? bare ?? ""),
+      front: `+${clean(amount ?? rawAmount)}${clean(page ?? id)}.`,
     };
   });
 }
 
 /** Return what one start and the text behind it mean, or null if it is cut off. */
 async function readOne(start, tail) {
-  if (start.isTwofold || start.isStrange) return null;
+  if (start.isStrange) return null;
   const text = start.isLink ? unwrapped(tail, start.escapesCount) : tail;
   const broken = STRONG.exec(text)?.[0] ?? "";
   const strong = broken.replace(GAPS, "");
@@ -227,7 +218,7 @@ async function readOne(start, tail) {
   }
 }
 
-function linkOf({ front, url, isOld }, secret, rest) {
+function linkOf({ front, url }, secret, rest) {
   const output = parseRawOutput(front + secret);
   const unit = unescape(UNIT.exec(rest)?.[1] ?? "").trim();
   const link = {
@@ -236,8 +227,7 @@ function linkOf({ front, url, isOld }, secret, rest) {
     host: url?.host ?? "",
     address: "",
   };
-  if (url && isOld) link.address = `${url.origin}/claim#${front}${escape(secret)}`;
-  else if (url) link.address = claimLink(url.origin, output, link);
+  if (url) link.address = claimLink(url.origin, output, link);
   return link;
 }
 

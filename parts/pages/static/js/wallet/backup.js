@@ -5,7 +5,7 @@ import { askForLook, LOOK, placesOf, rowsOf } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { keyOf, keysOf } from "./records.js";
 import { isUsed, ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
-import { isLive, isOurs, restTold } from "./states.js";
+import { isLive, isOurs } from "./states.js";
 
 const BACKUP = "backup";
 /**
@@ -25,12 +25,6 @@ const ALL = {
   ...NOTE,
 };
 
-const LIVE_QUERIES = ["held", "given", "offered", "leaving"].map((state) => ({
-  state,
-}));
-/** @type {import("./records.js").Plan} */
-const LIVE = { ...ALL, operations: [{ state: "begun" }], outputs: LIVE_QUERIES };
-
 /** @typedef {import("./wallet.js").Parts} Parts */
 
 /**
@@ -41,6 +35,15 @@ export function makeBackup({ store, change, changeOfNote, now }) {
   /** What the records of the last export hold: so many changes, and these items. */
   /** @type {{savedCount: number, itemIds: string[]}} */
   let exported = { savedCount: 0, itemIds: [] };
+
+  /** @returns {import("./records.js").Records} */
+  const recordsOf = (slices) => ({
+    outputs: slices.outputs.list().map(({ takers, makers, ...output }) => output),
+    operations: slices.operations.list(),
+    items: slices.items.list(),
+    ...seedsAndNumbers(slices),
+    at: now(),
+  });
 
   return {
     backup: {
@@ -79,26 +82,15 @@ export function makeBackup({ store, change, changeOfNote, now }) {
     },
 
     /** Return all records, for file.js. They hold every secret. */
+    allRecords: () => store.read(ALL, recordsOf),
+
+    /** Return all records for a backup, of which `saved` is told once it is written. */
     exportRecords: () =>
       store.read(ALL, (slices) => {
-        const { outputs, operations, items } = slices;
-        const itemIds = itemIdsOf(outputs.list());
+        const itemIds = itemIdsOf(slices.outputs.list());
         exported = { savedCount: noteOf(slices).count, itemIds };
-        return {
-          outputs: outputs.list().map(({ takers, makers, ...output }) => output),
-          operations: operations.list(),
-          items: items.list(),
-          ...seedsAndNumbers(slices),
-          at: now(),
-        };
+        return recordsOf(slices);
       }),
-
-    /**
-     * Return what is worth keeping if the store is lost, for a file: the seeds, and what
-     * is live of the records, as if nothing was under way.
-     * @returns {Promise<import("./records.js").Records>}
-     */
-    liveRecords: () => store.read(LIVE, (slices) => ({ ...liveOf(slices), at: now() })),
 
     /**
      * Return whether a file is of this wallet, by its own seed. Return null where it
@@ -118,23 +110,6 @@ export function makeBackup({ store, change, changeOfNote, now }) {
      */
     importRecords: (theirs, { isOwn = false } = {}) =>
       changeOfNote(ALL, (draft) => takeIn(draft, theirs, isOwn)),
-  };
-}
-
-function liveOf(slices) {
-  const { outputs, operations, items } = slices;
-  const atRest = (output) => {
-    const { takers, makers, operation, before, ...rest } = output;
-    return { ...rest, state: restTold(output) };
-  };
-  return {
-    outputs: LIVE_QUERIES.flatMap((query) => outputs.list(query)).map(atRest),
-    // What a mint makes is in no seed.
-    operations: operations
-      .list({ state: "begun" })
-      .filter(({ kind }) => kind === "mint"),
-    items: items.list().map(({ isMinted, ...item }) => item),
-    ...seedsAndNumbers(slices),
   };
 }
 

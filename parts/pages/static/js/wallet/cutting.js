@@ -2,7 +2,7 @@
 // and where. Pictures of up to a megabyte each stay in the registry. docs/wallet-file.md
 // has the rule, tests/vectors/metadata.json cases of it.
 
-import { FACT } from "../format/about.js";
+import { FACT, textsOf } from "../format/about.js";
 
 const KEPT_BYTES_MAX = 2_048;
 const KEPT_NAME_LENGTH_MAX = 200;
@@ -49,15 +49,6 @@ export function cutMetadata(metadata) {
 }
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;
-
-function textsOf(metadata) {
-  try {
-    const fields = Object.entries({ ...JSON.parse(metadata) });
-    return Object.fromEntries(fields.filter(([, value]) => typeof value === "string"));
-  } catch {
-    return {};
-  }
-}
 
 /** Return the last paragraph of a description if all of its lines may be facts. */
 function factsOf(description) {

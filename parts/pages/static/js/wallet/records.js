@@ -62,7 +62,7 @@ import { inState } from "./states.js";
  *   under a seed of an item, see seeds.js
  * @typedef {{
  *   outputs: OutputRecord[], operations: OperationRecord[], items: Item[], seeds: Seed[],
- *   numbers: Numbers[],
+ *   numbers: Numbers[], at?: number,
  * }} Records
  */
 

@@ -59,8 +59,8 @@ export const ownSeed = ({ seeds }) =>
     .key;
 
 /**
- * Return whether a wallet has ever done anything. What a partial backup brought may have
- * been made from its seed, although there is no operation.
+ * Return whether a wallet has ever done anything. What a file brought may have been made
+ * from its seed, although there is no operation.
  */
 export const isUsed = ({ operations, outputs }) =>
   operations.list().length > 0 || outputs.list().length > 0;

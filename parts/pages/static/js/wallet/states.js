@@ -110,8 +110,8 @@ export const restTold = ({ state, before = "" }) =>
   state === "leaving" ? before : state;
 
 /**
- * Return an output of a file, or of a store of before, with what its state follows from: what
- * was called ours stays ours, and what was called spent spent, though no operation tells of it.
+ * Return an output of a file with what its state follows from: what was called ours stays ours,
+ * and what was called spent spent, though no operation tells of it.
  */
 export function believed(/** @type {OutputRecord} */ output) {
   const { state, createdAt, givenAt, foundAt } = output;

@@ -7,17 +7,12 @@
 // plain function.
 
 import { gettext } from "../format/gettext.js";
-import { KINDS, load, WalletError, whole } from "./records.js";
+import { KINDS, load, WalletError } from "./records.js";
 import { hasRoom, makeRoom } from "./room.js";
 import { newSeed } from "./seeds.js";
-import { believed, inState, withEnds } from "./states.js";
 
 const NAME = "deeds";
 const VERSION = 5;
-
-/** One index for all of an item, and for what of it is in a state. */
-const INDEXES = { item: ["itemId", "state"], state: "state" };
-const INDEXED_KINDS = ["outputs", "operations"];
 
 /** What is said of each thing that the browser cannot do. */
 const TEXTS = {
@@ -218,8 +213,7 @@ function requestDatabase() {
   return new Promise((resolve, reject) => {
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
-    request.onupgradeneeded = ({ oldVersion }) =>
-      oldVersion ? convert(request.transaction) : create(request.result);
+    request.onupgradeneeded = () => create(request.result);
     let isBlocked = false;
     request.onerror = () => reject(new StoreError("unavailable", request.error));
     request.onblocked = () => {
@@ -234,28 +228,16 @@ function requestDatabase() {
   });
 }
 
+/** Create the stores of records; where there are older ones, that throws, and they stay. */
 function create(/** @type {IDBDatabase} */ database) {
-  kept(noteLoss);
   for (const kind of KINDS) {
     const records = database.createObjectStore(kind, { keyPath: "key" });
-    const indexes = INDEXED_KINDS.includes(kind) ? INDEXES : {};
-    for (const [name, fields] of Object.entries(indexes))
-      records.createIndex(name, fields);
+    // One index for all of an item, and for what of it is in a state.
+    records.createIndex("item", ["itemId", "state"]);
+    records.createIndex("state", "state");
     if (kind === "seeds") records.put(newSeed());
   }
-}
-
-/** Version 4 wrote down the states of outputs, and not what they follow from. */
-function convert(/** @type {any} */ transaction) {
-  const outputs = transaction.objectStore("outputs");
-  transaction.objectStore("operations").getAll().onsuccess = ({
-    target: { result: all },
-  }) => {
-    outputs.getAll().onsuccess = ({ target: { result: stored } }) => {
-      for (const output of withEnds(stored, all))
-        outputs.put(whole(inState(believed(output))));
-    };
-  };
+  kept(noteLoss);
 }
 
 function transact(database, mode, wanted, apply) {

@@ -267,11 +267,9 @@ function makeRecords({ store, api, change, changeOfNote }) {
       );
       if (known && !(isWhole && known.isCut)) return known;
       const item = await api.item(itemId);
-      const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
-        const ofItem = draft.operations.list({ itemId });
-        const unit = ofItem.find((operation) => operation.unit)?.unit;
+      const kept = change({ items: [itemId] }, (draft) => {
         const { isCut: _, ...kept } = draft.items.get(itemId) ?? {};
-        return draft.putItem({ unit, ...kept, ...item });
+        return draft.putItem({ ...kept, ...item });
       });
       // A device without room for it shows it all the same.
       return kept.catch(() => item);

@@ -143,7 +143,7 @@ function askPassphrase({ title, yes = title, said, opener }, write) {
 }
 
 /**
- * Return what remembers the live records of a wallet, so that they can still be saved
+ * Return what remembers the records of a wallet, so that they can still be saved
  * where its store is deleted under an open page.
  */
 export function makeRescue() {
@@ -154,7 +154,7 @@ export function makeRescue() {
   return {
     /** Remember what is there now. */
     async keep({ wallet }) {
-      known = await wallet.liveRecords().catch(() => known);
+      known = await wallet.allRecords().catch(() => known);
     },
 
     /** Return a button that saves what is remembered; nothing where nothing is. */

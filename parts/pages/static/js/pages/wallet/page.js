@@ -199,9 +199,11 @@ async function start(opened) {
   redraw = oneByOne(drawer(opened));
   const place = byId("look-state");
   const look = makeLooker({ ...opened, itemOf }, (text) => put(place, text));
-  onClick("look", async () => {
-    say((await look()) || gettext("Nothing new was found."));
-  });
+  const button = byId("look");
+  button.onclick = () =>
+    onceAtATime(button, async () =>
+      say((await look()) || gettext("Nothing new was found.")),
+    );
   const onRestored = async (onWait) => {
     wake();
     await redraw();
@@ -215,12 +217,6 @@ async function start(opened) {
   await redraw();
   listen(opened, look);
   if (summaries.length || openKeys.length) askToKeep();
-}
-
-/** Do what a button is for, once at a time. */
-function onClick(id, act) {
-  const button = byId(id, HTMLButtonElement);
-  button.onclick = () => onceAtATime(button, act);
 }
 
 function listen(opened, look) {
