@@ -155,17 +155,19 @@ test("a ticket whose claim has no answer yet does not come in a second time", as
   assert.equal(finished.operation.state, "done");
 });
 
-test("a link's word for a unit is kept, and no other replaces it", async () => {
-  const { service, store, itemId } = await minted({ count: 2, each: 1 });
-  const [one, other] = outputsIn(store);
-  const taker = walletOn(service);
+for (const isKnownFirst of [true, false]) {
+  test(`a link's word for a unit is kept, and no other replaces it: ${isKnownFirst}`, async () => {
+    const { service, store, itemId } = await minted({ count: 2, each: 1 });
+    const [one, other] = outputsIn(store);
+    const taker = walletOn(service);
 
-  await taker.item(itemId);
-  await taker.claim(one, { unit: " a ticket\n" });
-  assert.equal((await taker.item(itemId)).unit, "a ticket");
-  await taker.claim(other, { unit: "worth 1000" });
-  assert.equal((await taker.item(itemId)).unit, "a ticket");
-});
+    if (isKnownFirst) await taker.item(itemId);
+    await taker.claim(one, { unit: " a ticket\n" });
+    assert.equal((await taker.item(itemId)).unit, "a ticket");
+    await taker.claim(other, { unit: "worth 1000" });
+    assert.equal((await taker.item(itemId)).unit, "a ticket");
+  });
+}
 
 test("who minted an item names its unit, and no link does", async () => {
   const { wallet, store } = await walletHolding();

@@ -267,9 +267,11 @@ function makeRecords({ store, api, change, changeOfNote }) {
       );
       if (known && !(isWhole && known.isCut)) return known;
       const item = await api.item(itemId);
-      const kept = change({ items: [itemId] }, (draft) => {
+      const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
+        const ofItem = draft.operations.list({ itemId });
+        const unit = ofItem.find((operation) => operation.unit)?.unit;
         const { isCut: _, ...kept } = draft.items.get(itemId) ?? {};
-        return draft.putItem({ ...kept, ...item });
+        return draft.putItem({ unit, ...kept, ...item });
       });
       // A device without room for it shows it all the same.
       return kept.catch(() => item);
