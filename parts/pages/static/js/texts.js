@@ -201,6 +201,22 @@ export function clockText(
   return date.toLocaleTimeString(LOCALE, { timeStyle });
 }
 
+/**
+ * Return since when a link is in its state, and what was said at doors: for example
+ * "18:02 · somebody said 12 at 19:41". @param {import("./wallet/holdings.js").Link} link
+ */
+export function sinceText({ output: { number }, state, at, said }) {
+  const since = at && state !== "here" ? clockText(at) : "";
+  if (!said) return since;
+  const text = ngettext(
+    "somebody said {number} at {time}",
+    "{count} said {number}, the last at {time}",
+    said.count,
+    { number, time: clockText(said.at) },
+  );
+  return [since, text].filter(Boolean).join(" · ");
+}
+
 /** Return for example "Ticket 17 of 200"; without a number, "1 ticket". */
 export function heldText({ amount, number = 0, of = 0 }, unit) {
   const units = unitsText(amount, unit);

@@ -85,7 +85,7 @@ export function makeBackup({ store, change, changeOfNote, now }) {
         const itemIds = itemIdsOf(outputs.list());
         exported = { savedCount: noteOf(slices).count, itemIds };
         return {
-          outputs: outputs.list().map(({ takers, makers, ...output }) => output),
+          outputs: outputs.list().map(({ takers, makers, said, ...output }) => output),
           operations: operations.list(),
           items: items.list(),
           ...seedsAndNumbers(slices),
@@ -124,7 +124,7 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 function liveOf(slices) {
   const { outputs, operations, items } = slices;
   const atRest = (output) => {
-    const { takers, makers, operation, before, ...rest } = output;
+    const { takers, makers, operation, before, said, ...rest } = output;
     return { ...rest, state: restTold(output) };
   };
   return {

@@ -6,7 +6,7 @@ import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
 import { numberText } from "../../format/tickets.js";
 import { nameOf } from "../../format/about.js";
-import { clockText, linkText, quoted } from "../../texts.js";
+import { linkText, quoted, sinceText } from "../../texts.js";
 import {
   copyTemplate,
   download,
@@ -168,7 +168,7 @@ function rowOf({ output: first }, shown) {
   }
   const update = (link) => {
     output = link.output;
-    const { state, at, isLeftHere = false } = link;
+    const { state, isLeftHere = false } = link;
     const isAdmitted = state === "admitted";
     // Before any of them is hidden, which takes the focus away.
     if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
@@ -184,7 +184,7 @@ function rowOf({ output: first }, shown) {
       {
         title,
         state: STATES[state],
-        when: at && state !== "here" ? clockText(at) : "",
+        when: sinceText(link),
       },
       part,
     );
