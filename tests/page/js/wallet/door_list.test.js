@@ -98,6 +98,8 @@ test("a ticket that its guest had claimed at home is let in without its number, 
   const copy = await copyFrom(maker);
   assert.deepEqual(await told(copy), all);
   assert.equal((await linksOf(copy))[0].said?.count, 1);
+  const fresh = await doors[0].wallet.undoAdmission(maker.itemId, ticket.key);
+  assert.equal(fresh?.said, 1);
 });
 
 test("what a code said stays with what was claimed by it, in one browser", async () => {
