@@ -106,7 +106,7 @@ test("what a code said stays with what was claimed by it, in one browser", async
   const { maker, tickets, itemId } = await party(0);
   const guest = makerOn(maker.service);
   const { said } = madeBy(guest.store, await guest.wallet.claim(tickets[0], SAYS_1));
-  const backup = await guest.wallet.exportRecords();
+  const backup = await fileOf(guest);
   const live = await guest.wallet.liveRecords();
   const outputs = backup.outputs.map((output) => ({ ...output, said }));
   const copy = await walletOf(maker.service, { ...backup, outputs });
