@@ -70,7 +70,7 @@ def test_no_secret_becomes_another_one():
     for _ in range(2000):
         made_up = "".join(chance.choices(SIGNS, k=chance.randint(1, 32)))
         secret = chance.choice([made_up, STRONG])
-        link = f"{link_of(secret)}{chance.choice(['', '&unit=hour'])}"
+        link = f"{link_of(secret)}{chance.choice(['', '&unit=hour&n=12'])}"
         changed = chance.choice(DONE_TO_LINKS)(link)
         text = chance.choice(AROUND).format(changed)
 

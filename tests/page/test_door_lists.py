@@ -23,6 +23,7 @@ from tests.page.steps import (
     spend,
 )
 from tests.page.test_door import LAST, type_link
+from tests.page.test_show import code_in
 from tests.page.visitor import visiting
 from tests.support.needs import require
 from tests.support.waiting import wait_until
@@ -166,6 +167,37 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     text = download.value.path().read_text(encoding="utf-8-sig")
     assert [line.split(",")[3] for line in text.splitlines()[1:]] == states
     assert "/claim" not in text
+
+
+def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believed(
+    visitor, organiser, stranger, other
+):
+    choose(row(organiser, 2), "Show link")
+    dialog = organiser.get_by_role("dialog")
+    printed = code_in(dialog)
+    press(dialog, "Done")
+    guest = stranger.go(printed.removeprefix(visitor.origin))
+    press(guest, "Claim")
+    expect_shown(guest, "Yours now")
+    press(stranger.go("/wallet"), "Show code")
+    shown = code_in(guest)
+    assert shown != printed
+    assert [each.rpartition("&")[2] for each in (printed, shown)] == ["n=2", "n=2"]
+    door = open_door(other, records(guest)[0]["itemId"])
+    press(door, "Start")
+    type_link(door, shown)
+    expect_text(door, "#verdict-detail", "The code says 2.")
+    other.assert_good()
+    press(door, "Stop")
+
+    take_in(organiser, hand_over(door), "New: admitted (1).")
+
+    come_back_until(organiser, "somebody said 2 at ", row(organiser, 2))
+    states = ["handed out", "claimed", "handed out", *2 * ["left"]]
+    shown_states = organiser.locator("[data-part=links] .state")
+    expect(shown_states).to_have_text([*states, "admitted"])
+    expect_text(organiser, "[data-part=admitted]", "1")
+    visitor.assert_good()
 
 
 def test_imported_lists_can_be_forgotten(visitor, organiser, tmp_path):

@@ -82,7 +82,7 @@ def test_without_the_codes_nothing_is_printed_and_nothing_handed_out(visitor):
     ("paper", "print_background"),
     [("A4", False), ("Letter", True)],
 )
-def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(
+def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link_and_number(
     visitor, paper, print_background
 ):
     metadata = {"name": NAME, "image": SHED["image"], "description": SAID}
@@ -90,8 +90,8 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(
     page.emulate_media(color_scheme="dark")
     kept = sorted(records(page), key=lambda record: record["number"])
     links = [
-        claim_link(visitor.origin, f"+1.{record['key']}") + "&unit=ticket"
-        for record in kept
+        claim_link(visitor.origin, f"+1.{record['key']}") + f"&unit=ticket&n={number}"
+        for number, record in enumerate(kept, 1)
     ]
     # Playwright would call a function that is the value of an expression.
     page.evaluate("void (window.print = () => { window.isPrinted = true; })")

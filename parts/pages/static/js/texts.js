@@ -201,6 +201,20 @@ export function clockText(
   return date.toLocaleTimeString(LOCALE, { timeStyle });
 }
 
+/**
+ * Return what was said at doors of a link's number: for example "somebody said 12 at
+ * 19:41". @param {import("./wallet/holdings.js").Link} link
+ */
+export function saidText({ output: { number }, said }) {
+  if (!said) return "";
+  return ngettext(
+    "somebody said {number} at {time}",
+    "{count} said {number}, the last at {time}",
+    said.count,
+    { number, time: clockText(said.at) },
+  );
+}
+
 /** Return for example "Ticket 17 of 200"; without a number, "1 ticket". */
 export function heldText({ amount, number = 0, of = 0 }, unit) {
   const units = unitsText(amount, unit);

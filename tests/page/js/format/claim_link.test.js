@@ -10,8 +10,11 @@ import {
   readItem,
   readLinks,
 } from "../../../../parts/pages/static/js/format/claim_link.js";
-import { formatRawOutput } from "../../../../parts/pages/static/js/format/raw_output.js";
-import { makeStrongSecret } from "../../../../parts/pages/static/js/format/raw_output.js";
+import {
+  formatRawOutput,
+  makeStrongSecret,
+} from "../../../../parts/pages/static/js/format/raw_output.js";
+import { LINK_NUMBER_MAX } from "../../../../parts/pages/static/js/wallet/links.js";
 import { Random } from "../wallet/random.js";
 
 const HOST = "deeds.example.com";
@@ -51,7 +54,7 @@ async function secretsIn(text) {
 
 /** Fail unless this is the one link that is found in a text. */
 async function assertLinkIn(text, link) {
-  const found = { links: [{ host: HOST, ...link }], problem: "" };
+  const found = { links: [{ host: HOST, said: undefined, ...link }], problem: "" };
   assert.deepEqual(await readLinks(text), found, text);
 }
 
@@ -179,16 +182,17 @@ for (const [name, [text, secrets]] of Object.entries(TEXTS)) {
   });
 }
 
-const CUT = [
-  `${ORIGIN}/claim/`,
-  `+5.${ID}`,
-  `+5.${ID}.${"b".repeat(33)}`,
-  `+99999999999999999.${ID}.a`,
-];
-
-for (const text of CUT) {
-  test(`it is told that a link is cut off: ${text}`, async () => {
-    assert.match(String(await secretsIn(text)), /cut off/);
+for (const [text, problem] of [
+  [`${ORIGIN}/claim/`, /cut off/],
+  [`+5.${ID}`, /cut off/],
+  [`+5.${ID}.${"b".repeat(33)}`, /cut off/],
+  [`+99999999999999999.${ID}.a`, /cut off/],
+  ["", /no claim link/],
+  [" \n ", /no claim link/],
+  [linkOf(STRONG).toUpperCase(), /capitals/],
+]) {
+  test(`it is told what is wrong with a link: ${JSON.stringify(text)}`, async () => {
+    assert.match(String(await secretsIn(text)), /** @type {RegExp} */ (problem));
   });
 }
 
@@ -199,12 +203,6 @@ test("those that can be read are there beside one that is cut off", async () => 
 
   assert.deepEqual([links.length, /cut off/.test(problem)], [2, true]);
 });
-
-for (const text of ["", " \n "]) {
-  test(`it is told that there is no link: ${JSON.stringify(text)}`, async () => {
-    assert.match(String(await secretsIn(text)), /no claim link/);
-  });
-}
 
 for (const query of ["", `?${"a".repeat(400)}`, "%23"]) {
   test(`a link that names two deeds hands over neither: ${query.length}`, async () => {
@@ -221,6 +219,7 @@ const HOSTS = [
   [`> https://deeds.exam=\r\n> ple.com/claim/${ID}#+5.a`, [HOST]],
   [`${linkOf("a")}${linkOf("b")}`, [HOST, HOST]],
   [`${linkOf(STRONG)}${linkOf(STRONG)}`, [HOST, HOST]],
+  [linkOf(STRONG).replace(HOST, `${HOST}@evil.example:8443`), ["evil.example:8443"]],
   [`intranet/claim/${ID}#+5.a`, ["intranet"]],
   [`on localhost:80/claim/${ID}#+5.a`, ["localhost:80"]],
   [`whatsapp://evil/claim/${ID}#+5.a`, ["evil"]],
@@ -238,10 +237,6 @@ for (const [text, hosts] of HOSTS) {
   });
 }
 
-test("it is told that a link was put into capitals", async () => {
-  assert.match(String(await secretsIn(linkOf(STRONG).toUpperCase())), /capitals/);
-});
-
 test("no unit is taken that could pass for more than a word, or for a part of the amount", async () => {
   const digits = ["000 tickets", "x 2", "٣", "½ seat", "½", "-5", "\u3164a", "a\u3164"];
   for (const unit of ["x".repeat(21), "a\nb", "\u202eabc", ...digits]) {
@@ -251,13 +246,19 @@ test("no unit is taken that could pass for more than a word, or for a part of th
   }
 });
 
-test("the host is the one that would be asked", async () => {
-  const link = linkOf(STRONG).replace(HOST, `${HOST}@evil.example:8443`);
-
-  const [{ host, address }] = (await readLinks(link)).links;
-
-  assert.equal(host, "evil.example:8443");
-  assert.ok(address.startsWith("https://evil.example:8443/claim/"));
+test("a code says its number on either side of the unit, and a link does not", async () => {
+  const output = outputWith("&n=3");
+  const unit = "hour";
+  const address = claimLink(ORIGIN, output, { unit });
+  for (const [number, said] of [
+    ["12&n=13", 12],
+    [LINK_NUMBER_MAX, LINK_NUMBER_MAX],
+    ...[0, 1e12, LINK_NUMBER_MAX + 1, "012", "1.5", "x", "1x", "-1"].map((n) => [n]),
+  ])
+    await assertLinkIn(`${address}&n=${number}`, { output, unit, said, address });
+  const code = claimLink(ORIGIN, output, { unit, number: 12 });
+  for (const text of [code, address.replace("&", "&n=12&")])
+    await assertLinkIn(text, { output, unit, said: 12, address });
 });
 
 const MEGABYTE = 2 ** 20;

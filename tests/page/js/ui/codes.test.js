@@ -104,7 +104,7 @@ test("codes that came before an answer was missing are not asked for again", asy
   assert.deepEqual(asked, [64, 64, 22]);
 });
 
-test("the codes of what others made and is held are fetched, the latest fifty", async () => {
+test("the codes of what others made and is held are fetched, the latest fifty, with what they say", async () => {
   globalThis.location ??= /** @type {any} */ ({ origin: "https://deeds.example" });
   const store = memoryStore();
   const held = (place, more = {}) => {
@@ -112,7 +112,7 @@ test("the codes of what others made and is held are fetched, the latest fifty", 
     const output = { itemId: "deed_theirs", secret, amount: 1, state: "held", ...more };
     return { key: `${output.itemId}.${secret}`, createdAt: place, ...output };
   };
-  const theirs = Array.from({ length: 60 }, (_, place) => held(place));
+  const theirs = Array.from({ length: 60 }, (_, place) => held(place, { said: 7 }));
   store.put({
     items: [
       { key: "deed_theirs", unit: "ticket" },
@@ -134,6 +134,6 @@ test("the codes of what others made and is held are fetched, the latest fifty", 
   assert.deepEqual([...codes.keys()].sort(), latest.sort());
   assert.equal(
     codes.get(theirs[10].key),
-    `code of ${claimLink(globalThis.location.origin, theirs[10], { unit: "ticket" })}`,
+    `code of ${claimLink(globalThis.location.origin, theirs[10], { unit: "ticket", number: 7 })}`,
   );
 });

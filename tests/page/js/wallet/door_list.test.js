@@ -18,7 +18,9 @@ import {
 import {
   amountsByState,
   assertAllIsHere,
+  fileOf,
   hasCode,
+  linkFrom,
   madeBy,
   makerOn,
   minted,
@@ -26,13 +28,13 @@ import {
   outputIn,
   outputsIn,
   pass,
-  throughText,
   walletOf,
   walletOn,
 } from "./parts.js";
 import { Random } from "./random.js";
 
 const AT_DOOR = { atDoor: true };
+const SAYS_1 = { knows: { said: 1 } };
 const ID = "0123456789abcdef";
 const ROW = { id: ID, letter: "a", at: 2000, amount: 2 };
 
@@ -70,10 +72,10 @@ async function handOver(from, to) {
 const leftAt = async (browser) =>
   (await linksOf(browser)).filter(({ isLeftHere }) => isLeftHere);
 
-/** Return another copy of a wallet, from its file. */
-const copyFrom = async ({ service, itemId }, backup) => ({
-  ...(await walletOf(service, backup)),
-  itemId,
+/** Return another copy of a wallet, from its file of now or this one. */
+const copyFrom = async (browser, backup = fileOf(browser)) => ({
+  ...(await walletOf(browser.service, await backup)),
+  itemId: browser.itemId,
 });
 
 /** Return number and state of each ticket, with its note. */
@@ -85,32 +87,73 @@ const told = async (browser) =>
 test("a ticket that its guest had claimed at home is let in without its number, once", async () => {
   const { maker, tickets, doors } = await party();
   const guest = makerOn(maker.service);
-  const { operation } = await guest.wallet.claim(tickets[0]);
-  const [{ key }] = operation.outputs;
-  await doors[0].wallet.claim(outputIn(guest.store, key), AT_DOOR);
+  const ticket = madeBy(guest.store, await guest.wallet.claim(tickets[0], SAYS_1));
+  await doors[0].wallet.claim(ticket, { ...AT_DOOR, knows: ticket });
 
   await maker.wallet.checkStates();
   for (const door of [doors[0], doors[0]]) await handOver(door, maker);
 
   const all = ["1 claimed", "2 waiting Anna, table 4", "3 waiting", "admitted"];
   assert.deepEqual(await told(maker), all);
-  const copy = await walletOf(
-    maker.service,
-    throughText(await maker.wallet.exportRecords()),
+  const copy = await copyFrom(maker);
+  assert.deepEqual(await told(copy), all);
+  assert.equal((await linksOf(copy))[0].said?.count, 1);
+  const fresh = await doors[0].wallet.undoAdmission(maker.itemId, ticket.key);
+  assert.equal(fresh?.said, 1);
+});
+
+test("what a code said stays with what was claimed by it, in one browser", async () => {
+  const { maker, tickets, itemId } = await party(0);
+  const guest = makerOn(maker.service);
+  const { said } = madeBy(guest.store, await guest.wallet.claim(tickets[0], SAYS_1));
+  const backup = await fileOf(guest);
+  const live = await guest.wallet.allRecords();
+  const outputs = backup.outputs.map((output) => ({ ...output, said }));
+  const copy = await walletOf(maker.service, { ...backup, outputs });
+  const sent = await linkFrom({ ...guest, itemId }, 1);
+
+  assert.equal(said, 1);
+  const elsewhere = JSON.stringify([backup, live, outputsIn(copy.store), sent]);
+  assert.ok(!elsewhere.includes("said"));
+});
+
+test("who says a number at a door is told beside its link, and counts nowhere", async () => {
+  const { maker, tickets, itemId } = await party(0);
+  await maker.wallet.claim(tickets[0], AT_DOOR);
+
+  // The last one's time is still to come.
+  await maker.wallet.takeInList(
+    itemId,
+    `deeds door list 1 ${itemId}
+0000000000000000 a5 1 0 2 1
+1111111111111111 a2 1 0 2 1
+2222222222222222 a2 1 0 1 1
+3333333333333333 u2 1 0 3 1
+4444444444444444 azzzzzzzz 1 0 3 1`,
   );
-  assert.deepEqual(await told({ ...copy, itemId: maker.itemId }), all);
+
+  const links = (await linksOf(maker)).slice(0, 3);
+  assert.deepEqual(
+    links.map(({ state, said }) => [state, said]),
+    [
+      ["admitted", undefined],
+      ["waiting", { count: 2, at: 5000 }],
+      ["waiting", undefined],
+    ],
+  );
 });
 
 test("how often a ticket was shown is kept, and the most that a copy of the door knows", async () => {
   const { maker, tickets, doors } = await party(1);
-  const [{ wallet, store }] = doors;
+  const [door] = doors;
+  const { wallet, store } = door;
   const [{ key }] = tickets;
   await wallet.claim(tickets[0], AT_DOOR);
   assert.equal(await wallet.scannedAgain(key), 2);
-  const copy = await walletOf(maker.service, throughText(await wallet.exportRecords()));
+  const copy = await copyFrom(door);
   assert.equal(await wallet.scannedAgain(key), 3);
 
-  await copy.wallet.importRecords(throughText(await wallet.exportRecords()));
+  await copy.wallet.importRecords(await fileOf(door));
 
   for (const door of [walletOn(maker.service, store), copy.wallet])
     assert.equal(await door.scannedAgain(key), 4);
@@ -192,7 +235,7 @@ test("in whatever order lists come and admissions are undone, each guest gets on
 
 test("a copy from an old backup learns from lists what it can only guess", async () => {
   const { maker, tickets, doors } = await party(1);
-  const backup = throughText(await maker.wallet.exportRecords());
+  const backup = await fileOf(maker);
   await doors[0].wallet.claim(tickets[0], AT_DOOR);
   await maker.wallet.takeBack(tickets[1].key);
   const copy = await copyFrom(maker, backup);
@@ -210,14 +253,14 @@ test("a copy from an old backup learns from lists what it can only guess", async
     "3 waiting",
   ];
   assert.deepEqual(await told(copy), learned);
-  const next = await copyFrom(copy, throughText(await copy.wallet.exportRecords()));
+  const next = await copyFrom(copy);
   assert.deepEqual(await told(next), learned);
 });
 
 test("what a list said before it was found here is there once", async () => {
   const { maker, tickets, doors } = await party(1);
   const [door] = doors;
-  const backup = throughText(await maker.wallet.exportRecords());
+  const backup = await fileOf(maker);
   const again = madeBy(maker.store, await maker.wallet.takeBack(tickets[1].key));
   await maker.wallet.give([again.key]);
   await handOver(maker, door);
@@ -370,7 +413,7 @@ test("a list is read as it was written, and what is not right in it is left out"
     issue: 2,
     note: "a 1 2",
   };
-  const noted = { ...ROW, id: ID.replace("0", "2"), note: "no number" };
+  const noted = { ...ROW, id: ID.replace("0", "2"), note: "no number", said: 12 };
   const rows = [ROW, named, noted];
 
   assert.deepEqual(rowsOf(writeList("deed_1", rows)), rows);
@@ -379,6 +422,7 @@ test("a list is read as it was written, and what is not right in it is left out"
     `${ID} a1 0`,
     `${ID} a1 9007199254740993`,
     `${ID} a1 1 9999999999 1 1`,
+    `${ID} a1 1 0 1000000001 1`,
     `${ID} a1 1 1 1 1 ${"n".repeat(81)}`,
     `${ID.slice(1)} a1 1`,
   ])
@@ -423,7 +467,8 @@ test("lists are joined in any order and any number of times, also those of one s
         pick([0, 1000], Math.random()),
       ];
       const amount = pick([1, 2], Math.random());
-      return writeList("deed_1", [{ ...ROW, letter, at, amount }]);
+      const said = pick([0, 1, 2], Math.random());
+      return writeList("deed_1", [{ ...ROW, letter, at, amount, said }]);
     });
     const joined = joinLists("deed_1", ...texts);
 

@@ -56,7 +56,7 @@ test("a claim that came too late is not begun again by a file that still makes t
   await first.wallet.claim(link);
   const { operation } = await second.wallet.claim(link);
 
-  await second.wallet.importRecords(throughText(await maker.wallet.exportRecords()));
+  await second.wallet.importRecords(await fileOf(maker));
 
   const { state, code } = second.store.kept.operations.get(operation.key);
   assert.deepEqual([state, code], ["refused", "spent_input"]);

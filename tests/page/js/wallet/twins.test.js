@@ -9,12 +9,12 @@ import {
   assertAllIsHere,
   copyOf,
   endOf,
+  fileOf,
   mintAmounts,
   operationIn,
   outputsIn,
   pass,
   people,
-  throughText,
 } from "./parts.js";
 import { abandonCarts, finishAll, OFFER_S_MAX, OURS, ShopWorld } from "./world.js";
 
@@ -33,7 +33,7 @@ class Twins extends ShopWorld {
     for (const amounts of [[40], [30, 20]]) {
       await mintAmounts(one.wallet, ...amounts);
     }
-    const records = throughText(await one.wallet.exportRecords());
+    const records = await fileOf(one);
     await other.wallet.importRecords(records, { isOwn: true });
     return records.outputs.map(({ itemId }) => itemId);
   }
@@ -97,8 +97,7 @@ for (const [paid, held, ends] of [
         [one, other],
         [other, one],
       ]) {
-        const records = throughText(await from.wallet.exportRecords());
-        await to.wallet.importRecords(records, { isOwn: true });
+        await to.wallet.importRecords(await fileOf(from), { isOwn: true });
       }
 
       const { offerId } = made[ends.indexOf(DONE)] ?? {};

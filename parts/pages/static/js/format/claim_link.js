@@ -14,9 +14,9 @@ import {
 
 /**
  * @typedef {import("./raw_output.js").RawOutput} RawOutput
- * @typedef {{output: RawOutput, unit: string, host: string, address: string}} ReadLink
- *   `host` is the one that the text names, and `address` the same link as it is opened there; both
- *   are empty where it names none
+ * @typedef {{output: RawOutput, unit: string, said?: number, host: string, address: string}} ReadLink
+ *   `said` is the number that a code says it has, which proves nothing; `host` is the one that the
+ *   text names, and `address` the same link as it is opened there; both are empty where it names none
  */
 
 const CUT_TEXT = gettext("This link is cut off. Ask for it again.");
@@ -72,6 +72,8 @@ const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
 const LETTER = "[A-Za-z0-9%\\u00c0-\\u052f]";
 const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u");
 const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,483})/;
+/** At most LINK_NUMBER_MAX of wallet/links.js; what is no such number says nothing. */
+const SAID = /^[^\s<>]{0,600}?&n=([1-9]\d{0,8}|10{9})(?![^\s&])/;
 const HOST =
   /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
 /** One of a single word, right before the path. */
@@ -99,10 +101,18 @@ const CLOSERS = new Map(
   ].map(([opener, closer]) => [opener, closer]),
 );
 
-/** Return the link that hands over an output; `unit` is the issuer's word for one. */
-export function claimLink(origin, /** @type {RawOutput} */ output, { unit = "" } = {}) {
+/**
+ * Return the link that hands over an output; `unit` is the issuer's word for one. Codes
+ * alone say the `number` of theirs: a link that is sent does not.
+ */
+export function claimLink(
+  origin,
+  /** @type {RawOutput} */ { itemId, amount, secret },
+  { unit = "", number = 0 } = {},
+) {
   const named = unit && `&unit=${escape(unit)}`;
-  return `${origin}/claim/${output.itemId}#+${output.amount}.${escape(output.secret)}${named}`;
+  const numbered = number ? `&n=${number}` : "";
+  return `${origin}/claim/${itemId}#+${amount}.${escape(secret)}${named}${numbered}`;
 }
 
 /**
@@ -224,6 +234,7 @@ function linkOf({ front, url }, secret, rest) {
   const link = {
     output,
     unit: isUnit(unit) ? unit : "",
+    said: Number(SAID.exec(rest)?.[1]) || undefined,
     host: url?.host ?? "",
     address: "",
   };

@@ -195,8 +195,14 @@ export function textField([label, value]) {
   return element;
 }
 
-/** Return the link that hands over an output, as it is copied, drawn and printed. */
+/** Return the link that hands over an output, as it is copied and sent. */
 export const linkOf = (output, unit) => claimLink(location.origin, output, { unit });
+
+/** Return what the code of an output holds: its link, with its number for a door. */
+function codeTextOf(output, unit) {
+  const { number = output.said } = output;
+  return claimLink(location.origin, output, { unit, number });
+}
 
 /**
  * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came
@@ -208,7 +214,7 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
   const {
     onProgress = () => {},
     wait = pause,
-    link = (output) => linkOf(output, unit),
+    link = (output) => codeTextOf(output, unit),
   } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
@@ -244,7 +250,7 @@ export async function keepReady(
   );
   const ofOthers = held.filter(({ item }) => !item?.isMinted);
   const latest = ofOthers.sort((one, other) => other.createdAt - one.createdAt);
-  const link = (output) => linkOf(output, output.item?.unit);
+  const link = (output) => codeTextOf(output, output.item?.unit);
   await codesOf(latest.slice(0, READY_MAX), { wallet, api }, { link });
 }
 

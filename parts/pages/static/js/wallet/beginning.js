@@ -93,7 +93,7 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
 /**
  * Claim an output of a link; a second call returns what the first one began. At the
  * door what this wallet holds or has handed out itself is claimed too, and a second
- * call is refused, there and elsewhere; what it `knows` of the ticket is kept with it.
+ * call is refused. What it `knows` of the ticket, or its code has said, is kept with it.
  */
 export function claim(draft, plan) {
   const { output, atDoor, isUnsent, knows = {} } = plan;
@@ -112,15 +112,14 @@ export function claim(draft, plan) {
     throw new WalletError("already_held", gettext("You have this already."));
   }
   if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
-  const named = namedAs(knows);
+  const named = knows.number ? namedAs(knows) : { said: knows.said };
   if (!record) draft.addOutput({ ...output, ...named });
-  // The link before it may have named another amount; of what this wallet made it knows
-  // better.
+  // The link before it may have named another amount; what this wallet made, it knows.
   if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];
-  const made = atDoor && { collectedAt: draft.now };
+  const made = atDoor ? { collectedAt: draft.now } : { said: knows.said };
   const about = { kind: "claim", atDoor: atDoor || undefined, isUnsent, unit };
   return { ...about, ...joined(inputs, made) };
 }

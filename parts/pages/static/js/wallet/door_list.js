@@ -32,8 +32,8 @@ const LETTERS = Object.keys(STATES);
  * What a list says of a ticket, and since when.
  * @typedef {{
  *   id: string, letter: string, at: number, amount: number, number?: number, of?: number,
- *   issue?: number, note?: string,
- * }} Row
+ *   issue?: number, note?: string, said?: number,
+ * }} Row what is `said` of the number at a door, where that is not known, stands in the place of `of`
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  * @typedef {import("./records.js").Draft} Draft
  */
@@ -68,7 +68,7 @@ function readRows(/** @type {string} */ text) {
     const note = more[4];
     const isRight = [number, of, issue].every((each) => !(each > LINK_NUMBER_MAX));
     if (!id || !isAmount(amount) || !isRight || !isNote(note ?? "")) return [];
-    const named = number && { number, of: of || number };
+    const named = number ? { number, of: of || number } : of && { said: of };
     const reissued = number && issue > 1 && { issue };
     const at = 1000 * parseInt(time, 36);
     return [{ id, letter, at, amount, ...named, ...reissued, ...(note && { note }) }];
@@ -85,9 +85,10 @@ export function checkListSize(/** @type {number} */ size) {
 export const writeList = (itemId, /** @type {Row[]} */ rows) =>
   [`${HEAD} ${itemId}`, ...rows.map(lineOf)].join("\n");
 
-function lineOf({ id, letter, at, amount, number = 0, of = 0, issue = 1, note = "" }) {
+function lineOf(/** @type {Row} */ { id, letter, at, amount, number = 0, ...row }) {
+  const { of = row.said ?? 0, issue = 1, note = "" } = row;
   const time = Math.floor(at / 1000).toString(36);
-  const named = number || note ? ` ${number} ${of} ${issue} ${note}` : "";
+  const named = number || of || note ? ` ${number} ${of} ${issue} ${note}` : "";
   return `${id} ${letter}${time} ${amount}${named}`.trimEnd();
 }
 
@@ -111,7 +112,9 @@ function joinRows(/** @type {Row[]} */ all) {
 function joined(/** @type {Row} */ known, /** @type {Row} */ row) {
   const latest = isLater(row, known) ? row : known;
   const { number, of, issue } = known.number ? known : row;
-  return { ...latest, number, of, issue, note: latest.note ?? known.note ?? row.note };
+  const note = latest.note ?? known.note ?? row.note;
+  const said = Math.max(known.said ?? 0, row.said ?? 0) || undefined;
+  return { ...latest, number, of, issue, note, said };
 }
 
 /** Lists are joined in any order, and say the same. */
@@ -333,12 +336,12 @@ function undo(draft, itemId, key) {
   const undoneAt = Math.max(draft.now, admittedAt, collectedAt);
   draft.changeOutput(key, { undoneAt });
   if (!collectedAt) return null;
-  const { operation, number, of, issue = 1, note } = output;
+  const { operation, number, of, issue = 1, note, said } = output;
   const fresh = draft.outputs.list({ itemId, operation }).find(isSetAside);
   if (!fresh && isCollected(output))
     throw new WalletError("not_held", gettext("It is no longer here."));
   if (!fresh) return null;
-  const named = number ? { number, of, issue: issue + 1, note } : {};
+  const named = number ? { number, of, issue: issue + 1, note } : { said };
   draft.changeOutput(fresh.key, { ...named, givenAt: draft.now, undoneAt });
   return draft.outputs.get(fresh.key);
 }

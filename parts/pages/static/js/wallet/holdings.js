@@ -32,10 +32,15 @@ import { AT_REST, isUnderWay } from "./states.js";
  * }} Summary
  *
  * A link of an item, and since when it is in its state; `isLeftHere` of an admission that
- * was undone, where no new link was made yet of what it brought in here.
+ * was undone, where no new link was made yet of what it brought in here; `said` of one
+ * that may be what tickets without a number have said to be that were let in: how many,
+ * and when the last was. It is a claim that anybody can make, so it counts nowhere.
  * @typedef {"here" | "waiting" | "leaving" | "claimed" | "moved" | "used" | "admitted" | "undone" |
  *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
- * @typedef {{output: OutputRecord, state: LinkState, at: number, isLeftHere?: boolean}} Link
+ * @typedef {{
+ *   output: OutputRecord, state: LinkState, at: number, isLeftHere?: boolean,
+ *   said?: {count: number, at: number},
+ * }} Link
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
  * largest first and before those with a number; `links` those that have a number or
@@ -91,7 +96,7 @@ export function holdingOf(slices, itemId) {
   return {
     ...summary,
     parts: all.filter(isFree).sort(byAmount),
-    links,
+    links: withSaid(links),
     admitted: unitsOf(admitted.map(({ output }) => output)),
   };
 }
@@ -225,6 +230,25 @@ function linkOf(output, setAside) {
   if (!givenAt) return null;
   if (!output.spentElsewhere) return link("taken back", changedAt);
   return link(output.isUnclear ? "moved" : "claimed", changedAt);
+}
+
+/** The states of a link that may have been claimed at home, or will be. */
+const MAYBE_CLAIMED = ["here", "waiting", "claimed", "moved"];
+
+/** Return links, each that may have been claimed at home with what was said to be it. */
+function withSaid(/** @type {Link[]} */ links) {
+  const found = new Map();
+  for (const { output, state, at } of links) {
+    const { number, said } = output;
+    // What a list calls still to come has no time.
+    if (state !== "admitted" || number || !said || !at) continue;
+    const known = found.get(said) ?? { count: 0, at };
+    found.set(said, { count: known.count + 1, at: Math.max(known.at, at) });
+  }
+  return links.map((link) => {
+    const said = found.get(link.output.number);
+    return said && MAYBE_CLAIMED.includes(link.state) ? { ...link, said } : link;
+  });
 }
 
 /** Of one amount what has no number comes first, and then the first link of a series. */

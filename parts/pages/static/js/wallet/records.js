@@ -15,7 +15,8 @@
 // `issue`. What came in at the door has `collectedAt`, under its old secret and its new
 // one. What a door's list says was let in has `admittedAt`. Where either was undone
 // after that, the output has `undoneAt`. What a list says was taken back has
-// `takenBackAt`. How often this door was shown it is in `scans`.
+// `takenBackAt`. How often this door was shown it is in `scans`. The number that a code
+// claims to have, where none is known, is `said`: it counts nowhere, and is in no file.
 //
 // Another copy of this wallet may move what is its own. What a look at the service has
 // found of that has `foundAt`. What is spent by nobody here has `spentElsewhere`; it
@@ -41,7 +42,7 @@ import { inState } from "./states.js";
  *   unknown?: boolean, givenAt?: number, number?: number, of?: number, each?: number, note?: string,
  *   collectedAt?: number, neverHeld?: boolean, foundAt?: number, isUnclear?: boolean,
  *   mayBeGiven?: boolean, shownAt?: number, issue?: number, admittedAt?: number,
- *   undoneAt?: number, takenBackAt?: number, scans?: number,
+ *   undoneAt?: number, takenBackAt?: number, scans?: number, said?: number,
  *   takers?: import("./states.js").Ends, makers?: import("./states.js").Ends,
  * }} OutputRecord `state`, `before`, `operation` and `neverHeld` follow from the rest
  * @typedef {{

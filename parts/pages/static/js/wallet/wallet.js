@@ -185,7 +185,7 @@ function makeVerbs(parts) {
      * @param {{unit?: string, atDoor?: boolean, isUnsent?: true, knows?: object}} [options] the
      *   link's word for a unit; `atDoor` also claims what this wallet holds or handed out itself,
      *   and sets aside what it makes; where `isUnsent` it is only written down, for `finish` to
-     *   send; number and note that a door list `knows`
+     *   send; number and note that a door list `knows`, or what a code has `said` of its number
      * @returns {Promise<Outcome>}
      * @throws {WalletError} `already_claimed`, here at the time `at`; `already_held`;
      *   at the door `busy` where its claim began before, at the time `at`

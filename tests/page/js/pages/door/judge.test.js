@@ -112,6 +112,21 @@ test("each verdict has number and note, from the ticket's record or else a list"
   assert.match(late.detail, /^Scanned at /);
 });
 
+test("what a code says of its number goes to the claim, and stands where none is known", async () => {
+  for (const number of [0, 3]) {
+    const record = { number };
+    const claim = async (_, knows) => {
+      Object.assign(record, knows);
+      return claimed();
+    };
+    const { judge } = doorOf(claimed, { claim, readRecords: async () => ({ record }) });
+
+    const { detail } = await judge(`${TICKET}&n=7`);
+
+    assert.equal(detail, number ? "" : "The code says 7.");
+  }
+});
+
 test("by the service's time a ticket expires; by the phone's alone it is in doubt", async () => {
   const item = itemOf("1", "A ticket", "Valid until: 2030-06-01 19:00 +00:00");
   const until = Date.UTC(2030, 5, 1, 19);

@@ -11,7 +11,12 @@ import {
   noteOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/lists.js";
 import { numberText } from "../../../../../parts/pages/static/js/format/tickets.js";
-import { heldText, linkText } from "../../../../../parts/pages/static/js/texts.js";
+import {
+  clockText,
+  heldText,
+  linkText,
+  saidText,
+} from "../../../../../parts/pages/static/js/texts.js";
 import {
   goneText,
   overviewOf,
@@ -98,6 +103,15 @@ test("a part is told by its number, or else its units", () => {
   const said = "Ticket 17 of 200 · second issue · table 4";
   assert.equal(linkText(noted, unit), said);
   assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, issue 3");
+});
+
+test("a link tells who said its number at a door", () => {
+  const output = /** @type {any} */ ({ number: 12 });
+  const at = Date.now();
+
+  const text = saidText({ output, state: "claimed", at, said: { count: 2, at } });
+
+  assert.equal(text, `2 said 12, the last at ${clockText(at)}`);
 });
 
 test("what is lost is said in its number", () => {

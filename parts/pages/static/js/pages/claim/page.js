@@ -17,7 +17,7 @@ const paste = byId("paste", HTMLTextAreaElement);
 const list = makeClaimList();
 const isOurs = ({ host }) => !host || host === location.host;
 const oursOf = (links) =>
-  links.filter(isOurs).map(({ output, unit }) => ({ ...output, unit }));
+  links.filter(isOurs).map(({ output, unit, said }) => ({ ...output, unit, said }));
 
 // Where an app's own menu opens the address in the person's browser, that has to lead to
 // the link for as long as it is not claimed.

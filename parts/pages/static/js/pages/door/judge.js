@@ -91,11 +91,11 @@ export function makeJudge(parts) {
   const expired = () => refused(untilText(about, Infinity), ASK_ORGANISER);
 
   /** Return the first word on a ticket, which may be the last. */
-  async function judgeTicket(output, row) {
+  async function judgeTicket(output, said, row) {
     const time = serviceTime();
     if (time !== null && isExpired(about, time)) return expired();
     const late = kept(gettext("No answer yet"));
-    const claiming = claim(output, row);
+    const claiming = claim(output, { said, ...row });
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
       (error) => problemVerdict(keyOf(output), error, row),
@@ -139,8 +139,12 @@ export function makeJudge(parts) {
   async function named(verdict, key, row) {
     const found = await readTicket(key);
     const ticket = ticketText(namedBy(found.record, row));
-    const said = verdict.isKept && (await keptVerdict({ ...found, row }, ticket));
-    return { ...verdict, ...said, key, ticket };
+    const news = verdict.isKept && (await keptVerdict({ ...found, row }, ticket));
+    const told = { ...verdict, ...news, key, ticket };
+    const number = !ticket && found.record?.said;
+    if (!number) return told;
+    const said = gettext("The code says {number}.", { number });
+    return { ...told, detail: `${told.detail} ${said}`.trim() };
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */
@@ -156,13 +160,13 @@ export function makeJudge(parts) {
   }
 
   async function judge(text) {
-    const { output, problem } = await readTicketOf(text, host);
+    const { output, said, problem } = await readTicketOf(text, host);
     if (!output) return problem;
     const key = keyOf(output);
     const row = await wallet.listed(key);
     const verdict =
       output.itemId === item.id
-        ? await judgeTicket(output, row)
+        ? await judgeTicket(output, said, row)
         : otherVerdict(await wallet.item(output.itemId).catch(() => null), item);
     return named(verdict, key, row);
   }
@@ -192,7 +196,7 @@ async function readTicketOf(text, host) {
   // Of what is not ours nothing is sent but the id of a deed, which is no secret.
   if (link.host && link.host !== host)
     return { problem: refused(gettext("A link of another service"), link.host) };
-  return { output: link.output };
+  return { output: link.output, said: link.said };
 }
 
 /** Return what knows the number of a ticket, its record or what a list says of it. */

@@ -125,16 +125,6 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       return { ...amounts, unit: word, ...about };
     },
 
-    /** Return what a person is asked about: what is made can never be changed. */
-    doubts() {
-      const { date } = facts.said();
-      const isPast = date !== null && date < new Date();
-      return [
-        ...(name.value.trim() ? [] : [gettext("It has no name.")]),
-        ...(isPast ? [gettext("Its date is in the past.")] : []),
-      ];
-    },
-
     /** Forget the draft: what was asked for is written down in the wallet. */
     dropDraft: () => inSession((storage) => storage.removeItem(DRAFT)),
 

@@ -1,5 +1,6 @@
 // The Mint page in two steps: a form with a preview that follows it, and the result.
 
+import { aboutOf, metadataOf } from "../../format/about.js";
 import { gettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
@@ -43,7 +44,7 @@ async function create(opened, token, isSure = false) {
   tell("");
   token.clearError();
   const wanted = await form.read();
-  const doubts = isSure ? [] : form.doubts();
+  const doubts = isSure ? [] : doubtsOf(form.shown());
   if (wanted && doubts.length > 0) {
     setBusy(false);
     return askFirst(doubts, () => create(opened, token, true));
@@ -53,6 +54,15 @@ async function create(opened, token, isSure = false) {
   if (isReady) await carryOut(opened, wanted);
   setBusy(false);
   if (isReady) token.askAgain();
+}
+
+/** Return what a person is asked about: what is made can never be changed. */
+function doubtsOf(item) {
+  const { date } = aboutOf(item);
+  return [
+    ...(metadataOf(item).name ? [] : [gettext("It has no name.")]),
+    ...(date && date < new Date() ? [gettext("Its date is in the past.")] : []),
+  ];
 }
 
 function askFirst(doubts, goOn) {

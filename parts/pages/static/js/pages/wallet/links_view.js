@@ -6,7 +6,7 @@ import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
 import { numberText } from "../../format/tickets.js";
 import { nameOf } from "../../format/about.js";
-import { clockText, linkText, quoted } from "../../texts.js";
+import { clockText, linkText, quoted, saidText } from "../../texts.js";
 import {
   copyTemplate,
   download,
@@ -195,6 +195,7 @@ function rowOf({ output: first }, shown) {
         title: shortTitleOf(output, title),
         state: STATES[state],
         when: at && state !== "here" ? clockText(at) : "",
+        said: saidText(link),
       },
       part,
     );
