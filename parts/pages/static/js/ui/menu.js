@@ -8,7 +8,7 @@ export function setUpMenus(/** @type {ParentNode} */ place) {
     const menu = /** @type {HTMLElement} */ (list);
     button.popoverTargetElement = menu;
     menu.addEventListener("beforetoggle", () => moveTo(menu, button));
-    menu.addEventListener("click", () => menu.hidePopover());
+    menu.addEventListener("click", () => menu.hidePopover?.());
   }
 }
 
