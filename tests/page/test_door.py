@@ -24,7 +24,7 @@ CONCERT = {"name": "Concert, 1 June"}
 FORGED = "Forged: not your ticket"
 TAKEN = "Already claimed elsewhere"
 # The last verdicts, the newest first.
-LAST = "#door-last li > span:first-child"
+LAST = "#door-last li > span"
 # What fills the screen, however short.
 RECORD = """() => {
   window.said = [];

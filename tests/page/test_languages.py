@@ -152,11 +152,11 @@ def test_a_switch_keeps_what_is_shown_with_scripts_and_works_without(
 ):
     with visiting(browser, web_service.url) as visitor:
         page = visitor.go("/wallet#history")
-        expect(page.get_by_text("Nothing was done")).to_be_visible()
+        expect(page.get_by_text("Nothing done yet")).to_be_visible()
         page.get_by_role("link", name="Deutsch").click()
         expect(page.locator("html")).to_have_attribute("lang", "de")
         assert page.url.endswith("/wallet#history")
-        expect(page.get_by_text("noch nichts passiert")).to_be_visible()
+        expect(page.get_by_text("Noch nichts passiert")).to_be_visible()
         assert page.title() == "Verlauf · Deeds"
         visitor.go("/")
         expect(page.locator("html")).to_have_attribute("lang", "de")
@@ -319,7 +319,7 @@ def walk_wallet(visitor):
         page.keyboard.press("Escape")
     for view in ("offers", "history"):
         page.locator(f"[data-tab={view}]").click()
-        page.locator(f"#{view}:visible, #{view} ~ .hint:visible").first.wait_for()
+        page.locator(f"#{view}:visible, #{view} ~ .empty:visible").first.wait_for()
         yield view
     yield from walk_business(visitor, item)
 

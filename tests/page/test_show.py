@@ -34,6 +34,8 @@ Object.assign(navigator.wakeLock ?? {}, { request });
 KEPT_ON = ["screen on", "screen on", "off"]
 READY = "navigator.serviceWorker.ready.then(() => true)"
 SHOWN_AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
+ABOUT = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club"
+CONCERT = TICKET | {"description": ABOUT}
 GROUND = "getComputedStyle(document.querySelector('dialog')).backgroundColor"
 PIXELS = """(image) => {
   const drawing = new OffscreenCanvas(400, 400).getContext("2d");
@@ -48,7 +50,7 @@ def guest(browser, web_service):
     """A visitor at My deeds, opened without a network, who has claimed two links."""
     with visiting(browser, web_service.url, service_workers="allow") as visitor:
         visitor.context.add_init_script(WATCH)
-        for raw in mint_outputs(visitor.api, "one", "two", metadata=TICKET):
+        for raw in mint_outputs(visitor.api, "one", "two", metadata=CONCERT):
             page = claim(visitor, raw)
         # They are fetched before anybody asks for one.
         wait_until(lambda: len(records(page, "codes")) == 2)
@@ -120,16 +122,20 @@ def test_a_code_that_is_shown_says_when_a_door_has_used_it_and_the_next_one_come
     said = page.get_by_role("status").filter(
         has_text="Used just now. At the door? You're in. Otherwise tell the organiser."
     )
+    page.emulate_media(color_scheme="dark")
     press(page, "Show code")
     expect_shown(page, "Updates when you're online.")
+    expect_text(page, ".code-head", "Sat, Jun 1, 2126 · 8:00 PM Moonlight Club")
     guest.go_online()
     expect_text(page, ".code-state", "")
+    guest.assert_still()
     focused = page.locator(":focus")
     expect(focused).to_have_text(TICKET["name"])
 
     door = open_door(stranger, page)
     let_in(door, code_in(page))
     expect(said).to_be_visible()
+    expect_shown(page.locator(".code-done"), "You're in")
     expect(page.get_by_role("img", name="QR code")).to_be_hidden()
     guest.assert_good()
     expect_shown(page, "2 of 2")
@@ -138,6 +144,6 @@ def test_a_code_that_is_shown_says_when_a_door_has_used_it_and_the_next_one_come
     let_in(door, code_in(page))
 
     expect(said).to_be_visible()
-    press(page, "Close")
+    press(page, "Done")
     expect(page.locator("[data-row]")).to_contain_text("Used at the door ")
     guest.assert_good()

@@ -140,7 +140,7 @@ def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restore
     assert "partial" in download.value.suggested_filename
     # It is no new wallet that is begun in silence.
     page = visitor.open_tab("/claim")
-    expect_shown(page, "It is gone: restore your backup.")
+    expect_shown(page, "This browser has lost your deeds")
     page = visitor.open_tab("/wallet")
     press(page.get_by_role("alert"), "Restore")
     restore(page, download.value.path(), PASSPHRASE)
@@ -155,11 +155,14 @@ def test_a_person_may_begin_anew_where_a_wallet_was_cleared(visitor):
     visitor.open_tab(STORELESS)
     visitor.clear_storage()
     page = visitor.open_tab("/wallet")
+    empty = page.get_by_role("heading", name="Nothing here yet")
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(empty).to_be_hidden()
 
-    press(page, "Begin a new one")
+    press(page, "Start again")
 
     page.reload()
-    wait_for_true(page, "'ready' in document.querySelector('#main').dataset")
+    expect(empty).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
 

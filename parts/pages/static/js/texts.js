@@ -319,14 +319,17 @@ export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
 const SIGNS_COUNT = 4;
 
 /**
- * Return what both screens say of a payment or a trade, for example "Paid ✓ 7K2M 14:05":
- * by the same signs, the random end of the offer's id, who was paid sees that it was by
- * the person before them.
+ * Return what both screens show of a payment or a trade, for example "7K2M 14:05": by
+ * the same signs, the random end of the offer's id, who was paid sees that it was by the
+ * person before them.
  */
-export function receiptText({ offerId = "", endedAt = NaN }, isTrade = false) {
-  const signs = offerId.slice(-SIGNS_COUNT).toUpperCase();
-  const values = { signs, time: clockText(endedAt) };
+export const signsText = ({ offerId = "", endedAt = NaN }) =>
+  `${offerId.slice(-SIGNS_COUNT).toUpperCase()} ${clockText(endedAt)}`;
+
+/** Return for example "Paid ✓ 7K2M 14:05". */
+export function receiptText(operation, isTrade = false) {
+  const values = { signs: signsText(operation) };
   return isTrade
-    ? gettext("Traded ✓ {signs} {time}", values)
-    : gettext("Paid ✓ {signs} {time}", values);
+    ? gettext("Traded ✓ {signs}", values)
+    : gettext("Paid ✓ {signs}", values);
 }

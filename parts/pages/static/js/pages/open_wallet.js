@@ -5,7 +5,7 @@
 import { gettext } from "../format/gettext.js";
 import { makeStrongSecret } from "../format/raw_output.js";
 import { outcomesText, refusalText, textFor, timeText, waitText } from "../texts.js";
-import { makeActions, makeButton } from "../ui/dom.js";
+import { make, makeActions, makeButton } from "../ui/dom.js";
 import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
@@ -103,11 +103,14 @@ function showEnd(error) {
 export function showLoss(...actions) {
   const since = lostSince();
   if (!since) return;
-  const text = gettext(
-    "This browser had a wallet since {time}. It is gone: restore your backup.",
-    { time: timeText(since) },
+  showMissing(
+    make("h2", {}, gettext("This browser has lost your deeds")),
+    gettext(
+      "It had some since {time}. Its data was cleared, by you or to make room. A backup brings them back.",
+      { time: timeText(since) },
+    ),
+    makeActions(...actions),
   );
-  showMissing(text, makeActions(...actions));
 }
 
 const arrayMax = () => Number(document.body.dataset.arrayMax);

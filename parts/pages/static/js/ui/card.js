@@ -48,9 +48,7 @@ export function fillCard(card, item, options = {}) {
     "textContent",
     {
       name: nameOf(item),
-      mixed: isMixed(nameOf(item))
-        ? gettext("This name mixes letters of different alphabets.")
-        : "",
+      mixed: isMixed(nameOf(item)) ? gettext("This name mixes alphabets.") : "",
       units: unitsText(amount ?? total, about.unit || unit),
       of:
         amount === undefined

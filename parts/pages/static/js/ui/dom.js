@@ -217,6 +217,22 @@ export async function copyText(text) {
 }
 
 /**
+ * Write what is in a place as large as all of it can be seen, by `--fit` of its style,
+ * now and whenever its size changes; return what does so after a change of the text.
+ */
+export function keepFitting(/** @type {HTMLElement} */ place) {
+  function fit() {
+    for (let percent = 100; percent > 20; percent -= 5) {
+      place.style.setProperty("--fit", `${percent / 100}`);
+      const { scrollHeight, clientHeight, scrollWidth, clientWidth } = place;
+      if (scrollHeight <= clientHeight && scrollWidth <= clientWidth) return;
+    }
+  }
+  new ResizeObserver(fit).observe(place);
+  return fit;
+}
+
+/**
  * Do it when a person comes back to the page, and when the network does; return what
  * ends that.
  */

@@ -33,7 +33,9 @@ const opened = await openWallet((outcomes) => {
   tell(outcomes);
 });
 if (opened)
-  showLoss(make("a", { class: "button", href: "/wallet" }, gettext("Restore")));
+  showLoss(
+    make("a", { class: "button", href: "/wallet" }, gettext("Restore a backup")),
+  );
 // The link is as good as before, in another browser.
 if (!opened && address) history.replaceState(history.state, "", address);
 const view = claimView({

@@ -10,7 +10,7 @@ import {
 } from "../../format/about.js";
 import { readLinks } from "../../format/claim_link.js";
 import { gettext, ngettext } from "../../format/gettext.js";
-import { issueText, ticketText } from "../../format/tickets.js";
+import { issueText } from "../../format/tickets.js";
 import {
   clockText,
   linkText,
@@ -49,11 +49,12 @@ const NOTHING = /** @type {any} */ ({});
 
 /**
  * @typedef {{
- *   kind: string, title: string, detail: string, ticket?: string, key?: string, amount?: number,
+ *   kind: string, title: string, detail: string, ticket?: Ticket, key?: string, amount?: number,
  *   operation?: string, isKept?: boolean,
- * }} Verdict `ticket` is what number and note tell that of this `key` by, where they are known;
+ * }} Verdict `ticket` is what that of this `key` is told by, as far as it is known;
  *   `operation` is the key of its claim; what `isKept` waits for its answer
  * @typedef {import("../../wallet/door_list.js").Row} Row
+ * @typedef {import("../../format/tickets.js").Ticket} Ticket
  */
 
 /** @type {((title: string, detail?: string) => Verdict)[]} */
@@ -138,23 +139,25 @@ export function makeJudge(parts) {
   /** Return a verdict with what number and note tell its ticket by. */
   async function named(verdict, key, row) {
     const found = await readTicket(key);
-    const ticket = ticketText(namedBy(found.record, row));
-    const news = verdict.isKept && (await keptVerdict({ ...found, row }, ticket));
+    const { number, of, issue, note } = namedBy(found.record, row);
+    const ticket = { number, of, issue, note };
+    const isNamed = number || note;
+    const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     const told = { ...verdict, ...news, key, ticket };
-    const number = !ticket && found.record?.said;
-    if (!number) return told;
-    const said = gettext("The code says {number}.", { number });
-    return { ...told, detail: `${told.detail} ${said}`.trim() };
+    const said = !isNamed && found.record?.said;
+    if (!said) return told;
+    const hint = gettext("The code says {number}.", { number: said });
+    return { ...told, detail: `${told.detail} ${hint}`.trim() };
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */
-  async function keptVerdict(found, ticket) {
+  async function keptVerdict(found, name) {
     const told = toldVerdict(found, now());
     if (told) return told;
     const own = await wallet.item(item.id).catch(() => item);
     const isMade = found.record && found.record.before !== "seen";
     let text = gettext("Waiting.");
-    if (found.row || ticket || isMade) text = gettext("On the list, not in yet.");
+    if (found.row || name || isMade) text = gettext("On the list, not in yet.");
     else if (own.doorList || own.isMinted) text = gettext("Not on this door's list.");
     return { detail: `${text} ${IF_TRUSTED}` };
   }

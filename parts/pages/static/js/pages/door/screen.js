@@ -1,13 +1,22 @@
 // The screen of a door, which sees by the camera, is filled by a verdict, and lets it be
 // heard and felt.
 
-import { gettext, LOCALE } from "../../format/gettext.js";
-import { byId, find, keepAwake, make, pause, setEach } from "../../ui/dom.js";
+import { formatAmount, gettext, LOCALE } from "../../format/gettext.js";
+import { issueText, ticketText } from "../../format/tickets.js";
+import {
+  byId,
+  find,
+  keepAwake,
+  keepFitting,
+  make,
+  pause,
+  setEach,
+} from "../../ui/dom.js";
 import { say, sayError } from "../../ui/forms.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 import { makeKeyReader, textOfScan } from "./key_scans.js";
 
-const LAST_COUNT = 5;
+const LAST_COUNT = 3;
 
 /**
  * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
@@ -42,17 +51,7 @@ const SIGNALS = {
 /** @typedef {import("./judge.js").Verdict} Verdict */
 
 const dialog = byId("door", HTMLDialogElement);
-const verdictPlace = find(dialog, ".door-verdict");
-
-/** Write a verdict as large as all of it can be seen. */
-function fit() {
-  for (let percent = 100; percent > 30; percent -= 5) {
-    verdictPlace.style.setProperty("--fit", `${percent / 100}`);
-    if (verdictPlace.scrollHeight <= verdictPlace.clientHeight) return;
-  }
-}
-
-new ResizeObserver(fit).observe(verdictPlace);
+const fit = keepFitting(find(dialog, ".door-verdict"));
 
 /**
  * Return the door, which the button Start opens; `onText` gets what is seen and what is
@@ -69,18 +68,12 @@ export function makeDoor({ onText, ask, onClose }) {
    * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
    */
   function show(/** @type {Partial<Verdict>} */ verdict = {}) {
-    const { kind = "", title = "", ticket = "", detail = "", key = "" } = verdict;
+    const { kind = "", key = "" } = verdict;
     clearTimeout(timer);
-    if (kind && !dialog.open)
-      return say([title, ticket, detail].filter(Boolean).join(" · "));
+    if (kind && !dialog.open) return say(textOf(verdict));
     shownKey = key;
     dialog.dataset.kind = kind;
-    setEach("textContent", {
-      "verdict-title": title,
-      "verdict-ticket": ticket,
-      "verdict-detail": detail,
-    });
-    fit();
+    draw(verdict);
     const { stayMs = 0 } = SIGNALS[kind] ?? {};
     seenAt = performance.now() + stayMs;
     if (!kind) return;
@@ -187,10 +180,39 @@ function makeEyes(onText, isAgain) {
   return look;
 }
 
-function rowOf({ kind, title, ticket }) {
-  const said = ticket ? `${title} · ${ticket}` : title;
-  const time = `${new Date().toLocaleTimeString(LOCALE)} `;
-  return make("li", { "data-kind": kind }, time, make("span", { dir: "auto" }, said));
+/** @param {Partial<Verdict>} verdict */
+const textOf = ({ title, ticket, detail }) =>
+  [title, ticketText(ticket), detail].filter(Boolean).join(" · ");
+
+/** Write a verdict: the number of its ticket, which is called out, is the largest. */
+function draw(
+  /** @type {Partial<Verdict>} */ { title = "", ticket = {}, detail = "" },
+) {
+  const { number, of: total = 0, note = "" } = ticket;
+  const ofAll = [gettext("of {total}", { total }), issueText(ticket)];
+  setEach("textContent", {
+    "verdict-title": title,
+    "verdict-number": number ? formatAmount(number) : "",
+    "verdict-of": number ? ` ${ofAll.filter(Boolean).join(", ")} ` : "",
+    "verdict-note": note,
+    "verdict-detail": detail,
+  });
+  fit();
+}
+
+/** Of what is valid it is enough to tell whose it is, where that is known. */
+function rowOf({ kind, title, ticket: { number = "", note = "" } = {} }) {
+  const isPlain = kind === "valid" && note;
+  const word = make("span", { class: isPlain ? "unseen" : "" }, `${title} `);
+  return make(
+    "li",
+    { "data-kind": kind },
+    make("time", {}, new Date().toLocaleTimeString(LOCALE)),
+    " ",
+    make("strong", {}, String(number)),
+    " ",
+    make("span", { dir: "auto" }, word, isPlain || ""),
+  );
 }
 
 function signal(audio, { type, notes = [], lengthS, pattern = [] }) {

@@ -7,12 +7,19 @@ import { nameOf } from "../../format/about.js";
 import {
   clockText,
   offerStateText,
-  partText,
-  receiptText,
+  signsText,
   textFor,
   waitText,
 } from "../../texts.js";
-import { byId, find, keepAwake, onReturn, put } from "../../ui/dom.js";
+import {
+  byId,
+  find,
+  keepAwake,
+  keepFitting,
+  onReturn,
+  put,
+  setEach,
+} from "../../ui/dom.js";
 import { onceAtATime, say, sayCopied } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
@@ -85,10 +92,9 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   async function draw(operations) {
     const operation = operations.find(({ key }) => key === shown.key);
     if (!operation || !screen.isOpen()) return;
-    const { state, code, amount } = operation;
+    const { state, code } = operation;
     if (state === "open") await showOpen(operation);
-    if (state === "done")
-      screen.turn("paid", receiptText(operation), { about: partText(amount, item) });
+    if (state === "done") showPaid(screen, shown.units, operation);
     if (state !== "refused") return;
     if (!CANCELLED.includes(code))
       return screen.turn("over", shown.units, { state: offerStateText(operation) });
@@ -169,6 +175,12 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   };
 }
 
+function showPaid(screen, units, operation) {
+  const about = gettext("Code {signs}", { signs: signsText(operation) });
+  // The number has a line of its own.
+  screen.turn("paid", units.replace(" ", "\n"), { about, state: gettext("Paid") });
+}
+
 /** Cancel the request on the screen, and say there what has become of it. */
 async function cancelShown({ key, units }, screen, tools, redraw) {
   if (!key) return screen.close();
@@ -225,6 +237,7 @@ function makeScreen(onClose) {
   const next = byId("next");
   const cancelButton = byId("cancel");
   const inner = find(dialog, ".request-inner");
+  const fit = keepFitting(inner);
   let letSleep = () => {};
 
   const isAt = (kind) => dialog.open && dialog.dataset.kind === kind;
@@ -237,12 +250,16 @@ function makeScreen(onClose) {
     const { activeElement } = document;
     inner.replaceChildren(...inner.children);
     if (activeElement instanceof HTMLElement) activeElement.focus();
-    put(byId("request-title"), title);
-    put(byId("request-about"), about);
-    put(byId("request-state"), state);
+    setEach("textContent", {
+      "request-title": title,
+      "request-about": about,
+      "request-state": state,
+    });
+    inner.style.setProperty("--digits", `${title.indexOf("\n")}`);
     cancelButton.hidden = isOver() || !canCancel;
     next.hidden = !cancelButton.hidden;
     byId("copy").hidden = kind !== "open";
+    fit();
     if (isOver()) next.focus();
     if (kind === "paid") navigator.vibrate?.([80]);
   }

@@ -139,7 +139,6 @@ function deedRow({ itemId }, tools) {
       },
       part,
     );
-    part("of").hidden = Boolean(text);
     note.className = `row-note ${kind}`;
   };
   return { element, update };

@@ -37,8 +37,8 @@ export const ageText = (/** @type {{at?: number}} */ { at }) =>
 export function offerAfterLoss(tools) {
   const restore = (button) => askToRestore(tools, button);
   showLoss(
-    makeButton(gettext("Restore"), restore, { kind: "" }),
-    makeButton(gettext("Begin a new one"), endLoss),
+    makeButton(gettext("Restore a backup"), restore, { kind: "" }),
+    makeButton(gettext("Start again"), endLoss),
   );
 }
 

@@ -3,8 +3,8 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
-import { nameOf } from "../../format/about.js";
-import { heldText, waitText } from "../../texts.js";
+import { aboutOf, nameOf, whenText } from "../../format/about.js";
+import { clockText, heldText, waitText } from "../../texts.js";
 import {
   copyTemplate,
   find,
@@ -12,6 +12,7 @@ import {
   make,
   oneAfterTheOther,
   put,
+  setEach,
 } from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
 import { drawCode, linkOf } from "../../ui/link_view.js";
@@ -38,24 +39,29 @@ export async function openCodes(itemId, opener, tools) {
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
   const view = copyTemplate("code-template");
+  const write = (texts) => setEach("textContent", texts, (name) => find(view, name));
+  const about = aboutOf(item);
+  write({ ".deed-when": whenText(about), ".place": about.place });
   const left = new Set(parts);
   let leave = () => {};
   const show = (part) => {
     leave();
-    find(view, ".code-about").textContent = heldText(part, unit);
-    find(view, ".code-use").textContent = useText(part, unit);
+    const held = heldText(part, unit);
+    write({ ".code-about": held, ".code-use": useText(part, unit) });
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
     leave = watchCode(part, tools, (state) => {
       view.dataset.state = state;
       put(find(view, ".code-state"), SAID[state]);
-      if (state === "used" || state === "moved") goOn(part);
+      if (state !== "used" && state !== "moved") return;
+      write({ ".code-about": `${held} · ${clockText(Date.now())}` });
+      goOn(part);
     });
   };
   const actions = oneAfterTheOther(parts, show, (part) => left.has(part));
 
   function goOn(part) {
     left.delete(part);
-    if (!left.size) return;
+    if (!left.size) return put(dialog.closeButton, gettext("Done"));
     leave();
     const timer = setTimeout(() => actions[0].click(), STAY_MS);
     leave = () => clearTimeout(timer);
@@ -66,8 +72,14 @@ export async function openCodes(itemId, opener, tools) {
     leave();
     letSleep();
   };
-  const title = nameOf(item);
-  openDialog({ title, content: [view], actions, kind: "code-sheet", onClose, opener });
+  const dialog = openDialog({
+    title: nameOf(item),
+    content: [view],
+    actions,
+    kind: "code-sheet",
+    onClose,
+    opener,
+  });
 }
 
 /** Return what to do with a code: of several units, that it is not for paying a few. */
