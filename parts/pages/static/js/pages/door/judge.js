@@ -70,6 +70,13 @@ const tooLate = waiting(
   gettext("Claimed here. Let the guest in."),
 );
 
+/** Return a verdict with the number that its code says, which nobody has checked. */
+function withSaid(verdict, number) {
+  if (!number) return verdict;
+  const said = gettext("The code says {number}.", { number });
+  return { ...verdict, detail: `${verdict.detail} ${said}`.trim() };
+}
+
 /**
  * Return what judges the texts that a door is shown, and the answers that come later.
  * @param {{
@@ -144,10 +151,7 @@ export function makeJudge(parts) {
     const isNamed = number || note;
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     const told = { ...verdict, ...news, key, ticket };
-    const said = !isNamed && found.record?.said;
-    if (!said) return told;
-    const hint = gettext("The code says {number}.", { number: said });
-    return { ...told, detail: `${told.detail} ${hint}`.trim() };
+    return isNamed ? told : withSaid(told, found.record?.said);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */
