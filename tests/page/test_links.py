@@ -146,6 +146,25 @@ def test_three_units_are_one_link_or_three(page, visitor):
     visitor.assert_good()
 
 
+def test_a_link_for_each_leaves_the_numbers_that_there_are(page, visitor):
+    """Two of three are here; the third is made of what came back without a number."""
+    send(page, "2")
+    press(page.get_by_role("dialog"), "Done")
+    choose(row(page, 2), "Take back")
+    press(page.get_by_role("dialog"), "Take back")
+    wait_for_amounts(page, held=[1, 2], spent=[1, 1, 2])
+    press(page, "Send")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("How many?").fill("2")
+    dialog.get_by_label("A link for each").check()
+
+    press(dialog, "Send")
+
+    expect(dialog.get_by_role("heading", name="Your 2 links")).to_be_visible()
+    given = [each for each in records(page) if each["state"] == "given"]
+    assert sorted(each["number"] for each in given) == [3, 4]
+
+
 def test_of_what_is_in_one_piece_a_link_for_each_is_split_off(visitor):
     page, _ = hold(visitor, 10)
     press(page, "Send")

@@ -81,6 +81,21 @@ def let_in(door, ticket):
     expect(door.locator("#door-last")).to_contain_text("Valid")
 
 
+def test_a_long_description_is_whole_below_what_can_be_done(stranger):
+    metadata = {"name": "A ticket", "description": "a " * 300}
+    item_id = stranger.api.mint("+1.one", metadata=metadata)
+    claim(stranger, f"+1.{item_id}.one")
+    page = stranger.go(f"/wallet#{item_id}")
+    about = page.locator("[data-card=description]")
+
+    expect(page.get_by_role("button", name="Show code")).to_be_in_viewport(ratio=1)
+    tops = [each.bounding_box()["y"] for each in (page.locator(".tools"), about)]
+    assert tops == sorted(tops)
+    assert about.evaluate(
+        "({scrollHeight, clientHeight}) => scrollHeight == clientHeight"
+    )
+
+
 def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     guest, stranger
 ):

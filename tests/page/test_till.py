@@ -26,11 +26,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 # A word for a unit has 20 letters at most.
-LONG_WORD = """() => {
-  request.showModal();
-  request.dataset.kind = "paid";
-  request.querySelector("h2").textContent = "30\\nTheatervorstellungen";
-}"""
+LONGEST = {"name": "A play", "description": "Unit: Abend/Theatervorstellungen"}
 FITS = "request.querySelector('.request-inner').scrollWidth <= innerWidth"
 
 
@@ -100,11 +96,16 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
 
 
 def test_the_longest_word_for_what_was_paid_fits_the_smallest_screen(visitor):
-    page = open_till(visitor, visitor.api.mint("+1.a", metadata=DRINK))
+    item_id = visitor.api.mint("+30.a", metadata=LONGEST)
+    visitor.page.set_viewport_size({"width": 320, "height": 740})
+    page = open_till(visitor, item_id)
+    ask(page, "30")
+    offer_id = shown_offer(page).rpartition("/")[2]
 
-    page.evaluate(LONG_WORD)
-    page.set_viewport_size({"width": 320, "height": 740})
+    good(visitor.api.complete(offer_id, [f"+30.{item_id}.a"], []))
 
+    expect(page.locator("#request h2")).to_contain_text("Theatervorstellungen")
+    expect(page.locator("#request")).to_have_attribute("data-kind", "paid")
     wait_for_true(page, FITS)
 
 

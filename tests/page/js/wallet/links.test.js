@@ -73,6 +73,21 @@ test("what is still to be split into links is spent by no other verb", async () 
     await assert.rejects(attempt, hasCode("busy"));
 });
 
+test("links of one unit are handed out once each, whoever asks, the lowest first", async () => {
+  const { store, wallet, itemId } = await minted({ count: 4, each: 1 });
+  const numbersOf = (given) => given.map(({ number }) => number);
+
+  const both = await Promise.all([
+    wallet.giveNext(itemId, 2),
+    wallet.giveNext(itemId, 1),
+  ]);
+
+  assert.deepEqual(both.flatMap(numbersOf).sort(), [1, 2, 3]);
+  assert.deepEqual(numbersOf(await wallet.giveNext(itemId, 9)), [4]);
+  await assert.rejects(wallet.giveNext(itemId, 1), hasCode("not_held"));
+  assert.deepEqual(amountsByState(store), { given: [1, 1, 1, 1] });
+});
+
 test("why a link cannot be taken back is said", async () => {
   const { service, store, wallet, keys } = await minted({ count: 2, each: 1 });
   const [claimed, here] = keys;

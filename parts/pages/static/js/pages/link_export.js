@@ -108,14 +108,12 @@ export function separatorField() {
 /** What can be done with many links, by what their buttons are called in templates. */
 const ACTIONS = {
   print: {
-    text: gettext("Print"),
     said: gettext("The tickets are ready."),
     countMax: PRINTED_MAX,
     act: print,
     canCancel: true,
   },
   csv: {
-    text: gettext("CSV with links"),
     said: gettext("The file is written."),
     act: writeCsv,
     separator: separatorField,
@@ -126,7 +124,6 @@ const ACTIONS = {
     act: copy,
   },
   "take-back": {
-    text: gettext("Take back links"),
     said: gettext("They are back in your deeds."),
     act: takeBack,
     hint: TAKEN_BACK,
@@ -204,7 +201,6 @@ const give = (outputs, { wallet }) => wallet.give(outputs.map(({ key }) => key))
 
 function askWhich(shown, action, opener) {
   const {
-    text,
     said,
     countMax = Infinity,
     act,
@@ -218,7 +214,7 @@ function askWhich(shown, action, opener) {
   const choice = choiceFields(linksNow(), countMax);
   const columns = separator?.();
   ask({
-    title: text,
+    title: opener.textContent,
     content: [choice.content, columns?.element ?? [], makeHint(hint)].flat(),
     opener,
     said,

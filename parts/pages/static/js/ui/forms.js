@@ -233,7 +233,8 @@ function giveBack(places) {
   // The browser has done so, or the person has gone on: what is typed must not land
   // elsewhere.
   if (document.activeElement !== document.body) return;
-  const isSeen = (place) => place.checkVisibility({ visibilityProperty: true });
+  const isSeen = (place) =>
+    place.checkVisibility?.({ visibilityProperty: true }) ?? true;
   places.find((place) => place.isConnected && isSeen(place))?.focus();
 }
 

@@ -94,13 +94,13 @@ export function makeLinkView(
 export const openLinkDialog = (output, tools) => openLinksDialog([output], tools);
 
 /**
- * Hand out links that are held or given, and show one after the other, with `more` above
+ * Hand out links that are held or given, and show one after the other, with `more` below
  * them. Nothing is shown where that cannot be.
  */
 export function openLinksDialog(outputs, tools) {
   return handOver(outputs, tools, (given) => {
     const hint = gettext(
-      "Whoever opens it first can claim it. Until then you can take it back.",
+      "Whoever opens the link first can claim it. Until then you can take it back.",
     );
     const place = make("div");
     const show = (output) => place.replaceChildren(makeLinkView(output, tools));

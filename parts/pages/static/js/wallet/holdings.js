@@ -117,8 +117,8 @@ const HERE = [
 ];
 const LEFT = [...HERE, "isMoving"];
 const SHOWN = [...LEFT, "claimed", "used", "lost", "moved"];
-const GONE = ["given", "leaving", "claimed", "used", "lost"];
-const SUMS = [...HERE, ...GONE, "mayBeGiven", "moved"];
+const ELSEWHERE = ["given", "leaving", "claimed", "used", "lost"];
+const SUMS = [...HERE, ...ELSEWHERE, "mayBeGiven", "moved"];
 
 function summaryOf(itemId, all, { items }) {
   const item = items.get(itemId) ?? null;

@@ -4,7 +4,7 @@
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { formatAmount, gettext } from "../format/gettext.js";
-import { isCollected, WalletError } from "./records.js";
+import { isCollected, keysOf, WalletError } from "./records.js";
 
 /** More links than anybody makes; what is counted on from here stays exact. */
 export const LINK_NUMBER_MAX = 1_000_000_000;
@@ -97,11 +97,26 @@ export function give(draft, keys) {
   const links = known.filter((each) => isFree(each) || each.state === "given");
   for (const { key, givenAt = draft.now } of links)
     draft.changeOutput(key, { givenAt, mayBeGiven: undefined });
-  if (keys.length && !links.length) {
+  if (!links.length) {
     throw new WalletError("not_held", gettext("It is no longer here to hand out."));
   }
   return links.map(({ key }) => draft.outputs.get(key));
 }
+
+/**
+ * Hand out links of one unit that are still here, the lowest numbers first; return as
+ * many of `count` as there are.
+ * @param {import("./records.js").Draft} draft
+ */
+export function giveNext(draft, itemId, count) {
+  const held = draft.outputs.list({ itemId, state: "held" });
+  const ready = held.filter((each) => isFree(each) && isOneLink(each));
+  ready.sort((one, other) => (one.number ?? 0) - (other.number ?? 0));
+  return give(draft, keysOf(ready.slice(0, count)));
+}
+
+/** Return whether an output is a numbered link of one unit. */
+export const isOneLink = ({ number = 0, amount }) => number > 0 && amount === 1;
 
 /** Keep a person's note on an output; an empty text removes it. */
 export function setNote(draft, key, text) {

@@ -30,6 +30,7 @@ import {
   checkLinks,
   checkUnit,
   give,
+  giveNext,
   isFree,
   linkParts,
   setNote,
@@ -245,6 +246,10 @@ function makeRecords({ store, api, change, changeOfNote }) {
      * sent.
      */
     give: (keys) => changeOfNote({ outputs: keys }, (draft) => give(draft, keys)),
+
+    /** Hand out so many links of one unit, those that are here first, see links.js. */
+    giveNext: (itemId, count) =>
+      changeOfNote({ outputs: { itemId } }, (draft) => giveNext(draft, itemId, count)),
 
     /** Note when the code of what is held was last shown; no backup is needed for that. */
     shown: (key) =>

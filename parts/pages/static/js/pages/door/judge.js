@@ -71,7 +71,7 @@ const tooLate = waiting(
 );
 
 /** Return a verdict with the number that its code says, which nobody has checked. */
-function withSaid(verdict, number) {
+function withHint(verdict, number) {
   if (!number) return verdict;
   const said = gettext("The code says {number}.", { number });
   return { ...verdict, detail: `${verdict.detail} ${said}`.trim() };
@@ -103,7 +103,7 @@ export function makeJudge(parts) {
     const time = serviceTime();
     if (time !== null && isExpired(about, time)) return expired();
     const late = kept(gettext("No answer yet"));
-    const claiming = claim(output, { said, ...row });
+    const claiming = claim(output, { ...row, said: said ?? row?.said });
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
       (error) => problemVerdict(keyOf(output), error, row),
@@ -151,17 +151,17 @@ export function makeJudge(parts) {
     const isNamed = number || note;
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     const told = { ...verdict, ...news, key, ticket };
-    return isNamed ? told : withSaid(told, found.record?.said);
+    return number ? told : withHint(told, found.record?.said);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */
-  async function keptVerdict(found, name) {
+  async function keptVerdict(found, isNamed) {
     const told = toldVerdict(found, now());
     if (told) return told;
     const own = await wallet.item(item.id).catch(() => item);
     const isMade = found.record && found.record.before !== "seen";
     let text = gettext("Waiting.");
-    if (found.row || name || isMade) text = gettext("On the list, not in yet.");
+    if (found.row || isNamed || isMade) text = gettext("On the list, not in yet.");
     else if (own.doorList || own.isMinted) text = gettext("Not on this door's list.");
     return { detail: `${text} ${IF_TRUSTED}` };
   }

@@ -7,6 +7,7 @@ import { linkText, quoted } from "../../texts.js";
 import { copyTemplate, find, make, makeButton, makeHint } from "../../ui/dom.js";
 import { ask, FieldError, makeField, readAmount } from "../../ui/forms.js";
 import { openLinksDialog } from "../../ui/link_view.js";
+import { isOneLink } from "../../wallet/links.js";
 import { backupLine } from "./backup_forms.js";
 
 /**
@@ -25,9 +26,8 @@ export function askToSend(/** @type {any} */ shown, opener) {
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
   const ways = find(element, "fieldset");
-  field.oninput = () => (ways.hidden = !(Number(field.value) > 1));
-  const send = async (amount, onWait) => {
-    if (each.checked && amount > 1) return eachAsLink(shown, amount, onWait);
+  field.oninput = () => (ways.hidden = ["", "0", "1"].includes(field.value.trim()));
+  const sendOne = async (amount, onWait) => {
     const operation = await run(() => wallet.send(itemId, amount), onWait);
     return (await wallet.outputsOf(operation)).slice(0, 1);
   };
@@ -40,14 +40,20 @@ export function askToSend(/** @type {any} */ shown, opener) {
     act: async (onWait) => {
       const amount = readAmount(field);
       if (amount > sum) throw new FieldError(field, tooMuchText(sum, unit));
-      if (each.checked && amount > SENT_MAX)
+      const isEach = each.checked && amount > 1;
+      if (isEach && amount > eachMax())
         throw new FieldError(
           field,
-          gettext("At most {most} links.", { most: SENT_MAX }),
+          gettext("At most {most} links.", { most: eachMax() }),
         );
-      const outputs = await send(amount, onWait);
+      if (isEach) await makeMissing(shown, amount, onWait);
+      const sent = isEach ? [] : await sendOne(amount, onWait);
       // By now a person may be doing something else.
-      if (!onWait("")) return gettext("Your link is ready under Links.");
+      if (!onWait("") || !opener.isConnected)
+        return isEach
+          ? gettext("It is split.")
+          : gettext("Your link is ready under Links.");
+      const outputs = isEach ? await wallet.giveNext(itemId, amount) : sent;
       close();
       const more = await backupLine(shown, opener);
       openLinksDialog(outputs, { ...shown, more, opener });
@@ -56,16 +62,15 @@ export function askToSend(/** @type {any} */ shown, opener) {
   });
 }
 
-/** Return links of one unit each: the next of a series, or new ones. */
-async function eachAsLink({ itemId, links, wallet, run }, count, onWait) {
-  const ready = links.flatMap(({ state, output }) =>
-    state === "here" && output.amount === 1 ? output : [],
-  );
-  if (ready.length >= count) return ready.slice(0, count);
-  const wanted = { count, each: 1 };
-  const operation = await run(() => wallet.makeLinks(itemId, wanted), onWait);
-  const made = await wallet.outputsOf(operation);
-  return made.filter(({ number, each }) => number && !each).slice(0, count);
+/** One part is left for the change. */
+const eachMax = () => Math.min(SENT_MAX, Number(document.body.dataset.arrayMax) - 1);
+
+/** Make as many links of one unit as are not there yet. */
+async function makeMissing({ itemId, links, wallet, run }, count, onWait) {
+  const isReady = ({ state, output }) => state === "here" && isOneLink(output);
+  const missing = count - links.filter(isReady).length;
+  if (missing > 0)
+    await run(() => wallet.makeLinks(itemId, { count: missing, each: 1 }), onWait);
 }
 
 /**

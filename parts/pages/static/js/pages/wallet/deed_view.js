@@ -99,8 +99,9 @@ export function deedPage(
       ? unitsText(here, unit)
       : doors.shift() || (admitted ? letIn : gettext("You have none"));
     const total = item && here ? [totalText(item)] : [];
+    const hidden = hiddenOf(holding);
     // The overview has those that are handed out.
-    const waiting = isMinted ? mayBeGiven : holding.waiting;
+    const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
     part("more").textContent = [...total, ...waits, ...doors].join(" · ");
     const { text = "", tint = "" } = holding.origin ?? {};
@@ -111,8 +112,7 @@ export function deedPage(
       "{amount} here, counted as handed out since you restored.",
       { amount: mayBeGiven },
     );
-    const hidden = hiddenOf(holding);
-    view.toggleAttribute("data-minted", !hidden.overview);
+    view.toggleAttribute("data-overview", !hidden.overview);
     // The one button that matters: makers send, and guests show.
     part("show").classList.toggle("quiet", isMinted);
     part("send").classList.toggle("quiet", !isMinted);

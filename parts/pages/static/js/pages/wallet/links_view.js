@@ -40,8 +40,8 @@ const SEARCHED_FROM = 8;
  */
 
 /**
- * Return what draws the links of a deed after each change, and hides what is for links
- * while there are none, and what is for lists where there is one.
+ * Return what draws the links of a deed after each change. While there are none, it hides
+ * their place; while there is one, it hides what is for lists.
  * @param {Shown} shown by then has what is drawn
  * @returns {(holding: import("../../wallet/holdings.js").Holding) => void}
  */
@@ -80,7 +80,7 @@ export const isOfDoor = ({ links }) =>
 function askForStates(/** @type {Shown} */ shown, opener) {
   const { element, select } = separatorField();
   ask({
-    title: gettext("CSV without links"),
+    title: opener.textContent,
     content: [element],
     opener,
     said: gettext("The file is written."),
@@ -110,9 +110,10 @@ function rowsOf(place, shown) {
     const inState = shown.links.filter(
       ({ state }) => !filter.value || state === filter.value,
     );
-    const found = inState.filter(({ output }) => isFound(output, search.value));
-    find(place, "[data-part=no-link]").hidden = !inState.length || found.length > 0;
     search.hidden = shown.links.length < SEARCHED_FROM;
+    const text = search.hidden ? "" : search.value;
+    const found = inState.filter(({ output }) => isFound(output, text));
+    find(place, "[data-part=no-link]").hidden = !inState.length || found.length > 0;
     drawRows(found);
   };
   filter.onchange = draw;
@@ -153,7 +154,7 @@ function drawFilter(filter, links) {
 function rowOf({ output: first }, shown) {
   let output = first;
   const element = copyTemplate("link-template");
-  const actions = find(element, ".menu");
+  const actions = find(element, ".menu-list");
   const part = partsIn(element);
   setUpMenus(element);
   const note = find(element, "input", HTMLInputElement);
@@ -180,7 +181,8 @@ function rowOf({ output: first }, shown) {
     output = link.output;
     const { state, at, isLeftHere = false } = link;
     // Before any of them is hidden, which takes the focus away.
-    if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
+    if (!isUsable(link) && actions.contains(document.activeElement))
+      actions.togglePopover?.(false);
     // A list may have told its number since.
     const title = titleOf(output, shown);
     for (const place of element.querySelectorAll("[data-about]"))
