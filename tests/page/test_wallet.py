@@ -88,8 +88,11 @@ def test_each_deed_and_the_history_have_an_address_and_focus_follows(visitor):
     name = page.get_by_role("heading", name="A ticket", level=1)
     expect(name).to_be_focused()
     expect(page).to_have_title("A ticket · Deeds")
+    press(page, "Send")
+    expect(page.get_by_role("dialog")).to_be_visible()
 
     page.go_back()
+    expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator(f"a[href='#{item_id}']")).to_be_focused()
     expect(page).to_have_title("My deeds · Deeds")
     follow(page, "History")

@@ -253,7 +253,9 @@ const inBrowser = {
       .filter(
         (each) => each.closest("nav") || ![...each.parentNode.childNodes].some(isText),
       )
-      .map((each) => (each.type === "checkbox" ? each.labels[0] : each))
+      .map((each) =>
+        ["checkbox", "radio"].includes(each.type) ? each.labels[0] : each,
+      )
       .filter((each) => each.getBoundingClientRect().height < 44)
       .map((each) => each.outerHTML);
   },

@@ -422,6 +422,7 @@ test("a list is read as it was written, and what is not right in it is left out"
     `${ID} a1 0`,
     `${ID} a1 9007199254740993`,
     `${ID} a1 1 9999999999 1 1`,
+    `${ID} a1 1 900 200 1`,
     `${ID} a1 1 0 1000000001 1`,
     `${ID} a1 1 1 1 1 ${"n".repeat(81)}`,
     `${ID.slice(1)} a1 1`,

@@ -9,6 +9,16 @@ import { textFor } from "../texts.js";
 import { byId, copyText, find, freshId, headingOf, make, makeButton } from "./dom.js";
 import { openerOf } from "./menu.js";
 
+/** What stands in a field of a number is replaced by what is typed, not continued. */
+function selectNumber({ target: field }) {
+  const isNumeric = field instanceof HTMLInputElement && field.inputMode === "numeric";
+  // A tap puts its cursor there after that.
+  if (isNumeric) setTimeout(() => field.select());
+}
+
+for (const event of ["focusin", "click"])
+  globalThis.document?.addEventListener(event, selectNumber);
+
 /** How long it stays there, in milliseconds: two lines are read in less. */
 const STAY_MS = 6000;
 
@@ -213,6 +223,8 @@ export function openDialog({
       "data-notices": true,
     }),
   );
+  // Back leads to another view: what is asked about this one is over.
+  window.addEventListener("hashchange", close, { once: true });
   element.onclose = () => {
     element.remove();
     giveBack(places);

@@ -1,6 +1,9 @@
 // Menus: a button, and behind it a list of what can be done besides. The browser itself
 // opens the list over all else, and closes it with Escape, a tap elsewhere, or the button.
 
+/** Between a list and its button, and the edge of the window. */
+const GAP_PX = 8;
+
 /** Make the menus of a place work: each list is a popover, and its button stands before it. */
 export function setUpMenus(/** @type {ParentNode} */ place) {
   for (const list of place.querySelectorAll("[popover]")) {
@@ -8,7 +11,11 @@ export function setUpMenus(/** @type {ParentNode} */ place) {
     const menu = /** @type {HTMLElement} */ (list);
     button.popoverTargetElement = menu;
     menu.addEventListener("beforetoggle", () => moveTo(menu, button));
-    menu.addEventListener("click", () => menu.hidePopover?.());
+    const close = () => menu.hidePopover?.();
+    menu.addEventListener("click", close);
+    menu.addEventListener("focusout", ({ relatedTarget }) => {
+      if (relatedTarget instanceof Node && !menu.contains(relatedTarget)) close();
+    });
   }
 }
 
@@ -27,5 +34,6 @@ function moveTo({ style }, button) {
   style.insetInlineEnd = `${isRtl ? left : clientWidth - right}px`;
   style.top = isLow ? "auto" : `${bottom + scrollY}px`;
   style.bottom = isLow ? `${clientHeight - top - scrollY}px` : "auto";
-  style.maxHeight = `${isLow ? top : clientHeight - bottom}px`;
+  style.maxWidth = `${isRtl ? clientWidth - left : right}px`;
+  style.maxHeight = `${(isLow ? top : clientHeight - bottom) - GAP_PX}px`;
 }

@@ -67,7 +67,9 @@ function readRows(/** @type {string} */ text) {
     const [amount, number, of, issue] = more.slice(0, 4).map(Number);
     const note = more[4];
     const isRight = [number, of, issue].every((each) => !(each > LINK_NUMBER_MAX));
-    if (!id || !isAmount(amount) || !isRight || !isNote(note ?? "")) return [];
+    const isOfSeries = !of || !(number > of);
+    if (!id || !isAmount(amount) || !isRight || !isOfSeries || !isNote(note ?? ""))
+      return [];
     const named = number ? { number, of: of || number } : of && { said: of };
     const reissued = number && issue > 1 && { issue };
     const at = 1000 * parseInt(time, 36);

@@ -140,6 +140,15 @@ test("the units of an overview add up to those that were made", () => {
       { given: 7, waiting: 5, mayBeGiven: 3, claimed: 1, sum: 91, admitted: 1 },
       { given: 2, claimed: 1, counted: 3, away: 2, here: 91, admitted: 1 },
     ],
+    // Nobody has asked for one of those let in yet, and a list names more than there are.
+    [
+      { given: 5, waiting: 4, sum: 95, admitted: 2 },
+      { given: 3, here: 95, admitted: 2 },
+    ],
+    [
+      { given: 5, waiting: 5, sum: 95, admitted: 9 },
+      { here: 95, admitted: 5 },
+    ],
     // Two are being made into a link.
     [
       { leaving: 2, sum: 98 },

@@ -78,8 +78,9 @@ export function deedPage(
     part(name).onclick = () => act(shown, part(name), tools);
 
   function draw(
-    /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ holding,
+    /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ found,
   ) {
+    const holding = { ...found, links: listedOf(found) };
     Object.assign(shown, holding);
     const { item, unit, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
@@ -213,15 +214,18 @@ export function overviewOf(holding) {
   const made = item?.total ?? 0;
   const here = holding.sum + holding.coming + holding.offered;
   const rest = made - given - here - holding.leaving;
+  // Lists may name more than there are, and what has not been asked for here yet.
+  const letIn = Math.min(admitted, given);
+  const unasked = Math.max(0, letIn - (given - waiting));
   return {
-    given: waiting - counted + holding.leaving,
+    given: Math.max(0, waiting - counted - unasked) + holding.leaving,
     // A door claims what it admits.
-    claimed: Math.max(0, given - waiting - admitted),
+    claimed: given - waiting - letIn + unasked,
     counted,
     away: Math.max(0, rest),
     back: Math.max(0, -rest),
     here,
-    admitted,
+    admitted: letIn,
   };
 }
 
@@ -236,7 +240,7 @@ function partsList(details, shown) {
   );
   return (holding) => {
     const parts = looseOf(holding);
-    details.hidden = parts.length < 2;
+    details.hidden = parts.length < 2 || isSeries(holding.links);
     find(details, "[data-count]").textContent = partsText(parts.length);
     drawRows(parts);
   };
@@ -276,6 +280,16 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
 
 /** The parts that are not links of a series, which keep their numbers. */
 const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
+
+/** Return the links of a deed, and what is left of a series as rows among them. */
+function listedOf(/** @type {Holding} */ holding) {
+  const { links } = holding;
+  if (!isSeries(links)) return links;
+  const loose = looseOf(holding).map((output) => ({ output, state: "here", at: 0 }));
+  return [...links, ...loose];
+}
+
+const isSeries = (links) => links.some(({ output }) => output.number);
 
 const partsText = (count) => ngettext("{count} part", "{count} parts", count);
 

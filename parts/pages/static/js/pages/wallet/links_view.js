@@ -194,7 +194,7 @@ function rowOf({ output: first }, shown) {
     setEach(
       "textContent",
       {
-        title: shortTitleOf(output, title),
+        title: shortTitleOf(output, title, shown.unit),
         state: STATES[state],
         when: at && state !== "here" ? clockText(at) : "",
         said: saidText(link),
@@ -217,9 +217,11 @@ function rowOf({ output: first }, shown) {
   return { element, update };
 }
 
-/** Return the number alone, of a link that has one of the first issue and one unit. */
-function shortTitleOf({ number, issue = 1, amount }, title) {
-  return number && issue === 1 && amount === 1 ? formatAmount(number) : title;
+/** Return for example "17 · 2 tickets", or "17" of one; of later issues all. */
+function shortTitleOf({ number, issue = 1, amount }, title, unit) {
+  if (!number || issue > 1) return title;
+  const units = amount > 1 ? [unitsText(amount, unit)] : [];
+  return [formatAmount(number), ...units].join(" · ");
 }
 
 /** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */

@@ -6,6 +6,7 @@ import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
 import {
   aboutOf,
   isExpired,
+  isMixed,
   metadataOf,
   nameOf,
   whenAndWhereText,
@@ -169,6 +170,8 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
   const values = { units: unitsText(gone, unit) };
   if (gone > goneSeen)
     return { kind: "bad", text: gettext("{units} no longer yours", values) };
+  if (isMixed(nameOf(summary.item)))
+    return { kind: "bad", text: gettext("This name mixes alphabets.") };
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
