@@ -145,7 +145,7 @@ class DeedCard:
         date = clock_text(self.date) if self.date else ""
         own = " · ".join(filter(None, [date, self.place, self.description]))
         return _one_line(own, _SUMMARY_LENGTH_MAX) or gettext(
-            "A deed of %(units)s.", units=self.units
+            "%(units)s in all.", units=self.units
         )
 
     @property

@@ -58,7 +58,7 @@ def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
         )
     expires_at = datetime.fromtimestamp(offer.expires_at_s, UTC)
     summary = gettext(
-        "Open the link to see it. Until %(time)s UTC.",
+        "Open the link to see the offer. Valid until %(time)s UTC.",
         time=format_datetime(expires_at, "d MMMM y, HH:mm"),
     )
     return OfferCard(title, summary, tuple(cards.values()))

@@ -62,14 +62,12 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-# The documentation, in English alone, with what it may load. Swagger UI has its icons
+# What the documentation may load, which is in English alone. Swagger UI has its icons
 # in its style sheet, as data: URIs.
-_DOCUMENTATION = {
-    "docs": (
-        "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
-    ),
-    "problems": "style-src 'self'; img-src 'self'; manifest-src 'self'",
-}
+_DOCS_ALLOWED = (
+    "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+)
+_PROBLEMS_ALLOWED = "style-src 'self'; img-src 'self'; manifest-src 'self'"
 
 # The pages in which nothing is personal: all of that is in the browser.
 _PAGES = {"landing": "/"} | {
@@ -205,15 +203,16 @@ def _serve_offers(
 
 
 def _serve_documentation(blueprint: Blueprint, core: Core) -> None:
-    def page_in_english(name: str, allowed: str) -> Response:
-        problems = sorted(core.errors, key=attrgetter("status"))
+    @blueprint.get("/docs", strict_slashes=False)
+    def read_docs() -> Response:
         with force_locale(_OWN_LANGUAGE):
-            html = render_template(f"{name}.html", page=name, problems=problems)
-        return page_answer(html, allowed=allowed)
+            html = render_template("docs.html", page="docs")
+        return page_answer(html, allowed=_DOCS_ALLOWED)
 
-    for name, allowed in _DOCUMENTATION.items():
-        page = functools.partial(page_in_english, name, allowed)
-        blueprint.get(f"/{name}", endpoint=name, strict_slashes=False)(page)
+    @blueprint.get("/problems", strict_slashes=False)
+    def read_problems() -> Response:
+        problems = sorted(core.errors, key=attrgetter("status"))
+        return _page("problems", allowed=_PROBLEMS_ALLOWED, problems=problems)
 
 
 def _page_with_card(
@@ -227,7 +226,9 @@ def _page_with_card(
         return _page(name)
 
 
-def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
+def _page(
+    name: str, *, status: int = HTTPStatus.OK, allowed: str = _ALLOWED, **values: Any
+) -> Response:
     language = request.args.get("language", "")
     if language in current_app.extensions["languages"]:
         return _switch_answer(language)
@@ -238,7 +239,7 @@ def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
     html = render_template(
         f"{name}.html", page=name, status=status, origin=origin, **values
     )
-    answer = page_answer(html, allowed=_ALLOWED, status=status)
+    answer = page_answer(html, allowed=allowed, status=status)
     answer.headers.update(_HEADERS)
     answer.vary.update(LANGUAGE_HEADERS)
     return answer

@@ -87,11 +87,15 @@ def read_static_files(
     translations = {}
     for path in sorted(_TRANSLATIONS.glob("*/LC_MESSAGES")):
         language = path.parent.name
-        translations[language] = _read_translations(path / "messages.po")
+        texts = _read_translations(path / "messages.po")
+        # Those of errors are in no template.
+        if (path / "problems.po").is_file():
+            texts.merge(_read_translations(path / "problems.po"))
+        translations[language] = texts
         script = _catalogue_script(path / "javascript.po")
         by_name[f"languages/{language}.js"] = script
-    texts = [*_TEMPLATES.glob("*.html"), *_TRANSLATIONS.rglob("*.po")]
-    templates = [path.read_bytes() for path in sorted(texts)]
+    sources = [*_TEMPLATES.glob("*.html"), *_TRANSLATIONS.rglob("*.po")]
+    templates = [path.read_bytes() for path in sorted(sources)]
     # No two sets have the same notation in Python, and 64 bits tell releases apart.
     notation = repr((by_name, templates))
     version = hashlib.sha256(notation.encode()).hexdigest()[:16]

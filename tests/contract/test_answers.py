@@ -81,7 +81,6 @@ PAGE = (HTML | IN_LANGUAGES) | {
 # What a GET is answered with, unless it is a page.
 FOUND = {
     "/docs": HTML | NO_CACHE,
-    "/problems": HTML | NO_CACHE,
     # The service worker may fetch what it keeps.
     "/sw.js": (TEXT | IN_LANGUAGES)
     | NO_CACHE

@@ -160,7 +160,7 @@ def back_up(page):
 def restore(page, path, passphrase):
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Backup file").set_input_files(path)
-    dialog.get_by_label("Its passphrase").fill(passphrase)
+    dialog.get_by_label("Passphrase of the file").fill(passphrase)
     press(dialog, "Restore")
 
 

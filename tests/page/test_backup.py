@@ -58,8 +58,8 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     visitor.go_offline()
     press(page, "Restore")
     restore(page, path, "another one")
-    field = page.get_by_label("Its passphrase")
-    said = "The passphrase does not open this file."
+    field = page.get_by_label("Passphrase of the file")
+    said = "The passphrase doesn't open this file."
     expect(field).to_have_accessible_description(said)
     expect(field).to_be_focused()
 
@@ -68,7 +68,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
 
     # The part that was spent counts for nothing.
     expect_notice(page, "Restored: 10 units of “A ticket”.")
-    expect_notice(page, "Looking goes on when it can.")
+    expect_notice(page, "We'll check again when it can.")
     open_deed(page, item_id)
     expect_sum(page, "You have none 5 units on the way")
     assert records(page) == outputs
@@ -86,7 +86,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     ("passphrase", "again", "at_fault", "said"),
     [
         ("too short", "too short", "Passphrase", "Enter at least 10 characters."),
-        (PASSPHRASE, "mistyped", "Repeat passphrase", "The two are not the same."),
+        (PASSPHRASE, "mistyped", "Repeat passphrase", "The passphrases don't match."),
     ],
 )
 def test_a_wrong_passphrase_is_told_at_its_field_alone(
@@ -117,8 +117,8 @@ def test_what_is_wrong_with_a_file_is_told_at_its_field(visitor):
     dialog = page.get_by_role("dialog")
 
     for text, said in (
-        (changed, "This file is damaged: a part of it"),
-        (newer, "This file was made by a newer page."),
+        (changed, "This file is damaged: part of it"),
+        (newer, "A newer version of this page made this file."),
         ('{"a": 1}', "This is not a backup file."),
         ("", "This file is empty."),
     ):
@@ -140,7 +140,7 @@ def test_what_was_done_since_a_backup_is_found_and_told_by_value(visitor):
     spend(visitor.api, raws(page, "given")[0])
     hold(visitor, 1)
     visitor.go("/wallet")
-    came_in = "1 deed came in after the last backup."
+    came_in = "1 new item isn't backed up yet."
     expect(page.locator("#list > #backup-now")).to_contain_text(came_in)
     visitor.assert_still()
     open_deed(page, item_id)
@@ -150,14 +150,14 @@ def test_what_was_done_since_a_backup_is_found_and_told_by_value(visitor):
     restore_elsewhere(visitor, path)
 
     said = (
-        "^Restored. What it held was used or passed on since. "
+        "^Restored. Everything in it has been used or passed on since. "
         "This backup is from .* is not in it. "
         "Found: 98 units of “A ticket”.$"
     )
     expect_text(page, "#notices", re.compile(said))
     open_deed(page, item_id)
     expect_sum(page, "95 units of 100")
-    moved = "2 units used elsewhere, or moved by another copy of this wallet."
+    moved = "2 units were used or sent from another device."
     expect_shown(page, moved)
 
 
@@ -201,7 +201,7 @@ def test_a_file_that_was_picked_once_is_written_by_itself(visitor):
     # The browser asks a person again, maybe on another day: then it takes a tap.
     page.evaluate("FileSystemHandle.prototype.queryPermission = async () => 'prompt'")
     page.evaluate("inBrowser.mint([[{amount: 1}], null])")
-    expect(state).to_have_text("1 deed came in after the last backup.")
+    expect(state).to_have_text("1 new item isn't backed up yet.")
     press(page, "Back up")
     expect(state).to_contain_text(" to my-deeds.json.")
     assert len(page.evaluate(READ)) > len(after)
@@ -247,7 +247,7 @@ def test_a_ninth_wallet_takes_the_place_of_an_empty_one(visitor, stranger):
     restore(page, path, PASSPHRASE)
     press(page, THEIRS)
     question = page.get_by_role("dialog", name="Remove an empty wallet?")
-    expect_shown(question, "Nothing seems to be left of 7 of them.")
+    expect_shown(question, "Wallets that seem empty: 7.")
     stranger.assert_good()
     press(question, "Cancel")
     expect_shown(page, "Nothing was restored.")

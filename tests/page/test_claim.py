@@ -53,11 +53,11 @@ def test_of_two_people_with_one_link_the_first_gets_the_deed(visitor, stranger):
 
     wait_for_rows(loser, "spent")
     expect(loser.locator("#claim-error")).to_be_focused()
-    expect_text(loser, "#claim-error", "This link was used already. Ask the sender.")
+    expect_text(loser, "#claim-error", "This link was already used. Ask the sender.")
     expect(loser.locator("#claim-button")).to_be_hidden()
     assert operations(loser) == [("claim", "refused")]
     assert visitor.api.check(raw, *raws(winner, "held")) == ["spent", "unspent"]
-    expect(loser).to_have_title("This link was used already · Deeds")
+    expect(loser).to_have_title("This link was already used · Deeds")
 
 
 def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
@@ -71,7 +71,7 @@ def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
     wait_for_rows(page, "free")
     page.reload()
     wait_for_rows(page, "free")
-    expect_heading(page, "Ready to claim")
+    expect_heading(page, "Yours to claim")
 
     # That on the link, in a message, is the first.
     visitor.taps = 1
@@ -133,7 +133,7 @@ def test_in_an_apps_own_browser_the_persons_own_comes_first_and_the_address_stay
         page.reload()
         wait_for_rows(page, "free")
         assert page.url == link
-        expect_shown(page, "What you claim here is kept in this app only.")
+        expect_shown(page, "What you claim here is saved in this app only.")
         visitor.assert_good()
 
         press(page, "Claim")
@@ -154,7 +154,7 @@ def test_a_browser_without_web_crypto_leaves_the_link_as_it_was(visitor):
 
     page.goto(link)
 
-    expect_shown(page, "This page did not come by https")
+    expect_shown(page, "This page wasn't loaded over https")
     said = "Your link stays good. Open it in another browser."
     expect_text(page, "#lead", said)
     assert page.url == link
@@ -172,7 +172,7 @@ def test_the_link_just_opened_is_alone_on_top_and_earlier_ones_are_folded(visito
     # As a link that is followed while the page is open.
     page.goto(claim_link(visitor.origin, gone))
     wait_for_rows(page, "spent", *["free"] * 3)
-    expect_text(page, "#heading", "This link was used already")
+    expect_text(page, "#heading", "This link was already used")
     expect(page.locator("#claim-button")).to_be_hidden()
     page.reload()
     page.get_by_text("3 links opened before").click()
@@ -358,7 +358,7 @@ def test_under_a_link_the_form_to_paste_one_into_is_never_seen(visitor):
     wait_for_rows(page, "free")
 
     # In a browser of their own a person has nothing else to do first, either.
-    expect_shown(page, "Kept in this browser, on this device.")
+    expect_shown(page, "Saved in this browser, on this device.")
     expect(page.locator("#elsewhere")).to_be_hidden()
     assert page.url == f"{visitor.origin}/claim"
     assert page.evaluate("isFormSeen") is False

@@ -86,7 +86,7 @@ def test_without_a_reader_of_codes_links_are_typed(visitor, tickets):
     spent, raw = tickets
     spend(visitor.api, spent)
     press(page, "Start")
-    said = "This browser cannot read QR codes. Type or paste"
+    said = "This browser can't read QR codes. Type or paste"
     expect_shown(page, said)
     camera = page.get_by_role("button", name="Turn on the camera")
     expect(camera).to_be_hidden()
@@ -159,7 +159,7 @@ def test_of_two_doors_without_a_network_one_lets_a_ticket_in(
 
     for door, said in (
         (visitor, "valid: Valid, 5Scanned at "),
-        (stranger, f"refused: {TAKEN}Let in at another door"),
+        (stranger, f"refused: {TAKEN}It was let in at another door"),
     ):
         door.go_online()
         wait_for_true(door.page, f"said.some((each) => each.startsWith('{said}'))")
@@ -189,7 +189,7 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     assert page.evaluate("door.dataset.kind") == ""
     visitor.assert_good()
     press(page, "Stop")
-    press(page, "Keep them waiting")
+    press(page, "Later")
     expect(page.locator("#door")).to_be_hidden()
     visitor.go_online()
     page.reload()
@@ -200,7 +200,7 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     # It is carried out, and the answer lost.
     page.route("**/v1/swap", lambda route: route.fetch() and route.abort())
     with page.expect_event("requestfailed"):
-        press(page, "Send them")
+        press(page, "Check now")
     press(page, "Cancel")
     expect(waiting).to_contain_text("May have been admitted already.")
     page.unroute_all(behavior="ignoreErrors")

@@ -87,7 +87,7 @@ def lists_of(page):
         return
     door = page.context.new_page()
     door.goto(page.url.replace("/wallet", "/door"))
-    door.get_by_text("The list of all doors").click()
+    door.get_by_text("Guest list", exact=True).click()
     yield door
     door.close()
 
@@ -119,7 +119,7 @@ def undo(admitted):
 
 def open_door(visitor, item_id):
     page = visitor.go(f"/door#{item_id}")
-    page.get_by_text("The list of all doors").click()
+    page.get_by_text("Guest list", exact=True).click()
     visitor.context.grant_permissions(["camera"])
     return page
 
@@ -241,7 +241,7 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
     type_link(door, raw[2])
     expect_text(door, TICKET_TEXT, "3 of 5")
     expect(last).to_contain_text("3 Already claimed elsewhere")
-    remedy = "claimed at home: ask for the code in My deeds."
+    remedy = "claimed at home, or taken back. Ask for the code in My deeds."
     expect(door.locator("#verdict-detail")).to_contain_text(remedy)
     stranger.go_offline()
     type_link(door, raw[3])
@@ -310,7 +310,7 @@ def test_an_undone_admission_gives_the_guest_a_new_code(
 
     dialog = door.get_by_role("dialog")
     expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
-    expect(dialog).to_contain_text("2 of 5 · second issue · table 4")
+    expect(dialog).to_contain_text("2 of 5 · 2nd link · table 4")
     press(dialog, "Done")
     expect(door.locator("[data-part=new-code]:not([hidden])")).to_have_count(0)
     [fresh] = raws(door, "given")
@@ -320,7 +320,7 @@ def test_an_undone_admission_gives_the_guest_a_new_code(
     another_door = open_door(other, item_id)
     admit(another_door, fresh)
     take_in(organiser, hand_over(another_door))
-    again = organiser.locator("[data-part=links] li").filter(has_text="2 of 5, second")
+    again = organiser.locator("[data-part=links] li").filter(has_text="2 of 5, 2nd")
     expect(again.locator(".state")).to_have_text("admitted")
 
 
@@ -331,10 +331,10 @@ def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
     press(dialog, "Take back")
 
     again = row(organiser, 3)
-    expect(again).to_contain_text("2 of 5, second issue")
+    expect(again).to_contain_text("2 of 5, 2nd link")
     expect(again.get_by_label("Note")).to_have_value("table 4")
     expect(send(visitor.page, "1")).to_contain_text(
-        "Ticket 2 of 5 · second issue · table 4"
+        "Ticket 2 of 5 · 2nd link · table 4"
     )
 
 
@@ -344,6 +344,6 @@ def test_without_a_network_a_list_goes_over_as_a_file(organiser, visitor):
     press(page, "Export guest list")
     dialog = page.get_by_role("dialog")
 
-    expect_shown(dialog, "No connection. Download works all the same.")
+    expect_shown(dialog, "You're offline. You can still download it.")
     with page.expect_download():
         press(dialog, "Download")

@@ -115,12 +115,12 @@ def test_pictures_that_no_mint_takes_are_not_asked_for(visitor):
 
     expect(page.locator("[data-row]")).to_have_count(len(items))
     assert sources_of(page) == []
-    press(page, "Look again")
+    press(page, "Check for missing deeds")
     said = "Not known to the service: 1 unit of “A deed"
     expect_notice(page, said)
     assert_unharmed(visitor, "/wallet")
     open_deed(page, "deed_0")
-    note = f"Browsers cannot show its picture: {IMAGES['javascript']}"
+    note = f"Browsers can't show this picture: {IMAGES['javascript']}"
     assert page.locator("main [data-card=image-note]").all_text_contents() == [note]
     expect(page.locator("[data-part=send]:visible")).to_have_count(0)
 

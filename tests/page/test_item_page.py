@@ -36,7 +36,7 @@ PREVIEW = {
     "twitter:title": "A share in the shed",
 }
 NO_NAME = "A deed without a name"
-NOT_NOW = "The deed cannot be shown just now"
+NOT_NOW = "We can't show this deed right now"
 
 
 def card_of(**metadata):
@@ -70,7 +70,7 @@ def test_a_deed_without_a_name_or_a_picture_for_browsers_is_shown(api):
     assert page.find(".//img[@data-card='image']") is None
     assert page.find(".//p[@data-card='description']") is None
     assert page.findtext(".//p[@class='code']") == "ipfs://bafybei/x.png"
-    assert preview(page)["og:description"] == "A deed of 42 units."
+    assert preview(page)["og:description"] == "42 units in all."
     assert "ipfs:" not in str(preview(page))
 
 

@@ -17,6 +17,7 @@ from tests.page.html import read_page
 from tests.page.steps import hold, wait_for_rows
 from tests.page.visitor import PHONE, visiting, wait_for_true
 from tests.support.api import fresh
+from tests.support.problems import PROBLEMS
 from tests.support.serving import REPOSITORY
 
 PAGE = REPOSITORY / "parts" / "pages"
@@ -60,6 +61,18 @@ def test_each_language_has_all_texts_and_no_others(extracted):
 
     for path in (path for path in CATALOGUES if path.stem == name):
         assert {str(message.id) for message in read_catalogue(path)} == wanted
+
+
+def test_the_texts_of_all_errors_are_translated_and_no_others(api):
+    texts = {text for each in PROBLEMS.values() for text in (each.title, each.meaning)}
+    for path in (path for path in CATALOGUES if path.stem == "problems"):
+        assert {str(message.id) for message in read_catalogue(path)} == texts
+
+    page = api.get("/problems", **{"Accept-Language": "de"})
+
+    said = " ".join(read_page(page).itertext())
+    assert "Falscher Medientyp" in said
+    assert [text for text in texts if len(text) > 40 and text in said] == []
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3:])
@@ -152,11 +165,11 @@ def test_a_switch_keeps_what_is_shown_with_scripts_and_works_without(
 ):
     with visiting(browser, web_service.url) as visitor:
         page = visitor.go("/wallet#history")
-        expect(page.get_by_text("Nothing done yet")).to_be_visible()
+        expect(page.get_by_text("No history yet")).to_be_visible()
         page.get_by_role("link", name="Deutsch").click()
         expect(page.locator("html")).to_have_attribute("lang", "de")
         assert page.url.endswith("/wallet#history")
-        expect(page.get_by_text("Noch nichts passiert")).to_be_visible()
+        expect(page.get_by_text("Noch kein Verlauf")).to_be_visible()
         assert page.title() == "Verlauf · Deeds"
         visitor.go("/")
         expect(page.locator("html")).to_have_attribute("lang", "de")
@@ -187,7 +200,7 @@ def test_pages_are_kept_for_times_without_a_network_in_the_language_chosen_last(
         visitor.go_offline()
         page.reload()
 
-        expect(page.get_by_role("heading", name="Meine Scheine")).to_be_visible()
+        expect(page.get_by_role("heading", name="Meine Karten")).to_be_visible()
 
 
 def mark(text):

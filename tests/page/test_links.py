@@ -64,7 +64,7 @@ def test_a_take_back_that_is_begun_goes_on_when_its_dialog_is_closed(page, visit
     expect(dialog).to_contain_text("Number 1 of 3")
 
     press(dialog, "Take back")
-    expect_shown(dialog, "No connection.")
+    expect_shown(dialog, "You're offline.")
     expect(dialog.get_by_role("button", name="Cancel")).to_have_count(0)
     press(dialog, "Close")
 

@@ -72,7 +72,7 @@ def test_a_claim_whose_tab_is_closed_is_finished_by_the_next_visit(
 
     with life():
         page = visitor.open_tab("/mint")
-        expect_shown(page, "is finished")
+        expect_shown(page, "Finished since your last visit")
         assert operations(page) == [("claim", "done")]
         [held] = raws(page, "held")
         assert is_strong_secret(parse_raw_output(held).secret)

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.slow
 
 def look_again(page):
     """Look, and wait until that is over."""
-    press(page, "Look again")
-    expect(page.get_by_role("button", name="Look again")).to_be_enabled()
+    press(page, "Check for missing deeds")
+    expect(page.get_by_role("button", name="Check for missing deeds")).to_be_enabled()
 
 
 def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(

@@ -93,7 +93,7 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
     expect_shown(form, "There is no picture at this address.")
     assert visitor.foreign_requests() == [address]
     expect_text(form, "#preview [data-card=name]", "A <b>ticket</b>")
-    form.get_by_label("One is called").fill("seat")
+    form.get_by_label("Word for one").fill("seat")
     fill_amounts(form, "1 000", "2")
     form.get_by_label("Choose the secret myself").first.check()
     secret = "a.b+c päivä 東京 correct horse"
@@ -125,8 +125,8 @@ def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(
     form, visitor
 ):
     form.get_by_label("Name").fill("Concert")
-    form.get_by_label("One is called").fill("ticket")
-    form.get_by_label("Several are called").fill("tickets")
+    form.get_by_label("Word for one").fill("ticket")
+    form.get_by_label("Word for several").fill("tickets")
     form.get_by_text("Date and place").click()
     form.get_by_label("Date").fill("2126-07-05T20:30")
     form.get_by_label("Place").fill("The lawn")
@@ -144,7 +144,7 @@ def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(
         "Unit: ticket/tickets"
     )
     words = f"Genuine tickets of “Concert” have the mark {item_id[5:9]}·{item_id[-4:]}"
-    press(form, "Copy these words")
+    press(form, "Copy text")
     expect_notice(form, "Copied.")
     assert form.evaluate(COPIED) == f"{words}: {visitor.origin}/item/{item_id}"
 
@@ -219,13 +219,13 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
         ("Name", "n" * 101, "Use at most 100 characters (now 101)."),
         ("Description", "n" * 1001, "Use at most 1 000 characters (now 1 001)."),
         (
-            "One is called",
+            "Word for one",
             "000 tickets",
-            "A word for a unit has at most 20 letters, and no digits.",
+            "A word has at most 20 letters and no digits.",
         ),
-        ("One is called", "a/b", "A word for a unit has no slash."),
+        ("Word for one", "a/b", "A word can't contain a slash."),
         ("Valid until", "2026-01-02T03:04", "This is in the past."),
-        ("Date", "3126-01-02T03:04", "Enter a day and a time of day."),
+        ("Date", "3126-01-02T03:04", "Enter a date and a time."),
         ("Picture", "javascript:alert(1)", "A link to a picture starts with https://"),
         ("How many links?", "10 001", "At most 10 000 links at once."),
         ("each?", "0", "Enter a whole number, 1 or more."),
@@ -269,7 +269,7 @@ def test_two_links_of_a_deed_cannot_have_one_secret(form, visitor):
 
     press(form, "Create")
 
-    said = re.compile("Another link has this secret")
+    said = re.compile("Another link already has this secret")
     expect(secrets.last).to_have_accessible_description(said)
     visitor.assert_good()
     # What is out of play is not wrong.
@@ -312,19 +312,19 @@ def test_a_double_tap_on_create_creates_once(form, visitor):
 @slow
 def test_dates_and_words_that_do_not_fit_each_other_are_told(form):
     form.get_by_text("Date and place").click()
-    form.get_by_label("Several are called").fill("tickets")
+    form.get_by_label("Word for several").fill("tickets")
     form.get_by_label("Date").fill("2126-12-05T20:00")
     form.get_by_label("Valid until").fill("2126-12-05T19:59")
 
     press(form, "Create")
 
     for label, said in {
-        "One is called": "Say what one is called, too.",
+        "Word for one": "Enter the word for one, too.",
         "Valid until": "This is before the date above.",
     }.items():
         described = re.compile(re.escape(said))
         expect(form.get_by_label(label)).to_have_accessible_description(described)
-    expect(form.get_by_label("One is called")).to_be_focused()
+    expect(form.get_by_label("Word for one")).to_be_focused()
 
 
 @slow
@@ -372,7 +372,7 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
 def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
     held = hold_back(form, "**/v1/swap")
     form.get_by_label("Name").fill("A ticket")
-    form.get_by_label("One is called").fill("ticket")
+    form.get_by_label("Word for one").fill("ticket")
     form.get_by_label("How many links?").fill("130")
     with form.expect_request("**/v1/swap"):
         create(form)

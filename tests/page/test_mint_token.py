@@ -63,7 +63,7 @@ def create(page):
 
 
 def field_of(page):
-    return page.get_by_label("Token of the operator")
+    return page.get_by_label("Operator's token")
 
 
 def credentials(requests):
@@ -109,12 +109,12 @@ def test_a_token_that_was_replaced_is_asked_for_again_and_the_form_is_kept(
     with life(OLD):
         page = open_form(visitor)
         field_of(page).fill(OLD)
-        press(page, "Keep the token")
-        expect_notice(page, "The token is kept.")
+        press(page, "Save the token")
+        expect_notice(page, "The token is saved.")
         expect(page.get_by_role("button", name="Create")).to_be_focused()
     with life(NEW):
         press(page, "Create")
-        expect_shown(page, "The token to create with is wrong, or was replaced.")
+        expect_shown(page, "This token is wrong, or it was replaced.")
         expect(field_of(page)).to_be_focused()
         expect(page.get_by_label("Name")).to_have_value("A ticket")
 
@@ -133,7 +133,7 @@ def test_a_page_learns_by_its_mint_that_tokens_are_asked_for_and_no_longer_by_a_
         expect(field_of(page)).to_be_hidden()
     with life(NEW):
         press(page, "Create")
-        expect_shown(page, "Creating needs a token here.")
+        expect_shown(page, "To create here, you need a token.")
         expect(field_of(page)).to_be_focused()
     with life(""):
         page = open_form(visitor)
@@ -149,7 +149,7 @@ def test_a_mint_whose_answer_was_lost_waits_for_the_token_that_came_after(
     with life(OLD):
         page = open_form(visitor)
         field_of(page).fill(OLD)
-        press(page, "Keep the token")
+        press(page, "Save the token")
         expect(field_of(page)).to_be_hidden()
         hold_file.write_text(AFTER_COMMIT)
         press(page, "Create")
@@ -159,7 +159,7 @@ def test_a_mint_whose_answer_was_lost_waits_for_the_token_that_came_after(
         assert operations(page) == [("mint", "begun")]
 
         field_of(page).fill(NEW)
-        press(page, "Keep the token")
+        press(page, "Save the token")
 
         expect_shown(page, "Your link is ready")
         assert operations(page) == [("mint", "done")]

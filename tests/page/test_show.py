@@ -107,7 +107,7 @@ def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     assert guest.asked("/v1/") == guest.asked("/web/qr") == []
     # Of five units a till takes some, and a door all.
     expect_shown(
-        page, "Whoever scans this code gets all of it: 5 units. To pay at a till"
+        page, "Whoever scans this code gets everything: 5 units. To pay at a till"
     )
     assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
     guest.assert_good()

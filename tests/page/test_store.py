@@ -121,8 +121,8 @@ def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, ot
 
     wait_for_true(one, "inBrowser.closedCount === 1")
     assert one.evaluate(UPDATE, {}) == "StoreError newer"
-    too_old = "StoreError newer: A newer page has been here. Reload this one."
-    assert one.evaluate(OPEN) == too_old
+    said = "A newer version of this page was open here. Reload this page."
+    assert one.evaluate(OPEN) == f"StoreError newer: {said}"
 
 
 def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restored(
@@ -132,7 +132,7 @@ def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restore
 
     visitor.clear_storage()
 
-    expect_shown(page, "The data of this page was deleted in this browser.")
+    expect_shown(page, "This page's data was deleted in this browser.")
     press(page, "Save partial backup")
     dialog = page.get_by_role("dialog")
     with page.expect_download() as download:
@@ -171,7 +171,7 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor):
 
     page = visitor.open_tab("/wallet", refuse)
 
-    said = "This browser keeps nothing for this page."
+    said = "This browser saves nothing for this page."
     expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
     expect(page.get_by_role("heading", name="Keep a copy")).to_be_hidden()
     expect(page.get_by_text("Loading…")).to_be_hidden()

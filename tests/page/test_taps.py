@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
     page = visitor.go("/")
 
-    follow(page, "Make tickets or vouchers")
+    follow(page, "Create tickets or vouchers")
     # It has the focus.
     page.keyboard.type("A ticket")
     press(page, "Create")

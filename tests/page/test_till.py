@@ -119,7 +119,7 @@ def test_a_request_that_is_cancelled_cannot_be_paid(visitor, stranger):
     press(page, "Cancel")
 
     expect(page.locator("#request")).to_be_hidden()
-    expect_shown(page, "It is cancelled. Its link no longer works.")
+    expect_shown(page, "Cancelled. The link no longer works.")
     expect(page.get_by_label("How many?")).to_be_focused()
     expect_text(stranger.go(path), "#heading", "Cancelled")
     assert amounts(page) == {"held": [25], "spent": [25]}
@@ -132,7 +132,7 @@ def test_a_till_that_holds_nothing_says_how_a_request_ends_and_has_no_cancel(vis
     page.keyboard.type("4")
     page.keyboard.press("Enter")
     path = shown_offer(page)
-    said = "then it ends by itself. To be able to cancel, keep 1 drink in this browser"
+    said = "then it ends by itself. You can cancel only if this browser has 1 drink"
     expect_text(page, "#request-state", re.compile(said))
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     visitor.assert_good()
@@ -155,7 +155,7 @@ def test_without_a_network_there_is_no_code_and_what_is_cancelled_is_not_sent(vi
     page.keyboard.type("2")
     press(page, "Ask for 2 drinks")
 
-    expect_shown(page.locator("#request"), "No connection.")
+    expect_shown(page.locator("#request"), "You're offline.")
     expect(page.locator("#request-code")).to_be_hidden()
     press(page, "Cancel")
     expect(page.locator("#request")).to_be_hidden()
@@ -216,4 +216,4 @@ def test_a_request_that_cannot_be_cancelled_now_says_until_when_it_can_be_paid(v
     press(page, "Cancel")
 
     said = page.locator("#request-state")
-    expect(said).to_have_text(re.compile("No connection.*Can be paid until"))
+    expect(said).to_have_text(re.compile("You're offline.*Can be paid until"))

@@ -15,7 +15,7 @@ import { nameOf } from "./format/about.js";
 const LATER = gettext("Try again in a moment.");
 const TRY_AGAIN = `${gettext("Nothing was changed.")} ${LATER}`;
 const OUR_FAULT = gettext(
-  "This page and the service do not understand each other. Reload the page.",
+  "This page and the service don't understand each other. Reload the page.",
 );
 
 /**
@@ -27,35 +27,35 @@ export const PROBLEM_TEXTS = Object.freeze({
   body_unreadable: gettext("The connection broke while sending. Try again."),
   wrong_media_type: OUR_FAULT,
   invalid_json: OUR_FAULT,
-  invalid_request: gettext("The service cannot take this as it is written."),
+  invalid_request: gettext("The service can't accept this input."),
   invalid_idempotency_key: OUR_FAULT,
   total_too_large: gettext("Together that is more than one deed can hold."),
-  not_an_offer: gettext("An offer has to ask for something."),
+  not_an_offer: gettext("An offer must ask for something."),
   weak_secret: OUR_FAULT,
-  unbalanced: gettext("The amounts do not add up."),
-  duplicate_input: gettext("The same link is in here twice."),
+  unbalanced: gettext("The amounts don't add up."),
+  duplicate_input: gettext("This has the same link twice."),
   duplicate_secret: gettext("Two links have the same secret. Each needs its own."),
-  unknown_item: gettext("This service does not know this deed."),
-  offer_not_open: gettext("This offer can no longer be taken."),
+  unknown_item: gettext("This service doesn't know this deed."),
+  offer_not_open: gettext("You can no longer accept this offer."),
   unknown_input: gettext(
-    "This service does not know this link. Ask the sender for it again.",
+    "This service doesn't know this link. Ask the sender for it again.",
   ),
-  spent_input: gettext("This link was used already. Ask the sender."),
+  spent_input: gettext("This link was already used. Ask the sender."),
   used_secret: gettext("This secret was used before. Choose another one."),
   mint_token_required: gettext(
-    "Creating needs a token here. Enter it on the page Create.",
+    "To create here, you need a token. Enter it on the Create page.",
   ),
   mint_token_wrong: gettext(
-    "The token to create with is wrong, or was replaced. Ask the operator for one.",
+    "This token is wrong, or it was replaced. Ask the operator for a new one.",
   ),
-  item_not_found: gettext("This service does not know this deed."),
-  unknown_offer: gettext("This service does not know this offer."),
+  item_not_found: gettext("This service doesn't know this deed."),
+  unknown_offer: gettext("This service doesn't know this offer."),
   not_found: gettext("There is nothing at this address."),
   method_not_allowed: OUR_FAULT,
-  body_too_large: gettext("That is too much at once. A smaller picture may help."),
+  body_too_large: gettext("This is too large. A smaller picture may help."),
   headers_too_large: OUR_FAULT,
   idempotency_key_reused: gettext(
-    "This was sent before with other contents. Nothing was changed now.",
+    "This was already sent with different content. Nothing was changed.",
   ),
   too_many_failures: gettext(
     "Too many wrong links came from your network. Wait a minute, then try again.",
@@ -64,11 +64,11 @@ export const PROBLEM_TEXTS = Object.freeze({
   overloaded: `${gettext("The service is busy.")} ${TRY_AGAIN}`,
   ledger_unavailable: `${gettext("The service is not ready.")} ${TRY_AGAIN}`,
   ledger_in_doubt: gettext(
-    "The service is not sure yet whether it was done. We keep asking.",
+    "The service doesn't know yet whether it worked. We keep asking.",
   ),
   ledger_rolled_back: gettext("The service is being repaired. Nothing was changed."),
   scheme_unavailable: `${gettext("The service is being set up.")} ${TRY_AGAIN}`,
-  internal: gettext("The service made a mistake. Nothing that you hold is lost."),
+  internal: gettext("The service made a mistake. You lost nothing."),
 });
 
 /**
@@ -87,10 +87,10 @@ const textOf = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : unde
 export function textFor(error) {
   const { code, name, message, status } = /** @type {any} */ (error ?? {});
   if (name === "NoAnswerError" && status)
-    return `${gettext("The service cannot be reached now.")} ${LATER}`;
+    return `${gettext("The service can't be reached right now.")} ${LATER}`;
   // Said of a request that is not sent again.
   if (name === "NoAnswerError")
-    return gettext("No connection. Check it and try again.");
+    return gettext("You're offline. Check your connection and try again.");
   if (name === "ProblemError")
     return textOf(PROBLEM_TEXTS, code) ?? gettext("The service refused this.");
   return (
@@ -150,7 +150,7 @@ export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
  */
 export function refusalText({ code, kind = "claim" }) {
   if (code === "spent_input" && kind === "takeBack")
-    return gettext("This link was used already.");
+    return gettext("This link was already used.");
   if (code === "spent_input" && kind !== "claim")
     return gettext("It is no longer here: it was used elsewhere.");
   return textFor({ name: "ProblemError", code });
@@ -239,7 +239,7 @@ export const linkText = (output, unit) =>
 export function outcomesText(outcomes, wasWaiting) {
   const ended = outcomes.map(({ operation }) => endText(operation)).filter(Boolean);
   if (ended.length)
-    return gettext("What was begun earlier is finished: {list}. See My deeds.", {
+    return gettext("Finished since your last visit: {list}. See My deeds.", {
       list: ended.join("; "),
     });
   const waiting = outcomes.find(({ problem }) => problem);
@@ -267,9 +267,9 @@ const NAMED_MAX = 2;
 
 /** How an offer of ours ended without being taken, or a scan, by its code. */
 const ENDINGS = {
-  offer_expired: gettext("Expired. Nobody took it."),
-  offer_void: gettext("No longer valid: what it gives was used elsewhere."),
-  offer_withdrawn: gettext("Cancelled. Nobody took it."),
+  offer_expired: gettext("Expired. Nobody accepted it."),
+  offer_void: gettext("No longer valid: what you offered was used elsewhere."),
+  offer_withdrawn: gettext("Cancelled. Nobody accepted it."),
   cancelled: gettext("Cancelled."),
 };
 

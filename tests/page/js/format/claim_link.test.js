@@ -189,7 +189,7 @@ for (const [text, problem] of [
   [`+99999999999999999.${ID}.a`, /cut off/],
   ["", /no claim link/],
   [" \n ", /no claim link/],
-  [linkOf(STRONG).toUpperCase(), /capitals/],
+  [linkOf(STRONG).toUpperCase(), /capital letters/],
 ]) {
   test(`it is told what is wrong with a link: ${JSON.stringify(text)}`, async () => {
     assert.match(String(await secretsIn(text)), /** @type {RegExp} */ (problem));

@@ -28,7 +28,7 @@ test("what is finished is said in one sentence for all", () => {
 
   assert.equal(
     outcomesText([done("mint"), done("claim", 1000), begun, refused], false),
-    "What was begun earlier is finished: Created 5 units; Claimed 1\u202f000 units; 1 unit refused " +
+    "Finished since your last visit: Created 5 units; Claimed 1\u202f000 units; 1 unit refused " +
       "(It is no longer here: it was used elsewhere). See My deeds.",
   );
 });
@@ -42,7 +42,7 @@ test("every kind has a word", () => {
 });
 
 test("that there is no answer is said once", () => {
-  const text = "No connection. We keep trying; nothing is lost.";
+  const text = "You're offline. We keep trying; nothing is lost.";
   assert.equal(outcomesText([begun], false), text);
   assert.equal(outcomesText([begun], true), "");
   assert.equal(outcomesText([], false), "");
@@ -51,10 +51,10 @@ test("that there is no answer is said once", () => {
 test("only what is sent again is said to be, and no connection is not a wrong answer", () => {
   const [silence, wrong] = [new NoAnswerError(), new NoAnswerError(502)];
 
-  assert.match(textFor(silence), /^No connection\./);
+  assert.match(textFor(silence), /^You.re offline\./);
   assert.doesNotMatch(textFor(silence), /keep trying/);
-  assert.match(textFor(wrong), /^The service cannot be reached/);
-  assert.equal(waitText(silence, ""), "No connection.");
+  assert.match(textFor(wrong), /^The service can.t be reached/);
+  assert.equal(waitText(silence, ""), "You're offline.");
 });
 
 test("a code that every object has is no text of ours", () => {
@@ -79,12 +79,12 @@ test("whose units are gone decides what is said of them", () => {
   const said = (kind) => refusalText({ kind, code: "spent_input" });
 
   assert.match(said("claim"), /Ask the sender/);
-  assert.equal(said("takeBack"), "This link was used already.");
+  assert.equal(said("takeBack"), "This link was already used.");
   for (const kind of ["send", "split", "merge"])
     assert.match(said(kind), /no longer here/);
   assert.equal(
     refusalText({ kind: "send", code: "unbalanced" }),
-    "The amounts do not add up.",
+    "The amounts don't add up.",
   );
 });
 

@@ -9,9 +9,9 @@ const ALL = { isSecureContext: true, crypto, indexedDB: {} };
 
 const LACKING = [
   [{}, /^$/],
-  [{ isSecureContext: false }, /^This page did not come by https/],
-  [{ crypto: {} }, /^This browser is too old to make secrets for pages/],
-  [{ indexedDB: undefined }, /does not let pages store data/],
+  [{ isSecureContext: false }, /^This page wasn.t loaded over https/],
+  [{ crypto: {} }, /^This browser is too old for this page/],
+  [{ indexedDB: undefined }, /doesn.t let pages store data/],
 ];
 
 for (const [lack, said] of LACKING) {

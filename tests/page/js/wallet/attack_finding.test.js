@@ -66,7 +66,7 @@ for (const [name, lie] of Object.entries(LIES)) {
     const live = service.live();
 
     const error = await phone.wallet.look().catch((thrown) => thrown);
-    assert.match(textFor(error), /does not add up\. Nothing was changed\.$/);
+    assert.match(textFor(error), /doesn.t add up\. Nothing was changed\.$/);
 
     assert.deepEqual(amountsByState(phone.store), { held: [10] });
     assert.deepEqual(service.live(), live);

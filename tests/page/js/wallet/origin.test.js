@@ -164,7 +164,7 @@ const concert = (id, facts) => {
   const item = named(id, "Garden Concert", facts);
   return { ...item, alike: likenessOf(item) };
 };
-const CAREFUL = "Careful: this isn’t the same as your other “Garden Concert”.";
+const CAREFUL = "Careful: this isn't the same as your other “Garden Concert”.";
 const OTHER_DATE = /^Same name, another date: S.*29.*\. Compare the mark\.$/;
 const TWO = "You hold two of this name: compare the marks.";
 
@@ -191,7 +191,7 @@ for (const order of ordersOf([held, sent, forged])) {
       else assert.equal(tint, "wait");
     }
     for (const item of order) {
-      assert.equal(originOf(item, [item]).text, "You have one of these already.");
+      assert.equal(originOf(item, [item]).text, "You already have one of these.");
       assert.equal(originOf(item, order).text, TWO);
     }
     // Who made one knows.

@@ -20,12 +20,14 @@ import {
  */
 
 const CUT_TEXT = gettext("This link is cut off. Ask for it again.");
-const CAPITALS_TEXT = gettext("This link was put into capitals. Ask for it again.");
+const CAPITALS_TEXT = gettext(
+  "This link was changed to capital letters. Ask for it again.",
+);
 const NOTHING_TEXT = gettext("There is no claim link in this text.");
 const NO_ITEM_TEXT = gettext(
-  "There is no deed in this text. Paste a link to it, or the address of its page.",
+  "This text has no link to a deed. Paste one, or the address of a deed's page.",
 );
-const TWO_ITEMS_TEXT = gettext("This text names two deeds. Paste one link.");
+const TWO_ITEMS_TEXT = gettext("This text has links to two deeds. Paste one link.");
 
 /**
  * Of what stands before the item id, and of what follows it: no service takes longer

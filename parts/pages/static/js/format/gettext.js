@@ -46,6 +46,13 @@ export function fill(text, values) {
   });
 }
 
+/** Return for example "2nd": Intl.PluralRules tells how a language counts. */
+export function ordinal(n) {
+  const rules = new Intl.PluralRules(language, { type: "ordinal" });
+  const texts = { one: gettext("{n}st"), two: gettext("{n}nd"), few: gettext("{n}rd") };
+  return fill(texts[rules.select(n)] ?? gettext("{n}th"), { n });
+}
+
 /**
  * Return words of a stranger for use within a sentence, which keeps its own direction:
  * only what is written from right to left needs signs for that.

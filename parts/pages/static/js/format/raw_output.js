@@ -13,7 +13,7 @@ export const SECRET_LENGTH_MAX = 32;
 
 // Split at the first two dots.
 const FORM = /^\+([^.]*)\.(deed_[^.]*)\.(.*)$/s;
-const FORM_TEXT = gettext("This is no raw output: +amount.deed_id.secret");
+const FORM_TEXT = gettext("This is not a raw output: +amount.deed_id.secret");
 // With the flag u this finds lone surrogates only: they have no UTF-8 form.
 const SURROGATE = /[\ud800-\udfff]/u;
 

@@ -1,11 +1,11 @@
 // What a person tells a numbered link, a ticket for example, by.
 
-import { gettext } from "./gettext.js";
+import { gettext, ordinal } from "./gettext.js";
 
 /**
  * @typedef {{number?: number, of?: number, issue?: number, note?: string}} Ticket
  *
- * Return for example "17 of 200", or "17 of 200, second issue" of one that was taken back
+ * Return for example "17 of 200", or "17 of 200, 2nd link" of one that was taken back
  * before; nothing of a link without a number.
  * @param {Ticket} ticket
  */
@@ -16,10 +16,9 @@ export function numberText({ number = 0, of = 0, issue }) {
   return [numbered, issueText({ issue })].filter(Boolean).join(", ");
 }
 
-/** Return which issue of its number a link is, nothing of the first. */
+/** Return which link with its number a link is, nothing of the first. */
 export function issueText(/** @type {Ticket} */ { issue = 1 }) {
-  if (issue === 1) return "";
-  return issue === 2 ? gettext("second issue") : gettext("issue {issue}", { issue });
+  return issue === 1 ? "" : gettext("{nth} link", { nth: ordinal(issue) });
 }
 
 /** Return for example "17 of 200 · table 4". @param {Ticket} [ticket] */

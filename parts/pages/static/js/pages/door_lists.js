@@ -55,7 +55,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
   const parts = lists.map((list, place) =>
     lists.length > 1 ? `${list}\ncode ${place + 1} of ${lists.length}` : list,
   );
-  const name = fileName([], gettext("{name} door list", { name: nameOf(item) }));
+  const name = fileName([], gettext("{name} guest list", { name: nameOf(item) }));
   const place = make("div", {}, make("div", { class: "qr" }));
   const show = async (part) => {
     const [svg] = await api.qr([part]);
@@ -63,7 +63,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
     place.replaceChildren(make("div", { class: "qr" }, code));
   };
   const showWhy = (error) => {
-    const why = waitText(error, gettext("Download works all the same."));
+    const why = waitText(error, gettext("You can still download it."));
     place.replaceChildren(make("p", { role: "status" }, why));
   };
   const save = () => download(text, "text/plain", `${name}.txt`);
@@ -71,11 +71,13 @@ async function handOver({ itemId, wallet, store, api }, opener) {
     title: gettext("Export guest list"),
     content: [
       gettext(
-        "Numbers, notes and who was let in, without any link: nobody can claim a ticket with it.",
+        "The list has numbers, notes and who was let in. It has no links, so nobody can claim a ticket with it.",
       ),
       makeActions(makeButton(gettext("Download"), save)),
       makeHint(
-        gettext("The file holds all of it. Or let another open door scan each code:"),
+        gettext(
+          "The file has the whole list. Or scan each code with another open door:",
+        ),
       ),
       place,
     ],
@@ -95,7 +97,7 @@ function askForList(/** @type {Tools} */ tools, opener) {
     title: gettext("Import guest list"),
     content: [
       gettext(
-        "The list of another door, or the organiser's. What is on several counts once.",
+        "Choose the list of another door or of the organiser. A ticket on several lists counts once.",
       ),
       element,
       scanWay(onText),
@@ -116,7 +118,7 @@ function askToForget({ itemId, wallet }, opener) {
     title: gettext("Forget imported lists?"),
     content: [
       gettext(
-        "Whom other doors let in is then not known here. What this browser has let in, numbers and notes stay.",
+        "This browser then no longer knows who was let in at other doors. Guests let in here, numbers and notes stay.",
       ),
     ],
     yes: gettext("Forget"),
@@ -136,7 +138,7 @@ export function askForScannedList(
     title: gettext("Import this list?"),
     content: [
       gettext(
-        "Only from the organiser's screen, or another door's: it says which tickets are in already.",
+        "Import it only from the screen of the organiser or another door. It says which tickets are already in.",
       ),
     ],
     yes: gettext("Import"),

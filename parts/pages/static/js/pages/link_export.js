@@ -20,13 +20,13 @@ const TICKETS_ON_A_SHEET = 8;
 const PICTURE_MS_MAX = 10_000;
 
 const GIVEN = gettext(
-  "They count as handed out from then on; My deeds won't send them to anyone else.",
+  "From then on they count as handed out. My deeds won't send them to anyone else.",
 );
 const NO_COPY = gettext(
-  "This browser does not let pages copy. They now count as handed out. Use CSV with links.",
+  "This browser doesn't let pages copy. The links now count as handed out. Use “CSV with links”.",
 );
 const TAKEN_BACK = gettext(
-  "The links stop working. Each number comes back as its next issue.",
+  "These links stop working. You'll get new links with the same numbers.",
 );
 /** What a link is, in the order in which a person chooses among them. */
 export const STATES = {
@@ -114,7 +114,7 @@ const ACTIONS = {
     canCancel: true,
   },
   csv: {
-    said: gettext("The file is written."),
+    said: gettext("The file is saved."),
     act: writeCsv,
     separator: separatorField,
   },
@@ -124,7 +124,7 @@ const ACTIONS = {
     act: copy,
   },
   "take-back": {
-    said: gettext("They are back in your deeds."),
+    said: gettext("They are back in My deeds."),
     act: takeBack,
     hint: TAKEN_BACK,
     isFor: ({ state }) => state === "waiting",

@@ -170,7 +170,7 @@ export function askToCancel(
     act: async (onWait) => {
       try {
         await run(() => offersOf(wallet).cancel(offer.key), onWait);
-        return gettext("It is cancelled. Its link no longer works.");
+        return gettext("Cancelled. The link no longer works.");
       } catch (error) {
         const { operation } = await wallet.finish(offer.key);
         if (operation.state !== "done") throw error;

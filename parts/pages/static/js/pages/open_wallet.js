@@ -106,7 +106,7 @@ export function showLoss(...actions) {
   showMissing(
     make("h2", {}, gettext("This browser has lost your deeds")),
     gettext(
-      "It had some since {time}. Its data was cleared, by you or to make room. A backup brings them back.",
+      "You have had some since {time}. The browser's data was cleared, by you or to make room. A backup brings them back.",
       { time: timeText(since) },
     ),
     makeActions(...actions),

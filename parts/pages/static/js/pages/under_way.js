@@ -33,7 +33,9 @@ export function drawBegun(begun, problems = new Map(), itemOf = () => undefined)
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
-    const next = operation.atDoor ? gettext("Its door asks what to do with it.") : "";
+    const next = operation.atDoor
+      ? gettext("The door page asks what to do with it.")
+      : "";
     const why = problem ? waitText(problem, "") : next;
     return make("li", {}, `${operationText(operation, itemOf)}. ${why}`);
   });

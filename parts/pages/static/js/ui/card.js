@@ -50,10 +50,7 @@ export function fillCard(card, item, options = {}) {
       name: nameOf(item),
       mixed: isMixed(nameOf(item)) ? gettext("This name mixes alphabets.") : "",
       units: unitsText(amount ?? total, about.unit || unit),
-      of:
-        amount === undefined
-          ? ` ${gettext("in all")}`
-          : gettext(", of {total} made", { total }),
+      of: amount === undefined ? ` ${gettext("in all")}` : "",
       date: whenText(about),
       place: about.place,
       until: untilText(about),
@@ -61,7 +58,7 @@ export function fillCard(card, item, options = {}) {
       description: about.text,
       "image-note":
         unseen &&
-        gettext("Browsers cannot show its picture: {address}", { address: unseen }),
+        gettext("Browsers can't show this picture: {address}", { address: unseen }),
     },
     part,
   );

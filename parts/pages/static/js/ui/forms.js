@@ -33,14 +33,14 @@ export function whatIsMissing(browser = globalThis) {
   if (!browser.isSecureContext) {
     missing.push(
       gettext(
-        "This page did not come by https, so the browser makes no secrets for it.",
+        "This page wasn't loaded over https, so the browser creates no secrets for it.",
       ),
     );
   } else if (!browser.crypto?.subtle || !browser.crypto.randomUUID) {
-    missing.push(gettext("This browser is too old to make secrets for pages."));
+    missing.push(gettext("This browser is too old for this page."));
   }
   if (!browser.indexedDB)
-    missing.push(gettext("This browser does not let pages store data."));
+    missing.push(gettext("This browser doesn't let pages store data."));
   return missing;
 }
 
@@ -70,7 +70,7 @@ export function say(text) {
 export async function sayCopied(
   text,
   said = gettext("Copied."),
-  otherwise = gettext("This browser does not let pages copy."),
+  otherwise = gettext("This browser doesn't let pages copy."),
 ) {
   say((await copyText(text)) ? said : otherwise);
 }

@@ -78,7 +78,7 @@ export function makeLinkView(
   find(view, "button").onclick = save;
   const showInstead = () => {
     developers.open = true;
-    say(gettext("This browser does not let pages copy. The link is at the end."));
+    say(gettext("This browser doesn't let pages copy. The link is at the end."));
   };
   view.prepend(
     makeCard(item, { itemId, amount, unit }),
@@ -161,7 +161,7 @@ export async function share(url, text) {
   } catch (error) {
     // A person who changes their mind has seen that already.
     if (error.name !== "AbortError")
-      say(gettext("This device did not share it. Copy the link."));
+      say(gettext("Sharing didn't work. Copy the link."));
   }
 }
 

@@ -17,7 +17,7 @@ import { isMade } from "../wallet/states.js";
 /** By its kind: what is said, what in a list, and the tint. */
 const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
-  held: [gettext("You have one of these already."), gettext("You have this"), ""],
+  held: [gettext("You already have one of these."), gettext("You have this"), ""],
   two: [
     gettext("You hold two of this name: compare the marks."),
     gettext("Compare the marks"),
@@ -30,11 +30,11 @@ const TEXTS = {
     "wait",
   ],
   lookalike: [
-    gettext("Careful: this isn’t the same as your other {name}."),
+    gettext("Careful: this isn't the same as your other {name}."),
     gettext("Look-alike"),
     "bad",
   ],
-  unknown: [gettext("We could not load what this is."), gettext("Not loaded"), ""],
+  unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), ""],
 };
 /** What may not be what it seems, or is not known. */
 const DOUBTFUL = ["lookalike", "unknown"];

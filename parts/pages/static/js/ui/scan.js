@@ -29,11 +29,11 @@ export async function whyNoScan(
   instead = gettext("Use the phone's camera app: it opens the link."),
 ) {
   if (!isSecureContext)
-    return gettext("The camera works on pages that came by https only.");
+    return gettext("The camera works only on pages loaded over https.");
   if (!navigator.mediaDevices?.getUserMedia)
-    return gettext("This browser gives pages no camera.");
+    return gettext("This browser doesn't let pages use the camera.");
   const canRead = "codeReader" in document.body.dataset || (await nativeDetector());
-  return canRead ? "" : `${gettext("This browser cannot read QR codes.")} ${instead}`;
+  return canRead ? "" : `${gettext("This browser can't read QR codes.")} ${instead}`;
 }
 
 /** Return what opens it beside what could be typed, hidden where there is no camera. */
@@ -148,7 +148,7 @@ async function openCamera() {
   } catch (error) {
     throw new Error(
       CAMERA_TEXTS[error.name] ??
-        gettext("The camera cannot be used. Perhaps another app has it."),
+        gettext("The camera can't be used. Another app may be using it."),
     );
   }
 }
@@ -178,7 +178,7 @@ async function loadDetector() {
   } catch {
     throw new Error(
       gettext(
-        "The QR reader could not be loaded. Check the connection and reload this page.",
+        "The QR reader couldn't be loaded. Check your connection and reload this page.",
       ),
     );
   }

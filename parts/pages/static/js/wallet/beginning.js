@@ -109,7 +109,7 @@ export function claim(draft, plan) {
   if (state === "spent") throw spent(record);
   const isOurs = state === "held" || state === "offered";
   if (isOurs && !(atDoor && isFree(record))) {
-    throw new WalletError("already_held", gettext("You have this already."));
+    throw new WalletError("already_held", gettext("You already have this."));
   }
   if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
   const named = knows.number ? namedAs(knows) : { said: knows.said };
@@ -143,7 +143,10 @@ export function split(draft, { outputKeys: [outputKey], amounts, arrayMax }) {
   const input = mine(draft, outputKey, "held");
   const rest = amounts.reduce((left, amount) => left - amount, input.amount);
   if (rest < 0)
-    throw new WalletError("not_enough", gettext("The parts are more than there is."));
+    throw new WalletError(
+      "not_enough",
+      gettext("The parts add up to more than you have."),
+    );
   const all = rest ? [...amounts, rest] : amounts;
   checkCount(all, arrayMax);
   return { kind: "split", inputs: [input], made: all.map((amount) => ({ amount })) };
@@ -265,7 +268,7 @@ function mine(draft, key, state) {
     if (state === "held")
       throw new WalletError("not_held", gettext("It is no longer here."));
     const claimed = output?.isUnclear
-      ? gettext("Already claimed, or moved by another copy of this wallet.")
+      ? gettext("Already claimed, or sent from another device.")
       : gettext("Already claimed.");
     const why = output?.spentElsewhere
       ? claimed
@@ -291,7 +294,7 @@ const inTheMaking = () =>
 
 function spent({ spentElsewhere, changedAt }) {
   const why = spentElsewhere
-    ? gettext("This link was used already. Ask the sender.")
+    ? gettext("This link was already used. Ask the sender.")
     : gettext("Already claimed in this browser.");
   return new WalletError("already_claimed", why, spentElsewhere ? null : changedAt);
 }
@@ -356,5 +359,5 @@ function notEnough(draft, itemId, amount, free) {
   if (isEnough(draft.outputs.list({ itemId, state: "offered" }))) {
     return new WalletError("offered", gettext("It is in an open offer."));
   }
-  return new WalletError("not_enough", gettext("You do not have that many."));
+  return new WalletError("not_enough", gettext("You don't have that many."));
 }

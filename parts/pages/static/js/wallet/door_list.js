@@ -213,9 +213,9 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
       const rows = rowsOf(text);
       const isOfDeed = text.startsWith(`${HEAD} ${itemId}\n`);
       if (!isDoorList(text) || !rows.length)
-        throw new WalletError("no_list", gettext("This is not a list of a door."));
+        throw new WalletError("no_list", gettext("This is not a guest list."));
       if (!isOfDeed)
-        throw new WalletError("no_list", gettext("This list is of another deed."));
+        throw new WalletError("no_list", gettext("This list belongs to another deed."));
       const known = await recordsWith(store, "outputs", { itemId });
       // A ticket that was refused here is known from lists alone.
       const outputs = known.filter((each) => isOurs(each) && !each.neverHeld);
@@ -279,7 +279,7 @@ function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
     throw new WalletError(
       "no_list",
       gettext(
-        "There cannot be so many tickets. If an earlier list was wrong, forget imported lists.",
+        "That is more tickets than there are. If an earlier list was wrong, forget the imported lists.",
       ),
     );
   for (const row of all) {

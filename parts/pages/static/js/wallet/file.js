@@ -50,7 +50,7 @@ const KINDS = [
   "complete",
 ];
 const DAMAGED = gettext(
-  "This file is damaged: a part of it was changed or is missing. Use another copy of it.",
+  "This file is damaged: part of it was changed or is missing. Use another copy.",
 );
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -101,7 +101,7 @@ export async function exportWallet(records, { key, salt, iterations }) {
   const written = `${JSON.stringify({ ...file, checksum }, null, 2)}\n`;
   await openFile(await readFile(written), key).catch(() => {
     throw new NotAWalletFileError(
-      gettext("This backup could not be read again, so it was not saved."),
+      gettext("This backup couldn't be read back, so it was not saved."),
     );
   });
   return written;
@@ -131,15 +131,13 @@ async function openFile({ head, iv, data }, key) {
   const opened = await crypto.subtle
     .decrypt(parameters(head, iv), key, data)
     .catch(() => {
-      throw new WrongPassphraseError(
-        gettext("The passphrase does not open this file."),
-      );
+      throw new WrongPassphraseError(gettext("The passphrase doesn't open this file."));
     });
   try {
     return readRecords(JSON.parse(new TextDecoder().decode(opened)));
   } catch {
     throw new NotAWalletFileError(
-      gettext("The file opens, but what it holds is no wallet."),
+      gettext("The file opens, but it contains no wallet."),
     );
   }
 }
@@ -156,7 +154,9 @@ async function readFile(text) {
   }
   if (head.version > VERSION) {
     throw new NotAWalletFileError(
-      gettext("This file was made by a newer page. Use that to read it."),
+      gettext(
+        "A newer version of this page made this file. Reload the page, then try again.",
+      ),
     );
   }
   const isKnownForm = head.format === FORMAT && head.version === VERSION;

@@ -30,7 +30,7 @@ const PASSED_OVER = new Set(["unknown_item", "item_not_found", "scheme_unavailab
 /** What the service answers cannot be true. */
 export class FindingError extends Error {
   name = "FindingError";
-  message = gettext("The service’s answer does not add up. Nothing was changed.");
+  message = gettext("The service's answer doesn't add up. Nothing was changed.");
 }
 
 /** The key of the note that says which items are left to look at. */

@@ -42,7 +42,7 @@ export function checkAmount(amount) {
  */
 export function checkCount(parts, most) {
   if (parts.length && parts.length <= most) return;
-  const why = gettext("From 1 to {most} parts at once.", { most });
+  const why = gettext("Enter 1 to {most} parts at once.", { most });
   throw parts.length ? new WalletError("too_many", why) : new AmountError(why);
 }
 
@@ -71,7 +71,7 @@ export function linkParts({ count, each, from = 1, of = from + count - 1 }, room
   const parts = Array.from({ length: readyCount }, (_, place) => part(place));
   const left = count - readyCount;
   if (left > 1 && room < 2)
-    throw new WalletError("too_many", gettext("There is room for one part only."));
+    throw new WalletError("too_many", gettext("There is room for only one part."));
   return left ? [...parts, { ...part(readyCount), amount: left * each, each }] : parts;
 }
 
@@ -98,7 +98,10 @@ export function give(draft, keys) {
   for (const { key, givenAt = draft.now } of links)
     draft.changeOutput(key, { givenAt, mayBeGiven: undefined });
   if (!links.length) {
-    throw new WalletError("not_held", gettext("It is no longer here to hand out."));
+    throw new WalletError(
+      "not_held",
+      gettext("It is no longer here, so you can't hand it out."),
+    );
   }
   return links.map(({ key }) => draft.outputs.get(key));
 }
@@ -148,7 +151,7 @@ export function checkUnit(text) {
   if (!text || clean(text) === "" || unitOf(text)) return unitOf(text);
   throw new WalletError(
     "invalid_unit",
-    gettext("A word for a unit has at most 20 letters, and no digits."),
+    gettext("A word has at most 20 letters and no digits."),
   );
 }
 

@@ -120,7 +120,7 @@ function mergeSeeds(
   if (all.size > SEEDS_MAX)
     throw new WalletError(
       "seeds_full",
-      gettext("Too many wallets are joined here already."),
+      gettext("This browser already has too many wallets."),
     );
   for (const { key, createdAt } of seeds) {
     draft.put("seeds", { key, createdAt, isOwn: key === newOwn || undefined });

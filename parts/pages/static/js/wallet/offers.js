@@ -48,7 +48,10 @@ export function offersOf(wallet) {
       for (const { amount } of [give, want]) checkAmount(amount);
       checkExpiry(expiresIn);
       if (give.itemId === want.itemId) {
-        throw new WalletError("invalid_input", "Choose another deed to trade for.");
+        throw new WalletError(
+          "invalid_input",
+          gettext("Choose another deed to trade for."),
+        );
       }
       const itemIds = [give.itemId, want.itemId];
       const carryOut = () => wallet.carryOut(trade, { itemIds, give, want, expiresIn });
@@ -96,7 +99,10 @@ export function offersOf(wallet) {
 /** Contract 4.7. @throws {WalletError} an offer cannot be open for so many seconds. */
 function checkExpiry(expiresIn) {
   if (expiresIn >= 60 && expiresIn <= 30 * ASK_S) return;
-  throw new WalletError("invalid_input", "An offer is open for 60 seconds to 30 days.");
+  throw new WalletError(
+    "invalid_input",
+    gettext("An offer is open for 60 seconds to 30 days."),
+  );
 }
 
 function ask(_draft, { want, expiresIn }) {
@@ -126,7 +132,7 @@ function complete(draft, { offer: { offerId, state, gives, wants }, arrayMax }) 
   if (begun) return { begun };
   const isOwn = (each) => each.offerId === offerId;
   if (draft.operations.list({ state: "open" }).some(isOwn))
-    throw new WalletError("own_offer", "This is your own offer.");
+    throw new WalletError("own_offer", gettext("This is your own offer."));
   if (state !== "open") throw notOpen();
   const chosen = wants.map(({ itemId, amount }) =>
     chooseOutputs(draft, itemId, amount, arrayMax),
@@ -188,14 +194,14 @@ function anyPart(draft, itemId, arrayMax, expiresAt) {
   } catch (error) {
     if (!(error instanceof WalletError) || error.code !== "not_enough") throw error;
     const why = gettext(
-      "To cancel a request you have to hold some of what it asks for.",
+      "To cancel this request, you need at least one unit of what it asks for.",
     );
     throw new WalletError("cannot_cancel", why, expiresAt);
   }
 }
 
 const notOpen = () =>
-  new WalletError("offer_not_open", "This offer is no longer open.");
+  new WalletError("offer_not_open", gettext("This offer is no longer open."));
 
 /**
  * Return what an ask, trade or completion gives and gets, each in order of its first

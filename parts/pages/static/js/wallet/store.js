@@ -19,12 +19,12 @@ const TEXTS = {
   full: gettext(
     "This device is full: free some space, then try again. Your links stay good.",
   ),
-  newer: gettext("A newer page has been here. Reload this one."),
+  newer: gettext("A newer version of this page was open here. Reload this page."),
   blocked: gettext("Close the other tabs of this page, then reload it."),
-  gone: gettext("The data of this page was deleted in this browser."),
+  gone: gettext("This page's data was deleted in this browser."),
   closed: gettext("The browser has closed its storage. Reload this page."),
   unavailable: gettext(
-    "This browser keeps nothing for this page. A private window or a setting may be the reason.",
+    "This browser saves nothing for this page. A private window or a setting may be the reason.",
   ),
 };
 

@@ -125,7 +125,7 @@ test("a look that another has overtaken, or that will not pass, is not repeated"
   await setImmediate();
 
   assert.deepEqual(asked, [1, 2]);
-  assert.match(drawn.at(-1)[0].state.text, /^The service cannot take this/);
+  assert.match(drawn.at(-1)[0].state.text, /^The service can.t accept this/);
 });
 
 test("each answer is drawn as it comes, and none of a look that another has overtaken", async () => {

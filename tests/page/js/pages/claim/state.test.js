@@ -74,7 +74,7 @@ test("what was refused and can still be taken says why it was refused", () => {
   });
 
   assert.equal(state.canTake, true);
-  assert.match(state.text, /too much at once/);
+  assert.match(state.text, /too large/);
 });
 
 test("what keeps the service from answering is said while it is waited for", () => {
@@ -82,7 +82,7 @@ test("what keeps the service from answering is said while it is waited for", () 
   const waiting = [
     [
       { record: record("leaving"), problem: new NoAnswerError() },
-      /No connection.*keep trying/,
+      /You.re offline.*keep trying/,
     ],
     [{ record: record("leaving"), problem: busy }, /busy.*keep trying/],
     [{ problem: busy }, /busy/],
@@ -103,6 +103,7 @@ test("what is over may make room, and what the wallet has needs no other place",
 
 const stateOf = (kind) => claimState(CASES.find(([each]) => each === kind)[1]);
 const row = (kind, origin = "new") => ({
+  output: { amount: 1 },
   state: stateOf(kind),
   origin: { kind: origin },
 });
@@ -131,6 +132,22 @@ test("the heading says what a link is now", () => {
   assert.match(headingOf([row("asking")])[1], /Loading/);
 });
 
+test("what can be claimed is called by its units, where they have a word", () => {
+  const titles = [
+    [1, "Ticket/Tickets"],
+    [5, "coffee/coffees"],
+    [1, ""],
+  ].map(
+    ([amount, unit]) => headingOf([{ ...row("free"), output: { amount, unit } }])[0],
+  );
+
+  assert.deepEqual(titles, [
+    "You've got a ticket",
+    "You've got 5 coffees",
+    "Yours to claim",
+  ]);
+});
+
 test("nothing is called ready before it is known what it is, or in a browser without a wallet", () => {
   assert.match(headingOf([{ state: stateOf("free") }])[1], /Loading/);
   for (const origin of ["unknown", "lookalike"]) {
@@ -139,7 +156,7 @@ test("nothing is called ready before it is known what it is, or in a browser wit
   for (const kind of ["free", "unasked", "asking"]) {
     assert.match(headingOf([row(kind)], { canClaim: false })[1], /stays good/);
   }
-  assert.match(headingOf([row("spent")], { canClaim: false })[0], /used already/);
+  assert.match(headingOf([row("spent")], { canClaim: false })[0], /already used/);
 });
 
 test("of a link that is used, only what this wallet knows is said to be claimed", () => {
@@ -156,9 +173,9 @@ test("of a link that is used, only what this wallet knows is said to be claimed"
 
 const alike = row("free", "lookalike");
 const SEVERAL = [
-  [["taken", "taken", "free"], "1 of 3 ready to claim"],
+  [["taken", "taken", "free"], "You can claim 1 of 3"],
   [["taken", alike], "Ask the sender first"],
-  [["free", alike], "1 of 2 ready to claim"],
+  [["free", alike], "You can claim 1 of 2"],
   [["own", "spent"], "Nothing to claim"],
   [["taken", "busy"], "On their way"],
   [["taken", "back", "spent"], "2 of 3 claimed"],

@@ -100,7 +100,7 @@ test("each verdict has number and note, from the ticket's record or else a list"
   for (const [title, claim, parts, text = TICKET] of [
     ["Valid, 2", two, ofRecord(named)],
     ["Valid, 2", two, ofList],
-    ["No connection.", waits, ofList],
+    ["You're offline.", waits, ofList],
     ["Already claimed elsewhere", fail, ofRecord(spent)],
     [untilText(aboutOf(expired)), two, { ...ofList, item: expired }],
     ["Ticket for another event", two, ofList, other],
@@ -141,7 +141,7 @@ test("by the service's time a ticket expires; by the phone's alone it is in doub
     [until, until + 1, claimed, ["valid", "Valid", 1]],
     [until + 1, before, claimed, ["refused", untilText(aboutOf(item), Infinity), 0]],
     [null, until + 1, waits, ["waiting", doubt, 1]],
-    [null, until, waits, ["waiting", "No connection.", 1]],
+    [null, until, waits, ["waiting", "You're offline.", 1]],
   ]) {
     const clocks = { serviceTime: () => time, now: () => phone };
     const { judge, asked } = doorOf(claim, { item, ...clocks });
@@ -236,24 +236,24 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     [
       { ...night(2), isMinted: true },
       "Ticket for another event: “A ticket”",
-      `${facts(2)} Its own door lets it in.`,
+      `${facts(2)} It belongs to another door.`,
     ],
     [
       { ...own, isMinted: true },
       "Ticket of another batch: “A ticket”",
-      `${facts(1)} Its own door lets it in.`,
+      `${facts(1)} It belongs to another door.`,
     ],
   ])
     assert.deepEqual(said(other), [title, detail]);
 });
 
-const HOLD = "Waiting. Let in only if you trust it, or cancel.";
+const HOLD = "Waiting. Let the guest in only if you trust it, or cancel.";
 
 test("a ticket without an answer waits, and the person at the door decides", async () => {
   const busy = new ProblemError({ code: "overloaded" }, 503, 1);
   for (const [problem, title] of [
-    [new NoAnswerError(), "No connection."],
-    [undefined, "No connection."],
+    [new NoAnswerError(), "You're offline."],
+    [undefined, "You're offline."],
     [busy, "The service is busy."],
   ]) {
     const { judge, late } = doorOf(async () => ({ operation: begun, problem }));
@@ -273,11 +273,11 @@ test("a ticket that waits is told by what lists say of it, or that none names it
   const ours = { ...seen, before: "given" };
   const listing = { ...ITEM, doorList: "a list" };
   const listed = (letter) => ({ letter, at: Date.now() - 3_600_000 });
-  const unknown = "waiting: No connection. Not on this door's list. Let in";
-  const expected = "waiting: No connection. On the list, not in yet. Let in";
+  const unknown = "waiting: You're offline. Not on this door's list. Let";
+  const expected = "waiting: You're offline. On the list, not in yet. Let";
 
   for (const [said, item, record, row] of [
-    ["waiting: No connection. Waiting. Let in", ITEM, seen],
+    ["waiting: You're offline. Waiting. Let", ITEM, seen],
     [unknown, listing, seen],
     [unknown, { ...ITEM, isMinted: true }, seen],
     [expected, ITEM, ours],
@@ -370,14 +370,15 @@ test("a refusal is told by why", () => {
     return [kind, title, detail];
   };
 
-  const none = "The service has no such ticket. Don't let in. Ask where it was bought.";
+  const none =
+    "The service doesn't know this ticket. Don't let in. Ask where it was bought.";
   assert.deepEqual(refused("unknown_input"), ["refused", "Not valid", none]);
   assert.deepEqual(refused("used_secret"), ["waiting", "Scan it again", ""]);
 });
 
 test("a spent ticket is told by who spent it, and what the guest can do", () => {
   const causes =
-    "Let in at another door, or claimed at home: ask for the code in My deeds. Or taken back.";
+    "It was let in at another door, claimed at home, or taken back. Ask for the code in My deeds.";
   const elsewhere = ["refused", "Already claimed elsewhere", causes];
   const undone = ["refused", "Not let in after all", "Ask for the new code."];
   const back = ["refused", "Taken back by the organiser"];
@@ -397,18 +398,13 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
       { kind: "claim" },
     ],
     [
-      [...back, "Ask for the newer link, issue 3."],
+      [...back, "Ask for the 3rd link."],
       { ...spent, number: 17, issue: 2 },
       { kind: "takeBack" },
     ],
     [[...back, "Ask the organiser."], away, {}, listed("b")],
     [[...back, "Ask the organiser."], { ...away, takenBackAt: 1 }],
-    [
-      [...back, "Ask for the newer link, second issue."],
-      away,
-      {},
-      listed("b", { number: 17 }),
-    ],
+    [[...back, "Ask for the 2nd link."], away, {}, listed("b", { number: 17 })],
     [inOnce, away, {}, listed("a")],
     [inOnce, { ...away, admittedAt: SCANNED_AT - 1 }],
     [undone, away, {}, listed("u")],

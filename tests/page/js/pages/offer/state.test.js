@@ -178,12 +178,12 @@ test("without an answer it says so, and what is known stays; an unknown offer is
   assert.equal(sayingOf({ offer: null }).lead, "Loading…");
   assert.match(
     sayingOf({ offer: null, problem: new NoAnswerError() }).lead,
-    /^No connection\./,
+    /^You.re offline\./,
   );
   assert.equal(sayingOf({ offer: null, problem: unknown }).kind, "unknown");
   const later = saying({ ...REQUEST, problem: new NoAnswerError() });
   // It is tried again to read it, and not to pay.
-  assert.match(later.lead, /^No connection\. Nothing of yours has moved\.$/);
+  assert.match(later.lead, /^You.re offline\. You haven.t paid anything\.$/);
   assert.ok(later.action);
 });
 

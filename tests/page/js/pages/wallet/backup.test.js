@@ -17,17 +17,17 @@ test("it is said by value what a backup does not hold, and nothing more alarming
   assert.match(text({ at: null }), /^Not backed up yet\./);
   assert.equal(
     text({ newCount: 1, changesCount: 9 }),
-    "1 deed came in after the last backup.",
+    "1 new item isn't backed up yet.",
   );
-  assert.equal(text({ newCount: 2 }), "2 deeds came in after the last backup.");
+  assert.equal(text({ newCount: 2 }), "2 new items aren't backed up yet.");
   assert.equal(
     text({ changesCount: 9, file: { name: "a.json" } }),
-    "Everything is backed up, but for small changes since.",
+    "Your backup is good enough.",
   );
   assert.equal(text({}), "Everything is backed up.");
   assert.equal(
     text({ changesCount: 9, restored: {} }),
-    "What came in after this backup was made is not in it.",
+    "What came in after this backup is not in it.",
   );
   assert.match(
     text({ restored: { at: 5 } }),
@@ -51,7 +51,7 @@ test("a restore says what it brought, by value", () => {
   };
   const text = (given) => restoredText({ ...nothing, ...given }, itemOf);
 
-  assert.equal(text({}), "Restored. All of it was here already.");
+  assert.equal(text({}), "Restored. Everything was already here.");
   assert.equal(
     text({ isOlder: true, found: "Found." }),
     "Restored. This backup is older than the last change here. Found.",
@@ -59,13 +59,13 @@ test("a restore says what it brought, by value", () => {
   // A wallet that never did anything has no last change.
   assert.equal(
     text({ isOlder: true, isEmpty: true, age: "From then." }),
-    "Restored. What it held was used or passed on since. From then.",
+    "Restored. Everything in it has been used or passed on since. From then.",
   );
   const fresh = [held(3), held(2, { state: "given" }), held(9, { state: "coming" })];
   assert.equal(text({ fresh, isOlder: true }), "Restored: 5 × ticket of “Concert”.");
   assert.match(
     text({ fresh, isGiven: true }),
-    /”\. Links that may have been .* out\.$/,
+    /”\. We can.t tell which links .* as shared\.$/,
   );
 });
 
@@ -100,10 +100,7 @@ test("a look tells how far it is, and what it found, by value", async () => {
 
   assert.equal(found, "Found: 98 × ticket of “Concert”.");
   assert.equal(restored, "Found: 98 × ticket of “Concert”.");
-  assert.deepEqual(shown.slice(0, 2), [
-    "Looking for what moved since: 12 of 340 deeds",
-    found,
-  ]);
+  assert.deepEqual(shown.slice(0, 2), ["Checking for missing deeds: 12 of 340", found]);
 });
 
 test("a look that was broken off goes on once, after the one that is under way", async () => {
@@ -120,8 +117,11 @@ test("a look that was broken off goes on once, after the one that is under way",
 
 test("why a look has to wait is said until it goes on", async () => {
   const problems = [
-    [new NoAnswerError(), "The service can’t be reached. Looking goes on when it can."],
-    [new FindingError(), "The service’s answer does not add up. Nothing was changed."],
+    [
+      new NoAnswerError(),
+      "The service can't be reached. We'll check again when it can.",
+    ],
+    [new FindingError(), "The service's answer doesn't add up. Nothing was changed."],
   ];
   for (const [problem, said] of problems) {
     const { look, shown } = looker(async () => {

@@ -10,7 +10,10 @@ import {
   historyText,
   noteOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/lists.js";
-import { numberText } from "../../../../../parts/pages/static/js/format/tickets.js";
+import {
+  issueText,
+  numberText,
+} from "../../../../../parts/pages/static/js/format/tickets.js";
 import {
   clockText,
   heldText,
@@ -46,7 +49,7 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ waiting: 5, mayBeGiven: 3 }, "wait", "2 handed out"],
     [{ waiting: 3, mayBeGiven: 3, claimed: 1 }, "", "3 counted as handed out"],
     [{ claimed: 3, moved: 2 }, "", "3 claimed"],
-    [{ moved: 2 }, "", "2 used or moved elsewhere"],
+    [{ moved: 2 }, "", "2 used or sent elsewhere"],
     [{ asked: 5 }, "wait", "5 asked for"],
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket no longer yours"],
@@ -100,9 +103,9 @@ test("a part is told by its number, or else its units", () => {
   ])
     assert.equal(heldText(output, word), said);
   const noted = { ...numbered, issue: 2, note: "table 4" };
-  const said = "Ticket 17 of 200 · second issue · table 4";
+  const said = "Ticket 17 of 200 · 2nd link · table 4";
   assert.equal(linkText(noted, unit), said);
-  assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, issue 3");
+  assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, 3rd link");
 });
 
 test("a link tells who said its number at a door", () => {
@@ -114,14 +117,19 @@ test("a link tells who said its number at a door", () => {
   assert.equal(text, `2 said 12, the last at ${clockText(at)}`);
 });
 
+test("the place of a link among those of its number is an ordinal", () => {
+  const said = [1, 2, 3, 4, 11, 12, 21, 22, 113].map((issue) => issueText({ issue }));
+
+  const all = ["2nd", "3rd", "4th", "11th", "12th", "21st", "22nd", "113th"];
+  assert.deepEqual(said, ["", ...all.map((nth) => `${nth} link`)]);
+});
+
 test("what is lost is said in its number", () => {
-  const moved = "used elsewhere, or moved by another copy of this wallet.";
   for (const [said, sums] of [
     ["", {}],
-    [`1 unit is gone: ${moved}`, { lost: 1 }],
-    [`2 units are gone: ${moved}`, { lost: 2 }],
+    ["1 unit was used or sent from another device.", { lost: 1 }],
     ["Not known to the service: 3 units.", { unknownSum: 3 }],
-    [`5 × ticket ${moved}`, { moved: 5, unit: "ticket" }],
+    ["5 × ticket were used or sent from another device.", { moved: 5, unit: "ticket" }],
   ])
     assert.equal(goneText({ lost: 0, unknownSum: 0, ...sums }), said);
 });

@@ -93,7 +93,7 @@ byId("copy-link").onclick = () => {
   const links = list
     .opened()
     .map((output) => claimLink(location.origin, output, output));
-  const otherwise = gettext("Copy it from the address bar.");
+  const otherwise = gettext("Copy the link from the address bar.");
   return sayCopied(links.join("\n"), undefined, otherwise);
 };
 byId("add-more").onclick = addMore;

@@ -1,6 +1,7 @@
 // What the Claim page says of outputs that somebody was sent, from what the wallet
 // knows of them and what the service says. Pure.
 
+import { unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
@@ -25,22 +26,22 @@ const SAID = {
   free: [
     gettext("Ready"),
     gettext("Claim it to make it yours. Until then the sender can take it back."),
-    gettext("Ready to claim"),
+    gettext("Yours to claim"),
   ],
   own: [
     gettext("Your own link"),
     gettext("You made this link. Until somebody claims it, you can take it back."),
   ],
   spent: [
-    gettext("Used already"),
+    gettext("Already used"),
     gettext(
       "Already claimed, perhaps by you in another app or on another phone? If not, ask the sender.",
     ),
-    gettext("This link was used already"),
+    gettext("This link was already used"),
   ],
   past: [
-    gettext("Used already"),
-    gettext("It was yours, and it has been used since."),
+    gettext("Already used"),
+    gettext("It was yours, but it has been used since."),
     gettext("Your link was used"),
   ],
   gone: [
@@ -64,14 +65,14 @@ const SAID = {
     gettext("Taken back"),
   ],
   mine: [
-    gettext("Yours already"),
+    gettext("Already yours"),
     gettext("This browser has it. The link still works for others."),
   ],
   used: [gettext("Passed on"), gettext("It was yours, and you have passed it on.")],
   lost: [
     gettext("Not saved"),
     gettext(
-      "This browser’s storage was deleted meanwhile. Your link may still be good: copy it, and try it in a new tab.",
+      "This browser's storage was deleted in the meantime. Your link may still be good: copy it and try it in a new tab.",
     ),
   ],
 };
@@ -126,7 +127,7 @@ export const LOST = {
   isTold: true,
 };
 
-/** @typedef {Pick<import("./view.js").FoundRow, "state" | "item" | "origin">} Row */
+/** @typedef {Pick<import("./view.js").FoundRow, "output" | "state" | "item" | "origin">} Row */
 
 const isFree = ({ state }) => state.kind === "free";
 const isOwn = ({ state }) => state.kind === "own";
@@ -165,11 +166,20 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   if (rows.some(isDoubtful)) return [gettext("Ask the sender first"), SAID.free[1]];
   if (rows.length) {
     const { kind, word, text } = rows[0].state;
-    return [SAID[kind][2] ?? word, text || word];
+    const title = isFree(rows[0]) ? gotText(rows[0]) : (SAID[kind][2] ?? word);
+    return [title, text || word];
   }
   if (strangersCount)
-    return [gettext("Another service"), gettext("Nothing was sent to this one.")];
+    return [gettext("Another service"), gettext("Nothing was sent to this service.")];
   return [gettext("Claim"), gettext("Paste the link you were sent, or scan its code.")];
+}
+
+/** @param {Row} row */
+function gotText({ output: { amount, unit: said }, item }) {
+  const unit = item?.unit ?? said;
+  const units = unitsText(amount, unit);
+  if (/^1 ticket$/i.test(units)) return gettext("You've got a ticket");
+  return unit ? gettext("You've got {units}", { units }) : SAID.free[2];
 }
 
 /** @param {Row[]} rows @returns {[title: string, lead: string]} */
@@ -181,7 +191,7 @@ function headingOfMany(rows) {
   const total = rows.length;
   if (free)
     return [
-      gettext("{count} of {total} ready to claim", {
+      gettext("You can claim {count} of {total}", {
         count: free,
         total,
       }),
@@ -196,7 +206,7 @@ function headingOfMany(rows) {
   if (rows.some(isDoubtful))
     return [
       gettext("Ask the sender first"),
-      gettext("What is left may not be what it seems."),
+      gettext("The rest may not be what it seems."),
     ];
   if (taken)
     return [
@@ -206,9 +216,9 @@ function headingOfMany(rows) {
   if (count("own"))
     return [
       gettext("Nothing to claim"),
-      gettext("What is left is your own. You can take it back."),
+      gettext("The rest is your own. You can take it back."),
     ];
-  return [gettext("Nothing to claim"), gettext("None of these links can be claimed.")];
+  return [gettext("Nothing to claim"), gettext("You can't claim any of these links.")];
 }
 
 /**

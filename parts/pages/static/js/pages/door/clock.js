@@ -30,7 +30,7 @@ export function makeClock(about, api, phoneNow = Date.now) {
       const time = await api.askTime();
       if (time === null || Math.abs(phoneNow() - time) < CLOCK_OFF_MS) return "";
       return gettext(
-        "This phone's clock is wrong: it is {time}. The door goes by the service's time.",
+        "This phone's clock is wrong. The door uses the service's time: {time}.",
         { time: timeText(time) },
       );
     },

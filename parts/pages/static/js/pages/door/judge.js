@@ -9,7 +9,7 @@ import {
   whenText,
 } from "../../format/about.js";
 import { readLinks } from "../../format/claim_link.js";
-import { gettext, ngettext } from "../../format/gettext.js";
+import { gettext, ngettext, ordinal } from "../../format/gettext.js";
 import { issueText } from "../../format/tickets.js";
 import {
   clockText,
@@ -40,8 +40,8 @@ const MINUTE_MS = 60_000;
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
 const ASK_ORGANISER = gettext("Ask the organiser.");
 const NOT_OURS = gettext("Made by somebody else, or another batch.");
-const OWN_DOOR = gettext("Its own door lets it in.");
-const IF_TRUSTED = gettext("Let in only if you trust it, or cancel.");
+const OWN_DOOR = gettext("It belongs to another door.");
+const IF_TRUSTED = gettext("Let the guest in only if you trust it, or cancel.");
 
 const IN_DOUBT = gettext("Expired, if this phone's clock is right");
 
@@ -232,14 +232,14 @@ export function endVerdict(/** @type {any} */ operation) {
   return refused(
     gettext("Not valid"),
     code === "unknown_input"
-      ? `${gettext("The service has no such ticket.")} ${ASK_WHERE}`
+      ? `${gettext("The service doesn't know this ticket.")} ${ASK_WHERE}`
       : refusalText({ code }),
   );
 }
 
 /**
  * Return what to say of a spent ticket from the wallet's record of it and of its last
- * operation, what lists say of it, and for the how manieth time it is shown.
+ * operation, what lists say of it, and how often it was shown.
  * @param {{record: any, operation: any, row?: Row, count?: number}} found
  */
 export function usedVerdict(found, now = Date.now()) {
@@ -249,7 +249,7 @@ export function usedVerdict(found, now = Date.now()) {
     return refused(
       gettext("Already claimed elsewhere"),
       gettext(
-        "Let in at another door, or claimed at home: ask for the code in My deeds. Or taken back.",
+        "It was let in at another door, claimed at home, or taken back. Ask for the code in My deeds.",
       ),
     );
   const time = clockText(found.operation.endedAt);
@@ -284,15 +284,13 @@ function toldVerdict(/** @type {any} */ found, now) {
   if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
   const { number, issue = 1 } = namedBy(record, row);
   const values = { issue: issueText({ issue: issue + 1 }) };
-  const newer = gettext("Ask for the newer link, {issue}.", values);
+  const newer = gettext("Ask for the {issue}.", values);
   const remedy = number ? newer : ASK_ORGANISER;
   return refused(gettext("Taken back by the organiser"), remedy);
 }
 
 function scanTitle(count) {
-  if (count === 2) return gettext("2nd scan");
-  if (count === 3) return gettext("3rd scan");
-  return gettext("{count}th scan", { count });
+  return gettext("{nth} scan", { nth: ordinal(count) });
 }
 
 function letInText(at, record, now) {

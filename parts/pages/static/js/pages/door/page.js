@@ -103,10 +103,10 @@ async function work(item, { wallet, store, api }) {
     const scans = await queue.list();
     if (!scans.length) return true;
     const sheet = byId("unsent", HTMLDialogElement);
-    byId("unsent-title").textContent = gettext("Scans without an answer: {count}", {
+    byId("unsent-title").textContent = gettext("Unchecked scans: {count}", {
       count: scans.length,
     });
-    byId("unsent-send").hidden = !isOpening;
+    setEach("hidden", { "unsent-now": !isOpening, "unsent-send": !isOpening });
     // What Escape leaves it at.
     sheet.returnValue = "";
     sheet.showModal();

@@ -9,7 +9,7 @@ import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 
 const { copy: itemId = "" } = byId("copy-id").dataset;
 
-byId("copy-id").onclick = () => sayCopied(itemId, gettext("The item id is copied."));
+byId("copy-id").onclick = () => sayCopied(itemId, gettext("The ID is copied."));
 
 document
   .getElementById("calendar")

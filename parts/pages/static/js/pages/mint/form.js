@@ -191,16 +191,15 @@ function factFields(form) {
 }
 
 function checkWord(text) {
-  if (text === "/") throw new RangeError(gettext("Say what one is called, too."));
+  if (text === "/") throw new RangeError(gettext("Enter the word for one, too."));
   if (text.includes("/"))
-    throw new RangeError(gettext("A word for a unit has no slash."));
+    throw new RangeError(gettext("A word can't contain a slash."));
   checkUnit(text);
 }
 
 function checkTime(/** @type {HTMLInputElement} */ field) {
   // A day without a time is no value either.
-  if (!field.validity.valid)
-    throw new RangeError(gettext("Enter a day and a time of day."));
+  if (!field.validity.valid) throw new RangeError(gettext("Enter a date and a time."));
 }
 
 function checkUntil(field, { date, validUntil }) {
@@ -321,7 +320,7 @@ function readRow(row, secrets) {
 
 function checkNew(secret, secrets) {
   if (secrets.has(secret))
-    throw new RangeError(gettext("Another link has this secret already."));
+    throw new RangeError(gettext("Another link already has this secret."));
   secrets.add(checkSecret(secret));
   return secret;
 }

@@ -146,7 +146,7 @@ async function shrinkPicture(file) {
     bitmap.close();
   }
   throw refusal(
-    gettext("This picture cannot be made small enough. Choose another one."),
+    gettext("This picture can't be made small enough. Choose another one."),
   );
 }
 

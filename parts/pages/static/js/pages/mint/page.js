@@ -68,7 +68,7 @@ function doubtsOf(item) {
 function askFirst(doubts, goOn) {
   const { close } = ask({
     title: gettext("Create it like this?"),
-    content: [...doubts, gettext("It cannot be changed later.")],
+    content: [...doubts, gettext("You can't change it later.")],
     yes: gettext("Create"),
     no: gettext("Go back"),
     opener: createButton,

@@ -40,7 +40,7 @@ export function tokenField({ api, wake }) {
 
   async function keepAlone() {
     if (!(await keep())) return;
-    say(gettext("The token is kept."));
+    say(gettext("The token is saved."));
     // A mint that was sent with an older one may wait for it.
     wake();
     byId("create-button").focus();

@@ -34,7 +34,7 @@ import { unitsOf } from "../../wallet/records.js";
  * }} Known
  */
 
-const MOVED = gettext("Nothing of yours has moved.");
+const MOVED = gettext("You haven't paid anything.");
 const AGAIN = `${MOVED} ${gettext("Ask for a new code or link.")}`;
 const OVER = [gettext("Wanted"), gettext("Offered")];
 
@@ -178,7 +178,8 @@ function expiredText(/** @type {Side[]} */ sides) {
   const about = sides.map(({ item }) => aboutOf(item)).find((each) => isExpired(each));
   const expired = about && untilText(about);
   return (
-    expired && gettext("{expired}. Ask first whether it still counts.", { expired })
+    expired &&
+    gettext("{expired}. Ask first whether it is still accepted.", { expired })
   );
 }
 
@@ -187,9 +188,7 @@ function lackText(short) {
   const units = sideText(missing, itemFinder({ wants: short }));
   const text = gettext("You still need {units}.", { units });
   const isAway = short.some(({ away }) => away);
-  const more = gettext(
-    "What you have in links or offers can be taken back in My deeds.",
-  );
+  const more = gettext("In My deeds you can take back what is in links or offers.");
   return isAway ? `${text} ${more}` : text;
 }
 

@@ -28,7 +28,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("lead").replaceChildren(name, " ", makeMark(item.id));
   const about = aboutOf(item);
   const until = untilText(about);
-  const expired = gettext("{until}. Customers are told before they pay.", { until });
+  const expired = gettext("{until}. Customers see this before they pay.", { until });
   put(byId("until"), isExpired(about) ? expired : until);
   byId("until").classList.toggle("error", isExpired(about));
   byId("deed").setAttribute("href", `/wallet#${item.id}`);

@@ -99,7 +99,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (!CANCELLED.includes(code))
       return screen.turn("over", shown.units, { state: offerStateText(operation) });
     screen.close();
-    say(gettext("It is cancelled. Its link no longer works."));
+    say(gettext("Cancelled. The link no longer works."));
   }
 
   async function showOpen(operation) {
@@ -125,7 +125,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     // That it was paid is drawn.
     if (!screen.isAt("open") || operation.state === "done") return;
     const more = gettext(
-      "It can be paid all the same. You see that once you are back online.",
+      "The customer can still pay; you'll see it when you reconnect.",
     );
     screen.tell(problem ? waitText(problem, more) : openText(operation, shown, item));
     if (problem) throw problem;
@@ -221,7 +221,7 @@ function openText(operation, { canCancel }, /** @type {Item} */ { unit }) {
   const time = clockText(operation.expiresAt);
   const units = unitsText(1, unit);
   const ends = gettext("Can be paid until {time}, then it ends by itself.", { time });
-  const why = gettext("To be able to cancel, keep {units} in this browser.", { units });
+  const why = gettext("You can cancel only if this browser has {units}.", { units });
   return `${ends} ${why}`;
 }
 

@@ -26,7 +26,7 @@ const QUIET_MS = 2_000;
 const FILE_NAME = "my-deeds.json";
 const MODE = { mode: "readwrite" };
 
-const BACKED_UP = gettext("Backed up. Keep the file somewhere else.");
+const BACKED_UP = gettext("Backed up. Keep the file on another device.");
 
 /**
  * @typedef {{wallet: import("../../wallet/wallet.js").Wallet}} Tools
@@ -74,16 +74,17 @@ const isUpToDate = ({ at, newCount }) => at && !newCount;
 /** Return what is to be said of `wallet.backup.status()`. */
 export function backupText({ at, newCount, changesCount, file, restored }) {
   if (!at)
-    return gettext("Not backed up yet. If this browser is cleared, it is all gone.");
+    return gettext(
+      "Not backed up yet. If this browser's data is cleared, you lose everything.",
+    );
   if (newCount)
     return ngettext(
-      "{count} deed came in after the last backup.",
-      "{count} deeds came in after the last backup.",
+      "{count} new item isn't backed up yet.",
+      "{count} new items aren't backed up yet.",
       newCount,
     );
   if (restored) return ageText(restored);
-  if (changesCount)
-    return gettext("Everything is backed up, but for small changes since.");
+  if (changesCount) return gettext("Your backup is good enough.");
   return file
     ? gettext("Backed up {time} to {file}.", { time: clockText(at), file: file.name })
     : gettext("Everything is backed up.");
@@ -136,7 +137,7 @@ function askPassphrase({ title, yes = title, said, opener }, write) {
         );
       }
       if (value !== again.value)
-        throw new FieldError(again, gettext("The two are not the same."));
+        throw new FieldError(again, gettext("The passphrases don't match."));
       await write(makeMaterial(value));
     },
   });
@@ -161,7 +162,7 @@ export function makeRescue() {
     offer() {
       if (!known?.outputs.length) return [];
       const title = gettext("Save partial backup");
-      const said = gettext("Saved. It holds what this page still knew: restore it.");
+      const said = gettext("This page saved what it still had. Restore that file now.");
       const yes = gettext("Save");
       const save = (opener) => askPassphrase({ title, yes, said, opener }, write);
       return [makeButton(title, save, { kind: "" })];

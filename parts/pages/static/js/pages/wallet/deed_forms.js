@@ -197,6 +197,6 @@ function readAmounts(fields, whole, unit) {
   if (sum > whole)
     throw new FieldError(last, gettext("Together they are more than {units}.", all));
   if (amounts[0] === whole)
-    throw new FieldError(last, gettext("That is all of it. Enter less."));
+    throw new FieldError(last, gettext("That is everything. Enter less."));
   return amounts;
 }

@@ -110,7 +110,7 @@ export function deedPage(
     tell(part("origin"), tint && text, `notice ${tint}`);
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
-      "{amount} here, counted as handed out since you restored.",
+      "Counted as handed out since you restored a backup: {amount}.",
       { amount: mayBeGiven },
     );
     view.toggleAttribute("data-overview", !hidden.overview);
@@ -171,20 +171,16 @@ function goneNotice(place, { store }) {
 
 export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   const unitsOf = (amount) => ({ units: unitsText(amount, unit) });
+  const used = lost + moved;
   const texts = [
-    lost &&
+    used &&
       ngettext(
-        "{units} is gone: used elsewhere, or moved by another copy of this wallet.",
-        "{units} are gone: used elsewhere, or moved by another copy of this wallet.",
-        lost,
-        unitsOf(lost),
+        "{units} was used or sent from another device.",
+        "{units} were used or sent from another device.",
+        used,
+        unitsOf(used),
       ),
     unknownSum && gettext("Not known to the service: {units}.", unitsOf(unknownSum)),
-    moved &&
-      gettext(
-        "{units} used elsewhere, or moved by another copy of this wallet.",
-        unitsOf(moved),
-      ),
   ];
   return texts.filter(Boolean).join(" ");
 }
@@ -268,12 +264,12 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
   ask({
     title: gettext("Take them back?"),
     content: [
-      gettext("Links that you have handed out meanwhile stop working."),
-      gettext("Each number comes back as its next issue."),
+      gettext("Links that you shared since the backup stop working."),
+      gettext("You'll get new links with the same numbers."),
     ],
     yes: gettext("Take them back"),
     opener,
-    said: gettext("What nobody had claimed is back in your deeds."),
+    said: gettext("The links that nobody had claimed are back in My deeds."),
     act: (onWait) => takeBack(outputs, tools, onWait),
   });
 }

@@ -83,7 +83,7 @@ function askForStates(/** @type {Shown} */ shown, opener) {
     title: opener.textContent,
     content: [element],
     opener,
-    said: gettext("The file is written."),
+    said: gettext("The file is saved."),
     act: async () => {
       const { item, links } = shown;
       const outputs = links.map(({ output }) => output);
@@ -235,14 +235,14 @@ function titleOf(output, { unit }) {
 function askToTakeBack(output, { wallet, run, unit, opener }) {
   const ticket = linkText(output, unit);
   const hint = output.number
-    ? gettext("The link stops working. Its number comes back as its next issue.")
+    ? gettext("The link stops working. You'll get a new link with the same number.")
     : gettext("The link stops working.");
   ask({
     title: gettext("Take back this link?"),
     content: [ticketLine(ticket), hint],
     yes: gettext("Take back"),
     opener,
-    said: gettext("{ticket} is back in your deeds.", { ticket }),
+    said: gettext("{ticket} is back in My deeds.", { ticket }),
     act: (onWait) => run(() => wallet.takeBack(output.key), onWait),
   });
 }
@@ -264,16 +264,16 @@ function askToUndo(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
     content: [
       ticketLine(linkText(output, unit)),
       output.collectedAt
-        ? gettext("You get a new link to it for the guest. The old code stays used.")
+        ? gettext("You get a new link for the guest. The old code no longer works.")
         : gettext(
-            "It was let in at another door: only this list changes. A new code for the guest can be made at that door.",
+            "It was let in at another door, so only this list changes. Make a new code for the guest at that door.",
           ),
     ],
     yes: gettext("Undo"),
     opener,
     act: async () => {
       const fresh = await wallet.undoAdmission(output.itemId, output.key);
-      if (!fresh) return gettext("The list says so now.");
+      if (!fresh) return gettext("The list is updated.");
       close();
       await openLinkDialog(fresh, tools);
       return "";

@@ -181,7 +181,7 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
     ...doors,
     ...some(mayBeGiven, gettext("{amount} counted as handed out")),
     ...some(claimed, gettext("{amount} claimed")),
-    ...some(moved, gettext("{amount} used or moved elsewhere")),
+    ...some(moved, gettext("{amount} used or sent elsewhere")),
   ];
   return { kind: "", text };
 }

@@ -1,25 +1,20 @@
 // Looks for what was moved since a backup, or by another copy of this wallet: after a
 // restore, by hand, and by itself where a look was broken off.
 
-import { gettext, ngettext } from "../../format/gettext.js";
+import { gettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
 import { isLive } from "../../wallet/states.js";
 import { valueText } from "./restore_form.js";
 
 const OUT_OF_REACH = gettext(
-  "The service can’t be reached. Looking goes on when it can.",
+  "The service can't be reached. We'll check again when it can.",
 );
 
 const problemText = (error) =>
   error.name === "NoAnswerError" ? OUT_OF_REACH : textFor(error);
 
 const progressText = (done, of) =>
-  ngettext(
-    "Looking for what moved since: {done} of {count} deed",
-    "Looking for what moved since: {done} of {count} deeds",
-    of,
-    { done },
-  );
+  gettext("Checking for missing deeds: {done} of {count}", { done, count: of });
 
 /**
  * Return what looks, one look after the other, and returns what to say of it: what was

@@ -15,14 +15,14 @@ import { showLoss } from "../open_wallet.js";
 export const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
 const MAY_BE_GIVEN = gettext(
-  "Links that may have been handed out since this backup count as handed out.",
+  "We can't tell which links you shared after this backup, so we treat them all as shared.",
 );
 
 const WHOSE = gettext(
-  "If it’s yours, this browser goes on as another copy of that wallet: whoever has the file can spend what comes in later. If it’s somebody else’s, you keep a wallet of your own.",
+  "If it's yours, this browser becomes another copy of that wallet. Whoever has the file can also spend what you receive later. If it's somebody else's, you keep your own wallet.",
 );
 const THEIRS = gettext(
-  "Whoever the backup belongs to can spend this until you move it: open each deed, press “Send” for all of it, then take the link back.",
+  "The owner of the backup can spend this until you move it. To move it, open each deed, tap “Send” for all of it, then take the link back.",
 );
 
 /** Return what a backup does not hold that was written at this time. */
@@ -31,7 +31,7 @@ export const ageText = (/** @type {{at?: number}} */ { at }) =>
     ? gettext("This backup is from {time}. What came in after that is not in it.", {
         time: clockText(at),
       })
-    : gettext("What came in after this backup was made is not in it.");
+    : gettext("What came in after this backup is not in it.");
 
 /** Offer a restore first where this browser had a wallet that is gone. */
 export function offerAfterLoss(tools) {
@@ -89,8 +89,8 @@ const askWhose = (opener) =>
     title: gettext("Is this your own backup?"),
     content: [WHOSE],
     choices: [
-      [gettext("Yes, it’s mine"), true],
-      [gettext("No, it’s somebody else’s"), false],
+      [gettext("Yes, it's mine"), true],
+      [gettext("No, it's somebody else's"), false],
     ],
     opener,
   });
@@ -116,7 +116,7 @@ async function importOrAsk(
 
 function askToForget(empty, opener) {
   const lead = gettext(
-    "Too many wallets are joined here already. Nothing seems to be left of {count} of them.",
+    "This browser already has too many wallets. Wallets that seem empty: {count}.",
     { count: empty.length },
   );
   return askBefore({
@@ -156,9 +156,9 @@ async function readFile(field, passphrase) {
   const file = field.files?.[0];
   if (!file) throw new FieldError(field, gettext("Choose the file first."));
   if (file.size > FILE_BYTES_MAX)
-    throw new FieldError(field, gettext("This file is too big to be a backup."));
+    throw new FieldError(field, gettext("This file is too large to be a backup."));
   const text = await file.text().catch(() => {
-    throw new FieldError(field, gettext("The browser cannot read this file."));
+    throw new FieldError(field, gettext("The browser can't read this file."));
   });
   return importWallet(text, passphrase.value).catch((error) => {
     const isItsPassphrase = error.name === "WrongPassphraseError";
@@ -170,9 +170,9 @@ async function readFile(field, passphrase) {
 export function restoredText(about, itemOf) {
   const { fresh, isOlder, isEmpty, isGiven, age, found } = about;
   const older = isEmpty
-    ? gettext("Restored. What it held was used or passed on since.")
+    ? gettext("Restored. Everything in it has been used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
-  const text = isOlder ? older : gettext("Restored. All of it was here already.");
+  const text = isOlder ? older : gettext("Restored. Everything was already here.");
   const brought = valueText(fresh, itemOf);
   const texts = [
     brought ? gettext("Restored: {value}.", { value: brought }) : text,

@@ -26,7 +26,7 @@ const SAID = {
   asking: "",
   offline: gettext("Updates when you're online."),
   used: gettext("Used just now. At the door? You're in. Otherwise tell the organiser."),
-  moved: gettext("Sent or moved elsewhere. This code no longer works."),
+  moved: gettext("Sent or used elsewhere. This code no longer works."),
 };
 
 /**
@@ -35,7 +35,7 @@ const SAID = {
  */
 export async function openCodes(itemId, opener, tools) {
   const { item, unit, parts } = await readHolding(tools.store, itemId);
-  if (!parts.length) return say(gettext("There is no code to show now."));
+  if (!parts.length) return say(gettext("There is no code to show right now."));
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
   const view = copyTemplate("code-template");
@@ -87,7 +87,7 @@ function useText({ amount }, unit) {
   if (amount === 1) return gettext("Let them scan this at the door.");
   const units = unitsText(amount, unit);
   return gettext(
-    "Whoever scans this code gets all of it: {units}. To pay at a till, scan the till's code instead.",
+    "Whoever scans this code gets everything: {units}. To pay at a till, scan the till's code instead.",
     { units },
   );
 }
@@ -96,10 +96,10 @@ function useText({ amount }, unit) {
 function codeOf(output, tools) {
   const place = make("div", { class: "qr" });
   const showLink = (error) => {
-    const why = waitText(error, gettext("The door can type its link:"));
+    const why = waitText(error, gettext("The door can type the link instead:"));
     const link = make("p", { class: "code" }, linkOf(output, tools.unit));
     place.className = "stack";
-    place.append(`${gettext("The code is not here yet.")} ${why}`, link);
+    place.append(`${gettext("The code isn't loaded yet.")} ${why}`, link);
   };
   drawCode(place, output, tools, gettext("QR code")).catch(showLink);
   return place;

@@ -53,8 +53,8 @@ function askWhich(holding, others, opener, tools, onItem) {
     .map((item) => make("li", {}, itemButton(item, goOn)));
   const list = make("ul", { class: "rows plain" }, ...rows);
   const label = rows.length
-    ? gettext("Or paste a link to it")
-    : gettext("Paste a link to it");
+    ? gettext("Or paste a link to a deed")
+    : gettext("Paste a link to a deed");
   const { element, field } = makeField(label, {
     dir: "ltr",
     spellcheck: "false",
@@ -95,7 +95,7 @@ async function lookUp(text, givenId, { wallet }) {
   const isOurs = !host || host === location.host;
   const elsewhere = isOurs
     ? ""
-    : gettext("This deed belongs to {host}. It can be traded there only.", { host });
+    : gettext("This deed belongs to {host}. You can trade it only there.", { host });
   const same =
     itemId === givenId && gettext("That is the deed you give. Choose another.");
   const why = problem || elsewhere || same;
@@ -169,7 +169,7 @@ const kindOf = (origin) => (origin?.tint ? `notice ${origin.tint}` : "hint");
 
 const hintText = () =>
   gettext(
-    "Anyone with the link can take it, within a week. Until then what you give stays yours, and you can cancel the offer.",
+    "Anyone with the link can accept the offer within a week. Until someone does, you keep what you offer, and you can cancel.",
   );
 
 /** Return the deal in a sentence; nothing while the fields are not filled in rightly. */
