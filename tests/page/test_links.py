@@ -30,6 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 ACTIONS = ".menu-list > :not([hidden])"
+SELECTED = "field => field.value.slice(field.selectionStart, field.selectionEnd)"
 
 
 @pytest.fixture
@@ -131,6 +132,7 @@ def test_three_units_are_one_link_or_three(page, visitor):
     # What is typed takes the place of the 1 there.
     field = dialog.get_by_label("How many?")
     field.click()
+    wait_until(lambda: field.evaluate(SELECTED) == "1")
     page.keyboard.type("2")
     expect(field).to_have_value("2")
     each.check()
