@@ -9,7 +9,7 @@ const ALL = { isSecureContext: true, crypto, indexedDB: {} };
 
 const LACKING = [
   [{}, /^$/],
-  [{ isSecureContext: false }, /^This page wasn.t loaded over https/],
+  [{ isSecureContext: false }, /^This page was.* loaded over https/],
   [{ crypto: {} }, /^This browser is too old for this page/],
   [{ indexedDB: undefined }, /doesn.t let pages store data/],
 ];
