@@ -115,7 +115,7 @@ def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor
     _, item_id = hold(visitor, 1, metadata=CONCERT | {"description": about})
     page = visitor.go("/door")
     # As for another night of the same name.
-    when = "Sat, Jun 1, 2126 · 8:00 PM · Moonlight Club"
+    when = "Sat, Jun 1, 2126 · 8:00\u202fPM · Moonlight Club"
     expect_text(page, "#choose-list .hint", when)
     door = page.get_by_role("link", name="Concert, 1 June")
     expect(door).to_be_visible()

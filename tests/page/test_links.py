@@ -179,7 +179,7 @@ def test_of_what_is_in_one_piece_a_link_for_each_is_split_off(visitor):
     field.fill("21")
     dialog.get_by_label("A link for each").check()
     press(dialog, "Send")
-    expect(field).to_have_accessible_description("You have 10 units.")
+    expect(field).to_have_accessible_description("You only have 10 units.")
     field.fill("2")
 
     press(dialog, "Send")

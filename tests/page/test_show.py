@@ -140,7 +140,7 @@ def test_a_code_that_is_shown_says_when_a_door_has_used_it_and_the_next_one_come
     page.emulate_media(color_scheme="dark")
     press(page, "Show code")
     expect_shown(page, "Updates when you're online.")
-    expect_text(page, ".code-head", "Sat, Jun 1, 2126 · 8:00 PM Moonlight Club")
+    expect_text(page, ".code-head", "Sat, Jun 1, 2126 · 8:00\u202fPM Moonlight Club")
     guest.go_online()
     expect_text(page, ".code-state", "")
     guest.assert_still()

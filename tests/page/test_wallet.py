@@ -59,7 +59,7 @@ def test_more_than_is_held_is_not_sent(page):
     send(page, "11")
 
     field = page.get_by_role("dialog").get_by_label("How many?")
-    expect(field).to_have_accessible_description("You have 10 units.")
+    expect(field).to_have_accessible_description("You only have 10 units.")
     expect(field).to_be_focused()
     assert amounts(page) == {"held": [10]}
 

@@ -150,7 +150,8 @@ function clockText(written) {
     timeStyle: "short",
     timeZone: "UTC",
   });
-  return `${day} · ${clock}`;
+  // Browsers break a line before "PM" where they write a common space.
+  return `${day} · ${clock.replace(" ", "\u202f")}`;
 }
 
 /** Return the description that says this. */

@@ -183,8 +183,8 @@ test("before a split it is said what becomes of the units", () => {
     ["3 links of 2 units each, 1 unit left.", "3", "2"],
     ["1 link of 6 × Ticket each, 1 Ticket left.", "1", "6", "Ticket"],
     ["1 link of 7 units each, nothing left.", "1", "7"],
-    ["You have 7 units.", "4", "2"],
-    ["You have 7 units.", most, most],
+    ["You only have 7 units.", "4", "2"],
+    ["You only have 7 units.", most, most],
     ["", "x", "2"],
   ])
     assert.equal(evenText(count, each, 7, unit), said);

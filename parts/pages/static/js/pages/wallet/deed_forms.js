@@ -152,7 +152,7 @@ export function evenText(links, each, sum, unit) {
 }
 
 export const tooMuchText = (sum, unit) =>
-  gettext("You have {units}.", { units: unitsText(sum, unit) });
+  gettext("You only have {units}.", { units: unitsText(sum, unit) });
 
 /** The rows of amounts that the largest part is split into. */
 function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
