@@ -201,8 +201,8 @@ function draw(
 }
 
 /** Of what is valid it is enough to tell whose it is, where that is known. */
-function rowOf({ kind, title, ticket: { number = "", note = "" } = {} }) {
-  const isPlain = kind === "valid" && note;
+function rowOf({ kind, title, amount = 1, ticket: { number = "", note = "" } = {} }) {
+  const isPlain = kind === "valid" && amount === 1 && note;
   const word = make("span", { class: isPlain ? "unseen" : "" }, `${title} `);
   return make(
     "li",
