@@ -24,6 +24,7 @@ from tests.page.steps import (
     spend,
     wait_for_amounts,
 )
+from tests.page.visitor import PHONE
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -210,6 +211,9 @@ def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
         expect(items).to_have_count(0)
     assert last.bounding_box()["height"] < 56
     visitor.assert_good()
+    # With larger text it is more than one line, but within the window.
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
 def test_links_are_exported_by_number_with_their_notes(page):
