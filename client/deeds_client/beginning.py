@@ -34,7 +34,7 @@ from deeds_client.values import (
 )
 
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
-_ISSUES = {2: "second issue"}
+_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 _NOTE_LENGTH_MAX = 80  # As the page has it.
 
 
@@ -93,11 +93,17 @@ def send(records: Records, item_id: str, amount: int) -> Operation:
 
 
 def _ticket_text(output: Output) -> str:
-    """Return for example "17 of 200, issue 3 · table 4", as the page says it."""
+    """Return for example "17 of 200, 3rd link · table 4", as the page says it."""
     number = f"{output.number} of {output.of}" if output.number else ""
     if output.issue:
-        number += ", " + _ISSUES.get(output.issue, f"issue {output.issue}")
+        number += f", {_ordinal(output.issue)} link"
     return " · ".join(filter(None, (number, output.note)))
+
+
+def _ordinal(number: int) -> str:
+    is_teen = number % 100 in range(11, 14)
+    ending = "th" if is_teen else _ORDINALS.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def split(records: Records, item_id: str, amounts: Sequence[int]) -> Operation:
