@@ -22,7 +22,7 @@ def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
     page = visitor.go("/")
 
     follow(page, "Create tickets or vouchers")
-    # It has the focus.
+    expect(page.get_by_label("Name")).to_be_focused()
     page.keyboard.type("A ticket")
     press(page, "Create")
     press(page, "Copy link")
