@@ -11,16 +11,16 @@ import { AT_REST, isUnderWay } from "./states.js";
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  *
  * What is shown of an item in a list. Units: `sum` is here, to be sent or split;
- * `coming` is on its way back, and `leaving` becomes links to hand out; `given` was handed out as links, of which `waiting` and
- * `claimed` are those that nobody or somebody has claimed, and `mayBeGiven` those that
- * wait only because they may have been handed out since a backup; `lost` was spent
- * elsewhere and never handed out, and `moved` maybe by another copy of this wallet;
- * `used` is like `lost` after its code was shown to a door, `lastUsed` the latest of
- * that, and `shownAt` when a code of what is here was last shown; `collected` came in
- * at the door; `unknownSum` the service says it has never had; `offered` is in open
- * offers, and `asked` what they get, neither of which counts in another sum.
- * `preparing` counts links while some of a series are still to be made; `isMoving`
- * tells of an operation under way.
+ * `coming` is on its way back, and `leaving` becomes links to hand out; `given` was
+ * handed out as links, of which `waiting` and `claimed` are those that nobody or
+ * somebody has claimed, and `mayBeGiven` those that wait only because they may have
+ * been handed out since a backup; `lost` was spent elsewhere and never handed out, and
+ * `moved` maybe by another copy of this wallet; `used` is like `lost` after its code
+ * was shown to a door, `lastUsed` the latest of that, and `shownAt` when a code of what
+ * is here was last shown; `collected` came in at the door; `unknownSum` the service
+ * says it has never had; `offered` is in open offers, and `asked` what they get,
+ * neither of which counts in another sum. `preparing` counts links while some of a
+ * series are still to be made; `isMoving` tells of an operation under way.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
