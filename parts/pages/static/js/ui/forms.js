@@ -12,8 +12,8 @@ import { openerOf } from "./menu.js";
 /** What stands in a field of a number is replaced by what is typed, not continued. */
 function selectNumber({ target: field }) {
   const isNumeric = field instanceof HTMLInputElement && field.inputMode === "numeric";
-  // A tap puts its cursor there after that.
-  if (isNumeric) setTimeout(() => field.select());
+  // A tap puts its cursor there after that, and a person may have gone on by then.
+  if (isNumeric) setTimeout(() => document.activeElement === field && field.select());
 }
 
 for (const event of ["focusin", "click"])
