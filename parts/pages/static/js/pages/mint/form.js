@@ -28,8 +28,8 @@ const DRAFT = "deeds-mint";
  */
 
 /**
- * Make the form work, with a preview of the picture. @param {(shown: Shown) => void}
- * onChange
+ * Make the form work, with a preview of the picture. Where there is no draft, what was
+ * typed before this script came stays. @param {(shown: Shown) => void} onChange
  */
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
@@ -81,7 +81,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     inSession((storage) => storage.setItem(DRAFT, draft));
   }
 
-  function fill({ texts = kept.map(({ defaultValue }) => defaultValue), ...draft }) {
+  function fill({ texts = kept.map(({ value }) => value), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
     different.open = Boolean(draft.isDifferent);
     when.open = facts.isDated();
@@ -128,7 +128,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     /** Forget the draft: what was asked for is written down in the wallet. */
     dropDraft: () => inSession((storage) => storage.removeItem(DRAFT)),
 
-    reset: () => fill({}),
+    reset: () => fill({ texts: kept.map(({ defaultValue }) => defaultValue) }),
   };
 }
 
