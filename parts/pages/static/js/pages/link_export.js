@@ -118,11 +118,7 @@ const ACTIONS = {
     act: writeCsv,
     separator: separatorField,
   },
-  copy: {
-    text: gettext("Copy all links"),
-    said: gettext("All are copied."),
-    act: copy,
-  },
+  copy: { said: gettext("All are copied."), act: copy },
   "take-back": {
     said: gettext("They are back in My deeds."),
     act: takeBack,
