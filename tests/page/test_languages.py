@@ -303,13 +303,12 @@ def walk_send(page):
 
 
 def walk_wallet(visitor):
-    page, _ = hold(visitor, 4, 6, metadata=OWN)
-    page.locator("[data-part=parts] > summary").click()
-    yield "the page of a deed"
-    page.locator("[data-part=show]").click()
+    page, _ = hold(visitor, 4, metadata=OWN)
+    page.locator("[data-part=show]:visible").click()
     page.locator("dialog[open]").wait_for()
     yield "show"
-    page.keyboard.press("Escape")
+    page, _ = hold(visitor, 4, 6, metadata=OWN)
+    yield "the page of a deed"
     for part in ("split", "merge", "trade"):
         page.locator(".tools [data-icon=more]").click()
         yield "more"

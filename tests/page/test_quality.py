@@ -190,7 +190,6 @@ def test_the_page_of_a_deed_and_its_dialogs_are_accessible_and_still(visitor):
     page.reload()
     page.locator("main[data-ready]").wait_for()
     visitor.assert_still()
-    page.locator("[data-part=parts] > summary").click()
     assert_good_in_all_looks(visitor)
     for name in ["Split", "Merge", "Trade"]:
         choose(page, name)

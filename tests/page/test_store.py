@@ -212,8 +212,7 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer
 def test_the_focus_stays_near_when_another_tab_sends(visitor):
     one, item_id = hold(visitor, 5, 6)
     other = visitor.open_tab(f"/wallet#{item_id}")
-    one.locator("[data-part=parts] > summary").click()
-    one.locator("[data-part=parts] li button").first.focus()
+    one.locator(".link-row button").first.focus()
 
     send(other, "1").wait_for()
 

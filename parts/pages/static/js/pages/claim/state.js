@@ -35,7 +35,7 @@ const SAID = {
   spent: [
     gettext("Already used"),
     gettext(
-      "Already claimed, perhaps by you in another app or on another phone? If not, ask the sender.",
+      "Already claimed, perhaps by you in another app or on another phone? If not, ask the sender: they may have taken it back.",
     ),
     gettext("This link was already used"),
   ],

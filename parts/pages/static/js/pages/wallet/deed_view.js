@@ -4,19 +4,10 @@
 import { aboutOf, nameOf } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
-import { linkText, quoted } from "../../texts.js";
+import { quoted } from "../../texts.js";
 import { saveDate } from "../../ui/calendar.js";
 import { fillCard } from "../../ui/card.js";
-import {
-  copyTemplate,
-  find,
-  listInPieces,
-  make,
-  makeButton,
-  partsIn,
-  setEach,
-} from "../../ui/dom.js";
-import { openLinkDialog } from "../../ui/link_view.js";
+import { copyTemplate, find, make, partsIn, setEach } from "../../ui/dom.js";
 import { ask } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { isUsable, takeBack } from "../link_export.js";
@@ -51,7 +42,6 @@ export function deedPage(
   /** The tools with what is drawn, for what a person does by then. @type {any} */
   const shown = { ...tools };
   const drawLinks = linksView(view, shown);
-  const drawParts = partsList(part("parts"), shown);
   const drawGone = goneNotice(part("gone"), tools);
   setEach(
     "href",
@@ -120,7 +110,6 @@ export function deedPage(
     setEach("hidden", hidden, part);
     drawOverview(part, holding);
     drawLinks(holding);
-    drawParts(holding);
   }
   return { element: view, draw };
 }
@@ -225,37 +214,6 @@ export function overviewOf(holding) {
   };
 }
 
-function partsList(details, shown) {
-  const drawRows = listInPieces(
-    find(details, "ul"),
-    find(details, "[data-part=more-parts]"),
-    {
-      keyOf: ({ key }) => key,
-      make: (output) => ({ element: partRow(output, shown) }),
-    },
-  );
-  return (holding) => {
-    const parts = looseOf(holding);
-    details.hidden = parts.length < 2 || isSeries(holding.links);
-    find(details, "[data-count]").textContent = partsText(parts.length);
-    drawRows(parts);
-  };
-}
-
-function partRow(output, shown) {
-  const { unit } = shown;
-  const open = (opener) => openLinkDialog(output, { ...shown, opener });
-  const button = makeButton(gettext("Show link"), open, {
-    about: `: ${linkText(output, unit)}`,
-  });
-  return make(
-    "li",
-    { class: "part" },
-    make("p", { class: "part-units" }, unitsText(output.amount, unit)),
-    button,
-  );
-}
-
 /** Take back what counts as handed out after a restore, but what was claimed since. */
 function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
   const outputs = links
@@ -277,15 +235,13 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
 /** The parts that are not links of a series, which keep their numbers. */
 const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
 
-/** Return the links of a deed, and what is left of a series as rows among them. */
+/** Return the links of a deed, and as rows among them what is here in several parts. */
 function listedOf(/** @type {Holding} */ holding) {
   const { links } = holding;
-  if (!isSeries(links)) return links;
   const loose = looseOf(holding).map((output) => ({ output, state: "here", at: 0 }));
-  return [...links, ...loose];
+  const isSeries = links.some(({ output }) => output.number);
+  return isSeries || loose.length > 1 ? [...links, ...loose] : links;
 }
-
-const isSeries = (links) => links.some(({ output }) => output.number);
 
 const partsText = (count) => ngettext("{count} part", "{count} parts", count);
 
