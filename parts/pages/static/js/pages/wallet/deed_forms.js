@@ -13,6 +13,7 @@ import { backupLine } from "./backup_forms.js";
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
  * @typedef {import("../offer_view.js").OfferTools} OfferTools
+ * @typedef {import("../link_export.js").Shown & Holding} Shown what is drawn, and the tools
  */
 
 /** More at once are printed, exported or copied. */
@@ -21,7 +22,7 @@ const SENT_MAX = 20;
 export const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /** Send units as one link, or each as a link of its own. */
-export function askToSend(/** @type {any} */ shown, opener) {
+export function askToSend(/** @type {Shown} */ shown, opener) {
   const { itemId, item, sum, unit, wallet, run } = shown;
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
