@@ -79,7 +79,7 @@ def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
     expect_heading(page, "Yours now")
     visitor.assert_taps(2)
     expect(page).to_have_title("Claimed · Deeds")
-    said = "Saved in this browser. The link no longer works."
+    said = "The link no longer works."
     expect_shown(page, said)
     assert page.evaluate("sessionStorage.length") == 0
     [held] = raws(page, "held")
@@ -358,7 +358,7 @@ def test_under_a_link_the_form_to_paste_one_into_is_never_seen(visitor):
     wait_for_rows(page, "free")
 
     # In a browser of their own a person has nothing else to do first, either.
-    expect_shown(page, "Saved in this browser, on this device.")
+    expect_shown(page, "Will be saved in this browser only.")
     expect(page.locator("#elsewhere")).to_be_hidden()
     assert page.url == f"{visitor.origin}/claim"
     assert page.evaluate("isFormSeen") is False

@@ -108,6 +108,15 @@ export function isExpired(
   return validUntil !== null && Number(validUntil) < now;
 }
 
+/** An event is over so long after its date, unless it says until when it is good. */
+const OVER_MS = 12 * 3_600_000;
+
+/** Return whether an event is over, or what it was good for. */
+export const isPast = (/** @type {About} */ about, now = Date.now()) =>
+  about.validUntil
+    ? isExpired(about, now)
+    : about.date !== null && Number(about.date) + OVER_MS < now;
+
 /** Return the day that its own clock shows; nothing where it has no date. */
 export const dayOf = (/** @type {About} */ { clock }) => clock.date?.slice(0, 10) ?? "";
 

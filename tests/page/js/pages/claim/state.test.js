@@ -151,7 +151,7 @@ test("what can be claimed is called by its units, where they have a word", () =>
 test("nothing is called ready before it is known what it is, or in a browser without a wallet", () => {
   assert.match(headingOf([{ state: stateOf("free") }])[1], /Loading/);
   for (const origin of ["unknown", "lookalike"]) {
-    assert.equal(headingOf([row("free", origin)])[0], "Ask the sender first");
+    assert.equal(headingOf([row("free", origin)])[0], "Check before you claim");
   }
   for (const kind of ["free", "unasked", "asking"]) {
     assert.match(headingOf([row(kind)], { canClaim: false })[1], /stays good/);
@@ -171,10 +171,29 @@ test("of a link that is used, only what this wallet knows is said to be claimed"
   assert.match(saidOf({ found: "unknown" }), /cut off or forged/);
 });
 
+test("what comes late is said to, and claimed by a quiet button", () => {
+  const late = (fact) => ({
+    ...row("free"),
+    item: { metadata: JSON.stringify({ name: "Concert", description: fact }) },
+  });
+  const [expired, over, coming] = [
+    "Date: 2126-12-05 20:00 +01:00\nValid until: 2020-12-06 02:00 +01:00",
+    "Date: 2020-12-05 20:00 +01:00",
+    "Date: 2126-12-05 20:00 +01:00",
+  ].map(late);
+
+  assert.equal(headingOf([expired])[0], "Expired");
+  assert.equal(headingOf([over])[0], "The event is over");
+  assert.match(headingOf([over])[1], /may not be accepted/);
+  assert.equal(headingOf([coming])[0], "Yours to claim");
+  assert.equal(offerOf([expired]).isQuiet, true);
+  assert.equal(offerOf([over, coming]).isQuiet, false);
+});
+
 const alike = row("free", "lookalike");
 const SEVERAL = [
   [["taken", "taken", "free"], "You can claim 1 of 3"],
-  [["taken", alike], "Ask the sender first"],
+  [["taken", alike], "Check before you claim"],
   [["free", alike], "You can claim 1 of 2"],
   [["own", "spent"], "Nothing to claim"],
   [["taken", "busy"], "On their way"],

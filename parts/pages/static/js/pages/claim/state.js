@@ -3,7 +3,7 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
-import { nameOf } from "../../format/about.js";
+import { aboutOf, isPast, nameOf } from "../../format/about.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
 import { isSafe } from "../../ui/origin.js";
 
@@ -25,7 +25,7 @@ const SAID = {
   asking: [gettext("Loading…"), "", gettext("Claim")],
   free: [
     gettext("Ready"),
-    gettext("Claim it to make it yours. Until then the sender can take it back."),
+    gettext("Until you claim, the sender can take the link back."),
     gettext("Yours to claim"),
   ],
   own: [
@@ -54,14 +54,10 @@ const SAID = {
     gettext("The link is cut off or forged. Ask the sender for it again."),
   ],
   busy: [gettext("On its way"), gettext("It is on its way to you.")],
-  taken: [
-    gettext("Yours"),
-    gettext("Saved in this browser. The link no longer works."),
-    gettext("Claimed"),
-  ],
+  taken: [gettext("Yours"), gettext("The link no longer works."), gettext("Claimed")],
   back: [
     gettext("Yours again"),
-    gettext("Saved in this browser. The link no longer works."),
+    gettext("The link no longer works."),
     gettext("Taken back"),
   ],
   mine: [
@@ -76,6 +72,8 @@ const SAID = {
     ),
   ],
 };
+
+const CAREFUL = gettext("Check before you claim");
 
 /**
  * Return what to say of an output: `found` is what the service says of it, `problem`
@@ -163,9 +161,14 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   const problem = loading.find(({ state }) => state.kind === "asking" && state.text);
   if (loading.length) return [gettext("Claim"), problem?.state.text ?? SAID.asking[0]];
   if (rows.length > 1) return headingOfMany(rows);
-  if (rows.some(isDoubtful)) return [gettext("Ask the sender first"), SAID.free[1]];
+  if (rows.some(isDoubtful))
+    return [
+      CAREFUL,
+      gettext("Ask the organiser, or compare the mark. The sender may be wrong too."),
+    ];
   if (rows.length) {
     const { kind, word, text } = rows[0].state;
+    if (isLate(rows[0])) return [lateText(rows[0]), LATE];
     const title = isFree(rows[0]) ? gotText(rows[0]) : (SAID[kind][2] ?? word);
     return [title, text || word];
   }
@@ -173,6 +176,16 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
     return [gettext("Another service"), gettext("Nothing was sent to this service.")];
   return [gettext("Claim"), gettext("Paste the link you were sent, or scan its code.")];
 }
+
+/** Whether it was good for something that is over. */
+export const isLate = (/** @type {Row} */ row) =>
+  isFree(row) && isPast(aboutOf(row.item));
+
+/** Return what heads the page of what comes late, or in a list is said of it. */
+export const lateText = (/** @type {Row} */ { item }) =>
+  aboutOf(item).validUntil ? gettext("Expired") : gettext("The event is over");
+
+const LATE = gettext("You can still claim it, but it may not be accepted any more.");
 
 /** @param {Row} row */
 function gotText({ output: { amount, unit: said }, item }) {
@@ -195,23 +208,16 @@ function headingOfMany(rows) {
         count: free,
         total,
       }),
-      free > 1
-        ? gettext(
-            "Claim them to make them yours. Until then the senders can take them back.",
-          )
-        : SAID.free[1],
+      SAID.free[1],
     ];
   if (count("busy"))
     return [gettext("On their way"), gettext("They are on their way to you.")];
   if (rows.some(isDoubtful))
-    return [
-      gettext("Ask the sender first"),
-      gettext("The rest may not be what it seems."),
-    ];
+    return [CAREFUL, gettext("The rest may not be what it seems.")];
   if (taken)
     return [
       gettext("{count} of {total} claimed", { count: taken, total }),
-      gettext("Saved in this browser. Their links no longer work."),
+      gettext("Their links no longer work."),
     ];
   if (count("own"))
     return [
@@ -240,7 +246,7 @@ export function offerOf(rows) {
       safe,
       gettext("Claim"),
       gettext("Claim all {count}", { count: safe.length }),
-      false,
+      safe.every(isLate),
     );
   if (own.length) {
     const name = quoted(nameOf(own[0].item));

@@ -8,7 +8,16 @@ import { fillCard } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
 import { isInApp, outsideOf } from "./in_app.js";
-import { headingOf, isBad, isKept, isOpened, isStuck, offerOf } from "./state.js";
+import {
+  headingOf,
+  isBad,
+  isKept,
+  isLate,
+  isOpened,
+  isStuck,
+  lateText,
+  offerOf,
+} from "./state.js";
 
 /**
  * @typedef {{
@@ -193,9 +202,9 @@ function makeFoundRow({ output }, acts) {
         "data-pending",
         item === undefined || claim.kind === "asking",
       );
-      put(tag, claim.word);
+      put(tag, isLate(row) ? lateText(row) : claim.word);
       tag.classList.toggle("good", isKept(claim) && claim.kind !== "used");
-      tag.classList.toggle("bad", isBad(claim));
+      tag.classList.toggle("bad", isBad(claim) || isLate(row));
       put(text, isAlone || !claim.isTold ? "" : claim.text);
       element.toggleAttribute("data-told", claim.isTold);
       drawOrigin(origin, known, claim, isAlone);

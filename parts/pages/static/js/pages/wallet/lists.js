@@ -5,11 +5,13 @@ import { unitsText } from "../../format/amounts.js";
 import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
 import {
   aboutOf,
-  isExpired,
+  dayOf,
   isMixed,
+  isPast,
   metadataOf,
   nameOf,
   whenAndWhereText,
+  whenText,
 } from "../../format/about.js";
 import {
   clockText,
@@ -32,6 +34,7 @@ import {
   setEach,
 } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
+import { nameKey } from "../../ui/origin.js";
 import { partsOf } from "../../wallet/offers.js";
 import { openCodes } from "./show_code.js";
 
@@ -45,8 +48,6 @@ const NEWS = {
 };
 
 const SEARCHED_FROM = 8;
-/** An event is over so long after its date, unless it says until when it is good. */
-const OVER_MS = 12 * 3_600_000;
 const GROUP_MS_MAX = 60_000;
 /** What is spent so soon after it was shown, the door has used. */
 const SCAN_MS_MAX = 600_000;
@@ -68,16 +69,26 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
   function draw(summaries) {
     all = byDate(summaries);
     const found = all.filter((summary) => isFound(summary, field.value));
+    const alike = alikeOf(all);
     setEach("hidden", {
       search: all.length < SEARCHED_FROM,
       "no-holdings": all.length > 0,
       "no-match": !all.length || found.length > 0,
     });
-    drawRows(found);
+    drawRows(found.map((each) => ({ ...each, isAlike: alike.has(looksOf(each)) })));
   }
 
   field.oninput = () => draw(all);
   return draw;
+}
+
+/** What a person tells a deed by: its name and its day. */
+const looksOf = ({ item }) => `${nameKey(nameOf(item))} ${dayOf(aboutOf(item))}`;
+
+/** Return the looks that more than one deed has of which something is here. */
+function alikeOf(/** @type {Summary[]} */ summaries) {
+  const here = summaries.filter((each) => each.item && hereOf(each)).map(looksOf);
+  return new Set(here.filter((looks, place) => here.indexOf(looks) < place));
 }
 
 /**
@@ -89,8 +100,7 @@ export function byDate(/** @type {Summary[]} */ summaries, now = Date.now()) {
     const about = aboutOf(summary.item);
     const at = about.date ? Number(about.date) : NaN;
     // Who comes late has it on top too.
-    const isOver = about.validUntil ? isExpired(about, now) : at + OVER_MS < now;
-    return { summary, at, rank: isOver ? 2 : Number(!at) };
+    return { summary, at, rank: isPast(about, now) ? 2 : Number(!at) };
   });
   dated.sort((one, other) => one.rank - other.rank || one.at - other.at || 0);
   return dated.map(({ summary }) => summary);
@@ -130,9 +140,9 @@ function deedRow({ itemId }, tools) {
       "textContent",
       {
         name: nameOf(item),
-        about: ` ${quoted(nameOf(item))}`,
+        about: ` ${quoted(nameOf(item))} ${whenText(aboutOf(item))}`,
         sum: here
-          ? gettext("You have {amount}", { amount: here })
+          ? gettext("You have {units}", { units: unitsText(here, summary.unit) })
           : gettext("You have none"),
         of: item ? totalText(item) : "",
         when: whenAndWhereText(aboutOf(item)),
@@ -164,14 +174,27 @@ function showPicture(picture, item) {
  * needs a person. Once the page of the deed was seen, that something is gone is no
  * news.
  */
-export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
+export function noteOf(
+  /** @type {Summary & {goneSeen: number, isAlike?: boolean}} */ summary,
+) {
   const { unit, goneSeen, preparing, claimed, mayBeGiven, moved } = summary;
   const gone = summary.lost + summary.unknownSum;
   const values = { units: unitsText(gone, unit) };
   if (gone > goneSeen)
-    return { kind: "bad", text: gettext("{units} no longer yours", values) };
+    return {
+      kind: "bad",
+      text: summary.lost
+        ? gettext("{units} no longer yours", values)
+        : fill(NEWS.unknownSum, values),
+    };
   if (isMixed(nameOf(summary.item)))
     return { kind: "bad", text: gettext("This name mixes alphabets.") };
+  // What was made here is known.
+  if (summary.isAlike && !summary.isMinted)
+    return {
+      kind: "bad",
+      text: gettext("You hold two of this name: compare the marks."),
+    };
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);

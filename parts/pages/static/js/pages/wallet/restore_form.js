@@ -18,6 +18,10 @@ const MAY_BE_GIVEN = gettext(
   "We can't tell which links you shared after this backup, so we treat them all as shared.",
 );
 
+const FOREIGN = gettext(
+  "This service doesn't know all of it. If the backup is from another service, restore it there.",
+);
+
 const WHOSE = gettext(
   "If it's yours, this browser becomes another copy of that wallet. Whoever has the file can also spend what you receive later. If it's somebody else's, you keep your own wallet.",
 );
@@ -67,8 +71,9 @@ export function askToRestore({ wallet, itemOf, onRestored }, opener) {
       const isOlder = (await stillLive(live)).length < inFile.length;
       const fresh = await stillLive(added);
       const isGiven = (await stillLive(given)).length > 0;
+      const isForeign = fresh.some(({ unknown }) => unknown);
       const age = ageText(records);
-      const about = { fresh, isOlder, isEmpty, age, isGiven, found };
+      const about = { fresh, isOlder, isEmpty, age, isGiven, isForeign, found };
       const text = restoredText(about, itemOf);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
@@ -168,7 +173,7 @@ async function readFile(field, passphrase) {
 
 /** Return what a file has brought, by value, and what was `found` besides. */
 export function restoredText(about, itemOf) {
-  const { fresh, isOlder, isEmpty, isGiven, age, found } = about;
+  const { fresh, isOlder, isEmpty, isGiven, isForeign, age, found } = about;
   const older = isEmpty
     ? gettext("Restored. Everything in it has been used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
@@ -177,6 +182,7 @@ export function restoredText(about, itemOf) {
   const texts = [
     brought ? gettext("Restored: {value}.", { value: brought }) : text,
     (brought || isOlder) && age,
+    isForeign && FOREIGN,
     isGiven && MAY_BE_GIVEN,
   ];
   return [...texts, found].filter(Boolean).join(" ");

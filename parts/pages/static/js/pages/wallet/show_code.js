@@ -47,7 +47,8 @@ export async function openCodes(itemId, opener, tools) {
   const show = (part) => {
     leave();
     const held = heldText(part, unit);
-    write({ ".code-about": held, ".code-use": useText(part, unit) });
+    const use = useText(part, unit, Boolean(about.date));
+    write({ ".code-about": held, ".code-use": use });
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
     leave = watchCode(part, tools, (state) => {
       view.dataset.state = state;
@@ -83,13 +84,13 @@ export async function openCodes(itemId, opener, tools) {
 }
 
 /** Return what to do with a code: of several units, that it is not for paying a few. */
-function useText({ amount }, unit) {
+function useText({ amount }, unit, isForDoor) {
   if (amount === 1) return gettext("Let them scan this at the door.");
-  const units = unitsText(amount, unit);
-  return gettext(
-    "Whoever scans this code gets everything: {units}. To pay at a till, scan the till's code instead.",
-    { units },
-  );
+  const all = gettext("Whoever scans this code gets everything: {units}.", {
+    units: unitsText(amount, unit),
+  });
+  const till = gettext("To pay at a till, scan the till's code instead.");
+  return isForDoor ? all : `${all} ${till}`;
 }
 
 /** Return the place of a code, which comes from the store; without one its link. */
