@@ -1,8 +1,7 @@
 """A wallet on a disk that is full: nothing is written, and nothing is lost."""
 
-import json
 import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,10 +14,9 @@ from tests.page.steps import (
     press,
     wait_for_rows,
 )
-from tests.page.visitor import IN_BROWSER, Visitor
-from tests.support.api import Api
+from tests.page.visitor import make_profile, using
 from tests.support.mounts import mounted
-from tests.support.needs import ROOT, chromium_path, require
+from tests.support.needs import ROOT, require
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -44,29 +42,8 @@ def profile(small_disk, web_service):
     """
     setting = {"last_modified": "13300000000000000", "setting": 1}
     kept = {"durable_storage": {f"{web_service.url},*": setting}}
-    path = small_disk / "profile"
-    (path / "Default").mkdir(parents=True)
     settings = {"profile": {"content_settings": {"exceptions": kept}}}
-    (path / "Default/Preferences").write_text(json.dumps(settings))
-    return path
-
-
-@contextmanager
-def using(browser, profile, origin):
-    """Yield a visitor whose profile stays, and is closed with the block."""
-    launch = browser.browser_type.launch_persistent_context
-    with (
-        launch(
-            profile,
-            executable_path=chromium_path(),
-            args=["--no-sandbox"],
-            service_workers="block",
-        ) as context,
-        closing(Api.of_url(origin)) as api,
-    ):
-        context.expose_binding("noteTap", lambda _: None)
-        context.add_init_script(path=IN_BROWSER)
-        yield Visitor(context, context.pages[0], origin, api)
+    return make_profile(small_disk / "profile", settings)
 
 
 @contextmanager

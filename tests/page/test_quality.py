@@ -12,6 +12,7 @@ from tests.page.steps import (
     SHED,
     TICKET,
     choose,
+    claim,
     claim_link,
     expect_text,
     follow,
@@ -24,7 +25,15 @@ from tests.page.steps import (
     svg,
     wait_for_rows,
 )
-from tests.page.visitor import first_held, hold_back, visiting, wait_for_true
+from tests.page.visitor import (
+    PHONE,
+    first_held,
+    hold_back,
+    make_profile,
+    using,
+    visiting,
+    wait_for_true,
+)
 from tests.support.api import fresh
 
 pytestmark = pytest.mark.slow
@@ -104,6 +113,43 @@ def test_a_page_is_accessible_and_still_and_does_nothing_else(
         assert "404 (NOT FOUND)" in visitor.errors.pop()
     assert_good_in_all_looks(visitor)
     assert_fits_at_twice_the_size_and_from_right_to_left(page)
+
+
+# A person's own setting: pages, and what they measure in letters, follow it.
+LARGE = {"webkit": {"webprefs": {"default_font_size": 32}}}
+# Whether a picture lies over all else, from its head to its foot.
+IS_ON_TOP = """image => {
+  const {left, right, top, bottom} = image.getBoundingClientRect();
+  return [top + 1, bottom - 1].every(
+    (y) => document.elementFromPoint((left + right) / 2, y) === image);
+}"""
+
+
+def test_nothing_is_cut_off_in_letters_of_twice_the_size(
+    browser, web_service, ids, tmp_path
+):
+    profile = make_profile(tmp_path / "profile", LARGE)
+
+    with using(browser, profile, web_service.url) as visitor:
+        page = visitor.page
+        page.set_viewport_size(PHONE)
+        for path, ready in READY.items():
+            page.goto("about:blank")
+            visitor.go(path.format(**ids)).locator(ready).first.wait_for()
+            # Swagger UI's own table of answers is wider.
+            assert path == "/docs" or page.evaluate(OVERHANGING) == []
+        facts = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club"
+        metadata = TICKET | {"description": facts}
+        item_id = visitor.api.mint("+1.large", metadata=metadata)
+        claim(visitor, f"+1.{item_id}.large")
+        visitor.page.set_viewport_size(PHONE)
+        assert visitor.page.evaluate(OVERHANGING) == []
+        page = visitor.go("/wallet")
+        press(page, "Show code")
+        code = page.get_by_role("img", name="QR code")
+        code.scroll_into_view_if_needed()
+        assert code.evaluate(IS_ON_TOP)
+        assert page.evaluate(OVERHANGING) == []
 
 
 REQUESTS_MAX = 12

@@ -1,5 +1,6 @@
 """A person at a browser: what they see, and all that the browser did besides."""
 
+import json
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, Request
 
 from tests.support.api import Api
+from tests.support.needs import chromium_path
 from tests.support.waiting import POLL_SECONDS, wait_until
 
 # A twentieth of what counts as good (Cumulative Layout Shift, 0.1): once in some
@@ -161,6 +163,31 @@ def visiting(browser, origin, **options):
         context.on("request", visitor.note_request)
         context.on("weberror", lambda thrown: visitor.errors.append(str(thrown.error)))
         yield visitor
+
+
+def make_profile(path, preferences):
+    """Make a directory that Chromium takes for a person's profile; return its path."""
+    (path / "Default").mkdir(parents=True)
+    (path / "Default/Preferences").write_text(json.dumps(preferences))
+    return path
+
+
+@contextmanager
+def using(browser, profile, origin):
+    """Yield a visitor whose profile stays, and is closed with the block."""
+    launch = browser.browser_type.launch_persistent_context
+    with (
+        launch(
+            profile,
+            executable_path=chromium_path(),
+            args=["--no-sandbox"],
+            service_workers="block",
+        ) as context,
+        closing(Api.of_url(origin)) as api,
+    ):
+        context.expose_binding("noteTap", lambda _: None)
+        context.add_init_script(path=IN_BROWSER)
+        yield Visitor(context, context.pages[0], origin, api)
 
 
 def wait_for_true(page, expression):
