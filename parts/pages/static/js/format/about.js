@@ -90,7 +90,12 @@ export function readAbout(/** @type {string} */ description) {
   const start = lines.lastIndexOf("") + 1;
   const facts = lines.slice(start).map((line) => FACT.exec(line) ?? ["", "", ""]);
   const found = Object.fromEntries(facts.map(([, name, value]) => [name, value]));
-  const { Date: date, Place: place = "", "Valid until": until, Unit: unit = "" } = found;
+  const {
+    Date: date,
+    Place: place = "",
+    "Valid until": until,
+    Unit: unit = "",
+  } = found;
   const [from, to] = [date, until].map((time) => time && readTime(time));
   const isRight = from !== null && to !== null && (!unit || isUnit(unit));
   if ("" in found || Object.keys(found).length < facts.length || !isRight) return about;
