@@ -7,13 +7,15 @@ import { startScan, untilGone } from "../../../../parts/pages/static/js/ui/scan.
 function told(looks, isAgain = () => false) {
   const found = [];
   let moment = 0;
+  const seen = new Map();
   const look = untilGone(
     (text) => found.push(`${moment} ${text}`),
-    () => isAgain(moment),
+    seen,
     () => moment,
   );
   for (const [atMs, ...texts] of looks) {
     moment = atMs;
+    if (isAgain(moment)) seen.clear();
     look(texts);
   }
   return found;
