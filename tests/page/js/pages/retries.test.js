@@ -99,7 +99,10 @@ test("it is asked every 20 seconds, and at once when a person comes back", async
 });
 
 test("what is over is asked for no more", async () => {
-  const { ask, at, until } = asking({ roundMs: 2500, isOver: () => at.length > 1 });
+  const { ask, at, until } = asking({
+    roundMs: () => 2500,
+    isOver: () => at.length > 1,
+  });
 
   await ask();
   await until(100);

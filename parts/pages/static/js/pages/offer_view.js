@@ -87,7 +87,7 @@ export async function openOffer(
   keepAsking({
     checkRound,
     isOver,
-    roundMs: LOOK_MS,
+    roundMs: () => LOOK_MS,
   })();
 }
 

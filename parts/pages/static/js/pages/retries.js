@@ -7,10 +7,6 @@ const STEP_MS = 2_000;
 const STEPS_MAX = 30;
 const ROUND_MS = 20_000;
 
-/** @typedef {number | (() => number)} Milliseconds */
-const readerOf = (/** @type {Milliseconds} */ given) =>
-  typeof given === "function" ? given : () => given;
-
 /**
  * Return what does it at each call at once, or after a `problem` soon; and then again
  * by itself until it is over: after `stepMs`, which may change with time, while it fails
@@ -18,14 +14,14 @@ const readerOf = (/** @type {Milliseconds} */ given) =>
  * @param {() => Promise<any[] | null>} act returns the problems that it met, none of them where it
  *   did not fail, or null once it is over; it may not throw
  * @param {{
- *   stepMs?: Milliseconds, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
+ *   stepMs?: () => number, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
  * }} [options]
  * @returns {(problem?: any) => Promise<void> | void}
  */
 export function keepTrying(act, options = {}) {
   // Whatever is done to the device's time.
   const { now = () => performance.now(), schedule = setTimeout } = options;
-  const stepMs = readerOf(options.stepMs ?? STEP_MS);
+  const { stepMs = () => STEP_MS } = options;
   let isRunning = false;
   let wokenAfter = Infinity;
   let turn = 0;
@@ -73,7 +69,7 @@ export function keepTrying(act, options = {}) {
  * more and more rarely while it fails, and no more once it is over.
  * @param {{
  *   checkRound: () => Promise<unknown>, isWanted?: () => boolean, isOver?: () => boolean,
- *   roundMs?: Milliseconds, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
+ *   roundMs?: () => number, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
  * }} parts `isWanted` is whether something waits
  * @returns {() => Promise<void> | void} asks at once, unless there has just been an answer
  */
@@ -81,10 +77,10 @@ export function keepAsking({
   checkRound,
   isWanted = () => true,
   isOver = () => false,
+  roundMs = () => ROUND_MS,
   ...more
 }) {
   const { now = () => performance.now() } = more;
-  const roundMs = readerOf(more.roundMs ?? ROUND_MS);
   let restsUntil = 0;
 
   async function ask() {

@@ -86,7 +86,7 @@ async function start(opened) {
   button.onclick = () => (known.own ? showOwn(openOffer, button) : pay());
   store.onChange(draw);
   const isWanted = () => LIVE.includes(saying.kind);
-  const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });
+  const ask = keepAsking({ checkRound: look, isWanted, roundMs: () => ROUND_MS });
   onReturn(ask);
   await ask();
 }

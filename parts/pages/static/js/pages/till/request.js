@@ -134,7 +134,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   const look = keepAsking({
     checkRound,
     isWanted: () => screen.isAt("open"),
-    roundMs: LOOK_MS,
+    roundMs: () => LOOK_MS,
   });
 
   /** Ask for so many units, on a screen that says so until the code is there. */
