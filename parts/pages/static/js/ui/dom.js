@@ -239,9 +239,8 @@ export function keepFitting(/** @type {HTMLElement} */ place) {
 export function onReturn(act) {
   const ending = new AbortController();
   const until = { signal: ending.signal };
-  for (const event of ["focus", "online"])
+  for (const event of ["focus", "online", "visibilitychange"])
     window.addEventListener(event, () => act(), until);
-  document.addEventListener("visibilitychange", () => act(), until);
   return () => ending.abort();
 }
 
