@@ -98,7 +98,7 @@ function showImage(part, address, pictures) {
   button.textContent = host && gettext("Show picture from {host}", { host });
   button.onclick = () => showImage(part, address, "shown");
   if (isThere) return;
-  picture.onerror = () => picture.toggleAttribute("hidden", true);
+  picture.onerror = () => (picture.hidden = true);
   picture.hidden = !address || Boolean(host);
   if (picture.hidden) picture.removeAttribute("src");
   else picture.setAttribute("src", address);

@@ -119,8 +119,8 @@ export const makeActions = (...buttons) => make("p", { class: "actions" }, ...bu
  */
 export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
-  const heading = own ?? document.querySelector("main h1[tabindex]");
-  return heading instanceof HTMLElement ? heading : byId("main");
+  const heading = own ?? document.querySelector("main h1[tabindex]") ?? byId("main");
+  return /** @type {HTMLElement} */ (heading);
 }
 
 /**
@@ -168,7 +168,7 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
     draw(all);
     const row = list.children[first];
     const target = row?.querySelector("a, button") ?? row;
-    if (target instanceof HTMLElement) target.focus();
+    /** @type {HTMLElement | undefined} */ (target)?.focus();
   });
   return draw;
 }

@@ -191,7 +191,7 @@ function moveTo(name, itemIdBefore) {
   const places = { deed: "#deed [data-focus]", list: row };
   const target = document.querySelector(places[name] ?? "#title") ?? byId("title");
   if (name !== "list") scrollTo(0, 0);
-  if (target instanceof HTMLElement) target.focus();
+  /** @type {HTMLElement} */ (target).focus();
 }
 
 async function start(opened) {
