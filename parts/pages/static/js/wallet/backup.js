@@ -172,9 +172,17 @@ const itemIdsOf = (outputs) => [
 ];
 
 function noteOf({ notes }) {
-  const none = { key: BACKUP, count: 0, savedCount: 0, itemIds: [], at: null };
-  const more = { material: null, file: null, restored: null };
-  return { ...none, ...more, ...notes.get(BACKUP) };
+  return {
+    key: BACKUP,
+    count: 0,
+    savedCount: 0,
+    itemIds: [],
+    at: null,
+    material: null,
+    file: null,
+    restored: null,
+    ...notes.get(BACKUP),
+  };
 }
 
 /** Count a change that the next backup should hold. */
