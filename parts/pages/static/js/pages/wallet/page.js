@@ -25,8 +25,7 @@ import { offersView } from "../offer_view.js";
 import { backups, backupWriter, drawBackup, makeRescue } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
 import { deedList, historyView, newsOf } from "./lists.js";
-import { makeLooker } from "./looking.js";
-import { offerAfterLoss } from "./restore_form.js";
+import { makeLooker, offerAfterLoss } from "./restore_form.js";
 
 const openedAt = Date.now();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { watchCode } from "../../../../../parts/pages/static/js/pages/wallet/code_state.js";
+import { watchCode } from "../../../../../parts/pages/static/js/pages/wallet/show_code.js";
 import {
   NoAnswerError,
   ProblemError,
