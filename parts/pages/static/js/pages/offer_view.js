@@ -51,14 +51,14 @@ function rowOf(/** @type {Offer} */ offer, tools) {
     makeButton(text, (button) => act(offer, button, tools), {
       about,
     });
-  const buttons = [
+  const buttons = makeActions(
     buttonFor(gettext("Show link"), openOffer),
     buttonFor(cancelText(offer.give), askToCancel),
-  ];
+  );
   const kind = offer.state === "done" ? "tag good" : "hint";
   const state = make("p", {}, make("span", { class: kind }, endText(offer)));
-  const actions = offer.state === "open" ? [makeActions(...buttons)] : [];
-  return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, ...actions);
+  const actions = offer.state === "open" ? buttons : "";
+  return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, actions);
 }
 
 /** Return what both sides read of an offer that was taken, or what has become of it. */
@@ -157,13 +157,9 @@ export function askToCancel(
   /** @type {OfferTools} */ tools,
 ) {
   const { wallet, run } = tools;
-  const content = [
-    `${offerText(offer, tools.itemOf)}.`,
-    makeHint(offerStateText(offer)),
-  ];
   ask({
     title: offer.give ? gettext("Cancel this offer?") : gettext("Cancel this request?"),
-    content,
+    content: [`${offerText(offer, tools.itemOf)}.`, makeHint(offerStateText(offer))],
     yes: cancelText(offer.give),
     no: gettext("Keep it"),
     opener,

@@ -42,8 +42,13 @@ const view = claimView({
   take: (output) => claims.take(output),
   remove: (output) => claims.putAway([output]),
 });
-const onKept = () => void takeAddress();
-const claims = makeClaims({ list, view, api: makePageApi(), onKept, ...opened });
+const claims = makeClaims({
+  list,
+  view,
+  api: makePageApi(),
+  onKept: () => void takeAddress(),
+  ...opened,
+});
 
 /**
  * Read the links of a text. An offer that it names instead is opened: somebody asks to

@@ -39,11 +39,6 @@ const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
 const ASK_ORGANISER = gettext("Ask the organiser.");
-const NOT_OURS = gettext("Made by somebody else, or another batch.");
-const OWN_DOOR = gettext("It belongs to another door.");
-const IF_TRUSTED = gettext("Let the guest in only if you trust it, or cancel.");
-
-const IN_DOUBT = gettext("Expired, if this phone's clock is right");
 
 const NOTHING = /** @type {any} */ ({});
 
@@ -120,7 +115,9 @@ export function makeJudge(parts) {
     const [key] = operation.inputs;
     if (operation.code === EXPIRED) return expired();
     const isInDoubt = serviceTime() === null && isExpired(about, now());
-    const why = isInDoubt ? IN_DOUBT : waitText(problem, "");
+    const why = isInDoubt
+      ? gettext("Expired, if this phone's clock is right")
+      : waitText(problem, "");
     if (operation.state === "begun") return kept(why);
     if (operation.code !== "spent_input") return endVerdict(operation);
     return spentVerdict(key, await readRecords(key), row);
@@ -163,7 +160,8 @@ export function makeJudge(parts) {
     let text = gettext("Waiting.");
     if (found.row || isNamed || isMade) text = gettext("On the list, not in yet.");
     else if (own.doorList || own.isMinted) text = gettext("Not on this door's list.");
-    return { detail: `${text} ${IF_TRUSTED}` };
+    const advice = gettext("Let the guest in only if you trust it, or cancel.");
+    return { detail: `${text} ${advice}` };
   }
 
   async function judge(text) {
@@ -318,7 +316,10 @@ export function otherVerdict(other, own) {
   const isAlike = nameKey(name) === nameKey(metadataOf(own).name ?? "");
   const values = { name: quoted(name) };
   if (isAlike && !other.isMinted && isSame)
-    return refused(gettext("Forged: not your ticket"), `${NOT_OURS} ${ASK_WHERE}`);
+    return refused(
+      gettext("Forged: not your ticket"),
+      `${gettext("Made by somebody else, or another batch.")} ${ASK_WHERE}`,
+    );
   if (isAlike && !other.isMinted)
     return refused(
       gettext("Not for this door: another ticket of the same name"),
@@ -328,7 +329,8 @@ export function otherVerdict(other, own) {
     isAlike && isSame
       ? gettext("Ticket of another batch: {name}", values)
       : gettext("Ticket for another event: {name}", values);
-  return refused(title, other.isMinted ? `${facts} ${OWN_DOOR}`.trim() : facts);
+  const whose = other.isMinted ? gettext("It belongs to another door.") : "";
+  return refused(title, `${facts} ${whose}`.trim());
 }
 
 /** Return when and where a deed is good for something, as a sentence or nothing. */

@@ -39,8 +39,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   });
   byId("ready-mark").append(makeMark(item.id));
   byId("list-link").setAttribute("href", `/wallet#${item.id}`);
-  const elsewhere = byId("elsewhere");
-  elsewhere.onclick = () => showAddress(tools.api).catch(sayError);
+  byId("elsewhere").onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
   await work(item, tools);
   byId("ready").hidden = false;
