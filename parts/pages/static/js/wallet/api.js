@@ -8,8 +8,6 @@ const TIMEOUT_MS = 30_000;
 /** As many inputs or outputs as a service takes at once unless it says otherwise. */
 export const AT_ONCE_MAX = 256;
 
-/** @type {{readToken: () => string | null, refuseToken: (token: string | null) => void}} */
-const NO_TOKEN = { readToken: () => null, refuseToken: () => {} };
 /** Clocks that differ by less are taken for right. */
 export const CLOCK_OFF_MS = 120_000;
 const TOKEN_CODES = new Set(["mint_token_required", "mint_token_wrong"]);
@@ -61,9 +59,9 @@ export class NoAnswerError extends Error {
  * Return the service's verbs.
  * @param {typeof fetch} fetch
  * @param {number} [arrayMax] how many outputs the service takes at once
- * @param {typeof NO_TOKEN} [tokens] what keeps the token of mints, as mint_token.js
+ * @param {any} [tokens] what keeps the token of mints, as mint_token.js: needed to mint
  */
-export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
+export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const clock = makeServiceClock();
   const get = (path, isRight, options) => request(fetch, path, options, isRight, null);
