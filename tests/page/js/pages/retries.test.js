@@ -19,7 +19,7 @@ function trying(outcomes) {
     at.push(clock.seconds());
     return outcomes.shift() ?? null;
   };
-  return { ...clock, at, wake: keepTrying(act, clock.options) };
+  return { ...clock, at, wake: keepTrying(act) };
 }
 
 test("what fails is tried again after twice as long each time, up to a minute, until it is over", async () => {
@@ -81,7 +81,7 @@ function asking({ answers = [], isWanted = () => true, ...more } = {}) {
     const error = answers.shift();
     if (error) throw error;
   };
-  const ask = keepAsking({ checkRound, isWanted, ...more, ...clock.options });
+  const ask = keepAsking({ checkRound, isWanted, ...more });
   return { ...clock, at, ask };
 }
 

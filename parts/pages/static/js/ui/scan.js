@@ -123,9 +123,9 @@ async function watch(video, onTexts, stop, signal) {
  * more than one of a look, so that each can be answered. The time of day may be set
  * back.
  */
-export function untilGone(onText, seen, now = () => performance.now()) {
+export function untilGone(onText, seen) {
   return (texts) => {
-    const moment = now();
+    const moment = performance.now();
     for (const [text, lastMs] of seen) if (moment - lastMs > GONE_MS) seen.delete(text);
     const fresh = texts.find((text) => text && !seen.has(text));
     for (const text of texts)

@@ -39,6 +39,7 @@ const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
 const ASK_ORGANISER = gettext("Ask the organiser.");
+const IN_DOUBT = gettext("Expired, if this phone's clock is right");
 
 const NOTHING = /** @type {any} */ ({});
 
@@ -115,9 +116,7 @@ export function makeJudge(parts) {
     const [key] = operation.inputs;
     if (operation.code === EXPIRED) return expired();
     const isInDoubt = serviceTime() === null && isExpired(about, now());
-    const why = isInDoubt
-      ? gettext("Expired, if this phone's clock is right")
-      : waitText(problem, "");
+    const why = isInDoubt ? IN_DOUBT : waitText(problem, "");
     if (operation.state === "begun") return kept(why);
     if (operation.code !== "spent_input") return endVerdict(operation);
     return spentVerdict(key, await readRecords(key), row);

@@ -126,19 +126,17 @@ const LAST_ROUND_MS = 20_000;
  * @param {{key: string}} output
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">} opened
  * @param {(state: CodeState) => void} tell
- * @param {{now?: () => number, random?: () => number, schedule?: typeof setTimeout | any}} [clock]
  */
-export function watchCode({ key }, { wallet, store }, tell, clock = {}) {
-  const { now = () => performance.now(), random = Math.random, schedule } = clock;
-  const shownAt = now();
+export function watchCode({ key }, { wallet, store }, tell) {
+  const shownAt = performance.now();
   let isOver = false;
   let isOffline = false;
 
   function roundMs() {
-    const shownMs = now() - shownAt;
+    const shownMs = performance.now() - shownAt;
     const round = ROUNDS.find(([untilMs]) => shownMs < untilMs);
     // A quarter sooner or later: a whole audience must not ask in step.
-    return (round?.[1] ?? LAST_ROUND_MS) * (0.75 + random() / 2);
+    return (round?.[1] ?? LAST_ROUND_MS) * (0.75 + Math.random() / 2);
   }
 
   async function look() {
@@ -159,7 +157,7 @@ export function watchCode({ key }, { wallet, store }, tell, clock = {}) {
     if (problem && !isOffline) throw problem;
   }
 
-  const wake = keepAsking({ checkRound, isOver: () => isOver, roundMs, now, schedule });
+  const wake = keepAsking({ checkRound, isOver: () => isOver, roundMs });
   const endings = [store.onChange(() => look().catch(() => {})), onReturn(wake)];
   tell("asking");
   // It is shown, whether or not there is room to note it; what is spent no longer is.
