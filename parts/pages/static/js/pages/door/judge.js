@@ -81,14 +81,13 @@ function withHint(verdict, number) {
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   serviceTime: () => number | null, now?: () => number,
+ *   serviceTime: () => number | null,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
  *   an answer that took too long to stand there without a word; the `serviceTime` decides what
- *   has expired, and `now` is this phone's
+ *   has expired
  */
 export function makeJudge(parts) {
-  const { item, host, wallet, claim, readRecords, onLate } = parts;
-  const { serviceTime, now = Date.now } = parts;
+  const { item, host, wallet, claim, readRecords, onLate, serviceTime } = parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
@@ -115,7 +114,7 @@ export function makeJudge(parts) {
   async function verdictOf({ operation, problem = new NoAnswerError() }, row) {
     const [key] = operation.inputs;
     if (operation.code === EXPIRED) return expired();
-    const isInDoubt = serviceTime() === null && isExpired(about, now());
+    const isInDoubt = serviceTime() === null && isExpired(about);
     const why = isInDoubt ? IN_DOUBT : waitText(problem, "");
     if (operation.state === "begun") return kept(why);
     if (operation.code !== "spent_input") return endVerdict(operation);
@@ -136,7 +135,7 @@ export function makeJudge(parts) {
 
   async function spentVerdict(key, found, row) {
     const count = await wallet.scannedAgain(key);
-    return usedVerdict({ ...found, row, count }, now());
+    return usedVerdict({ ...found, row, count });
   }
 
   /** Return a verdict with what number and note tell its ticket by. */
@@ -152,7 +151,7 @@ export function makeJudge(parts) {
 
   /** Return what is known without the service of a ticket that waits for its answer. */
   async function keptVerdict(found, isNamed) {
-    const told = toldVerdict(found, now());
+    const told = toldVerdict(found);
     if (told) return told;
     const own = await wallet.item(item.id).catch(() => item);
     const isMade = found.record && found.record.before !== "seen";
@@ -239,8 +238,8 @@ export function endVerdict(/** @type {any} */ operation) {
  * operation, what lists say of it, and how often it was shown.
  * @param {{record: any, operation: any, row?: Row, count?: number}} found
  */
-export function usedVerdict(found, now = Date.now()) {
-  const told = toldVerdict(found, now);
+export function usedVerdict(found) {
+  const told = toldVerdict(found);
   if (told) return told;
   if (!isOurs(found))
     return refused(
@@ -258,7 +257,7 @@ const isOurs = ({ record, operation }) =>
   operation?.state === "done" && !record?.spentElsewhere;
 
 /** Return what this door or a list tells of a ticket, or nothing where they do not. */
-function toldVerdict(/** @type {any} */ found, now) {
+function toldVerdict(/** @type {any} */ found) {
   const { record = NOTHING, operation, row, count = 2 } = found;
   const isHere = isOurs(found);
   const listedAt = (letter) => row?.letter === letter && row.at;
@@ -275,7 +274,7 @@ function toldVerdict(/** @type {any} */ found, now) {
   if (admittedAt) {
     const isThisDoor = isHere && operation.atDoor;
     const title = isThisDoor ? scanTitle(count) : gettext("Another door");
-    return again(title, letInText(admittedAt, record, now));
+    return again(title, letInText(admittedAt, record));
   }
   const isTakenBack = record.takenBackAt || row?.letter === "b";
   if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
@@ -290,10 +289,11 @@ function scanTitle(count) {
   return gettext("{nth} scan", { nth: ordinal(count) });
 }
 
-function letInText(at, record, now) {
-  const seconds = Math.max(1, Math.ceil((now - at) / 1000));
+function letInText(at, record) {
+  const sinceMs = Date.now() - at;
+  const seconds = Math.max(1, Math.ceil(sinceMs / 1000));
   const text =
-    now - at < MINUTE_MS
+    sinceMs < MINUTE_MS
       ? gettext("Let in once, {seconds} s ago.", { seconds })
       : gettext("Let in once, {time}.", { time: clockText(at) });
   return `${text} ${guestsText(record)}`;
