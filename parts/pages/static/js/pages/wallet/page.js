@@ -6,7 +6,7 @@ import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { operationText, shortName } from "../../texts.js";
 import { findOrigins } from "../../ui/origin.js";
-import { byId, copyTemplate, onReturn, put } from "../../ui/dom.js";
+import { byId, copyTemplate, listInPieces, onReturn, put } from "../../ui/dom.js";
 import { onceAtATime, say, showFault } from "../../ui/forms.js";
 import {
   historyOf,
@@ -118,7 +118,7 @@ function drawer(opened) {
   const tools = { ...opened, itemOf };
   const drawDeeds = deedList(tools);
   const drawPast = { offers: offersView(tools), history: historyView(itemOf) };
-  const deed = deedPlace(tools);
+  const drawDeed = deedPlace(tools);
   const known = new Map();
   let shown = { name: "", itemId: "" };
 
@@ -133,36 +133,33 @@ function drawer(opened) {
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, itemOf);
-    if (name === "deed") await deed.draw(itemId, summaries[0]);
+    if (name === "deed")
+      drawDeed([await withOrigin(summaries[0] ?? { itemId }, tools)]);
     if (name === "list") drawDeeds(summaries);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
     drawPast[name]?.(past);
     if (isEntering) enter(view, shown);
-    if (name !== "deed") deed.close();
+    if (name !== "deed") drawDeed([]);
     shown = view;
   };
 }
 
-function deedPlace(tools) {
-  let open = null;
+/** Return what draws the page of a deed, of which nothing may be known, or no page. */
+const deedPlace = (tools) =>
+  listInPieces(byId("deed"), null, {
+    keyOf: ({ itemId, sum }) => `${itemId} ${sum === undefined}`,
+    make({ itemId, sum }) {
+      if (sum === undefined) return { element: copyTemplate("no-deed-template") };
+      const { element, draw } = deedPage(itemId, tools);
+      return { element, update: draw };
+    },
+  });
 
-  function show(view) {
-    open = view;
-    byId("deed").replaceChildren(...(view ? [view.element] : []));
-  }
-
-  async function draw(itemId, holding) {
-    const make = () =>
-      holding ? deedPage(itemId, tools) : { element: copyTemplate("no-deed-template") };
-    const key = holding ? itemId : `no ${itemId}`;
-    if (open?.key !== key) show({ key, ...make() });
-    if (!holding) return;
-    const { item } = holding;
-    const origins = item && (await findOrigins(tools.store, [item]));
-    open.draw({ ...holding, origin: origins?.get(itemId) });
-  }
-  return { draw, close: () => show(null) };
+async function withOrigin(holding, { store }) {
+  const { item, itemId } = holding;
+  const origins = item && (await findOrigins(store, [item]));
+  return { ...holding, origin: origins?.get(itemId) };
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */
