@@ -6,9 +6,8 @@ import { byId, make } from "../../ui/dom.js";
 import { openScanner, whyNoScan } from "../../ui/scan.js";
 import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet, showLoss } from "../open_wallet.js";
-import { makeClaims } from "./claims.js";
+import { makeClaimList, makeClaims } from "./claims.js";
 import { isInApp } from "./in_app.js";
-import { makeClaimList } from "./list.js";
 import { claimView } from "./view.js";
 
 const PATH = "/claim";
