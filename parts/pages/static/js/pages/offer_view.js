@@ -63,8 +63,9 @@ function rowOf(/** @type {Offer} */ offer, tools) {
 
 /** Return what both sides read of an offer that was taken, or what has become of it. */
 function endText(/** @type {Offer} */ offer) {
-  const isDone = offer.state === "done";
-  return isDone ? receiptText(offer, Boolean(offer.give)) : offerStateText(offer);
+  return offer.state === "done"
+    ? receiptText(offer, Boolean(offer.give))
+    : offerStateText(offer);
 }
 
 /** Show the link and code of an open offer, and what becomes of it meanwhile. */
@@ -136,8 +137,9 @@ async function offerView(offer, tools) {
 /** Put the code of an offer into its place, once it is here. */
 export function drawOfferCode(place, offerId, tools, text) {
   const alt = gettext("QR code: {text}", { text });
-  const link = () => offerLink(offerId);
-  return drawCode(place, { key: offerId }, tools, alt, { link });
+  return drawCode(place, { key: offerId }, tools, alt, {
+    link: () => offerLink(offerId),
+  });
 }
 
 export const offerLink = (offerId) => `${location.origin}/offer/${offerId}`;

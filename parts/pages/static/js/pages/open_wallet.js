@@ -144,10 +144,10 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
   const lastIn = ({ outputs }, key) => lastOf(outputs.get(key));
   const next = (slices) => ({ operations: keys.map((key) => lastIn(slices, key)) });
   return store.read({ outputs: keys, next }, (slices) =>
-    keys.map((key) => {
-      const record = slices.outputs.get(key);
-      return { record, operation: slices.operations.get(lastIn(slices, key)) };
-    }),
+    keys.map((key) => ({
+      record: slices.outputs.get(key),
+      operation: slices.operations.get(lastIn(slices, key)),
+    })),
   );
 }
 

@@ -90,8 +90,7 @@ export function keepAsking({
     }
   }
 
-  const wake = keepTrying(ask, roundMs);
-  return () => wake();
+  return keepTrying(ask, roundMs);
 }
 
 /**

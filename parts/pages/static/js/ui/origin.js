@@ -165,8 +165,7 @@ export const isSafe = (/** @type {Origin | undefined} */ origin) =>
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items) {
-  const read = (slices) => slices.items.list();
-  const all = await store.read({ items: "all" }, read);
+  const all = await store.read({ items: "all" }, (slices) => slices.items.list());
   await loadPrototypes([...items, ...all].map(nameOf));
   const named = (item) => ({ ...item, alike: likenessOf(item) });
   const [asked, known] = [items.map(named), all.map(named)];

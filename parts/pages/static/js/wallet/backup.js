@@ -87,8 +87,10 @@ export function makeBackup({ store, change, changeOfNote, now }) {
     /** Return all records for a backup, of which `saved` is told once it is written. */
     exportRecords: () =>
       store.read(ALL, (slices) => {
-        const itemIds = itemIdsOf(slices.outputs.list());
-        exported = { savedCount: noteOf(slices).count, itemIds };
+        exported = {
+          savedCount: noteOf(slices).count,
+          itemIds: itemIdsOf(slices.outputs.list()),
+        };
         return recordsOf(slices);
       }),
 

@@ -203,8 +203,10 @@ async function findUnmade(parts, unmade) {
 async function find({ api, checkedMax }, places) {
   const found = [];
   for (const batch of batchesOf(places, checkedMax)) {
-    const secrets = batch.map(({ secret }) => secret);
-    const answers = await api.find(batch[0].itemId, secrets);
+    const answers = await api.find(
+      batch[0].itemId,
+      batch.map(({ secret }) => secret),
+    );
     found.push(
       ...batch.map((place, at) => answers[at] && { ...place, ...answers[at] }),
     );

@@ -81,8 +81,9 @@ export const readMade = ({ store }, { outputs }) => readOutputs(store, keysOf(ou
  */
 async function wasCarriedOut(parts, operation, code, spent) {
   if (SURE.has(code) || !spent.size) return false;
-  const again = { ...operation, state: "begun" };
-  const { answer, problem } = await ask(() => sendOperation(parts.api, again));
+  const { answer, problem } = await ask(() =>
+    sendOperation(parts.api, { ...operation, state: "begun" }),
+  );
   if (answer) return true;
   if (!isRefusal(problem)) throw problem;
   // Where the limits are others now, its key was not looked up. What is there is ours,

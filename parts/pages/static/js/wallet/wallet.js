@@ -216,8 +216,8 @@ function makeVerbs(parts) {
 
     /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
-      const looksAt = [{ itemId }];
-      return carryOut(parts, links, { itemId, looksAt, links: checkLinks(wanted) });
+      const plan = { itemId, looksAt: [{ itemId }], links: checkLinks(wanted) };
+      return carryOut(parts, links, plan);
     },
 
     /**
@@ -275,8 +275,8 @@ function makeRecords({ store, api, change, changeOfNote }) {
       if (known && !(isWhole && known.isCut)) return known;
       const item = await api.item(itemId);
       const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
-        const ofItem = draft.operations.list({ itemId });
-        const unit = ofItem.find((operation) => operation.unit)?.unit;
+        const { unit } =
+          draft.operations.list({ itemId }).find((each) => each.unit) ?? {};
         const { isCut: _, ...kept } = draft.items.get(itemId) ?? {};
         return draft.putItem({ unit, ...kept, ...item });
       });

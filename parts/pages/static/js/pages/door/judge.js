@@ -134,8 +134,7 @@ export function makeJudge(parts) {
   }
 
   async function spentVerdict(key, found, row) {
-    const count = await wallet.scannedAgain(key);
-    return usedVerdict({ ...found, row, count });
+    return usedVerdict({ ...found, row, count: await wallet.scannedAgain(key) });
   }
 
   /** Return a verdict with what number and note tell its ticket by. */

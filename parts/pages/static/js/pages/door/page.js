@@ -161,8 +161,9 @@ function scanRow(scan, unit, cancel) {
  */
 async function makeCount(store, { id: itemId, unit }) {
   const all = await recordsWith(store, "outputs", { itemId, state: "held" });
-  const before = all.filter(isCollected);
-  const tickets = new Map(before.map((ticket) => [ticket.operation, ticket]));
+  const tickets = new Map(
+    all.filter(isCollected).map((ticket) => [ticket.operation, ticket]),
+  );
   const count = (operation, ticket) => {
     if (operation) tickets.set(operation, ticket);
     const text = unitsText(unitsOf([...tickets.values()]), unit);

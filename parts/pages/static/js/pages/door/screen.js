@@ -93,13 +93,13 @@ export function makeDoor({ onText, ask, onClose }) {
   // A question before the door is answered by its own keys.
   const readKey = (event) =>
     document.querySelector("dialog.sheet[open]") || readScan(event);
-  const scanner = byId("scanner", HTMLInputElement);
   const open = () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
     letSleep = keepAwake();
     dialog.showModal();
-    if (scanner.checked) document.addEventListener("keydown", readKey, true);
+    if (byId("scanner", HTMLInputElement).checked)
+      document.addEventListener("keydown", readKey, true);
     look();
     ask(true).catch(sayError);
   };

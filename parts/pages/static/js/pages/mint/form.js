@@ -34,7 +34,6 @@ const DRAFT = "deeds-mint";
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
   const different = byId("different", HTMLDetailsElement);
-  const when = byId("when", HTMLDetailsElement);
   const {
     name,
     description,
@@ -87,7 +86,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function fill({ texts = kept.map(({ value }) => value), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
     different.open = Boolean(draft.isDifferent);
-    when.open = facts.isDated();
+    byId("when", HTMLDetailsElement).open = facts.isDated();
     image.setUploaded(draft.uploaded ?? "");
     rows.fill(draft.amounts ?? ["1"]);
   }
@@ -234,7 +233,6 @@ const wordsOf = (count, amount, unit) => ({
 function outputRows(onChange) {
   const list = byId("outputs");
   const addButton = byId("add-output", HTMLButtonElement);
-  const countMax = Number(document.body.dataset.arrayMax);
   let number = 0;
 
   const rows = () => Array.from(list.children);
@@ -246,7 +244,7 @@ function outputRows(onChange) {
       find(row, "[data-row-name]").textContent = ` ${text}`;
       removeButtonOf(row).disabled = all.length === 1;
     });
-    addButton.disabled = all.length >= countMax;
+    addButton.disabled = all.length >= Number(document.body.dataset.arrayMax);
     onChange();
   }
 

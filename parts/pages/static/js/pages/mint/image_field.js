@@ -36,13 +36,12 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   const upload = byId("upload", HTMLInputElement);
   const uploadButton = byId("upload-button");
   const removeButton = byId("upload-remove");
-  const hint = byId("image-hint");
   let timer = 0;
   let uploaded = "";
   let address = "";
   let settled = Promise.resolve();
 
-  const tell = (text) => (hint.textContent = text);
+  const tell = (text) => (byId("image-hint").textContent = text);
 
   function look() {
     clearTimeout(timer);

@@ -82,8 +82,8 @@ function askFirst(doubts, goOn) {
 async function carryOut(opened, wanted) {
   form.dropDraft();
   const { unit, count } = form.shown();
-  const mint = () => opened.wallet.mint(wanted);
-  const operation = await opened.run(mint, tell).catch(refuse);
+  const { run, wallet } = opened;
+  const operation = await run(() => wallet.mint(wanted), tell).catch(refuse);
   if (!operation) return;
   tell("");
   form.reset();

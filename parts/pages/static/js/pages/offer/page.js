@@ -85,8 +85,11 @@ async function start(opened) {
   cancel.onclick = () => showOwn(askToCancel, cancel);
   button.onclick = () => (known.own ? showOwn(openOffer, button) : pay());
   store.onChange(draw);
-  const isWanted = () => LIVE.includes(saying.kind);
-  const ask = keepAsking({ checkRound: look, isWanted, roundMs: () => ROUND_MS });
+  const ask = keepAsking({
+    checkRound: look,
+    isWanted: () => LIVE.includes(saying.kind),
+    roundMs: () => ROUND_MS,
+  });
   onReturn(ask);
   await ask();
 }

@@ -84,8 +84,10 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       ours.find((each) => each.kind === "complete" && each.state === state);
     const own = ours.find(({ kind }) => kind !== "complete");
     const sideOf = (part, isTold) => {
-      const here = holdingOf(slices, part.itemId);
-      const { item, parts, sum, waiting, offered, collected } = here;
+      const { item, parts, sum, waiting, offered, collected } = holdingOf(
+        slices,
+        part.itemId,
+      );
       const free = unitsOf(parts);
       const away = sum - free + waiting + offered + collected;
       const origin = origins.get(part.itemId);

@@ -208,10 +208,9 @@ async function end(
   await wallet.cancel(key);
   const { operation } = await wallet.finish(key);
   if (operation.state !== "open") return;
-  const more = offerStateText(operation);
   await run(
     () => offersOf(wallet).cancel(key),
-    (text) => onWait(`${text} ${more}`),
+    (text) => onWait(`${text} ${offerStateText(operation)}`),
   );
 }
 

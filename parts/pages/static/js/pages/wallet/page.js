@@ -193,8 +193,9 @@ function moveTo(name, itemIdBefore) {
 async function start(opened) {
   const { wallet, wake } = opened;
   redraw = oneByOne(drawer(opened));
-  const place = byId("look-state");
-  const look = makeLooker({ ...opened, itemOf }, (text) => put(place, text));
+  const look = makeLooker({ ...opened, itemOf }, (text) =>
+    put(byId("look-state"), text),
+  );
   const button = byId("look");
   button.onclick = () =>
     onceAtATime(button, async () =>

@@ -59,11 +59,14 @@ export function askToRestore({ wallet, itemOf, onRestored }, opener) {
       const stillLive = async (outputs) =>
         (await wallet.outputsOf({ outputs })).filter(isLive);
       const inFile = records.outputs.filter(isLive);
-      const isOlder = (await stillLive(live)).length < inFile.length;
-      const fresh = await stillLive(added);
-      const isGiven = (await stillLive(given)).length > 0;
-      const age = ageText(records);
-      const about = { fresh, isOlder, isEmpty, age, isGiven, found };
+      const about = {
+        fresh: await stillLive(added),
+        isOlder: (await stillLive(live)).length < inFile.length,
+        isGiven: (await stillLive(given)).length > 0,
+        isEmpty,
+        age: ageText(records),
+        found,
+      };
       const text = restoredText(about, itemOf);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
@@ -134,7 +137,6 @@ function askToForget(empty, opener) {
  */
 function askBefore({ choices, ...parts }) {
   return new Promise((resolve, reject) => {
-    const nothing = gettext("Nothing was restored.");
     const choose = (value) => () => {
       resolve(value);
       close();
@@ -146,7 +148,8 @@ function askBefore({ choices, ...parts }) {
       ...parts,
       actions,
       closeText: gettext("Cancel"),
-      onClose: () => reject(new WalletError("cancelled", nothing)),
+      onClose: () =>
+        reject(new WalletError("cancelled", gettext("Nothing was restored."))),
     });
   });
 }
