@@ -56,8 +56,8 @@ export function byId(id, kind) {
 }
 
 export function copyTemplate(id) {
-  const { firstElementChild } = byId(id, HTMLTemplateElement).content;
-  return /** @type {HTMLElement} */ (firstElementChild?.cloneNode(true));
+  const { content } = byId(id, HTMLTemplateElement);
+  return /** @type {HTMLElement} */ (content.firstElementChild?.cloneNode(true));
 }
 
 /**
@@ -238,9 +238,9 @@ export function keepFitting(/** @type {HTMLElement} */ place) {
  */
 export function onReturn(act) {
   const ending = new AbortController();
-  const until = { signal: ending.signal };
+  const { signal } = ending;
   for (const event of ["focus", "online", "visibilitychange"])
-    window.addEventListener(event, () => act(), until);
+    window.addEventListener(event, () => act(), { signal });
   return () => ending.abort();
 }
 

@@ -173,9 +173,9 @@ export async function findOrigins(store, items) {
   const unsure = related.filter((each) => !each.isMinted);
   const wanted = { outputs: unsure.map(({ id }) => ({ itemId: id })) };
   return store.read(wanted, ({ outputs }) => {
-    const isOwn = (each) =>
-      each.isMinted || outputs.list({ itemId: each.id }).some(isMade);
-    const own = related.filter(isOwn);
+    const own = related.filter(
+      (each) => each.isMinted || outputs.list({ itemId: each.id }).some(isMade),
+    );
     return new Map(asked.map((item) => [item.id, originOf(item, own)]));
   });
 }

@@ -139,8 +139,8 @@ export function claim(draft, plan) {
  */
 export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const names = inputs.map(ticketText).filter(Boolean);
-  const ofMany = { note: cutNote(names.join(", ")) || undefined };
+  const names = inputs.map(ticketText).filter(Boolean).join(", ");
+  const ofMany = { note: cutNote(names) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
   const made = [{ amount, givenAt: draft.now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };

@@ -152,8 +152,7 @@ function mergeOperation(draft, operation, isOfSeed) {
   const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
   const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
   const rankOf = (each) => states.indexOf(isEnded(each) ? "ended" : each.state);
-  const isTheirs = !mine || rankOf(theirs) > rankOf(mine);
-  const told = isTheirs ? theirs : mine;
+  const told = !mine || rankOf(theirs) > rankOf(mine) ? theirs : mine;
   const isCancelled = mine?.isCancelled || theirs.isCancelled;
   // It may have been sent since the file was written, and cancelled anywhere.
   const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};

@@ -201,8 +201,7 @@ function makeTakeOne(opened, { view, note, draw, lookAgain }) {
   }
 
   return async (output) => {
-    const { wallet } = opened;
-    const outcome = await wallet
+    const outcome = await opened.wallet
       ?.claim(output, { unit: output.unit, knows: output })
       .catch((error) => {
         if (!OVERTAKEN.has(error.code)) throw error;

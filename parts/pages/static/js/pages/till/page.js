@@ -64,8 +64,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   store.onChange(redraw);
   await redraw();
   // Requests that were left open.
-  const isWanted = () => isAnyOpen;
-  keepAsking({ checkRound: wallet.checkRound, isWanted })();
+  keepAsking({ checkRound: wallet.checkRound, isWanted: () => isAnyOpen })();
 }
 
 /** Return the deeds that this browser knows from more than a look. */
@@ -79,8 +78,9 @@ function rowOf(operation, { unit }, show) {
   if (operation.state === "done")
     return make("li", {}, make("span", {}, receiptText(operation)), units);
   const text = make("span", {}, `${units}. ${offerStateText(operation)}`);
-  const about = `: ${units}`;
-  const button = makeButton(gettext("Show code"), () => show(operation), { about });
+  const button = makeButton(gettext("Show code"), () => show(operation), {
+    about: `: ${units}`,
+  });
   return make("li", {}, text, button);
 }
 

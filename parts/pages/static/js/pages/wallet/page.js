@@ -225,8 +225,10 @@ function listen(opened, look) {
   );
   const isWaiting = () =>
     openKeys.length > 0 || summaries.some(({ waiting, shownAt }) => waiting || shownAt);
-  const isWanted = () => navigator.onLine && isWaiting();
-  const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
+  const ask = keepAsking({
+    checkRound: wallet.checkRound,
+    isWanted: () => navigator.onLine && isWaiting(),
+  });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
   const backUpSoon = backupWriter(opened);
   store.onChange(draw);
