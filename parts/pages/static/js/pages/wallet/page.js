@@ -56,7 +56,7 @@ function onOutcomes(outcomes) {
 }
 
 /** Whether somebody has taken an offer, and it is not shown to have been. */
-const isTaken = ({ state, offerId }) =>
+const isTaken = ({ state, offerId = "" }) =>
   state === "done" && !document.querySelector(`[data-offer="${offerId}"]`);
 
 function viewNow() {
@@ -85,13 +85,13 @@ const ALL_PAST = [{ operations: "all" }, () => []];
  * Note what a view shows, of each deed how much a person knows to be gone, and which
  * offers are open; `taken` are those that somebody has taken since.
  */
-function read(store, { name, itemId }) {
+function read({ name, itemId }) {
   const [wanted, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
   const begun = { state: "begun" };
   const open = { state: "open" };
   const asked = [begun, open, ...openKeys, wanted.operations].flat();
   const plan = { ...wanted, operations: asked, items: "all", notes: "all" };
-  return store.read(plan, (slices) => {
+  return opened.store.read(plan, (slices) => {
     const { operations } = slices;
     items = new Map(slices.items.list().map((item) => [item.key, item]));
     const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));
@@ -106,15 +106,15 @@ function read(store, { name, itemId }) {
   });
 }
 
-async function readOrAsk({ wallet, store }, view) {
-  const found = await read(store, view);
+async function readOrAsk(view) {
+  const found = await read(view);
   if (view.name !== "deed" || summaries.length || !ITEM_ID.test(view.itemId))
     return found;
-  const item = await wallet.item(view.itemId).catch(() => null);
-  return item ? { ...(await read(store, view)), taken: found.taken } : found;
+  const item = await opened.wallet.item(view.itemId).catch(() => null);
+  return item ? { ...(await read(view)), taken: found.taken } : found;
 }
 
-function drawer(opened) {
+function drawer() {
   const tools = { ...opened, itemOf };
   const drawDeeds = deedList(tools);
   const drawPast = { offers: offersView(tools), history: historyView(itemOf) };
@@ -125,7 +125,7 @@ function drawer(opened) {
   return async () => {
     const view = viewNow();
     const { name, itemId } = view;
-    const { begun, past, taken } = await readOrAsk(tools, view);
+    const { begun, past, taken } = await readOrAsk(view);
     const news = [
       ...taken.map((operation) => `${operationText(operation, itemOf)}.`),
       ...newsOf(known, summaries),
@@ -133,8 +133,7 @@ function drawer(opened) {
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, itemOf);
-    if (name === "deed")
-      drawDeed([await withOrigin(summaries[0] ?? { itemId }, tools)]);
+    if (name === "deed") drawDeed([await withOrigin(summaries[0] ?? { itemId })]);
     if (name === "list") drawDeeds(summaries);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
@@ -156,9 +155,9 @@ const deedPlace = (tools) =>
     },
   });
 
-async function withOrigin(holding, { store }) {
+async function withOrigin(holding) {
   const { item, itemId } = holding;
-  const origins = item && (await findOrigins(store, [item]));
+  const origins = item && (await findOrigins(opened.store, [item]));
   return { ...holding, origin: origins?.get(itemId) };
 }
 
@@ -190,9 +189,9 @@ function moveTo(name, itemIdBefore) {
   /** @type {HTMLElement} */ (target).focus();
 }
 
-async function start(opened) {
-  const { wallet, wake } = opened;
-  redraw = oneByOne(drawer(opened));
+async function start() {
+  const { wallet, store, wake } = opened;
+  redraw = oneByOne(drawer());
   const look = makeLooker({ ...opened, itemOf }, (text) =>
     put(byId("look-state"), text),
   );
@@ -212,13 +211,8 @@ async function start(opened) {
   backups(restoring);
   offerAfterLoss(restoring);
   await redraw();
-  listen(opened, look);
   if (summaries.length || openKeys.length) askToKeep();
-}
-
-function listen(opened, look) {
-  const { wallet, store } = opened;
-  const fetchItems = itemFetcher(wallet);
+  const fetchItems = itemFetcher();
   const goOn = seriesMaker(
     opened,
     () => summaries.find(({ preparing }) => preparing)?.itemId,
@@ -259,17 +253,19 @@ function listen(opened, look) {
  * Return what asks for the deeds that are not known yet, or not as a whole since they
  * came from a file, once while there is an answer.
  */
-function itemFetcher(wallet) {
+function itemFetcher() {
   const asked = new Set();
   return async (isAgain = false) => {
     if (isAgain) asked.clear();
     for (const { item, itemId } of summaries) {
       if ((item && !item.isCut) || asked.has(itemId)) continue;
       asked.add(itemId);
-      await wallet.item(itemId, { isWhole: true }).catch(() => {});
+      await opened.wallet.item(itemId, { isWhole: true }).catch(() => {});
     }
   };
 }
 
-const opened = await openWallet(onOutcomes, rescue.offer);
-if (opened) start(opened).catch(showFault);
+const opened = /** @type {import("../open_wallet.js").Opened} */ (
+  await openWallet(onOutcomes, rescue.offer)
+);
+if (opened) start().catch(showFault);
