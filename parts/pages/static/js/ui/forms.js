@@ -69,9 +69,8 @@ export const showFault = (error) => showMissing(textFor(error));
 export function say(text) {
   // While a dialog is open, all else is out of reach, for screen readers too.
   const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
-  const place = [...dialogs].at(-1) ?? byId("notices");
   const notice = make("p", {}, text);
-  place.replaceChildren(notice);
+  ([...dialogs].at(-1) ?? byId("notices")).replaceChildren(notice);
   setTimeout(() => notice.remove(), STAY_MS);
 }
 

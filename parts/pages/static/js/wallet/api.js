@@ -62,7 +62,6 @@ export class NoAnswerError extends Error {
  * @param {any} [tokens] what keeps the token of mints, as mint_token.js: needed to mint
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
-  const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const clock = makeServiceClock();
   const get = (path, isRight, options) => request(fetch, path, options, isRight, null);
   const post = (path, body, isRight, ...credentials) =>
@@ -115,7 +114,7 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
     },
     async check(rawOutputs) {
       const states = [];
-      for (const outputs of batchesOf(rawOutputs, checkedMax)) {
+      for (const outputs of batchesOf(rawOutputs, Math.min(arrayMax, AT_ONCE_MAX))) {
         const answers = postEach("/v1/check", { outputs }, outputs, "states", isState);
         states.push(...(await answers));
       }
@@ -207,14 +206,13 @@ function makeServiceClock() {
 }
 
 async function request(fetch, url, options, isRight, note) {
-  // The body too is read before the time is up.
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const response = await fetch(url, {
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
-      signal,
+      // The body too is read before the time is up.
+      signal: AbortSignal.timeout(TIMEOUT_MS),
       ...options,
     });
     const answer = await response.json().catch(() => null);
@@ -300,8 +298,7 @@ const isItemId = (value) => typeof value === "string" && /^deed_[^.]+$/.test(val
 
 /** Return all in parts of at most so many. */
 export function batchesOf(all, countMax) {
-  const count = Math.ceil(all.length / countMax);
-  return Array.from({ length: count }, (_, place) =>
+  return Array.from({ length: Math.ceil(all.length / countMax) }, (_, place) =>
     all.slice(place * countMax, (place + 1) * countMax),
   );
 }

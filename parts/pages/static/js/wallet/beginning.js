@@ -126,10 +126,9 @@ export function claim(draft, plan) {
   if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
-  const inputs = [draft.outputs.get(outputKey)];
   const made = atDoor ? { collectedAt: draft.now } : { said: knows.said };
   const about = { atDoor: atDoor || undefined, isUnsent, unit };
-  return { kind: "claim", ...about, ...joined(inputs, made) };
+  return { kind: "claim", ...about, ...joined([draft.outputs.get(outputKey)], made) };
 }
 
 /**

@@ -300,8 +300,9 @@ function isSeries(links, { kind, body }) {
   const isWhole =
     [count, from].every(isNumber) && isAmount(each) && typeof isNext === "boolean";
   if (!isWhole || kind !== "mint") return isWhole;
-  const parts = linkParts(links, body.outputs.length);
-  return parts.every(({ amount }, place) => body.outputs[place]?.amount === amount);
+  return linkParts(links, body.outputs.length).every(
+    ({ amount }, place) => body.outputs[place]?.amount === amount,
+  );
 }
 
 function isOperation(operation, known) {

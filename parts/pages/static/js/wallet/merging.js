@@ -57,10 +57,14 @@ export function mergeInto(draft, theirs, isOwn) {
   for (const item of isTrusted ? theirs.items : []) mergeItem(draft, item);
   for (const operation of draft.operations.list({ state: "refused" })) {
     const isInDoubt = operation.inputs.some((input) => contested.has(input));
-    // Nobody stands at the door any more: it is only asked what became of it.
-    const isCancelled = operation.atDoor;
-    const begun = { ...operation, state: "begun", code: undefined, isCancelled };
-    if (isInDoubt) draft.putOperation(begun);
+    if (!isInDoubt) continue;
+    draft.putOperation({
+      ...operation,
+      state: "begun",
+      code: undefined,
+      // Nobody stands at the door any more: it is only asked what became of it.
+      isCancelled: operation.atDoor,
+    });
   }
   const live = outputs.filter(({ key }) => isLive(draft.outputs.existing(key)));
   const added = live.filter(({ key }) => fresh.has(key));

@@ -160,8 +160,10 @@ export async function gatherFor(parts, operation, code, spent) {
   const isHere = async () => (await readMade(parts, operation)).some(isMade);
   if (code === "offer_void" && (await isHere())) return [];
   if (code === "used_secret" || code === "offer_void") {
-    const branches = atDoor ? ["kept"] : undefined;
-    return gatherEach(parts, namedBy(operation), { refusedKey, branches });
+    return gatherEach(parts, namedBy(operation), {
+      refusedKey,
+      branches: atDoor ? ["kept"] : undefined,
+    });
   }
   // A copy may have used its secrets all the same: it is enough to ask for them.
   if (code === "offer_expired" && !lost.length)

@@ -196,8 +196,8 @@ function makeVerbs(parts) {
     async claim({ amount, itemId, secret }, options = {}) {
       checkAmount(amount);
       const output = { amount, itemId, secret: checkSecret(secret) };
-      const outputKeys = [keyOf(output)];
-      return carryOut(parts, claim, { ...options, output, outputKeys });
+      const plan = { ...options, output, outputKeys: [keyOf(output)] };
+      return carryOut(parts, claim, plan);
     },
 
     /**

@@ -93,7 +93,7 @@ export function makeDoor({ onText, ask, onClose }) {
   // A question before the door is answered by its own keys.
   const readKey = (event) =>
     document.querySelector("dialog.sheet[open]") || readScan(event);
-  const open = () => {
+  byId("start").onclick = () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
     letSleep = keepAwake();
@@ -111,7 +111,6 @@ export function makeDoor({ onText, ask, onClose }) {
     onClose();
     dialog.close();
   };
-  byId("start").onclick = open;
   byId("stop").onclick = stop;
   // Escape, or the back gesture of a phone.
   dialog.oncancel = stop;

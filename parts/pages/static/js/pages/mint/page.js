@@ -52,7 +52,7 @@ async function create(isSure = false) {
   const doubts = isSure ? [] : doubtsOf(form.shown());
   if (wanted && doubts.length > 0) {
     setBusy(false);
-    return askFirst(doubts, () => create(true));
+    return askFirst(doubts);
   }
   // Before anything is written down.
   const isReady = wanted && (tokenPanel.hidden || (await keepTyped().catch(refuse)));
@@ -72,7 +72,7 @@ function doubtsOf(item) {
   ];
 }
 
-function askFirst(doubts, goOn) {
+function askFirst(doubts) {
   const { close } = ask({
     title: gettext("Create it like this?"),
     content: [...doubts, gettext("You can't change it later.")],
@@ -81,7 +81,7 @@ function askFirst(doubts, goOn) {
     opener: createButton,
     act: async () => {
       close();
-      await goOn();
+      await create(true);
     },
   });
 }

@@ -30,9 +30,10 @@ export const ageText = (/** @type {{at?: number}} */ { at }) =>
 
 /** Offer a restore first where this browser had a wallet that is gone. */
 export function offerAfterLoss(tools) {
-  const restore = (button) => askToRestore(tools, button);
   showLoss(
-    makeButton(gettext("Restore a backup"), restore, { kind: "" }),
+    makeButton(gettext("Restore a backup"), (button) => askToRestore(tools, button), {
+      kind: "",
+    }),
     makeButton(gettext("Start again"), endLoss),
   );
 }
