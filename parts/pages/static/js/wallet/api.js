@@ -58,8 +58,9 @@ export class NoAnswerError extends Error {
  *
  * Return the service's verbs.
  * @param {typeof fetch} fetch
- * @param {number} [arrayMax] how many outputs the service takes at once
- * @param {any} [tokens] what keeps the token of mints, as mint_token.js: needed to mint
+ * @param {number} arrayMax how many outputs the service takes at once
+ * @param {{readToken: () => string | null, refuseToken: (token: string | null) => void}} tokens what keeps the
+ *   token of mints, as mint_token.js
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
   const clock = makeServiceClock();
