@@ -56,12 +56,12 @@ const inBrowser = {
   /** Open this browser's wallet as a second tab would; return it with its parts. */
   async openWallet() {
     const names = ["wallet/store.js", "wallet/api.js", "format/raw_output.js"];
-    names.push("wallet/wallet.js", "wallet/offers.js");
+    names.push("wallet/wallet.js", "wallet/offers.js", "wallet/mint_token.js");
     const modules = await Promise.all(names.map((name) => this.load(name)));
-    const { openStore, makeApi, makeStrongSecret, makeWallet, offersOf } =
-      Object.assign({}, ...modules);
+    const all = Object.assign({}, ...modules);
+    const { openStore, makeApi, makeStrongSecret, makeWallet, offersOf } = all;
     const store = await openStore();
-    const api = makeApi((...request) => fetch(...request));
+    const api = makeApi((...request) => fetch(...request), undefined, all);
     const arrayMax = Number(document.body.dataset.arrayMax);
     const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
     return { wallet, store, api, offers: offersOf(wallet) };

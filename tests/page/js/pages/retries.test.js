@@ -19,7 +19,7 @@ function trying(outcomes) {
     at.push(clock.seconds());
     return outcomes.shift() ?? null;
   };
-  return { ...clock, at, wake: keepTrying(act, clock.options) };
+  return { ...clock, at, wake: keepTrying(act) };
 }
 
 test("what fails is tried again after twice as long each time, up to a minute, until it is over", async () => {
@@ -81,7 +81,7 @@ function asking({ answers = [], isWanted = () => true, ...more } = {}) {
     const error = answers.shift();
     if (error) throw error;
   };
-  const ask = keepAsking({ checkRound, isWanted, ...more, ...clock.options });
+  const ask = keepAsking({ checkRound, isWanted, ...more });
   return { ...clock, at, ask };
 }
 
@@ -99,7 +99,10 @@ test("it is asked every 20 seconds, and at once when a person comes back", async
 });
 
 test("what is over is asked for no more", async () => {
-  const { ask, at, until } = asking({ roundMs: 2500, isOver: () => at.length > 1 });
+  const { ask, at, until } = asking({
+    roundMs: () => 2500,
+    isOver: () => at.length > 1,
+  });
 
   await ask();
   await until(100);

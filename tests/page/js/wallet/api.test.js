@@ -27,7 +27,8 @@ function apiAnswering(...answers) {
     asked.push([url, options]);
     return answers.shift();
   };
-  return { api: makeApi(fetch), asked };
+  const tokens = { readToken: () => null };
+  return { api: makeApi(fetch, 256, tokens), asked };
 }
 
 function json(body, init = {}) {

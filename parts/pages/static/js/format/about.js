@@ -90,14 +90,18 @@ export function readAbout(/** @type {string} */ description) {
   const start = lines.lastIndexOf("") + 1;
   const facts = lines.slice(start).map((line) => FACT.exec(line) ?? ["", "", ""]);
   const found = Object.fromEntries(facts.map(([, name, value]) => [name, value]));
-  const { Date: date, Place: place = "", "Valid until": until, Unit: unit } = found;
+  const {
+    Date: date,
+    Place: place = "",
+    "Valid until": until,
+    Unit: unit = "",
+  } = found;
   const [from, to] = [date, until].map((time) => time && readTime(time));
-  const isRight = from !== null && to !== null && (unit === undefined || isUnit(unit));
+  const isRight = from !== null && to !== null && (!unit || isUnit(unit));
   if ("" in found || Object.keys(found).length < facts.length || !isRight) return about;
   const text = lines.slice(0, start).join("\n").trim();
   const clock = { date, validUntil: until };
-  const times = { date: from || null, validUntil: to || null, clock };
-  return { text, place, unit: unit ?? "", ...times };
+  return { text, place, unit, date: from || null, validUntil: to || null, clock };
 }
 
 /** Return whether a deed is no longer good for anything. */
@@ -189,10 +193,7 @@ function readTime(written) {
 /** Return a moment as the clocks of this device show it, and how far they are from UTC. */
 function timeText(/** @type {Date} */ moment) {
   const offset = -moment.getTimezoneOffset();
-  const local = new Date(Number(moment) + offset * 60_000).toISOString();
-  const hours = Math.trunc(Math.abs(offset) / 60);
-  const minutes = Math.abs(offset) % 60;
-  const two = (number) => String(number).padStart(2, "0");
-  const sign = offset < 0 ? "-" : "+";
-  return `${local.slice(0, 10)} ${local.slice(11, 16)} ${sign}${two(hours)}:${two(minutes)}`;
+  const hours = new Date(Math.abs(offset) * 60_000).toISOString().slice(11, 16);
+  const local = moment.toLocaleString("sv").slice(0, 16);
+  return `${local} ${offset < 0 ? "-" : "+"}${hours}`;
 }

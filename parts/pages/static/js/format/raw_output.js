@@ -78,13 +78,7 @@ export const makeStrongSecret = () =>
  * first.
  */
 export async function strongSecretOf(/** @type {Uint8Array} */ bytes) {
-  const character = (_, place) => {
-    const start = (5 * place) >> 3;
-    const offset = (5 * place) & 7;
-    const both = (bytes[start] << 8) | (bytes[start + 1] ?? 0);
-    return BASE32_ALPHABET[(both >> (11 - offset)) & 31];
-  };
-  const body = Array.from({ length: BODY_LENGTH }, character).join("");
+  const body = base32(bytes, BODY_LENGTH);
   return body + (await checksum(body));
 }
 
@@ -94,15 +88,22 @@ export async function isStrongSecret(/** @type {string} */ text) {
   return text.slice(BODY_LENGTH) === (await checksum(text.slice(0, BODY_LENGTH)));
 }
 
-/**
- * Return the first 30 bits of SHA-256(label + body) as 6 characters, the highest first.
- */
-async function checksum(body) {
-  const digest = await crypto.subtle.digest(
-    "SHA-256",
-    new TextEncoder().encode(LABEL + body),
-  );
-  const bits = new DataView(digest).getUint32(0);
-  const character = (_, place) => BASE32_ALPHABET[(bits >>> (27 - 5 * place)) & 31];
-  return Array.from({ length: CHECKSUM_LENGTH }, character).join("");
+/** Return the first 30 bits of SHA-256(label + body) as 6 characters. */
+const checksum = async (body) => base32(await sha256(LABEL + body), CHECKSUM_LENGTH);
+
+/** Return so many characters of the first bits of these bytes, the highest first. */
+function base32(/** @type {Uint8Array} */ bytes, length) {
+  const character = (_, place) => {
+    const start = (5 * place) >> 3;
+    const offset = (5 * place) & 7;
+    const both = (bytes[start] << 8) | (bytes[start + 1] ?? 0);
+    return BASE32_ALPHABET[(both >> (11 - offset)) & 31];
+  };
+  return Array.from({ length }, character).join("");
+}
+
+/** Return the SHA-256 of a text in UTF-8. */
+export async function sha256(/** @type {string} */ text) {
+  const bytes = new TextEncoder().encode(text);
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }

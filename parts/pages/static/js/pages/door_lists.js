@@ -6,7 +6,6 @@ import { nameOf } from "../format/about.js";
 import { waitText } from "../texts.js";
 import {
   download,
-  find,
   make,
   makeActions,
   makeButton,
@@ -24,11 +23,12 @@ import { fileName, STATES } from "./link_export.js";
 const CODE_LENGTH_MAX = 600;
 /** The last line of a code, which to a list says nothing: which of how many it is. */
 const CODE = /^code (\d+) of (\d+)$/m;
-/** What a door tells: all else on its list is from the maker. */
-const TOLD = new Set(["admitted", "undone"]);
-/** The new link of an admission that was undone is known to that door alone. */
+/**
+ * Return whether a door tells of a link: all else on its list is from the maker. The new
+ * link of an admission that was undone is known to that door alone.
+ */
 const isTold = ({ state, output }) =>
-  TOLD.has(state) || Boolean(state === "waiting" && output.number);
+  ["admitted", "undone"].includes(state) || (state === "waiting" && output.number);
 
 /**
  * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api"> & {itemId: string}} Tools
@@ -105,7 +105,7 @@ function askForList(/** @type {Tools} */ tools, opener) {
     yes: gettext("Import"),
     opener,
     act: async () => {
-      const { files } = find(element, "input", HTMLInputElement);
+      const { files } = field;
       if (!files?.length) throw new FieldError(field, gettext("Choose a file."));
       checkListSize(files[0].size);
       return takeIn(await files[0].text(), tools);

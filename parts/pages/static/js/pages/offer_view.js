@@ -51,20 +51,21 @@ function rowOf(/** @type {Offer} */ offer, tools) {
     makeButton(text, (button) => act(offer, button, tools), {
       about,
     });
-  const buttons = [
+  const buttons = makeActions(
     buttonFor(gettext("Show link"), openOffer),
     buttonFor(cancelText(offer.give), askToCancel),
-  ];
+  );
   const kind = offer.state === "done" ? "tag good" : "hint";
   const state = make("p", {}, make("span", { class: kind }, endText(offer)));
-  const actions = offer.state === "open" ? [makeActions(...buttons)] : [];
-  return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, ...actions);
+  const actions = offer.state === "open" ? buttons : "";
+  return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, actions);
 }
 
 /** Return what both sides read of an offer that was taken, or what has become of it. */
 function endText(/** @type {Offer} */ offer) {
-  const isDone = offer.state === "done";
-  return isDone ? receiptText(offer, Boolean(offer.give)) : offerStateText(offer);
+  return offer.state === "done"
+    ? receiptText(offer, Boolean(offer.give))
+    : offerStateText(offer);
 }
 
 /** Show the link and code of an open offer, and what becomes of it meanwhile. */
@@ -87,7 +88,7 @@ export async function openOffer(
   keepAsking({
     checkRound,
     isOver,
-    roundMs: LOOK_MS,
+    roundMs: () => LOOK_MS,
   })();
 }
 
@@ -136,8 +137,9 @@ async function offerView(offer, tools) {
 /** Put the code of an offer into its place, once it is here. */
 export function drawOfferCode(place, offerId, tools, text) {
   const alt = gettext("QR code: {text}", { text });
-  const link = () => offerLink(offerId);
-  return drawCode(place, { key: offerId }, tools, alt, { link });
+  return drawCode(place, { key: offerId }, tools, alt, {
+    link: () => offerLink(offerId),
+  });
 }
 
 export const offerLink = (offerId) => `${location.origin}/offer/${offerId}`;
@@ -157,13 +159,9 @@ export function askToCancel(
   /** @type {OfferTools} */ tools,
 ) {
   const { wallet, run } = tools;
-  const content = [
-    `${offerText(offer, tools.itemOf)}.`,
-    makeHint(offerStateText(offer)),
-  ];
   ask({
     title: offer.give ? gettext("Cancel this offer?") : gettext("Cancel this request?"),
-    content,
+    content: [`${offerText(offer, tools.itemOf)}.`, makeHint(offerStateText(offer))],
     yes: cancelText(offer.give),
     no: gettext("Keep it"),
     opener,

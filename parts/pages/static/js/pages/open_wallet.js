@@ -3,7 +3,6 @@
 // where it cannot be done.
 
 import { gettext } from "../format/gettext.js";
-import { makeStrongSecret } from "../format/raw_output.js";
 import { outcomesText, refusalText, textFor, timeText, waitText } from "../texts.js";
 import { make, makeActions, makeButton } from "../ui/dom.js";
 import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
@@ -62,12 +61,7 @@ export async function openWallet(onOutcomes, rescue = offerRescue) {
   try {
     const store = await openStore(showEnd);
     const api = makePageApi();
-    const wallet = makeWallet({
-      store,
-      api,
-      arrayMax: arrayMax(),
-      makeSecret: makeStrongSecret,
-    });
+    const wallet = makeWallet({ store, api, arrayMax: arrayMax() });
     const wake = keepFinishing({
       finishBegun: wallet.finishBegun,
       onOutcomes,
@@ -150,10 +144,10 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
   const lastIn = ({ outputs }, key) => lastOf(outputs.get(key));
   const next = (slices) => ({ operations: keys.map((key) => lastIn(slices, key)) });
   return store.read({ outputs: keys, next }, (slices) =>
-    keys.map((key) => {
-      const record = slices.outputs.get(key);
-      return { record, operation: slices.operations.get(lastIn(slices, key)) };
-    }),
+    keys.map((key) => ({
+      record: slices.outputs.get(key),
+      operation: slices.operations.get(lastIn(slices, key)),
+    })),
   );
 }
 

@@ -7,25 +7,15 @@ const STEP_MS = 2_000;
 const STEPS_MAX = 30;
 const ROUND_MS = 20_000;
 
-/** @typedef {number | (() => number)} Milliseconds */
-const readerOf = (/** @type {Milliseconds} */ given) =>
-  typeof given === "function" ? given : () => given;
-
 /**
  * Return what does it at each call at once, or after a `problem` soon; and then again
  * by itself until it is over: after `stepMs`, which may change with time, while it fails
  * after twice as long each time, and never sooner than the service said.
  * @param {() => Promise<any[] | null>} act returns the problems that it met, none of them where it
  *   did not fail, or null once it is over; it may not throw
- * @param {{
- *   stepMs?: Milliseconds, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
- * }} [options]
  * @returns {(problem?: any) => Promise<void> | void}
  */
-export function keepTrying(act, options = {}) {
-  // Whatever is done to the device's time.
-  const { now = () => performance.now(), schedule = setTimeout } = options;
-  const stepMs = readerOf(options.stepMs ?? STEP_MS);
+export function keepTrying(act, stepMs = () => STEP_MS) {
   let isRunning = false;
   let wokenAfter = Infinity;
   let turn = 0;
@@ -47,16 +37,18 @@ export function keepTrying(act, options = {}) {
   }
 
   function runAfter(wantedMs) {
-    const delayMs = Math.max(wantedMs, notBefore - now());
+    // Whatever is done to the device's time.
+    const delayMs = Math.max(wantedMs, notBefore - performance.now());
     if (delayMs <= 0) return run();
     turn += 1;
     const mine = turn;
     // What was overtaken is not done.
-    schedule(() => mine === turn && run(), delayMs);
+    setTimeout(() => mine === turn && run(), delayMs);
   }
 
   function heed(problem) {
-    notBefore = Math.max(notBefore, now() + 1000 * (problem?.retryAfterS ?? 0));
+    const restMs = 1000 * (problem?.retryAfterS ?? 0);
+    notBefore = Math.max(notBefore, performance.now() + restMs);
   }
 
   return (problem) => {
@@ -73,7 +65,7 @@ export function keepTrying(act, options = {}) {
  * more and more rarely while it fails, and no more once it is over.
  * @param {{
  *   checkRound: () => Promise<unknown>, isWanted?: () => boolean, isOver?: () => boolean,
- *   roundMs?: Milliseconds, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
+ *   roundMs?: () => number,
  * }} parts `isWanted` is whether something waits
  * @returns {() => Promise<void> | void} asks at once, unless there has just been an answer
  */
@@ -81,27 +73,24 @@ export function keepAsking({
   checkRound,
   isWanted = () => true,
   isOver = () => false,
-  ...more
+  roundMs = () => ROUND_MS,
 }) {
-  const { now = () => performance.now() } = more;
-  const roundMs = readerOf(more.roundMs ?? ROUND_MS);
   let restsUntil = 0;
 
   async function ask() {
     if (isOver()) return null;
     // The browser says in more ways than one that a person is back.
-    if (now() < restsUntil || document.hidden || !isWanted()) return [];
+    if (performance.now() < restsUntil || document.hidden || !isWanted()) return [];
     try {
       await checkRound();
-      restsUntil = now() + roundMs() / 10;
+      restsUntil = performance.now() + roundMs() / 10;
       return [];
     } catch (error) {
       return [error];
     }
   }
 
-  const wake = keepTrying(ask, { ...more, stepMs: roundMs });
-  return () => wake();
+  return keepTrying(ask, roundMs);
 }
 
 /**

@@ -19,7 +19,6 @@ export function saveDate(/** @type {Item} */ item) {
 /** Return the calendar file of a deed that has a date. */
 export function calendarOf(/** @type {Item} */ item, { origin, host }, now) {
   const { date, place, text, validUntil } = aboutOf(item);
-  const isEndKnown = Number(validUntil) > Number(date);
   const texts = {
     SUMMARY: shortName(nameOf(item)),
     LOCATION: place,
@@ -34,7 +33,9 @@ export function calendarOf(/** @type {Item} */ item, { origin, host }, now) {
     `UID:${item.id}@${host}`,
     `DTSTAMP:${utcOf(now)}`,
     `DTSTART:${utcOf(/** @type {Date} */ (date))}`,
-    ...(isEndKnown ? [`DTEND:${utcOf(/** @type {Date} */ (validUntil))}`] : []),
+    ...(Number(validUntil) > Number(date)
+      ? [`DTEND:${utcOf(/** @type {Date} */ (validUntil))}`]
+      : []),
     ...said.map(([name, value]) => `${name}:${escape(value)}`),
     `URL:${origin}/item/${item.id}`,
     "END:VEVENT",

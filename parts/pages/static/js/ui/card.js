@@ -40,7 +40,6 @@ export function fillCard(card, item, options = {}) {
   const { itemId = "", amount, unit = item?.unit, pictures = "shown" } = options;
   const { image = "" } = metadataOf(item);
   const about = aboutOf(item);
-  const total = item?.total ?? amount ?? 0;
   const part = partsIn(card, "card");
   foldLong(card, part, nameOf(item), about.text);
   const unseen = isShown(image) ? "" : image;
@@ -49,7 +48,7 @@ export function fillCard(card, item, options = {}) {
     {
       name: nameOf(item),
       mixed: isMixed(nameOf(item)) ? gettext("This name mixes alphabets.") : "",
-      units: unitsText(amount ?? total, about.unit || unit),
+      units: unitsText(amount ?? item?.total ?? 0, about.unit || unit),
       of: amount === undefined ? ` ${gettext("in all")}` : "",
       date: whenText(about),
       place: about.place,
@@ -98,7 +97,7 @@ function showImage(part, address, pictures) {
   button.textContent = host && gettext("Show picture from {host}", { host });
   button.onclick = () => showImage(part, address, "shown");
   if (isThere) return;
-  picture.onerror = () => picture.toggleAttribute("hidden", true);
+  picture.onerror = () => (picture.hidden = true);
   picture.hidden = !address || Boolean(host);
   if (picture.hidden) picture.removeAttribute("src");
   else picture.setAttribute("src", address);

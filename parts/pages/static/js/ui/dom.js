@@ -56,8 +56,8 @@ export function byId(id, kind) {
 }
 
 export function copyTemplate(id) {
-  const { firstElementChild } = byId(id, HTMLTemplateElement).content;
-  return /** @type {HTMLElement} */ (firstElementChild?.cloneNode(true));
+  const { content } = byId(id, HTMLTemplateElement);
+  return /** @type {HTMLElement} */ (content.firstElementChild?.cloneNode(true));
 }
 
 /**
@@ -119,8 +119,8 @@ export const makeActions = (...buttons) => make("p", { class: "actions" }, ...bu
  */
 export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
-  const heading = own ?? document.querySelector("main h1[tabindex]");
-  return heading instanceof HTMLElement ? heading : byId("main");
+  const heading = own ?? document.querySelector("main h1[tabindex]") ?? byId("main");
+  return /** @type {HTMLElement} */ (heading);
 }
 
 /**
@@ -168,7 +168,7 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
     draw(all);
     const row = list.children[first];
     const target = row?.querySelector("a, button") ?? row;
-    if (target instanceof HTMLElement) target.focus();
+    /** @type {HTMLElement | undefined} */ (target)?.focus();
   });
   return draw;
 }
@@ -238,10 +238,9 @@ export function keepFitting(/** @type {HTMLElement} */ place) {
  */
 export function onReturn(act) {
   const ending = new AbortController();
-  const until = { signal: ending.signal };
-  for (const event of ["focus", "online"])
-    window.addEventListener(event, () => act(), until);
-  document.addEventListener("visibilitychange", () => act(), until);
+  const { signal } = ending;
+  for (const event of ["focus", "online", "visibilitychange"])
+    window.addEventListener(event, () => act(), { signal });
   return () => ending.abort();
 }
 

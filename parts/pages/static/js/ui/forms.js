@@ -6,7 +6,16 @@
 import { parseAmount, unitsText } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { textFor } from "../texts.js";
-import { byId, copyText, find, freshId, headingOf, make, makeButton } from "./dom.js";
+import {
+  byId,
+  copyTemplate,
+  copyText,
+  find,
+  freshId,
+  headingOf,
+  make,
+  makeButton,
+} from "./dom.js";
 import { openerOf } from "./menu.js";
 
 /** What stands in a field of a number is replaced by what is typed, not continued. */
@@ -60,9 +69,8 @@ export const showFault = (error) => showMissing(textFor(error));
 export function say(text) {
   // While a dialog is open, all else is out of reach, for screen readers too.
   const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
-  const place = [...dialogs].at(-1) ?? byId("notices");
   const notice = make("p", {}, text);
-  place.replaceChildren(notice);
+  ([...dialogs].at(-1) ?? byId("notices")).replaceChildren(notice);
   setTimeout(() => notice.remove(), STAY_MS);
 }
 
@@ -206,23 +214,15 @@ export function openDialog({
 }) {
   const row = /** @type {HTMLElement | null} */ (opener.closest("li[tabindex]"));
   const places = [openerOf(opener), row ?? opener, headingOf(opener)];
-  const heading = make("h2", { tabindex: "-1" }, title);
+  const element = /** @type {HTMLDialogElement} */ (copyTemplate("dialog-template"));
+  element.className = `sheet ${kind}`;
+  element.ariaLabel = title;
   const close = () => element.close();
   const closeButton = makeButton(closeText, close);
-  const buttons = make("p", { class: "action-bar" }, ...actions, closeButton);
-  const element = make(
-    "dialog",
-    { class: `sheet ${kind}`, "aria-label": title },
-    make("div", { class: "sheet-inner stack" }, heading, ...nodesOf(content), buttons),
-    // What is said while a dialog is open has to be said within it: all else is out of
-    // reach then.
-    make("div", {
-      class: "notices",
-      role: "status",
-      "aria-live": "polite",
-      "data-notices": true,
-    }),
-  );
+  find(element, ".action-bar").append(...actions, closeButton);
+  const heading = find(element, "h2");
+  heading.textContent = title;
+  heading.after(...nodesOf(content));
   // Back leads to another view: what is asked about this one is over.
   window.addEventListener("hashchange", close, { once: true });
   element.onclose = () => {
@@ -273,17 +273,14 @@ export function ask({
   isSure = false,
   act,
 }) {
-  const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
-  const progress = make("p", { role: "status", "data-wait": true });
-  const id = freshId("form");
-  const form = make(
-    "form",
-    { id, class: "stack", novalidate: true },
-    ...nodesOf(content),
-    progress,
-    problem,
-  );
-  const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
+  const form = /** @type {HTMLFormElement} */ (copyTemplate("question-template"));
+  const progress = find(form, "[data-wait]");
+  const problem = find(form, "[role=alert]");
+  form.id = freshId("form");
+  form.prepend(...nodesOf(content));
+  const actions = [
+    make("button", { class: "button", type: "submit", form: form.id }, yes),
+  ];
   const { close, closeButton } = openDialog({
     title,
     content: [form],

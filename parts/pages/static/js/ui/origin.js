@@ -165,8 +165,7 @@ export const isSafe = (/** @type {Origin | undefined} */ origin) =>
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items) {
-  const read = (slices) => slices.items.list();
-  const all = await store.read({ items: "all" }, read);
+  const all = await store.read({ items: "all" }, (slices) => slices.items.list());
   await loadPrototypes([...items, ...all].map(nameOf));
   const named = (item) => ({ ...item, alike: likenessOf(item) });
   const [asked, known] = [items.map(named), all.map(named)];
@@ -174,9 +173,9 @@ export async function findOrigins(store, items) {
   const unsure = related.filter((each) => !each.isMinted);
   const wanted = { outputs: unsure.map(({ id }) => ({ itemId: id })) };
   return store.read(wanted, ({ outputs }) => {
-    const isOwn = (each) =>
-      each.isMinted || outputs.list({ itemId: each.id }).some(isMade);
-    const own = related.filter(isOwn);
+    const own = related.filter(
+      (each) => each.isMinted || outputs.list({ itemId: each.id }).some(isMade),
+    );
     return new Map(asked.map((item) => [item.id, originOf(item, own)]));
   });
 }

@@ -77,18 +77,17 @@ export function openScanner(onText, opener) {
  * Show in `video` what the camera sees, and call `onText` with each text of a QR code,
  * once for as long as it stays in sight. It ends by itself when the page is left or
  * hidden, or by what is returned; `onEnd` is called once when it has ended, with what
- * went wrong. Before each look `isAgain` says whether what is still in sight is told
- * again.
+ * went wrong. What is still in sight is told again once `seen` was cleared.
  * @param {(problem: string) => void} [onEnd]
  */
-export function startScan(video, onText, onEnd = () => {}, isAgain = () => false) {
+export function startScan(video, onText, onEnd = () => {}, seen = new Map()) {
   const ending = new AbortController();
   const stop = (problem = "") => {
     if (ending.signal.aborted) return;
     ending.abort();
     onEnd(problem);
   };
-  watch(video, untilGone(onText, isAgain), stop, ending.signal).catch(({ message }) =>
+  watch(video, untilGone(onText, seen), stop, ending.signal).catch(({ message }) =>
     stop(message),
   );
   return () => stop();
@@ -124,11 +123,9 @@ async function watch(video, onTexts, stop, signal) {
  * more than one of a look, so that each can be answered. The time of day may be set
  * back.
  */
-export function untilGone(onText, isAgain, now = () => performance.now()) {
-  const seen = new Map();
+export function untilGone(onText, seen) {
   return (texts) => {
-    const moment = now();
-    if (isAgain()) seen.clear();
+    const moment = performance.now();
     for (const [text, lastMs] of seen) if (moment - lastMs > GONE_MS) seen.delete(text);
     const fresh = texts.find((text) => text && !seen.has(text));
     for (const text of texts)

@@ -8,8 +8,6 @@ const TIMEOUT_MS = 30_000;
 /** As many inputs or outputs as a service takes at once unless it says otherwise. */
 export const AT_ONCE_MAX = 256;
 
-/** @type {{readToken: () => string | null, refuseToken: (token: string | null) => void}} */
-const NO_TOKEN = { readToken: () => null, refuseToken: () => {} };
 /** Clocks that differ by less are taken for right. */
 export const CLOCK_OFF_MS = 120_000;
 const TOKEN_CODES = new Set(["mint_token_required", "mint_token_wrong"]);
@@ -60,11 +58,11 @@ export class NoAnswerError extends Error {
  *
  * Return the service's verbs.
  * @param {typeof fetch} fetch
- * @param {number} [arrayMax] how many outputs the service takes at once
- * @param {typeof NO_TOKEN} [tokens] what keeps the token of mints, as mint_token.js
+ * @param {number} arrayMax how many outputs the service takes at once
+ * @param {{readToken: () => string | null, refuseToken: (token: string | null) => void}} tokens what keeps the
+ *   token of mints, as mint_token.js
  */
-export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
-  const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
+export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
   const clock = makeServiceClock();
   const get = (path, isRight, options) => request(fetch, path, options, isRight, null);
   const post = (path, body, isRight, ...credentials) =>
@@ -117,7 +115,7 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens = NO_TOKEN) {
     },
     async check(rawOutputs) {
       const states = [];
-      for (const outputs of batchesOf(rawOutputs, checkedMax)) {
+      for (const outputs of batchesOf(rawOutputs, Math.min(arrayMax, AT_ONCE_MAX))) {
         const answers = postEach("/v1/check", { outputs }, outputs, "states", isState);
         states.push(...(await answers));
       }
@@ -209,14 +207,13 @@ function makeServiceClock() {
 }
 
 async function request(fetch, url, options, isRight, note) {
-  // The body too is read before the time is up.
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const response = await fetch(url, {
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
-      signal,
+      // The body too is read before the time is up.
+      signal: AbortSignal.timeout(TIMEOUT_MS),
       ...options,
     });
     const answer = await response.json().catch(() => null);
@@ -302,8 +299,7 @@ const isItemId = (value) => typeof value === "string" && /^deed_[^.]+$/.test(val
 
 /** Return all in parts of at most so many. */
 export function batchesOf(all, countMax) {
-  const count = Math.ceil(all.length / countMax);
-  return Array.from({ length: count }, (_, place) =>
+  return Array.from({ length: Math.ceil(all.length / countMax) }, (_, place) =>
     all.slice(place * countMax, (place + 1) * countMax),
   );
 }

@@ -87,8 +87,10 @@ export function makeBackup({ store, change, changeOfNote, now }) {
     /** Return all records for a backup, of which `saved` is told once it is written. */
     exportRecords: () =>
       store.read(ALL, (slices) => {
-        const itemIds = itemIdsOf(slices.outputs.list());
-        exported = { savedCount: noteOf(slices).count, itemIds };
+        exported = {
+          savedCount: noteOf(slices).count,
+          itemIds: itemIdsOf(slices.outputs.list()),
+        };
         return recordsOf(slices);
       }),
 
@@ -172,9 +174,17 @@ const itemIdsOf = (outputs) => [
 ];
 
 function noteOf({ notes }) {
-  const none = { key: BACKUP, count: 0, savedCount: 0, itemIds: [], at: null };
-  const more = { material: null, file: null, restored: null };
-  return { ...none, ...more, ...notes.get(BACKUP) };
+  return {
+    key: BACKUP,
+    count: 0,
+    savedCount: 0,
+    itemIds: [],
+    at: null,
+    material: null,
+    file: null,
+    restored: null,
+    ...notes.get(BACKUP),
+  };
 }
 
 /** Count a change that the next backup should hold. */

@@ -10,6 +10,7 @@ import {
   cutNote,
   isFree,
   linkParts,
+  lowestFirst,
   namedAs,
   nextNumber,
   unitOf,
@@ -33,7 +34,7 @@ const CHOSEN_FROM = ["held", "leaving", "offered"];
 
 /**
  * A rule returns `inputs` and what is `made` of them, or the operation that is `begun`
- * already. Those of offers.js also tell what the other half `gives` and `gets`.
+ * already.
  * @typedef {(draft: import("./records.js").Draft, plan: any) => any} Rule
  */
 
@@ -85,9 +86,16 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
   });
   const own = asked.flatMap(({ secret }, place) => (secret === undefined ? [] : place));
   const body = metadata ? { outputs, metadata } : { outputs };
-  const request = { kind: "mint", body, inputs: [], outputs: [] };
-  const series = links && { ...links, from: 1 };
-  return { ...request, amount, unit, links: series, own: own.length ? own : undefined };
+  return {
+    kind: "mint",
+    body,
+    inputs: [],
+    outputs: [],
+    amount,
+    unit,
+    links: links && { ...links, from: 1 },
+    own: own.length ? own : undefined,
+  };
 }
 
 /**
@@ -118,10 +126,9 @@ export function claim(draft, plan) {
   if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
-  const inputs = [draft.outputs.get(outputKey)];
   const made = atDoor ? { collectedAt: draft.now } : { said: knows.said };
-  const about = { kind: "claim", atDoor: atDoor || undefined, isUnsent, unit };
-  return { ...about, ...joined(inputs, made) };
+  const about = { atDoor: atDoor || undefined, isUnsent, unit };
+  return { kind: "claim", ...about, ...joined([draft.outputs.get(outputKey)], made) };
 }
 
 /**
@@ -131,8 +138,8 @@ export function claim(draft, plan) {
  */
 export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const names = inputs.map(ticketText).filter(Boolean);
-  const ofMany = { note: cutNote(names.join(", ")) || undefined };
+  const names = inputs.map(ticketText).filter(Boolean).join(", ");
+  const ofMany = { note: cutNote(names) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
   const made = [{ amount, givenAt: draft.now, ...link }, ...change];
   return { kind: "send", inputs, made, amount };
@@ -221,13 +228,11 @@ export function joined(inputs, more) {
  * Reserve the inputs of a swap, or half of one, and write down its outputs; return the
  * request.
  */
-function reserve(draft, { inputs, made, ...more }, { secrets }) {
+function reserve(draft, { inputs, made, terms, ...about }, { secrets }) {
   const [{ itemId }] = [...inputs, ...made];
-  const { gives, gets, terms, ...about } = more;
   const parts = made.map((part) => ({ itemId, ...part }));
   const taken = secrets.take(draft, parts);
   const outputs = parts.map((part, place) => ({ ...part, secret: taken[place] }));
-  checkBalance([...inputs, ...(gives ?? [])], [...outputs, ...(gets ?? [])]);
   for (const output of outputs) draft.addOutput(output);
   return {
     itemId,
@@ -243,19 +248,6 @@ function reserve(draft, { inputs, made, ...more }, { secrets }) {
       return { key: keyOf(output), state: output.givenAt ? "given" : "held" };
     }),
   };
-}
-
-/**
- * The last look before anything is written: a swap that does not balance must not
- * exist.
- */
-function checkBalance(inputs, outputs) {
-  const unitsIn = (parts, itemId) =>
-    unitsOf(parts.filter((part) => part.itemId === itemId));
-  const isEven = ({ itemId }) => unitsIn(inputs, itemId) === unitsIn(outputs, itemId);
-  const isRight = (part) => part.amount >= 1 && isEven(part);
-  if (![...inputs, ...outputs].every(isRight))
-    throw new Error("a swap that does not balance");
 }
 
 const freeOf = (draft, itemId) =>
@@ -331,9 +323,6 @@ export function checkRoom(parts, countMax) {
   );
 }
 
-/** The first link of a series is the first that is handed out. */
-const lowestFirst = (one, other) => (one.number ?? 0) - (other.number ?? 0);
-
 function fewest(outputs, amount) {
   const exact = outputs.find((output) => output.amount === amount);
   if (exact) return [exact];
@@ -346,18 +335,14 @@ function fewest(outputs, amount) {
 
 /** Too little is free, but enough would be if another operation had ended: say that. */
 function notEnough(draft, itemId, amount, free) {
-  const away = draft.outputs
-    .list({ itemId, state: "leaving" })
-    .filter((each) => isFree({ ...each, state: each.before }));
+  const listed = (state) => draft.outputs.list({ itemId, state });
+  const away = listed("leaving").filter((each) =>
+    isFree({ ...each, state: each.before }),
+  );
   const isEnough = (more) => unitsOf([...free, ...away, ...more]) >= amount;
   if (isEnough([])) return busy();
-  if (
-    isEnough(draft.outputs.list({ itemId, state: "held" }).filter(({ each }) => each))
-  ) {
-    return inTheMaking();
-  }
-  if (isEnough(draft.outputs.list({ itemId, state: "offered" }))) {
+  if (isEnough(listed("held").filter(({ each }) => each))) return inTheMaking();
+  if (isEnough(listed("offered")))
     return new WalletError("offered", gettext("It is in an open offer."));
-  }
   return new WalletError("not_enough", gettext("You don't have that many."));
 }

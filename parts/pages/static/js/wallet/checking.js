@@ -57,12 +57,69 @@ export const makeChecks = (parts) => ({
     parts.store.read({ operations: [key] }, (slices) =>
       slices.operations.existing(key),
     ),
+
   finish: (key) => finish(parts, key),
-  cancel: (key) => cancel(parts, key),
-  finishBegun: () => finishBegun(parts),
-  checkStates: () => checkStates(parts),
+
+  /**
+   * Give up what a person at a door has scanned. What was never sent never will be; of
+   * all else `finish` only asks whether it was carried out.
+   */
+  cancel: (key) =>
+    parts.change(settlingWanted([key]), (draft) => {
+      const operation = draft.operations.existing(key);
+      if (operation.state !== "begun") return;
+      const ended = { state: "refused", code: "cancelled", endedAt: draft.now };
+      const isEnded = operation.isUnsent && ended;
+      draft.putOperation({ ...operation, isCancelled: true, ...isEnded });
+    }),
+
+  /**
+   * Send again what was begun, until the service says to wait; what was scanned at a
+   * door is sent by that door alone.
+   * @returns {Promise<Outcome[]>}
+   */
+  async finishBegun() {
+    const outcomes = [];
+    const begun = await recordsIn(parts, "operations", "begun");
+    for (const { key, atDoor, isCancelled } of begun) {
+      if (atDoor && !isCancelled) continue;
+      const outcome = await finish(parts, key);
+      outcomes.push(outcome);
+      const { retryAfterS, code } = outcome.problem ?? {};
+      // A missing pepper is the trouble of some items only.
+      if (retryAfterS && code !== "scheme_unavailable") break;
+    }
+    return outcomes;
+  },
+
+  /**
+   * Ask the service what of ours is still unspent, in batches, and settle the offers
+   * that ended.
+   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} what was answered until then was
+   *   written down
+   */
+  async checkStates() {
+    const outputs = [
+      ...(await recordsIn(parts, "outputs", ...AT_REST)),
+      ...(await awaited(parts, "open", "refused")),
+    ];
+    for (const batch of batchesOf(outputs, parts.checkedMax))
+      await checkSome(parts, batch);
+    await endDue(parts);
+  },
+
   checkRound: roundsOf(parts),
-  checkShown: (key) => checkShown(parts, key),
+
+  /**
+   * Ask for one output, the code of which is on the screen; of a weak secret the service
+   * is not asked, see roundsOf.
+   */
+  async checkShown(key) {
+    const [output] = await readOutputs(parts.store, [key]);
+    const isAsked =
+      AT_REST.includes(output.state) && (await parts.isStrong(output.secret));
+    if (isAsked) await checkSome(parts, [output]);
+  },
 });
 
 /**
@@ -72,7 +129,11 @@ export const makeChecks = (parts) => ({
  * @returns {Promise<Outcome>}
  */
 export async function finish(parts, key, isFirst = false) {
-  const operation = await setOut(parts, key);
+  // From now on it may have reached the service.
+  const operation = await parts.change({ operations: [key] }, (draft) => {
+    const { isUnsent, ...sent } = draft.operations.existing(key);
+    return isUnsent ? draft.putOperation(sent) : sent;
+  });
   const { kind, state, isCancelled } = operation;
   if (state !== "begun" && state !== "open") return { operation };
   if (isCancelled) return refuse(parts, operation, "cancelled");
@@ -90,26 +151,6 @@ export async function finish(parts, key, isFirst = false) {
   if (mayBeDone || !isRefusal(problem)) return { operation, problem };
   return refuse(parts, operation, problem.code);
 }
-
-/** Return an operation; from now on it may have reached the service. */
-const setOut = ({ change }, key) =>
-  change({ operations: [key] }, (draft) => {
-    const { isUnsent, ...operation } = draft.operations.existing(key);
-    return isUnsent ? draft.putOperation(operation) : operation;
-  });
-
-/**
- * Give up what a person at a door has scanned. What was never sent never will be; of all
- * else `finish` only asks whether it was carried out.
- */
-const cancel = ({ change }, key) =>
-  change(settlingWanted([key]), (draft) => {
-    const operation = draft.operations.existing(key);
-    if (operation.state !== "begun") return;
-    const ended = { state: "refused", code: "cancelled", endedAt: draft.now };
-    const isEnded = operation.isUnsent && ended;
-    draft.putOperation({ ...operation, isCancelled: true, ...isEnded });
-  });
 
 /**
  * Settle what the service refused, unless it turns out to have been carried out before.
@@ -165,26 +206,6 @@ function settle({ change }, rule, key, found) {
     if (isUnclear) settleChecked(draft, states, isUnclear);
     return { operation };
   });
-}
-
-/**
- * Send again what was begun, until the service says to wait; what was scanned at a door
- * is sent by that door alone.
- * @param {Parts} parts
- * @returns {Promise<Outcome[]>}
- */
-async function finishBegun(parts) {
-  const outcomes = [];
-  const begun = await recordsIn(parts, "operations", "begun");
-  for (const { key, atDoor, isCancelled } of begun) {
-    if (atDoor && !isCancelled) continue;
-    const outcome = await finish(parts, key);
-    outcomes.push(outcome);
-    const { retryAfterS, code } = outcome.problem ?? {};
-    // A missing pepper is the trouble of some items only.
-    if (retryAfterS && code !== "scheme_unavailable") break;
-  }
-  return outcomes;
 }
 
 /**
@@ -285,35 +306,6 @@ async function endDue(parts) {
     inputs.some((key) => states.get(key) === "spent") ||
     outputs.some(({ key }) => states.get(key) !== "coming");
   return endOpen(parts, isDue, DUE_MAX);
-}
-
-/**
- * Ask the service what of ours is still unspent, in batches, and settle the offers that
- * ended.
- * @param {Parts} parts
- * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} what was answered until then was
- *   written down
- */
-async function checkStates(parts) {
-  const outputs = [
-    ...(await recordsIn(parts, "outputs", ...AT_REST)),
-    ...(await awaited(parts, "open", "refused")),
-  ];
-  for (const batch of batchesOf(outputs, parts.checkedMax))
-    await checkSome(parts, batch);
-  await endDue(parts);
-}
-
-/**
- * Ask for one output, the code of which is on the screen; of a weak secret the service is
- * not asked, see roundsOf.
- * @param {Parts} parts
- */
-async function checkShown(parts, key) {
-  const [output] = await readOutputs(parts.store, [key]);
-  const isAsked =
-    AT_REST.includes(output.state) && (await parts.isStrong(output.secret));
-  if (isAsked) await checkSome(parts, [output]);
 }
 
 /** @param {Parts} parts */

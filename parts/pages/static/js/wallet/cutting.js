@@ -43,8 +43,7 @@ export function cutMetadata(metadata) {
   const { name, description } = textsOf(metadata);
   const start = name && [...name].slice(0, KEPT_NAME_LENGTH_MAX).join("");
   const write = (about) => JSON.stringify({ name: start, description: about });
-  const facts = factsOf(description ?? "");
-  const kept = [description, facts, undefined].map(write);
+  const kept = [description, factsOf(description ?? ""), undefined].map(write);
   return kept.find((text) => bytesOf(text) <= KEPT_BYTES_MAX) ?? "{}";
 }
 

@@ -5,6 +5,7 @@
 
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
+import { sha256 } from "../format/raw_output.js";
 import { CLOCK_OFF_MS } from "./api.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
 import { isCollected, itemIdOf, recordsWith, WalletError } from "./records.js";
@@ -42,9 +43,7 @@ const LETTERS = Object.keys(STATES);
 export async function ticketId({ key }) {
   // A list's own ticket has no other name.
   if (!itemIdOf(key)) return key;
-  const bytes = new TextEncoder().encode(LABEL + key);
-  const digest = await crypto.subtle.digest("SHA-256", bytes);
-  return hexOf(new Uint8Array(digest, 0, ID_BYTES));
+  return hexOf((await sha256(LABEL + key)).subarray(0, ID_BYTES));
 }
 
 /** Return whether a text is a list of a door; its first line alone is none. */

@@ -5,7 +5,12 @@
 
 import { gettext } from "../format/gettext.js";
 import { isAmount } from "../format/amounts.js";
-import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
+import {
+  checkSecret,
+  formatRawOutput,
+  parseRawOutput,
+  sha256,
+} from "../format/raw_output.js";
 import { isItem as isItemOfService, isMaking, isOfferId } from "./api.js";
 import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
@@ -111,10 +116,7 @@ export async function exportWallet(records, { key, salt, iterations }) {
  * Return the SHA-256 of a file's members: it tells damage from a wrong passphrase, and
  * proves nothing.
  */
-async function checksumOf(file) {
-  const bytes = new TextEncoder().encode(JSON.stringify(file));
-  return hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-}
+const checksumOf = async (file) => hexOf(await sha256(JSON.stringify(file)));
 
 /**
  * Return the records of a file. @throws {NotAWalletFileError | WrongPassphraseError}
@@ -298,8 +300,9 @@ function isSeries(links, { kind, body }) {
   const isWhole =
     [count, from].every(isNumber) && isAmount(each) && typeof isNext === "boolean";
   if (!isWhole || kind !== "mint") return isWhole;
-  const parts = linkParts(links, body.outputs.length);
-  return parts.every(({ amount }, place) => body.outputs[place]?.amount === amount);
+  return linkParts(links, body.outputs.length).every(
+    ({ amount }, place) => body.outputs[place]?.amount === amount,
+  );
 }
 
 function isOperation(operation, known) {

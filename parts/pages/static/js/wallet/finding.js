@@ -70,8 +70,7 @@ export async function gather(parts, itemId, options = {}) {
     if (isProbed && !isUnclear && !(await isAnyMade(parts, known))) return nothing;
     const { total } = known.item ?? (await parts.api.item(itemId));
     const gathered = await gatherAll(parts, known, options);
-    await takeStates(parts, gathered.found);
-    checkSum(gathered.found, total);
+    await takeStates(parts, gathered.found, total);
     return { ...gathered, isUnclear };
   } catch (error) {
     if (error instanceof FindingError) return { ...nothing, wrong: error };
@@ -204,8 +203,10 @@ async function findUnmade(parts, unmade) {
 async function find({ api, checkedMax }, places) {
   const found = [];
   for (const batch of batchesOf(places, checkedMax)) {
-    const secrets = batch.map(({ secret }) => secret);
-    const answers = await api.find(batch[0].itemId, secrets);
+    const answers = await api.find(
+      batch[0].itemId,
+      batch.map(({ secret }) => secret),
+    );
     found.push(
       ...batch.map((place, at) => answers[at] && { ...place, ...answers[at] }),
     );
@@ -215,13 +216,17 @@ async function find({ api, checkedMax }, places) {
 
 /**
  * Ask for the states of what was found at one moment: another copy may have moved units
- * in between. A wrong amount would hide an output for ever.
+ * in between. A wrong amount would hide an output for ever, and no more can be there
+ * than the `total` of the item.
  */
-async function takeStates({ api }, found) {
-  const unspent = found.filter(({ state }) => state === "unspent");
-  const states = await api.check(unspent.map(formatRawOutput));
-  if (states.includes("unknown")) throw new FindingError();
-  unspent.forEach((place, at) => Object.assign(place, { state: states[at] }));
+async function takeStates({ api }, found, total) {
+  const isUnspent = ({ state }) => state === "unspent";
+  const asked = found.filter(isUnspent);
+  const states = await api.check(asked.map(formatRawOutput));
+  asked.forEach((place, at) => Object.assign(place, { state: states[at] }));
+  const sum = unitsOf(asked.filter(isUnspent));
+  const isMore = sum > total || found.some(({ amount }) => amount > total);
+  if (states.includes("unknown") || isMore) throw new FindingError();
 }
 
 export const placesOf = (row, start, count) =>
@@ -234,13 +239,6 @@ export const placesOf = (row, start, count) =>
 function leastOf({ branch, next }, outputs) {
   const isPromised = branch === "series" && outputs.some(({ each }) => each);
   return Math.max(next, isPromised ? nextNumber(outputs) : 0);
-}
-
-/** No more can be there than the item has. */
-function checkSum(found, total) {
-  const unspent = found.filter(({ state }) => state === "unspent");
-  if (unitsOf(unspent) > total || found.some(({ amount }) => amount > total))
-    throw new FindingError();
 }
 
 /** Return the found, a link with how many it is one of, as far as that is known. */

@@ -114,9 +114,12 @@ export function give(draft, keys) {
 export function giveNext(draft, itemId, count) {
   const held = draft.outputs.list({ itemId, state: "held" });
   const ready = held.filter((each) => isFree(each) && isOneLink(each));
-  ready.sort((one, other) => (one.number ?? 0) - (other.number ?? 0));
+  ready.sort(lowestFirst);
   return give(draft, keysOf(ready.slice(0, count)));
 }
+
+/** The first link of a series is the first that is handed out. */
+export const lowestFirst = (one, other) => (one.number ?? 0) - (other.number ?? 0);
 
 /** Return whether an output is a numbered link of one unit. */
 export const isOneLink = ({ number = 0, amount }) => number > 0 && amount === 1;
@@ -147,8 +150,9 @@ export function unitOf(text) {
 }
 
 /** @throws {WalletError} it is no such word. */
-export function checkUnit(text) {
-  if (!text || clean(text) === "" || unitOf(text)) return unitOf(text);
+export function checkUnit(text = "") {
+  const unit = unitOf(text);
+  if (unit || !clean(text)) return unit;
   throw new WalletError(
     "invalid_unit",
     gettext("A word has at most 20 letters and no digits."),

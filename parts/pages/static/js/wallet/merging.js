@@ -57,10 +57,14 @@ export function mergeInto(draft, theirs, isOwn) {
   for (const item of isTrusted ? theirs.items : []) mergeItem(draft, item);
   for (const operation of draft.operations.list({ state: "refused" })) {
     const isInDoubt = operation.inputs.some((input) => contested.has(input));
-    // Nobody stands at the door any more: it is only asked what became of it.
-    const isCancelled = operation.atDoor;
-    const begun = { ...operation, state: "begun", code: undefined, isCancelled };
-    if (isInDoubt) draft.putOperation(begun);
+    if (!isInDoubt) continue;
+    draft.putOperation({
+      ...operation,
+      state: "begun",
+      code: undefined,
+      // Nobody stands at the door any more: it is only asked what became of it.
+      isCancelled: operation.atDoor,
+    });
   }
   const live = outputs.filter(({ key }) => isLive(draft.outputs.existing(key)));
   const added = live.filter(({ key }) => fresh.has(key));
@@ -152,8 +156,7 @@ function mergeOperation(draft, operation, isOfSeed) {
   const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
   const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
   const rankOf = (each) => states.indexOf(isEnded(each) ? "ended" : each.state);
-  const isTheirs = !mine || rankOf(theirs) > rankOf(mine);
-  const told = isTheirs ? theirs : mine;
+  const told = !mine || rankOf(theirs) > rankOf(mine) ? theirs : mine;
   const isCancelled = mine?.isCancelled || theirs.isCancelled;
   // It may have been sent since the file was written, and cancelled anywhere.
   const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};

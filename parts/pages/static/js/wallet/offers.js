@@ -106,8 +106,8 @@ function checkExpiry(expiresIn) {
 }
 
 function ask(_draft, { want, expiresIn }) {
-  const about = { amount: want.amount, gives: [want], gets: [], terms: { expiresIn } };
-  return { kind: "ask", inputs: [], made: [want], ...about };
+  const { amount } = want;
+  return { kind: "ask", inputs: [], made: [want], amount, terms: { expiresIn } };
 }
 
 function trade(draft, { give, want, expiresIn, arrayMax }) {
@@ -115,14 +115,7 @@ function trade(draft, { give, want, expiresIn, arrayMax }) {
   // What is not offered stays free.
   if (change.length)
     return { kind: "split", inputs, made: [{ amount: give.amount }, ...change] };
-  return {
-    kind: "trade",
-    inputs,
-    made: [want],
-    gives: [want],
-    gets: [give],
-    terms: { expiresIn },
-  };
+  return { kind: "trade", inputs, made: [want], terms: { expiresIn } };
 }
 
 function complete(draft, { offer: { offerId, state, gives, wants }, arrayMax }) {
@@ -141,16 +134,7 @@ function complete(draft, { offer: { offerId, state, gives, wants }, arrayMax }) 
   const made = [...gives, ...chosen.flatMap((each) => each.change)];
   for (const half of [inputs, made]) checkRoom(half, arrayMax);
   const [{ itemId, amount }] = wants;
-  return {
-    kind: "complete",
-    inputs,
-    made,
-    offerId,
-    itemId,
-    amount,
-    gives,
-    gets: wants,
-  };
+  return { kind: "complete", inputs, made, offerId, itemId, amount };
 }
 
 function cancel(draft, { outputKeys }) {

@@ -81,8 +81,9 @@ export const readMade = ({ store }, { outputs }) => readOutputs(store, keysOf(ou
  */
 async function wasCarriedOut(parts, operation, code, spent) {
   if (SURE.has(code) || !spent.size) return false;
-  const again = { ...operation, state: "begun" };
-  const { answer, problem } = await ask(() => sendOperation(parts.api, again));
+  const { answer, problem } = await ask(() =>
+    sendOperation(parts.api, { ...operation, state: "begun" }),
+  );
   if (answer) return true;
   if (!isRefusal(problem)) throw problem;
   // Where the limits are others now, its key was not looked up. What is there is ours,
@@ -159,8 +160,10 @@ export async function gatherFor(parts, operation, code, spent) {
   const isHere = async () => (await readMade(parts, operation)).some(isMade);
   if (code === "offer_void" && (await isHere())) return [];
   if (code === "used_secret" || code === "offer_void") {
-    const branches = atDoor ? ["kept"] : undefined;
-    return gatherEach(parts, namedBy(operation), { refusedKey, branches });
+    return gatherEach(parts, namedBy(operation), {
+      refusedKey,
+      branches: atDoor ? ["kept"] : undefined,
+    });
   }
   // A copy may have used its secrets all the same: it is enough to ask for them.
   if (code === "offer_expired" && !lost.length)

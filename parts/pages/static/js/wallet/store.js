@@ -61,8 +61,7 @@ async function meaningOf(/** @type {any} */ { cause, name }, otherwise) {
   if (!(await hasRoom())) return new StoreError("full");
   const names = await indexedDB.databases?.().catch(() => null);
   const isThere = names?.some(({ name }) => name === NAME) ?? true;
-  const isGone = otherwise === "closed" && !isThere;
-  return new StoreError(isGone ? "gone" : otherwise);
+  return new StoreError(otherwise === "closed" && !isThere ? "gone" : otherwise);
 }
 
 /**

@@ -7,7 +7,7 @@
 // the service carries out once.
 
 import { sumOf } from "../format/amounts.js";
-import { checkSecret, isStrongSecret } from "../format/raw_output.js";
+import { checkSecret, isStrongSecret, makeStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX } from "./api.js";
 import { countChange, makeBackup, makeJoined, NOTE } from "./backup.js";
 import {
@@ -77,7 +77,7 @@ export function makeWallet(given) {
  * @param {object} given
  * @param {Pick<import("./store.js").Store, "read" | "update">} given.store
  * @param {import("./api.js").Api} given.api
- * @param {() => Promise<string>} given.makeSecret one for a mint, at random
+ * @param {() => Promise<string>} [given.makeSecret] one for a mint, at random
  * @param {typeof deriveSecrets} [given.derive] all others, from a seed
  * @param {(secret: string) => Promise<boolean>} [given.isStrong] whether a machine made a secret
  * @param {number} [given.arrayMax] how many inputs or outputs the service takes at once
@@ -85,6 +85,7 @@ export function makeWallet(given) {
  * @param {() => number} [given.now] in milliseconds
  */
 function makeParts({
+  makeSecret = makeStrongSecret,
   derive = deriveSecrets,
   isStrong = isStrongSecret,
   arrayMax = AT_ONCE_MAX,
@@ -116,6 +117,7 @@ function makeParts({
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   return {
     ...given,
+    makeSecret,
     derive,
     isStrong,
     arrayMax,
@@ -194,8 +196,8 @@ function makeVerbs(parts) {
     async claim({ amount, itemId, secret }, options = {}) {
       checkAmount(amount);
       const output = { amount, itemId, secret: checkSecret(secret) };
-      const outputKeys = [keyOf(output)];
-      return carryOut(parts, claim, { ...options, output, outputKeys });
+      const plan = { ...options, output, outputKeys: [keyOf(output)] };
+      return carryOut(parts, claim, plan);
     },
 
     /**
@@ -214,8 +216,8 @@ function makeVerbs(parts) {
 
     /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
-      const looksAt = [{ itemId }];
-      return carryOut(parts, links, { itemId, looksAt, links: checkLinks(wanted) });
+      const plan = { itemId, looksAt: [{ itemId }], links: checkLinks(wanted) };
+      return carryOut(parts, links, plan);
     },
 
     /**
@@ -273,8 +275,8 @@ function makeRecords({ store, api, change, changeOfNote }) {
       if (known && !(isWhole && known.isCut)) return known;
       const item = await api.item(itemId);
       const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
-        const ofItem = draft.operations.list({ itemId });
-        const unit = ofItem.find((operation) => operation.unit)?.unit;
+        const { unit } =
+          draft.operations.list({ itemId }).find((each) => each.unit) ?? {};
         const { isCut: _, ...kept } = draft.items.get(itemId) ?? {};
         return draft.putItem({ unit, ...kept, ...item });
       });

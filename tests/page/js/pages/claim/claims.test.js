@@ -8,8 +8,10 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../../parts/pages/static/js/wallet/api.js";
-import { makeClaims } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
-import { makeClaimList } from "../../../../../parts/pages/static/js/pages/claim/list.js";
+import {
+  makeClaimList,
+  makeClaims,
+} from "../../../../../parts/pages/static/js/pages/claim/claims.js";
 import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 

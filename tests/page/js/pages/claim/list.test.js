@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeClaimList } from "../../../../../parts/pages/static/js/pages/claim/list.js";
+import { makeClaimList } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
 
 const ONE = { amount: 5, itemId: "deed_a", secret: "one .+", unit: "" };
 const THREE = { amount: 1, itemId: "deed_b", secret: "three" };

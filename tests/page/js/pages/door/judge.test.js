@@ -131,20 +131,22 @@ test("what a code says of its number goes to the claim, and stands where none is
   }
 });
 
-test("by the service's time a ticket expires; by the phone's alone it is in doubt", async () => {
+test("by the service's time a ticket expires; by the phone's alone it is in doubt", async (t) => {
   const item = itemOf("1", "A ticket", "Valid until: 2030-06-01 19:00 +00:00");
   const until = Date.UTC(2030, 5, 1, 19);
   const before = until - 86_400_000;
   const waits = async () => ({ operation: begun });
   const doubt = "Expired, if this phone's clock is right";
+  let phoneNow = until;
+  t.mock.method(Date, "now", () => phoneNow);
   for (const [time, phone, claim, said] of [
     [until, until + 1, claimed, ["valid", "Valid", 1]],
     [until + 1, before, claimed, ["refused", untilText(aboutOf(item), Infinity), 0]],
     [null, until + 1, waits, ["waiting", doubt, 1]],
     [null, until, waits, ["waiting", "You're offline.", 1]],
   ]) {
-    const clocks = { serviceTime: () => time, now: () => phone };
-    const { judge, asked } = doorOf(claim, { item, ...clocks });
+    phoneNow = phone;
+    const { judge, asked } = doorOf(claim, { item, serviceTime: () => time });
     const { kind, title } = await judge(TICKET);
     const tickets = asked.filter((each) => each === item.id);
     assert.deepEqual([kind, title, Math.min(tickets.length, 1)], said);
@@ -166,12 +168,13 @@ test("of several tickets in one text none is claimed; one that is there twice is
   assert.equal(asked.length, 1);
 });
 
-test("a ticket that comes again is told by how often and since when, and is no fraud", async () => {
+test("a ticket that comes again is told by how often and since when, and is no fraud", async (t) => {
   const record = { state: "spent", collectedAt: SCANNED_AT, amount: 2 };
   const operation = { ...done, atDoor: true };
   let moment = SCANNED_AT;
   const readRecords = async () => ({ record, operation });
-  const { judge } = doorOf(gone, { readRecords, now: () => moment });
+  t.mock.method(Date, "now", () => moment);
+  const { judge } = doorOf(gone, { readRecords });
   const said = async (afterMs) => {
     moment = SCANNED_AT + afterMs;
     const { kind, title, detail } = await judge(TICKET);
@@ -376,7 +379,8 @@ test("a refusal is told by why", () => {
   assert.deepEqual(refused("used_secret"), ["waiting", "Scan it again", ""]);
 });
 
-test("a spent ticket is told by who spent it, and what the guest can do", () => {
+test("a spent ticket is told by who spent it, and what the guest can do", (t) => {
+  t.mock.method(Date, "now", () => SCANNED_AT + 60_000);
   const causes =
     "It was let in at another door, claimed at home, or taken back. Ask for the code in My deeds.";
   const elsewhere = ["refused", "Already claimed elsewhere", causes];
@@ -414,7 +418,7 @@ test("a spent ticket is told by who spent it, and what the guest can do", () => 
     const operation = { state: "done", endedAt: SCANNED_AT, ...more };
     const found = /** @type {any} */ ({ record, operation, row });
 
-    const { kind, title, detail } = usedVerdict(found, SCANNED_AT + 60_000);
+    const { kind, title, detail } = usedVerdict(found);
 
     const words = title.replace(/, \D*\d.*/, "");
     const said = [kind, words, detail.replace(/, \D*\d.*\. /, ", … ")];

@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { backupText } from "../../../../../parts/pages/static/js/pages/wallet/backup_forms.js";
-import { makeLooker } from "../../../../../parts/pages/static/js/pages/wallet/looking.js";
-import { restoredText } from "../../../../../parts/pages/static/js/pages/wallet/restore_form.js";
+import {
+  makeLooker,
+  restoredText,
+} from "../../../../../parts/pages/static/js/pages/wallet/restore_form.js";
 import { NoAnswerError } from "../../../../../parts/pages/static/js/wallet/api.js";
 import { FindingError } from "../../../../../parts/pages/static/js/wallet/finding.js";
 import { memoryStore } from "../../wallet/memory_store.js";

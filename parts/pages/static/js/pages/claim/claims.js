@@ -7,7 +7,7 @@ import { refusalText, textFor } from "../../texts.js";
 import { findOrigins, originAs } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
-import { askToKeep } from "../../wallet/store.js";
+import { askToKeep, inSession } from "../../wallet/store.js";
 import { oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
 import { keepTrying } from "../retries.js";
 import {
@@ -20,14 +20,66 @@ import {
   ON_ITS_WAY,
 } from "./state.js";
 
+/** Where the tab keeps what it was given. */
+const NAME = "deeds.claim";
+
 /** What another tab did in the meantime is drawn, and no mistake. */
 const OVERTAKEN = new Set(["already_held", "already_claimed"]);
+
+/**
+ * Return the list of outputs that the page was given. Those that may still be taken are
+ * kept for as long as the tab is there, so that a reload shows them again; their
+ * secrets are in its storage alone.
+ * @param {() => Storage} [findStorage] may throw, and so may the storage: then a reload forgets
+ */
+export function makeClaimList(findStorage) {
+  const read = (storage) => Array.from(JSON.parse(storage.getItem(NAME) ?? "[]"));
+  const found = inSession(read, findStorage) ?? [];
+  const shown = new Map(found.map((output) => [keyOf(output), output]));
+  const forgotten = new Set();
+
+  function keep() {
+    const kept = [...shown.values()].filter((output) => !forgotten.has(keyOf(output)));
+    inSession((storage) => {
+      if (kept.length) storage.setItem(NAME, JSON.stringify(kept));
+      else storage.removeItem(NAME);
+    }, findStorage);
+  }
+
+  return {
+    all: () => [...shown.values()],
+
+    /** Return those that were opened last, together. */
+    opened: () => [...shown.values()].filter(({ isOlder }) => !isOlder),
+
+    /**
+     * Add outputs that were just opened: those that are there already become older, but
+     * for the same ones.
+     */
+    add(outputs) {
+      for (const [key, output] of shown) shown.set(key, { ...output, isOlder: true });
+      for (const { isOlder: _, ...output } of outputs) shown.set(keyOf(output), output);
+      keep();
+    },
+
+    /** Keep these no longer, and show them still. */
+    forget(outputs) {
+      for (const output of outputs) forgotten.add(keyOf(output));
+      if (outputs.length) keep();
+    },
+
+    drop(outputs) {
+      for (const output of outputs) shown.delete(keyOf(output));
+      keep();
+    },
+  };
+}
 
 /**
  * Return what claims and shows. There is a wallet with its store where the browser can
  * have one.
  * @param {{
- *   list: ReturnType<typeof import("./list.js").makeClaimList>,
+ *   list: ReturnType<typeof makeClaimList>,
  *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
  *   isAsked?: boolean, onKept?: () => void,
  * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked` tells whether a secret may be sent to
@@ -149,8 +201,7 @@ function makeTakeOne(opened, { view, note, draw, lookAgain }) {
   }
 
   return async (output) => {
-    const { wallet } = opened;
-    const outcome = await wallet
+    const outcome = await opened.wallet
       ?.claim(output, { unit: output.unit, knows: output })
       .catch((error) => {
         if (!OVERTAKEN.has(error.code)) throw error;

@@ -6,9 +6,8 @@ import { byId, make } from "../../ui/dom.js";
 import { openScanner, whyNoScan } from "../../ui/scan.js";
 import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet, showLoss } from "../open_wallet.js";
-import { makeClaims } from "./claims.js";
+import { makeClaimList, makeClaims } from "./claims.js";
 import { isInApp } from "./in_app.js";
-import { makeClaimList } from "./list.js";
 import { claimView } from "./view.js";
 
 const PATH = "/claim";
@@ -42,8 +41,13 @@ const view = claimView({
   take: (output) => claims.take(output),
   remove: (output) => claims.putAway([output]),
 });
-const onKept = () => void takeAddress();
-const claims = makeClaims({ list, view, api: makePageApi(), onKept, ...opened });
+const claims = makeClaims({
+  list,
+  view,
+  api: makePageApi(),
+  onKept: () => void takeAddress(),
+  ...opened,
+});
 
 /**
  * Read the links of a text. An offer that it names instead is opened: somebody asks to

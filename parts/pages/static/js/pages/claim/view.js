@@ -42,7 +42,6 @@ export function claimView(acts) {
   const button = byId("claim-button");
   const problem = byId("claim-error");
   const heading = byId("heading");
-  const outcome = byId("claimed");
   const outcomeTitle = byId("claimed-title");
   const inApp = isInApp(navigator.userAgent);
   let isBusy = false;
@@ -119,7 +118,7 @@ export function claimView(acts) {
     focusOutcome() {
       const { activeElement } = document;
       if (activeElement !== document.body && !section.contains(activeElement)) return;
-      const title = outcome.hidden ? problem : outcomeTitle;
+      const title = byId("claimed").hidden ? problem : outcomeTitle;
       if (title.textContent) title.focus();
     },
   };
@@ -166,18 +165,14 @@ function drawOutcome(rows, isBusy) {
 
 function makeFoundRow({ output }, acts) {
   const element = copyTemplate("found-row");
-  const card = find(element, ".deed");
   const tag = find(element, ".found-state > .tag");
-  const text = find(element, ".found-text");
-  const origin = find(element, ".origin");
   const take = find(element, ".take");
-  const remove = find(element, ".remove");
   take.onclick = () => {
     // The focus follows what becomes of it, to the top.
     take.blur();
     acts.take(output);
   };
-  remove.onclick = () => acts.remove(output);
+  find(element, ".remove").onclick = () => acts.remove(output);
   /** @type {FoundRow["item"] | false} */
   let shown = false;
 
@@ -195,7 +190,7 @@ function makeFoundRow({ output }, acts) {
       const offer = offerOf([row]);
       take.hidden = !canTake || !offer.rows.length;
       put(take, offer.text);
-      if (shown !== item) fillFound(card, output, item);
+      if (shown !== item) fillFound(find(element, ".deed"), output, item);
       shown = item;
       element.dataset.state = claim.kind;
       element.toggleAttribute(
@@ -205,9 +200,9 @@ function makeFoundRow({ output }, acts) {
       put(tag, isLate(row) ? lateText(row) : claim.word);
       tag.classList.toggle("good", isKept(claim) && claim.kind !== "used");
       tag.classList.toggle("bad", isBad(claim) || isLate(row));
-      put(text, isAlone || !claim.isTold ? "" : claim.text);
+      put(find(element, ".found-text"), isAlone || !claim.isTold ? "" : claim.text);
       element.toggleAttribute("data-told", claim.isTold);
-      drawOrigin(origin, known, claim, isAlone);
+      drawOrigin(find(element, ".origin"), known, claim, isAlone);
     },
   };
 }

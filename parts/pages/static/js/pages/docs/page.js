@@ -32,10 +32,9 @@ const inOurPage = ({ React: { createElement } }) => ({
     OurLayout({ getComponent, specSelectors }) {
       const component = (name, more) => createElement(getComponent(name, true), more);
       const info = specSelectors.info();
-      const source = info.get("description");
       const shown = specSelectors.specStr() && [
         createElement("h2", {}, info.get("title"), " ", info.get("version")),
-        component("Markdown", { source }),
+        component("Markdown", { source: info.get("description") }),
         component("operations"),
         component("Models"),
       ];

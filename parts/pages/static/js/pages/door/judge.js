@@ -39,10 +39,6 @@ const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
 const ASK_ORGANISER = gettext("Ask the organiser.");
-const NOT_OURS = gettext("Made by somebody else, or another batch.");
-const OWN_DOOR = gettext("It belongs to another door.");
-const IF_TRUSTED = gettext("Let the guest in only if you trust it, or cancel.");
-
 const IN_DOUBT = gettext("Expired, if this phone's clock is right");
 
 const NOTHING = /** @type {any} */ ({});
@@ -85,14 +81,13 @@ function withHint(verdict, number) {
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   serviceTime: () => number | null, now?: () => number,
+ *   serviceTime: () => number | null,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
  *   an answer that took too long to stand there without a word; the `serviceTime` decides what
- *   has expired, and `now` is this phone's
+ *   has expired
  */
 export function makeJudge(parts) {
-  const { item, host, wallet, claim, readRecords, onLate } = parts;
-  const { serviceTime, now = Date.now } = parts;
+  const { item, host, wallet, claim, readRecords, onLate, serviceTime } = parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
@@ -119,7 +114,7 @@ export function makeJudge(parts) {
   async function verdictOf({ operation, problem = new NoAnswerError() }, row) {
     const [key] = operation.inputs;
     if (operation.code === EXPIRED) return expired();
-    const isInDoubt = serviceTime() === null && isExpired(about, now());
+    const isInDoubt = serviceTime() === null && isExpired(about);
     const why = isInDoubt ? IN_DOUBT : waitText(problem, "");
     if (operation.state === "begun") return kept(why);
     if (operation.code !== "spent_input") return endVerdict(operation);
@@ -139,8 +134,7 @@ export function makeJudge(parts) {
   }
 
   async function spentVerdict(key, found, row) {
-    const count = await wallet.scannedAgain(key);
-    return usedVerdict({ ...found, row, count }, now());
+    return usedVerdict({ ...found, row, count: await wallet.scannedAgain(key) });
   }
 
   /** Return a verdict with what number and note tell its ticket by. */
@@ -156,14 +150,15 @@ export function makeJudge(parts) {
 
   /** Return what is known without the service of a ticket that waits for its answer. */
   async function keptVerdict(found, isNamed) {
-    const told = toldVerdict(found, now());
+    const told = toldVerdict(found);
     if (told) return told;
     const own = await wallet.item(item.id).catch(() => item);
     const isMade = found.record && found.record.before !== "seen";
     let text = gettext("Waiting.");
     if (found.row || isNamed || isMade) text = gettext("On the list, not in yet.");
     else if (own.doorList || own.isMinted) text = gettext("Not on this door's list.");
-    return { detail: `${text} ${IF_TRUSTED}` };
+    const advice = gettext("Let the guest in only if you trust it, or cancel.");
+    return { detail: `${text} ${advice}` };
   }
 
   async function judge(text) {
@@ -242,8 +237,8 @@ export function endVerdict(/** @type {any} */ operation) {
  * operation, what lists say of it, and how often it was shown.
  * @param {{record: any, operation: any, row?: Row, count?: number}} found
  */
-export function usedVerdict(found, now = Date.now()) {
-  const told = toldVerdict(found, now);
+export function usedVerdict(found) {
+  const told = toldVerdict(found);
   if (told) return told;
   if (!isOurs(found))
     return refused(
@@ -261,7 +256,7 @@ const isOurs = ({ record, operation }) =>
   operation?.state === "done" && !record?.spentElsewhere;
 
 /** Return what this door or a list tells of a ticket, or nothing where they do not. */
-function toldVerdict(/** @type {any} */ found, now) {
+function toldVerdict(/** @type {any} */ found) {
   const { record = NOTHING, operation, row, count = 2 } = found;
   const isHere = isOurs(found);
   const listedAt = (letter) => row?.letter === letter && row.at;
@@ -278,7 +273,7 @@ function toldVerdict(/** @type {any} */ found, now) {
   if (admittedAt) {
     const isThisDoor = isHere && operation.atDoor;
     const title = isThisDoor ? scanTitle(count) : gettext("Another door");
-    return again(title, letInText(admittedAt, record, now));
+    return again(title, letInText(admittedAt, record));
   }
   const isTakenBack = record.takenBackAt || row?.letter === "b";
   if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
@@ -293,10 +288,11 @@ function scanTitle(count) {
   return gettext("{nth} scan", { nth: ordinal(count) });
 }
 
-function letInText(at, record, now) {
-  const seconds = Math.max(1, Math.ceil((now - at) / 1000));
+function letInText(at, record) {
+  const sinceMs = Date.now() - at;
+  const seconds = Math.max(1, Math.ceil(sinceMs / 1000));
   const text =
-    now - at < MINUTE_MS
+    sinceMs < MINUTE_MS
       ? gettext("Let in once, {seconds} s ago.", { seconds })
       : gettext("Let in once, {time}.", { time: clockText(at) });
   return `${text} ${guestsText(record)}`;
@@ -318,7 +314,10 @@ export function otherVerdict(other, own) {
   const isAlike = nameKey(name) === nameKey(metadataOf(own).name ?? "");
   const values = { name: quoted(name) };
   if (isAlike && !other.isMinted && isSame)
-    return refused(gettext("Forged: not your ticket"), `${NOT_OURS} ${ASK_WHERE}`);
+    return refused(
+      gettext("Forged: not your ticket"),
+      `${gettext("Made by somebody else, or another batch.")} ${ASK_WHERE}`,
+    );
   if (isAlike && !other.isMinted)
     return refused(
       gettext("Not for this door: another ticket of the same name"),
@@ -328,7 +327,8 @@ export function otherVerdict(other, own) {
     isAlike && isSame
       ? gettext("Ticket of another batch: {name}", values)
       : gettext("Ticket for another event: {name}", values);
-  return refused(title, other.isMinted ? `${facts} ${OWN_DOOR}`.trim() : facts);
+  const whose = other.isMinted ? gettext("It belongs to another door.") : "";
+  return refused(title, `${facts} ${whose}`.trim());
 }
 
 /** Return when and where a deed is good for something, as a sentence or nothing. */

@@ -39,8 +39,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   });
   byId("ready-mark").append(makeMark(item.id));
   byId("list-link").setAttribute("href", `/wallet#${item.id}`);
-  const elsewhere = byId("elsewhere");
-  elsewhere.onclick = () => showAddress(tools.api).catch(sayError);
+  byId("elsewhere").onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
   await work(item, tools);
   byId("ready").hidden = false;
@@ -162,8 +161,9 @@ function scanRow(scan, unit, cancel) {
  */
 async function makeCount(store, { id: itemId, unit }) {
   const all = await recordsWith(store, "outputs", { itemId, state: "held" });
-  const before = all.filter(isCollected);
-  const tickets = new Map(before.map((ticket) => [ticket.operation, ticket]));
+  const tickets = new Map(
+    all.filter(isCollected).map((ticket) => [ticket.operation, ticket]),
+  );
   const count = (operation, ticket) => {
     if (operation) tickets.set(operation, ticket);
     const text = unitsText(unitsOf([...tickets.values()]), unit);

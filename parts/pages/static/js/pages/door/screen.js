@@ -80,30 +80,26 @@ export function makeDoor({ onText, ask, onClose }) {
     timer = setTimeout(() => {
       // A guest who was let in and is still in sight has not come a second time, nor has
       // one who waits.
-      isAgain = kind === "refused" || (kind === "waiting" && !verdict.isKept);
+      if (kind === "refused" || (kind === "waiting" && !verdict.isKept)) seen.clear();
       show();
     }, stayMs);
     signal(audio, SIGNALS[kind]);
   }
 
-  /** Whether what the camera still sees is to be judged again. */
-  let isAgain = false;
-  const look = makeEyes(onText, () => {
-    const wasAgain = isAgain;
-    isAgain = false;
-    return wasAgain;
-  });
+  /** What the camera still sees, and is not judged again. */
+  const seen = new Map();
+  const look = makeEyes(onText, seen);
   const readScan = makeKeyReader((scan) => textOfScan(scan).then(onText, sayError));
   // A question before the door is answered by its own keys.
   const readKey = (event) =>
     document.querySelector("dialog.sheet[open]") || readScan(event);
-  const scanner = byId("scanner", HTMLInputElement);
-  const open = () => {
+  byId("start").onclick = () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
     letSleep = keepAwake();
     dialog.showModal();
-    if (scanner.checked) document.addEventListener("keydown", readKey, true);
+    if (byId("scanner", HTMLInputElement).checked)
+      document.addEventListener("keydown", readKey, true);
     look();
     ask(true).catch(sayError);
   };
@@ -115,7 +111,6 @@ export function makeDoor({ onText, ask, onClose }) {
     onClose();
     dialog.close();
   };
-  byId("start").onclick = open;
   byId("stop").onclick = stop;
   // Escape, or the back gesture of a phone.
   dialog.oncancel = stop;
@@ -151,7 +146,7 @@ export function makeDoor({ onText, ask, onClose }) {
   };
 }
 
-function makeEyes(onText, isAgain) {
+function makeEyes(onText, seen) {
   const again = byId("again");
   const video = byId("door-video", HTMLVideoElement);
   let stop = () => {};
@@ -167,7 +162,8 @@ function makeEyes(onText, isAgain) {
     const why = await whyNoScan(gettext("Type or paste the links of tickets below."));
     if (why) return tell(true, why);
     const onEnd = (problem) => tell(false, problem || gettext("The camera is off."));
-    stop = startScan(video, onText, onEnd, isAgain);
+    seen.clear();
+    stop = startScan(video, onText, onEnd, seen);
   }
 
   video.onplaying = () => video.srcObject && tell(true, "");

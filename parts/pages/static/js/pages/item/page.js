@@ -19,7 +19,7 @@ document
 
 // The pattern is behind a broken picture, which may have broken before this ran.
 for (const image of document.images) {
-  const hide = () => image.toggleAttribute("hidden", true);
+  const hide = () => (image.hidden = true);
   image.addEventListener("error", hide);
   if (image.complete && image.naturalWidth === 0) hide();
 }

@@ -34,8 +34,13 @@ const DRAFT = "deeds-mint";
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
   const different = byId("different", HTMLDetailsElement);
-  const when = byId("when", HTMLDetailsElement);
-  const { name, description, count, each, image: link } = fieldsOf(form);
+  const {
+    name,
+    description,
+    count,
+    each,
+    image: link,
+  } = /** @type {any} */ (form.elements);
   const facts = factFields(form);
   const image = imageField(picture, draw);
   const rows = outputRows(draw);
@@ -43,14 +48,11 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
 
   function shown() {
     const said = facts.said();
-    const texts = {
-      name: name.value.trim(),
-      description: writeAbout({ text: description.value, ...said }),
-    };
-    const about = Object.entries({ ...texts, image: image.address() }).filter(
-      ([, text]) => text,
-    );
-    const metadata = JSON.stringify(Object.fromEntries(about));
+    const metadata = JSON.stringify({
+      name: name.value.trim() || undefined,
+      description: writeAbout({ text: description.value, ...said }) || undefined,
+      image: image.address() || undefined,
+    });
     return { metadata, unit: said.unit, ...sum(said.unit) };
   }
 
@@ -84,7 +86,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function fill({ texts = kept.map(({ value }) => value), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
     different.open = Boolean(draft.isDifferent);
-    when.open = facts.isDated();
+    byId("when", HTMLDetailsElement).open = facts.isDated();
     image.setUploaded(draft.uploaded ?? "");
     rows.fill(draft.amounts ?? ["1"]);
   }
@@ -95,10 +97,6 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       showError(field, "");
   }
 
-  // The browser's own question: it does not show the words of a page.
-  window.addEventListener("beforeunload", (event) => {
-    if (rows.hasSecrets()) event.preventDefault();
-  });
   clearWhenTyped(form);
   form.oninput = draw;
   different.ontoggle = () => {
@@ -159,12 +157,9 @@ const atMost = (max) => (text) => {
   );
 };
 
-/** Return the fields of a form, by their ids. @returns {any} */
-const fieldsOf = (form) => form.elements;
-
 /** The fields whose facts end the description. */
 function factFields(form) {
-  const { one, several, date, place, until } = fieldsOf(form);
+  const { one, several, date, place, until } = form.elements;
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }) => (value ? new Date(value) : null);
   const said = () => ({
@@ -238,7 +233,6 @@ const wordsOf = (count, amount, unit) => ({
 function outputRows(onChange) {
   const list = byId("outputs");
   const addButton = byId("add-output", HTMLButtonElement);
-  const countMax = Number(document.body.dataset.arrayMax);
   let number = 0;
 
   const rows = () => Array.from(list.children);
@@ -250,7 +244,7 @@ function outputRows(onChange) {
       find(row, "[data-row-name]").textContent = ` ${text}`;
       removeButtonOf(row).disabled = all.length === 1;
     });
-    addButton.disabled = all.length >= countMax;
+    addButton.disabled = all.length >= Number(document.body.dataset.arrayMax);
     onChange();
   }
 
@@ -281,15 +275,16 @@ function outputRows(onChange) {
   addButton.onclick = () => {
     list.append(makeRow());
     draw();
-    const field = fieldOf(list.lastElementChild, "amount");
-    field.focus();
-    field.select();
+    fieldOf(list.lastElementChild, "amount").focus();
   };
 
+  // The browser's own question: it does not show the words of a page.
+  window.addEventListener("beforeunload", (event) => {
+    const isTyped = (row) => isOwn(row) && fieldOf(row, "secret").value;
+    if (rows().some(isTyped)) event.preventDefault();
+  });
   return {
     amounts: () => rows().map((row) => fieldOf(row, "amount").value),
-
-    hasSecrets: () => rows().some((row) => isOwn(row) && fieldOf(row, "secret").value),
 
     /** Return the outputs; where one is wrong, say so beside its field. */
     read() {

@@ -36,13 +36,12 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   const upload = byId("upload", HTMLInputElement);
   const uploadButton = byId("upload-button");
   const removeButton = byId("upload-remove");
-  const hint = byId("image-hint");
   let timer = 0;
   let uploaded = "";
   let address = "";
   let settled = Promise.resolve();
 
-  const tell = (text) => (hint.textContent = text);
+  const tell = (text) => (byId("image-hint").textContent = text);
 
   function look() {
     clearTimeout(timer);
@@ -134,16 +133,12 @@ function readAddress(typed) {
 /** Return a picture as a data: URI of at most 48 KiB. @throws {WalletError} */
 async function shrinkPicture(file) {
   const bitmap = await decode(file);
-  try {
-    for (const width of WIDTHS) {
-      const canvas = draw(bitmap, width);
-      for (const quality of QUALITIES) {
-        const uri = canvas.toDataURL("image/jpeg", quality);
-        if (uri.length <= URI_LENGTH_MAX) return uri;
-      }
+  for (const width of WIDTHS) {
+    const canvas = draw(bitmap, width);
+    for (const quality of QUALITIES) {
+      const uri = canvas.toDataURL("image/jpeg", quality);
+      if (uri.length <= URI_LENGTH_MAX) return uri;
     }
-  } finally {
-    bitmap.close();
   }
   throw refusal(
     gettext("This picture can't be made small enough. Choose another one."),

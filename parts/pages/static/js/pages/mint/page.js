@@ -1,21 +1,26 @@
-// The Mint page in two steps: a form with a preview that follows it, and the result.
+// The Mint page in two steps: a form with a preview that follows it, and the result. The
+// field for the operator's token is shown where the service asks for one and this browser
+// has none, or has one that was refused.
 
 import { aboutOf, metadataOf } from "../../format/about.js";
 import { gettext } from "../../format/gettext.js";
-import { textFor } from "../../texts.js";
+import { PROBLEM_TEXTS, textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
-import { ask } from "../../ui/forms.js";
+import { ask, onceAtATime, say, sayError, showError } from "../../ui/forms.js";
+import { isToken, isTokenMissing, keepToken } from "../../wallet/mint_token.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../under_way.js";
 import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
-import { tokenField } from "./token_field.js";
 
 const createButton = byId("create-button", HTMLButtonElement);
 const place = byId("create-error");
 const preview = byId("preview");
+const tokenPanel = byId("token");
+const tokenField = byId("mint-token", HTMLInputElement);
+const tokenButton = byId("keep-token", HTMLButtonElement);
 
 const form = mintForm(find(preview, "[data-card=image]"), (item) => {
   fillCard(preview, item);
@@ -39,21 +44,23 @@ function setBusy(isBusy) {
   createButton.textContent = isBusy ? gettext("Creating…") : gettext("Create");
 }
 
-async function create(opened, token, isSure = false) {
+async function create(isSure = false) {
   setBusy(true);
   tell("");
-  token.clearError();
+  showError(tokenField, "");
   const wanted = await form.read();
   const doubts = isSure ? [] : doubtsOf(form.shown());
   if (wanted && doubts.length > 0) {
     setBusy(false);
-    return askFirst(doubts, () => create(opened, token, true));
+    return askFirst(doubts);
   }
   // Before anything is written down.
-  const isReady = wanted && (await token.isReady().catch(refuse));
-  if (isReady) await carryOut(opened, wanted);
+  const isReady = wanted && (tokenPanel.hidden || (await keepTyped().catch(refuse)));
+  if (isReady) await carryOut(wanted);
   setBusy(false);
-  if (isReady) token.askAgain();
+  if (!isReady) return;
+  drawToken();
+  if (!tokenPanel.hidden) tokenField.focus();
 }
 
 /** Return what a person is asked about: what is made can never be changed. */
@@ -65,7 +72,7 @@ function doubtsOf(item) {
   ];
 }
 
-function askFirst(doubts, goOn) {
+function askFirst(doubts) {
   const { close } = ask({
     title: gettext("Create it like this?"),
     content: [...doubts, gettext("You can't change it later.")],
@@ -74,16 +81,16 @@ function askFirst(doubts, goOn) {
     opener: createButton,
     act: async () => {
       close();
-      await goOn();
+      await create(true);
     },
   });
 }
 
-async function carryOut(opened, wanted) {
+async function carryOut(wanted) {
   form.dropDraft();
   const { unit, count } = form.shown();
-  const mint = () => opened.wallet.mint(wanted);
-  const operation = await opened.run(mint, tell).catch(refuse);
+  const { run, wallet } = opened;
+  const operation = await run(() => wallet.mint(wanted), tell).catch(refuse);
   if (!operation) return;
   tell("");
   form.reset();
@@ -97,11 +104,47 @@ function refuse(error) {
   place.focus();
 }
 
+function drawToken() {
+  tokenPanel.hidden = !isTokenMissing(tokenPanel.dataset.minting === "token");
+}
+
+/**
+ * Keep the token that is typed, once the service takes it; return whether there is one.
+ * @throws what kept the service from being asked
+ */
+async function keepTyped() {
+  const typed = tokenField.value.trim();
+  const wrong = await whatIsWrong(typed);
+  showError(tokenField, wrong);
+  if (wrong) {
+    tokenField.focus();
+    return false;
+  }
+  keepToken(typed);
+  tokenField.value = "";
+  drawToken();
+  return true;
+}
+
+async function whatIsWrong(token) {
+  if (!token) return gettext("Enter the token.");
+  const isRight = isToken(token) && (await opened.api.takesToken(token));
+  return isRight ? "" : PROBLEM_TEXTS.mint_token_wrong;
+}
+
+async function keepAlone() {
+  if (!(await keepTyped())) return;
+  say(gettext("The token is saved."));
+  // A mint that was sent with an older one may wait for it.
+  opened.wake();
+  createButton.focus();
+}
+
 /**
  * Show what earlier visits began to create, so that a person does not create it twice.
  */
-async function drawEarlier(store) {
-  const all = await recordsWith(store, "operations", { state: "begun" });
+async function drawEarlier() {
+  const all = await recordsWith(opened.store, "operations", { state: "begun" });
   const mints = all.filter(
     ({ kind, begunAt }) => kind === "mint" && begunAt < openedAt,
   );
@@ -112,17 +155,22 @@ const openedAt = Date.now();
 const teller = makeTeller();
 // What waits to be created has a place of its own.
 const isNews = ({ operation: { kind, state } }) => kind !== "mint" || state !== "begun";
-let token;
-const opened = await openWallet((outcomes) => {
-  teller(outcomes.filter(isNews));
-  // The service may have refused it, of a mint that was sent again.
-  token?.draw();
-});
+const opened = /** @type {import("../open_wallet.js").Opened} */ (
+  await openWallet((outcomes) => {
+    teller(outcomes.filter(isNews));
+    // The service may have refused the token, of a mint that was sent again.
+    drawToken();
+  })
+);
 if (opened) {
-  token = tokenField(opened);
-  createButton.onclick = () => create(opened, token);
+  tokenButton.onclick = () =>
+    onceAtATime(tokenButton, () => keepAlone().catch(sayError));
+  // Another tab may have kept one, or had it refused.
+  window.addEventListener("storage", drawToken);
+  drawToken();
+  createButton.onclick = () => create();
   byId("another-button").onclick = () => showStep("form");
   createButton.disabled = false;
-  opened.store.onChange(() => drawEarlier(opened.store));
-  drawEarlier(opened.store);
+  opened.store.onChange(drawEarlier);
+  drawEarlier();
 }

@@ -25,11 +25,11 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
       ? gettext("Your link is ready")
       : ngettext("Your {count} link", "Your {count} links", count);
   const { parts, links } = await readHolding(opened.store, itemId);
-  const one = () => [makeLinkView(parts[0] ?? links[0].output, { ...opened, ...made })];
-  byId("result").replaceChildren(
-    ...(count === 1 ? one() : manyLinks(opened, made)),
-    publishing(made),
-  );
+  const shown =
+    count === 1
+      ? [makeLinkView(parts[0] ?? links[0].output, { ...opened, ...made })]
+      : manyLinks(opened, made);
+  byId("result").replaceChildren(...shown, publishing(made));
 }
 
 /** Return words that tell buyers the mark, to be published where the deed is sold. */

@@ -85,13 +85,17 @@ async function start(opened) {
   cancel.onclick = () => showOwn(askToCancel, cancel);
   button.onclick = () => (known.own ? showOwn(openOffer, button) : pay());
   store.onChange(draw);
-  const isWanted = () => LIVE.includes(saying.kind);
-  const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });
+  const ask = keepAsking({
+    checkRound: look,
+    isWanted: () => LIVE.includes(saying.kind),
+    roundMs: () => ROUND_MS,
+  });
   onReturn(ask);
   await ask();
 }
 
 function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) {
+  const { text = "", about = "", isQuiet = false } = action ?? {};
   byId("offer").dataset.kind = kind;
   // Until more is known, what the service wrote stays.
   if (title) {
@@ -108,10 +112,10 @@ function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) 
     cancel: !more.cancelText,
     "pay-bar": !action,
   });
-  const [text, about] = byId("pay").children;
-  put(text, action?.text ?? "");
-  put(about, action?.about ?? "");
-  byId("pay").classList.toggle("quiet", Boolean(action?.isQuiet));
+  const [shown, unseen] = byId("pay").children;
+  put(shown, text);
+  put(unseen, about);
+  byId("pay").classList.toggle("quiet", isQuiet);
 }
 
 /** Draw what one gives or gets; of its deeds nothing changes. */
@@ -124,13 +128,14 @@ function drawSide(name, sides = [], title) {
 }
 
 function makeRow(
-  /** @type {import("./state.js").Side} */ { itemId, amount, item, origin: said },
+  /** @type {import("./state.js").Side} */ { itemId, amount, item, origin: known },
 ) {
   const row = copyTemplate("side-row");
   const origin = find(row, ".origin");
-  origin.hidden = !said?.text;
-  origin.className = `origin notice ${said?.tint ?? ""}`.trim();
-  put(origin, said?.text ?? "");
+  const { text = "", tint = "" } = known ?? {};
+  origin.hidden = !text;
+  origin.className = `origin notice ${tint}`.trim();
+  put(origin, text);
   fillCard(find(row, ".deed"), item, { itemId, amount, pictures: "ask" });
   find(row, "a").setAttribute("href", `/item/${itemId}`);
   return row;

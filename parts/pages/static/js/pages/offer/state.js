@@ -84,10 +84,16 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       ours.find((each) => each.kind === "complete" && each.state === state);
     const own = ours.find(({ kind }) => kind !== "complete");
     const sideOf = (part, isTold) => {
+      const { item, parts, sum, waiting, offered, collected } = holdingOf(
+        slices,
+        part.itemId,
+      );
+      const free = unitsOf(parts);
+      const away = sum - free + waiting + offered + collected;
       const origin = origins.get(part.itemId);
       // Of what one gives it is told only that it may not be what one thinks.
       const told = !own && (isTold || origin?.tint === "bad") ? origin : undefined;
-      return { ...part, ...hereOf(slices, part), origin: told };
+      return { ...part, item, free, away, origin: told };
     };
     return {
       own,
@@ -96,12 +102,6 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       wants: wants.map((part) => sideOf(part, false)),
     };
   });
-}
-
-function hereOf(slices, { itemId }) {
-  const { item, parts, sum, waiting, offered, collected } = holdingOf(slices, itemId);
-  const free = unitsOf(parts);
-  return { item, free, away: sum - free + waiting + offered + collected };
 }
 
 /**

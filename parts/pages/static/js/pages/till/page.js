@@ -24,6 +24,7 @@ const field = byId("amount", HTMLInputElement);
 
 /** Get the till of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
+  const { store, wallet } = tools;
   const name = make("strong", { dir: "auto" }, nameOf(item));
   byId("lead").replaceChildren(name, " ", makeMark(item.id));
   const about = aboutOf(item);
@@ -33,17 +34,6 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("until").classList.toggle("error", isExpired(about));
   byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
-  await work(item, tools);
-}
-
-/** Return the deeds that this browser knows from more than a look. */
-async function choices(store) {
-  const all = await store.read(SUMMARIES_WANTED, summariesOf);
-  return all.flatMap(({ item }) => item ?? []);
-}
-
-async function work(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
-  const { store, wallet } = tools;
   const wanted = { itemId: item.id };
   let isAnyOpen = false;
   const write = readKeys(item.unit);
@@ -74,8 +64,13 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
   store.onChange(redraw);
   await redraw();
   // Requests that were left open.
-  const isWanted = () => isAnyOpen;
-  keepAsking({ checkRound: () => wallet.checkRound(), isWanted })();
+  keepAsking({ checkRound: wallet.checkRound, isWanted: () => isAnyOpen })();
+}
+
+/** Return the deeds that this browser knows from more than a look. */
+async function choices(store) {
+  const all = await store.read(SUMMARIES_WANTED, summariesOf);
+  return all.flatMap(({ item }) => item ?? []);
 }
 
 function rowOf(operation, { unit }, show) {
@@ -83,8 +78,9 @@ function rowOf(operation, { unit }, show) {
   if (operation.state === "done")
     return make("li", {}, make("span", {}, receiptText(operation)), units);
   const text = make("span", {}, `${units}. ${offerStateText(operation)}`);
-  const about = `: ${units}`;
-  const button = makeButton(gettext("Show code"), () => show(operation), { about });
+  const button = makeButton(gettext("Show code"), () => show(operation), {
+    about: `: ${units}`,
+  });
   return make("li", {}, text, button);
 }
 

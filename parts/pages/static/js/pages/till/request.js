@@ -79,7 +79,7 @@ export function sumText(payments, unit) {
 export function makeRequest(item, tools, { redraw, onClose }) {
   const { store, wallet } = tools;
   const offers = offersOf(wallet);
-  const screen = makeScreen(onClose);
+  const screen = makeScreen(onClose, () => onceAtATime(byId("cancel"), cancel));
   /** What is on the screen: a request without an answer has no `key` yet. @type {any} */
   let shown = {};
 
@@ -134,12 +134,13 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   const look = keepAsking({
     checkRound,
     isWanted: () => screen.isAt("open"),
-    roundMs: LOOK_MS,
+    roundMs: () => LOOK_MS,
   });
 
   /** Ask for so many units, on a screen that says so until the code is there. */
   async function make(amount) {
-    const expiresInS = secondsChosen();
+    const chosen = new FormData(byId("keys", HTMLFormElement));
+    const expiresInS = Number(chosen.get("time"));
     askToKeep();
     open({ amount });
     const mine = shown;
@@ -158,7 +159,6 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   }
 
   const cancel = () => cancelShown(shown, screen, tools, redraw);
-  screen.onLeave(() => onceAtATime(byId("cancel"), cancel));
   byId("copy").onclick = () => {
     const link = offerLink(shown.offerId);
     return sayCopied(link, gettext("The link is copied."), link);
@@ -208,10 +208,9 @@ async function end(
   await wallet.cancel(key);
   const { operation } = await wallet.finish(key);
   if (operation.state !== "open") return;
-  const more = offerStateText(operation);
   await run(
     () => offersOf(wallet).cancel(key),
-    (text) => onWait(`${text} ${more}`),
+    (text) => onWait(`${text} ${offerStateText(operation)}`),
   );
 }
 
@@ -225,14 +224,11 @@ function openText(operation, { canCancel }, /** @type {Item} */ { unit }) {
   return `${ends} ${why}`;
 }
 
-/** Return how long a request can be paid, as it is chosen now. */
-function secondsChosen() {
-  const time = document.querySelector("[name=time]:checked");
-  return Number(time?.getAttribute("value"));
-}
-
-/** Return what fills the window: it is at `making`, `open`, `paid` or `over`. */
-function makeScreen(onClose) {
+/**
+ * Return what fills the window: it is at `making`, `open`, `paid` or `over`. While the
+ * request can be cancelled, `onCancel` is called instead of closing.
+ */
+function makeScreen(onClose, onCancel) {
   const dialog = byId("request", HTMLDialogElement);
   const next = byId("next");
   const cancelButton = byId("cancel");
@@ -247,9 +243,9 @@ function makeScreen(onClose) {
     if (isAt(kind)) return;
     dialog.dataset.kind = kind;
     // It is another screen: put in afresh, nothing in it moves.
-    const { activeElement } = document;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     inner.replaceChildren(...inner.children);
-    if (activeElement instanceof HTMLElement) activeElement.focus();
+    focused?.focus();
     setEach("textContent", {
       "request-title": title,
       "request-about": about,
@@ -266,6 +262,12 @@ function makeScreen(onClose) {
 
   const close = () => dialog.close();
   next.onclick = close;
+  cancelButton.onclick = onCancel;
+  dialog.oncancel = (event) => {
+    if (cancelButton.hidden) return;
+    event.preventDefault();
+    onCancel();
+  };
   dialog.onclose = () => {
     dialog.dataset.kind = "";
     letSleep();
@@ -285,16 +287,6 @@ function makeScreen(onClose) {
       turn("making", units, { state: gettext("Making the code…") });
       letSleep = keepAwake();
       byId("request-title").focus();
-    },
-
-    /** Do this instead of closing while the request can be cancelled. */
-    onLeave(cancel) {
-      cancelButton.onclick = cancel;
-      dialog.oncancel = (event) => {
-        if (cancelButton.hidden) return;
-        event.preventDefault();
-        cancel();
-      };
     },
   };
 }

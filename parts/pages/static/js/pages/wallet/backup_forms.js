@@ -101,8 +101,12 @@ export async function backupLine(tools, opener) {
     line.remove();
     backUp(tools, opener);
   });
-  const text = make("span", {}, backupText(status));
-  const line = make("p", { class: "backup-line" }, text, button);
+  const line = make(
+    "p",
+    { class: "backup-line" },
+    make("span", {}, backupText(status)),
+    button,
+  );
   return [line];
 }
 

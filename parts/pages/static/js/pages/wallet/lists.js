@@ -327,11 +327,10 @@ function historyRow(group, itemOf) {
       ? ngettext("{time}, {count} time", "{time}, {count} times", count, values)
       : values.time;
   const hints = state === "refused" ? [offerStateText(group), when] : [when];
-  const lines = hints.map((text) => makeHint(text));
   return make(
     "li",
     { tabindex: "-1" },
     make("p", {}, historyText(group, itemOf), " ", tag),
-    ...lines,
+    ...hints.map((text) => makeHint(text)),
   );
 }

@@ -6,7 +6,7 @@ import { gettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import { operationText, shortName } from "../../texts.js";
 import { findOrigins } from "../../ui/origin.js";
-import { byId, copyTemplate, onReturn, put } from "../../ui/dom.js";
+import { byId, copyTemplate, listInPieces, onReturn, put } from "../../ui/dom.js";
 import { onceAtATime, say, showFault } from "../../ui/forms.js";
 import {
   historyOf,
@@ -25,8 +25,7 @@ import { offersView } from "../offer_view.js";
 import { backups, backupWriter, drawBackup, makeRescue } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
 import { deedList, historyView, newsOf } from "./lists.js";
-import { makeLooker } from "./looking.js";
-import { offerAfterLoss } from "./restore_form.js";
+import { makeLooker, offerAfterLoss } from "./restore_form.js";
 
 const openedAt = Date.now();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */
@@ -57,7 +56,7 @@ function onOutcomes(outcomes) {
 }
 
 /** Whether somebody has taken an offer, and it is not shown to have been. */
-const isTaken = ({ state, offerId }) =>
+const isTaken = ({ state, offerId = "" }) =>
   state === "done" && !document.querySelector(`[data-offer="${offerId}"]`);
 
 function viewNow() {
@@ -86,13 +85,13 @@ const ALL_PAST = [{ operations: "all" }, () => []];
  * Note what a view shows, of each deed how much a person knows to be gone, and which
  * offers are open; `taken` are those that somebody has taken since.
  */
-function read(store, { name, itemId }) {
+function read({ name, itemId }) {
   const [wanted, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
   const begun = { state: "begun" };
   const open = { state: "open" };
   const asked = [begun, open, ...openKeys, wanted.operations].flat();
   const plan = { ...wanted, operations: asked, items: "all", notes: "all" };
-  return store.read(plan, (slices) => {
+  return opened.store.read(plan, (slices) => {
     const { operations } = slices;
     items = new Map(slices.items.list().map((item) => [item.key, item]));
     const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));
@@ -107,26 +106,26 @@ function read(store, { name, itemId }) {
   });
 }
 
-async function readOrAsk({ wallet, store }, view) {
-  const found = await read(store, view);
+async function readOrAsk(view) {
+  const found = await read(view);
   if (view.name !== "deed" || summaries.length || !ITEM_ID.test(view.itemId))
     return found;
-  const item = await wallet.item(view.itemId).catch(() => null);
-  return item ? { ...(await read(store, view)), taken: found.taken } : found;
+  const item = await opened.wallet.item(view.itemId).catch(() => null);
+  return item ? { ...(await read(view)), taken: found.taken } : found;
 }
 
-function drawer(opened) {
+function drawer() {
   const tools = { ...opened, itemOf };
   const drawDeeds = deedList(tools);
   const drawPast = { offers: offersView(tools), history: historyView(itemOf) };
-  const deed = deedPlace(tools);
+  const drawDeed = deedPlace(tools);
   const known = new Map();
   let shown = { name: "", itemId: "" };
 
   return async () => {
     const view = viewNow();
     const { name, itemId } = view;
-    const { begun, past, taken } = await readOrAsk(tools, view);
+    const { begun, past, taken } = await readOrAsk(view);
     const news = [
       ...taken.map((operation) => `${operationText(operation, itemOf)}.`),
       ...newsOf(known, summaries),
@@ -134,36 +133,32 @@ function drawer(opened) {
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, itemOf);
-    if (name === "deed") await deed.draw(itemId, summaries[0]);
+    if (name === "deed") drawDeed([await withOrigin(summaries[0] ?? { itemId })]);
     if (name === "list") drawDeeds(summaries);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
     drawPast[name]?.(past);
     if (isEntering) enter(view, shown);
-    if (name !== "deed") deed.close();
+    if (name !== "deed") drawDeed([]);
     shown = view;
   };
 }
 
-function deedPlace(tools) {
-  let open = null;
+/** Return what draws the page of a deed, of which nothing may be known, or no page. */
+const deedPlace = (tools) =>
+  listInPieces(byId("deed"), null, {
+    keyOf: ({ itemId, sum }) => `${itemId} ${sum === undefined}`,
+    make({ itemId, sum }) {
+      if (sum === undefined) return { element: copyTemplate("no-deed-template") };
+      const { element, draw } = deedPage(itemId, tools);
+      return { element, update: draw };
+    },
+  });
 
-  function show(view) {
-    open = view;
-    byId("deed").replaceChildren(...(view ? [view.element] : []));
-  }
-
-  async function draw(itemId, holding) {
-    const make = () =>
-      holding ? deedPage(itemId, tools) : { element: copyTemplate("no-deed-template") };
-    const key = holding ? itemId : `no ${itemId}`;
-    if (open?.key !== key) show({ key, ...make() });
-    if (!holding) return;
-    const { item } = holding;
-    const origins = item && (await findOrigins(tools.store, [item]));
-    open.draw({ ...holding, origin: origins?.get(itemId) });
-  }
-  return { draw, close: () => show(null) };
+async function withOrigin(holding) {
+  const { item, itemId } = holding;
+  const origins = item && (await findOrigins(opened.store, [item]));
+  return { ...holding, origin: origins?.get(itemId) };
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */
@@ -191,14 +186,15 @@ function moveTo(name, itemIdBefore) {
   const places = { deed: "#deed [data-focus]", list: row };
   const target = document.querySelector(places[name] ?? "#title") ?? byId("title");
   if (name !== "list") scrollTo(0, 0);
-  if (target instanceof HTMLElement) target.focus();
+  /** @type {HTMLElement} */ (target).focus();
 }
 
-async function start(opened) {
-  const { wallet, wake } = opened;
-  redraw = oneByOne(drawer(opened));
-  const place = byId("look-state");
-  const look = makeLooker({ ...opened, itemOf }, (text) => put(place, text));
+async function start() {
+  const { wallet, store, wake } = opened;
+  redraw = oneByOne(drawer());
+  const look = makeLooker({ ...opened, itemOf }, (text) =>
+    put(byId("look-state"), text),
+  );
   const button = byId("look");
   button.onclick = () =>
     onceAtATime(button, async () =>
@@ -215,21 +211,18 @@ async function start(opened) {
   backups(restoring);
   offerAfterLoss(restoring);
   await redraw();
-  listen(opened, look);
   if (summaries.length || openKeys.length) askToKeep();
-}
-
-function listen(opened, look) {
-  const { wallet, store } = opened;
-  const fetchItems = itemFetcher(wallet);
+  const fetchItems = itemFetcher();
   const goOn = seriesMaker(
     opened,
     () => summaries.find(({ preparing }) => preparing)?.itemId,
   );
   const isWaiting = () =>
     openKeys.length > 0 || summaries.some(({ waiting, shownAt }) => waiting || shownAt);
-  const isWanted = () => navigator.onLine && isWaiting();
-  const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
+  const ask = keepAsking({
+    checkRound: wallet.checkRound,
+    isWanted: () => navigator.onLine && isWaiting(),
+  });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
   const backUpSoon = backupWriter(opened);
   store.onChange(draw);
@@ -260,17 +253,19 @@ function listen(opened, look) {
  * Return what asks for the deeds that are not known yet, or not as a whole since they
  * came from a file, once while there is an answer.
  */
-function itemFetcher(wallet) {
+function itemFetcher() {
   const asked = new Set();
   return async (isAgain = false) => {
     if (isAgain) asked.clear();
     for (const { item, itemId } of summaries) {
       if ((item && !item.isCut) || asked.has(itemId)) continue;
       asked.add(itemId);
-      await wallet.item(itemId, { isWhole: true }).catch(() => {});
+      await opened.wallet.item(itemId, { isWhole: true }).catch(() => {});
     }
   };
 }
 
-const opened = await openWallet(onOutcomes, rescue.offer);
-if (opened) start(opened).catch(showFault);
+const opened = /** @type {import("../open_wallet.js").Opened} */ (
+  await openWallet(onOutcomes, rescue.offer)
+);
+if (opened) start().catch(showFault);

@@ -1,5 +1,7 @@
 // The dialogs that read a wallet's file: whose it is, whether empty wallets may be let go
-// of where too many are joined, and what is said of what it has brought.
+// of where too many are joined, and what is said of what it has brought. And the look for
+// what was moved since a backup, or by another copy of this wallet: after a restore, by
+// hand, and by itself where a look was broken off.
 
 import { gettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
@@ -14,17 +16,6 @@ import { showLoss } from "../open_wallet.js";
 /** Some 600,000 links. A browser holds a text of 512 MiB at most. */
 export const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
-const MAY_BE_GIVEN = gettext(
-  "We can't tell which links you shared after this backup, so we treat them all as shared.",
-);
-
-const FOREIGN = gettext(
-  "This service doesn't know all of it. If the backup is from another service, restore it there.",
-);
-
-const WHOSE = gettext(
-  "If it's yours, this browser becomes another copy of that wallet. Whoever has the file can also spend what you receive later. If it's somebody else's, you keep your own wallet.",
-);
 const THEIRS = gettext(
   "The owner of the backup can spend this until you move it. To move it, open each deed, tap “Send” for all of it, then take the link back.",
 );
@@ -39,9 +30,10 @@ export const ageText = (/** @type {{at?: number}} */ { at }) =>
 
 /** Offer a restore first where this browser had a wallet that is gone. */
 export function offerAfterLoss(tools) {
-  const restore = (button) => askToRestore(tools, button);
   showLoss(
-    makeButton(gettext("Restore a backup"), restore, { kind: "" }),
+    makeButton(gettext("Restore a backup"), (button) => askToRestore(tools, button), {
+      kind: "",
+    }),
     makeButton(gettext("Start again"), endLoss),
   );
 }
@@ -68,12 +60,14 @@ export function askToRestore({ wallet, itemOf, onRestored }, opener) {
       const stillLive = async (outputs) =>
         (await wallet.outputsOf({ outputs })).filter(isLive);
       const inFile = records.outputs.filter(isLive);
-      const isOlder = (await stillLive(live)).length < inFile.length;
-      const fresh = await stillLive(added);
-      const isGiven = (await stillLive(given)).length > 0;
-      const isForeign = fresh.some(({ unknown }) => unknown);
-      const age = ageText(records);
-      const about = { fresh, isOlder, isEmpty, age, isGiven, isForeign, found };
+      const about = {
+        fresh: await stillLive(added),
+        isOlder: (await stillLive(live)).length < inFile.length,
+        isGiven: (await stillLive(given)).length > 0,
+        isEmpty,
+        age: ageText(records),
+        found,
+      };
       const text = restoredText(about, itemOf);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
@@ -92,7 +86,11 @@ async function nameAll(wallet, outputs) {
 const askWhose = (opener) =>
   askBefore({
     title: gettext("Is this your own backup?"),
-    content: [WHOSE],
+    content: [
+      gettext(
+        "If it's yours, this browser becomes another copy of that wallet. Whoever has the file can also spend what you receive later. If it's somebody else's, you keep your own wallet.",
+      ),
+    ],
     choices: [
       [gettext("Yes, it's mine"), true],
       [gettext("No, it's somebody else's"), false],
@@ -140,7 +138,6 @@ function askToForget(empty, opener) {
  */
 function askBefore({ choices, ...parts }) {
   return new Promise((resolve, reject) => {
-    const nothing = gettext("Nothing was restored.");
     const choose = (value) => () => {
       resolve(value);
       close();
@@ -152,7 +149,8 @@ function askBefore({ choices, ...parts }) {
       ...parts,
       actions,
       closeText: gettext("Cancel"),
-      onClose: () => reject(new WalletError("cancelled", nothing)),
+      onClose: () =>
+        reject(new WalletError("cancelled", gettext("Nothing was restored."))),
     });
   });
 }
@@ -173,7 +171,7 @@ async function readFile(field, passphrase) {
 
 /** Return what a file has brought, by value, and what was `found` besides. */
 export function restoredText(about, itemOf) {
-  const { fresh, isOlder, isEmpty, isGiven, isForeign, age, found } = about;
+  const { fresh, isOlder, isEmpty, isGiven, age, found } = about;
   const older = isEmpty
     ? gettext("Restored. Everything in it has been used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
@@ -182,8 +180,14 @@ export function restoredText(about, itemOf) {
   const texts = [
     brought ? gettext("Restored: {value}.", { value: brought }) : text,
     (brought || isOlder) && age,
-    isForeign && FOREIGN,
-    isGiven && MAY_BE_GIVEN,
+    fresh.some(({ unknown }) => unknown) &&
+      gettext(
+        "This service doesn't know all of it. If the backup is from another service, restore it there.",
+      ),
+    isGiven &&
+      gettext(
+        "We can't tell which links you shared after this backup, so we treat them all as shared.",
+      ),
   ];
   return [...texts, found].filter(Boolean).join(" ");
 }
@@ -192,4 +196,43 @@ export function restoredText(about, itemOf) {
 export function valueText(outputs, itemOf) {
   const ours = outputs.filter(({ state }) => state !== "coming");
   return sideText(sumsOf(ours), itemOf);
+}
+
+/**
+ * Return what looks, one look after the other, and returns what to say of it: what was
+ * found, by value, or why it has to wait; nothing if nothing is new.
+ * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">
+ *   & {itemOf: import("../../texts.js").ItemOf}} tools
+ * @param {(text: string) => void} show is told how far it is, and in the end the same
+ * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown}) => Promise<string>}
+ *   with `isDueOnly` it looks only if a look was broken off
+ */
+export function makeLooker({ wallet, store, itemOf }, show) {
+  let last = Promise.resolve("");
+
+  async function look(onWait, isWhole) {
+    const since = Date.now();
+    const onProgress = (done, count) =>
+      onWait(gettext("Checking for missing deeds: {done} of {count}", { done, count }));
+    await wallet.look({ isWhole, onProgress });
+    await wallet.checkStates();
+    const found = await store.read({ outputs: "all" }, ({ outputs }) =>
+      outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
+    );
+    const value = valueText(found.filter(isLive), itemOf);
+    return value && gettext("Found: {value}.", { value });
+  }
+
+  async function lookOnce({ isDueOnly = false, onWait = show } = {}) {
+    if (isDueOnly && !(await wallet.isLookDue().catch(() => false))) return "";
+    const text = await look(onWait, !isDueOnly).catch((error) =>
+      error.name === "NoAnswerError"
+        ? gettext("The service can't be reached. We'll check again when it can.")
+        : textFor(error),
+    );
+    show(text);
+    return text;
+  }
+
+  return (options) => (last = last.then(() => lookOnce(options)));
 }

@@ -1,5 +1,7 @@
 // Shows the codes of what is held to a door, which claims them. Nothing is moved or handed
-// out for that, so that it works without a network; with one, it says what became of them.
+// out for that, so that it works without a network; with one, it says what became of
+// them: the service is asked, often at first, because a guest waits for the door; and any
+// tab may have moved what a code stands for.
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
@@ -11,13 +13,16 @@ import {
   keepAwake,
   make,
   oneAfterTheOther,
+  onReturn,
   put,
   setEach,
 } from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
 import { drawCode, linkOf } from "../../ui/link_view.js";
-import { readHolding } from "../../wallet/holdings.js";
-import { watchCode } from "./code_state.js";
+import { ask, NoAnswerError } from "../../wallet/api.js";
+import { isUsed, readHolding } from "../../wallet/holdings.js";
+import { readOutputs } from "../../wallet/records.js";
+import { keepAsking } from "../retries.js";
 
 /** How long it is said that a code was used, before the next one is shown. */
 const STAY_MS = 3_000;
@@ -104,4 +109,65 @@ function codeOf(output, tools) {
   };
   drawCode(place, output, tools, gettext("QR code")).catch(showLink);
   return place;
+}
+
+/** Until a code was shown for so long, it is asked for at these intervals, in ms. */
+const ROUNDS = [
+  [20_000, 2_000],
+  [120_000, 5_000],
+];
+const LAST_ROUND_MS = 20_000;
+
+/**
+ * @typedef {"asking" | "offline" | "used" | "moved"} CodeState a door, most likely, has `used` it;
+ *   what was `moved` was sent, or claimed by a copy of this wallet
+ *
+ * Note that the code of a held output is shown, and ask what becomes of it from now on;
+ * call `tell` with its state, whenever there may be news too. Return what ends that.
+ * @param {{key: string}} output
+ * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">} opened
+ * @param {(state: CodeState) => void} tell
+ */
+export function watchCode({ key }, { wallet, store }, tell) {
+  const shownAt = performance.now();
+  let isOver = false;
+  let isOffline = false;
+
+  function roundMs() {
+    const shownMs = performance.now() - shownAt;
+    const round = ROUNDS.find(([untilMs]) => shownMs < untilMs);
+    // A quarter sooner or later: a whole audience must not ask in step.
+    return (round?.[1] ?? LAST_ROUND_MS) * (0.75 + Math.random() / 2);
+  }
+
+  async function look() {
+    const [output] = await readOutputs(store, [key]);
+    if (isOver) return;
+    isOver = output.state === "spent";
+    if (isOver) tell(isUsed(output) ? "used" : "moved");
+    else tell(isOffline ? "offline" : "asking");
+  }
+
+  async function checkRound() {
+    const { problem } = navigator.onLine
+      ? await ask(() => wallet.checkShown(key))
+      : { problem: new NoAnswerError() };
+    isOffline = problem instanceof NoAnswerError;
+    await look();
+    // Without an answer it is asked as often as before: a guest waits.
+    if (problem && !isOffline) throw problem;
+  }
+
+  const wake = keepAsking({ checkRound, isOver: () => isOver, roundMs });
+  const endings = [store.onChange(() => look().catch(() => {})), onReturn(wake)];
+  tell("asking");
+  // It is shown, whether or not there is room to note it; what is spent no longer is.
+  wallet
+    .shown(key)
+    .catch(() => {})
+    .then(wake);
+  return () => {
+    isOver = true;
+    endings.forEach((end) => end());
+  };
 }

@@ -21,6 +21,10 @@ import { WalletError } from "../../wallet/records.js";
 import { openOffer } from "../offer_view.js";
 import { NUMBER, tooMuchText } from "./deed_forms.js";
 
+const HINT = gettext(
+  "Anyone with the link can accept the offer within a week. Until someone does, you keep what you offer, and you can cancel.",
+);
+
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
  * @typedef {import("../offer_view.js").OfferTools} OfferTools
@@ -111,7 +115,8 @@ async function askHowMany(
   /** @type {OfferTools} */ tools,
   choose,
 ) {
-  const origin = (await findOrigins(tools.store, [wanted])).get(wanted.id);
+  const origins = await findOrigins(tools.store, [wanted]);
+  const { text = "", tint = "" } = origins.get(wanted.id) ?? {};
   const one = { ...NUMBER, value: "1" };
   const [give, get] = [
     makeField(gettext("How many do you give?"), { ...one, autofocus: true }),
@@ -130,13 +135,13 @@ async function askHowMany(
   const content = [
     make("div", { class: "link-view stack" }, give.element, cardOf(itemId, item)),
     make("div", { class: "link-view stack" }, get.element, cardOf(wanted.id, wanted)),
-    make("p", { class: kindOf(origin) }, origin?.text ?? ""),
+    make("p", { class: tint ? `notice ${tint}` : "hint" }, text),
     makeButton(gettext("Choose another deed"), () => {
       close();
       choose();
     }),
     make("p", {}, said),
-    makeHint(hintText()),
+    makeHint(HINT),
   ];
   const { close } = ask({
     title: gettext("Your offer"),
@@ -164,13 +169,6 @@ async function askHowMany(
 }
 
 const cardOf = (itemId, item) => makeCard(item, { itemId, pictures: "ask" });
-
-const kindOf = (origin) => (origin?.tint ? `notice ${origin.tint}` : "hint");
-
-const hintText = () =>
-  gettext(
-    "Anyone with the link can accept the offer within a week. Until someone does, you keep what you offer, and you can cancel.",
-  );
 
 /** Return the deal in a sentence; nothing while the fields are not filled in rightly. */
 function dealText(read, itemOf) {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { watchCode } from "../../../../../parts/pages/static/js/pages/wallet/code_state.js";
+import { watchCode } from "../../../../../parts/pages/static/js/pages/wallet/show_code.js";
 import {
   NoAnswerError,
   ProblemError,
@@ -32,10 +32,10 @@ function watching(answers = [], random = 0.5) {
     configurable: true,
     value: { onLine: true },
   });
-  const options = { ...clock.options, random: () => random };
+  Math.random = () => random;
   const tell = (state) => told.at(-1) !== state && told.push(state);
   const wallet = { checkShown, shown: async () => {} };
-  const end = watchCode(SHOWN, { wallet, store }, tell, options);
+  const end = watchCode(SHOWN, { wallet, store }, tell);
   return { ...clock, at, told, page, end };
 }
 
