@@ -126,6 +126,10 @@ def test_two_people_trade(trade, stranger, visitor):
     theirs = stranger.go(f"/offer/{offer_id}")
     expect(theirs.locator("#pay")).to_be_hidden()
     press(stranger.open_tab(claim_link("", drink)), "Claim")
+    notice = theirs.locator("#gives .origin:has(+ .deed)")
+    expect(notice).to_contain_text("Anyone can use this name.")
+    expect(notice).to_be_in_viewport(ratio=1)
+    expect(theirs.locator("#wants .origin")).to_be_hidden()
 
     press(theirs, "Trade")
 

@@ -210,6 +210,7 @@ test("of the wallet it reads what is free, what is not, and who made or complete
     ["deed_c", originAs("lookalike")],
     ["deed_d", originAs("new")],
   ]);
+  const request = { offerId: "offer_a", gives: [], wants: [DRINK] };
   const read = (offer) =>
     readKnown(store, { gives: [DRINK], wants: [CHOIR], ...offer }, origins);
 
@@ -224,8 +225,12 @@ test("of the wallet it reads what is free, what is not, and who made or complete
     [theirs.wants[0].origin?.kind, theirs.gives[0].origin?.kind],
     ["lookalike", "new"],
   );
+  assert.equal(theirs.gives[0].origin?.tint, "wait");
+  assert.match(theirs.gives[0].origin?.text ?? "", /^Anyone can .* mark d·d with /);
   assert.deepEqual(
     [ours.own.key, ours.paying, ours.gives[0].origin],
     ["c", undefined, undefined],
   );
+  // Of what one only gives nothing is said that is not doubtful.
+  assert.equal((await read(request)).wants[0].origin, undefined);
 });

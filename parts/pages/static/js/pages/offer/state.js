@@ -15,6 +15,7 @@ import {
   sideText,
   waitText,
 } from "../../texts.js";
+import { markText } from "../../ui/card.js";
 import { isSafe } from "../../ui/origin.js";
 import { holdingOf } from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
@@ -84,7 +85,7 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       ours.find((each) => each.kind === "complete" && each.state === state);
     const own = ours.find(({ kind }) => kind !== "complete");
     const sideOf = (part, isTold) => {
-      const origin = origins.get(part.itemId);
+      const origin = cautious(origins.get(part.itemId), part);
       // Of what one gives it is told only that it may not be what one thinks.
       const told = !own && (isTold || origin?.tint === "bad") ? origin : undefined;
       return { ...part, ...hereOf(slices, part), origin: told };
@@ -96,6 +97,16 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       wants: wants.map((part) => sideOf(part, false)),
     };
   });
+}
+
+/** Return what to say of a deed, of one that is new here too: it may be forged. */
+function cautious(origin, { itemId }) {
+  if (origin?.kind !== "new") return origin;
+  const text = gettext(
+    "Anyone can use this name. Compare the mark {mark} with the organiser's before you trade.",
+    { mark: markText(itemId) },
+  );
+  return { ...origin, text, tint: "wait" };
 }
 
 function hereOf(slices, { itemId }) {
