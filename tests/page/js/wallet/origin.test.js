@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import {
   findOrigins,
+  findOwn,
   likenessOf,
   nameKey,
   originOf,
@@ -229,4 +230,21 @@ test("a deed of which only a claim was refused is as new as before", async () =>
     items.map(({ id }) => origins.get(id).kind),
     ["new", "new"],
   );
+  // Nor has this wallet held it.
+  assert.deepEqual(await findOwn(store, items), []);
+});
+
+test("what a wallet made, or was given and has spent, is its own", async () => {
+  const { service, store, itemId, given } = await giverOf(5);
+  const { store: theirs, wallet: taker } = makerOn(service);
+  await taker.claim(given);
+  const id = itemId;
+  const [made, held, seen] = [{ id, isMinted: true }, { id }, { id: "deed_seen" }].map(
+    (item) => ({ key: item.id, total: 5, ...item }),
+  );
+
+  assert.deepEqual(await findOwn(store, [made, seen]), [made]);
+  assert.deepEqual(await findOwn(theirs, [held, seen]), [held]);
+  await taker.send(itemId, 5);
+  assert.deepEqual(await findOwn(theirs, [held, seen]), [held]);
 });

@@ -171,12 +171,24 @@ export async function findOrigins(store, items) {
   const named = (item) => ({ ...item, alike: likenessOf(item) });
   const [asked, known] = [items.map(named), all.map(named)];
   const related = [...new Set(asked.flatMap((item) => relatedTo(item, known)))];
-  const unsure = related.filter((each) => !each.isMinted);
+  const own = await findOwn(store, related);
+  return new Map(asked.map((item) => [item.id, originOf(item, own)]));
+}
+
+/**
+ * Return those of the items that this wallet has minted, or holds or has held; not what
+ * it only looked at.
+ * @template {import("../wallet/records.js").Item} Known
+ * @param {Pick<import("../wallet/store.js").Store, "read">} store
+ * @param {Known[]} items
+ * @returns {Promise<Known[]>}
+ */
+export function findOwn(store, items) {
+  const unsure = items.filter((each) => !each.isMinted);
   const wanted = { outputs: unsure.map(({ id }) => ({ itemId: id })) };
-  return store.read(wanted, ({ outputs }) => {
-    const isOwn = (each) =>
-      each.isMinted || outputs.list({ itemId: each.id }).some(isMade);
-    const own = related.filter(isOwn);
-    return new Map(asked.map((item) => [item.id, originOf(item, own)]));
-  });
+  return store.read(wanted, ({ outputs }) =>
+    items.filter(
+      (each) => each.isMinted || outputs.list({ itemId: each.id }).some(isMade),
+    ),
+  );
 }
