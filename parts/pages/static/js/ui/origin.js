@@ -143,7 +143,7 @@ export function originOf(item, items) {
 }
 
 /** Return whether both say a day, and not the same. */
-function isOtherDay(...items) {
+export function isOtherDay(...items) {
   const [one, other] = items.map((item) => dayOf(aboutOf(item)));
   return Boolean(one && other && one !== other);
 }

@@ -235,8 +235,13 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     ],
     [
       { ...night(2), isMinted: true },
-      "Ticket for another event: “A ticket”",
+      "Ticket for Sun, Jun 2",
       `${facts(2)} It belongs to another door.`,
+    ],
+    [
+      { ...itemOf("2", "A ticket", "Place: Club"), isMinted: true },
+      "Ticket for another event: “A ticket”",
+      "“Club”. It belongs to another door.",
     ],
     [
       { ...own, isMinted: true },

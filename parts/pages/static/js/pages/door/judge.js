@@ -3,6 +3,7 @@
 
 import {
   aboutOf,
+  dayText,
   isExpired,
   metadataOf,
   untilText,
@@ -20,7 +21,7 @@ import {
   waitText,
 } from "../../texts.js";
 import { pause } from "../../ui/dom.js";
-import { nameKey } from "../../ui/origin.js";
+import { isOtherDay, nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { admittedAtOf } from "../../wallet/door_list.js";
 import { isCollected, keyOf } from "../../wallet/records.js";
@@ -324,10 +325,10 @@ export function otherVerdict(other, own) {
       gettext("Not for this door: another ticket of the same name"),
       `${facts} ${ASK_WHERE}`.trim(),
     );
-  const title =
-    isAlike && isSame
-      ? gettext("Ticket of another batch: {name}", values)
-      : gettext("Ticket for another event: {name}", values);
+  let title = gettext("Ticket for another event: {name}", values);
+  if (isAlike && isSame) title = gettext("Ticket of another batch: {name}", values);
+  else if (isAlike && isOtherDay(other, own))
+    title = gettext("Ticket for {date}", { date: dayText(aboutOf(other)) });
   return refused(title, other.isMinted ? `${facts} ${OWN_DOOR}`.trim() : facts);
 }
 
