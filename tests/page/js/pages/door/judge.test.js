@@ -221,10 +221,10 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     [null, "Ticket for another event", ""],
     [{ ...own, metadata: null }, "Ticket for another event", ""],
     [night(2, "Play"), "Ticket for another event: “Play”", facts(2)],
-    [own, "Forged: not your ticket", `Made by somebody else, or another batch. ${ask}`],
+    [own, "Forged ticket", `Made by somebody else, or another batch. ${ask}`],
     [
       night(1, "a\u200b  TICKET"),
-      "Forged: not your ticket",
+      "Forged ticket",
       `Made by somebody else, or another batch. ${ask}`,
     ],
     // Whoever forges it chooses its date.

@@ -319,7 +319,7 @@ export function otherVerdict(other, own) {
   const isAlike = nameKey(name) === nameKey(metadataOf(own).name ?? "");
   const values = { name: quoted(name) };
   if (isAlike && !other.isMinted && isSame)
-    return refused(gettext("Forged: not your ticket"), `${NOT_OURS} ${ASK_WHERE}`);
+    return refused(gettext("Forged ticket"), `${NOT_OURS} ${ASK_WHERE}`);
   if (isAlike && !other.isMinted)
     return refused(
       gettext("Not for this door: another ticket of the same name"),
