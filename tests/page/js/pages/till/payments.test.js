@@ -19,7 +19,8 @@ function ask(amount, state = "done", endedMinutesAgo = 0) {
   const at = Number(NOW) - endedMinutesAgo * MINUTE_MS;
   const endedAt = state === "open" ? undefined : at;
   const offerId = `offer_${madeCount}`;
-  return { key: offerId, kind: "ask", offerId, state, amount, begunAt: at, endedAt };
+  const times = { begunAt: at, endedAt, expiresAt: at + 15 * MINUTE_MS };
+  return { key: offerId, kind: "ask", offerId, state, amount, ...times };
 }
 
 test("a till sums up the payments of its day, and of no other", () => {
@@ -46,4 +47,17 @@ test("it lists the latest payments and what can still be paid, the newest first"
     [3, 2, 1, 1, 1, 1, 1, 1],
   );
   assert.ok(isAnyOpen);
+});
+
+test("the latest request that can be paid is shown again, if it was made just now", () => {
+  const day = { expiresAt: Number(NOW) + 60 * MINUTE_MS };
+  const old = { ...ask(5, "open", 16), ...day };
+  const young = ask(3, "open", 14);
+  const youngOf = (...all) => paymentsOf(all, NOW).young;
+
+  assert.equal(youngOf(old, ask(1), ask(4, "open", 15), ask(2, "refused")), undefined);
+  assert.equal(youngOf(old, young, ask(1)), young);
+  const younger = ask(2, "open", 1);
+  assert.equal(youngOf(young, younger), younger);
+  assert.equal(youngOf({ ...young, expiresAt: Number(NOW) }), undefined);
 });

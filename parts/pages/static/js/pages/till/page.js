@@ -18,7 +18,7 @@ import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
-import { makeRequest, paymentsOf, sumText } from "./request.js";
+import { canBePaid, makeRequest, paymentsOf, sumText } from "./request.js";
 
 const field = byId("amount", HTMLInputElement);
 
@@ -45,14 +45,13 @@ async function choices(store) {
 async function work(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const { store, wallet } = tools;
   const wanted = { itemId: item.id };
-  let isAnyOpen = false;
+  let payments = paymentsOf([]);
   const write = readKeys(item.unit);
   const redraw = oneByOne(async () => {
     const operations = await store.read({ operations: wanted }, (slices) =>
       slices.operations.list(wanted),
     );
-    const payments = paymentsOf(operations);
-    ({ isAnyOpen } = payments);
+    payments = paymentsOf(operations);
     const sum = sumText(payments.today, item.unit);
     put(byId("today"), sum || gettext("No payments yet today."));
     drawRows(payments.last);
@@ -60,7 +59,7 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
   });
   const request = makeRequest(item, tools, { redraw, onClose: () => write("") });
   const drawRows = listInPieces(byId("last"), null, {
-    keyOf: ({ key, state }) => `${key} ${state}`,
+    keyOf: (operation) => `${operation.key} ${operation.state} ${canBePaid(operation)}`,
     make: (operation) => ({ element: rowOf(operation, item, request.show) }),
   });
 
@@ -73,16 +72,21 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
   });
   store.onChange(redraw);
   await redraw();
-  // Requests that were left open.
-  const isWanted = () => isAnyOpen;
-  keepAsking({ checkRound: () => wallet.checkRound(), isWanted })();
+  // A phone that locks its screen may close the page, too.
+  if (payments.young) await request.show(payments.young);
+  // Requests that were left open; what has expired meanwhile is drawn again.
+  const checkRound = () => redraw().then(() => wallet.checkRound());
+  keepAsking({ checkRound, isWanted: () => payments.isAnyOpen })();
 }
 
 function rowOf(operation, { unit }, show) {
   const units = unitsText(operation.amount, unit);
   if (operation.state === "done")
     return make("li", {}, make("span", {}, receiptText(operation)), units);
-  const text = make("span", {}, `${units}. ${offerStateText(operation)}`);
+  const isOpen = canBePaid(operation);
+  const state = isOpen ? offerStateText(operation) : gettext("Expired");
+  const text = make("span", {}, `${units}. ${state}`);
+  if (!isOpen) return make("li", {}, text);
   const about = `: ${units}`;
   const button = makeButton(gettext("Show code"), () => show(operation), { about });
   return make("li", {}, text, button);

@@ -36,9 +36,12 @@ const LOOK_MS = 2_000;
 const CANCELLED = ["offer_withdrawn", "cancelled"];
 const LAST_COUNT = 8;
 
+/** A request that is as young is shown again when the till is opened again. */
+const YOUNG_MS = 15 * 60_000;
+
 /**
- * Return the latest payments and open requests, the newest first, and all payments of
- * the day.
+ * Return the latest payments and open requests, the newest first, all payments of the
+ * day, and the request that a customer may be about to pay.
  * @param {import("../../wallet/records.js").OperationRecord[]} operations
  */
 export function paymentsOf(operations, now = new Date()) {
@@ -50,12 +53,19 @@ export function paymentsOf(operations, now = new Date()) {
     .sort((one, other) => since(other) - since(one));
   const isToday = ({ state, endedAt = 0 }) =>
     state === "done" && new Date(endedAt).toDateString() === now.toDateString();
+  const isYoung = (each) =>
+    canBePaid(each, Number(now)) && each.begunAt > Number(now) - YOUNG_MS;
   return {
     last: shown.slice(0, LAST_COUNT),
     today: shown.filter(isToday),
     isAnyOpen: shown.some(({ state }) => state === "open"),
+    young: shown.find(isYoung),
   };
 }
+
+/** Return whether a request can still be paid, by this device's clock. */
+export const canBePaid = ({ state, expiresAt = Infinity }, now = Date.now()) =>
+  state === "open" && now < expiresAt;
 
 /** Return for example "Today: 12 tickets in 4 payments", or nothing. */
 export function sumText(payments, unit) {
