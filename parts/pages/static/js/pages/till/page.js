@@ -52,15 +52,17 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
       slices.operations.list(wanted),
     );
     payments = paymentsOf(operations);
-    const sum = sumText(payments.today, item.unit);
+    const { today, rows } = payments;
+    const sum = today.length && sumText(today, item.unit);
     put(byId("today"), sum || gettext("No payments yet today."));
-    drawRows(payments.last);
+    drawRows(rows);
     await request.draw(operations);
   });
   const request = makeRequest(item, tools, { redraw, onClose: () => write("") });
   const drawRows = listInPieces(byId("last"), null, {
-    keyOf: (operation) => `${operation.key} ${operation.state} ${canBePaid(operation)}`,
-    make: (operation) => ({ element: rowOf(operation, item, request.show) }),
+    keyOf: (row) =>
+      [row.key, row.state, canBePaid(row), row.payments?.length].join(" "),
+    make: (row) => ({ element: rowOf(row, item, request.show) }),
   });
 
   onSubmit(byId("keys"), byId("ask"), async () => {
@@ -80,6 +82,8 @@ async function work(item, /** @type {import("../open_wallet.js").Opened} */ tool
 }
 
 function rowOf(operation, { unit }, show) {
+  const { key, payments } = operation;
+  if (payments) return make("li", {}, make("strong", {}, sumText(payments, unit, key)));
   const units = unitsText(operation.amount, unit);
   if (operation.state === "done")
     return make("li", {}, make("span", {}, receiptText(operation)), units);
