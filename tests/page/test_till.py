@@ -158,7 +158,7 @@ def test_without_a_network_there_is_no_code_and_what_is_cancelled_is_not_sent(vi
     page.keyboard.type("2")
     press(page, "Ask for 2 drinks")
 
-    expect_shown(page.locator("#request"), "You're offline.")
+    expect_shown(page.locator("#request"), "The service can't be reached right now.")
     expect(page.locator("#request-code")).to_be_hidden()
     press(page, "Cancel")
     expect(page.locator("#request")).to_be_hidden()
@@ -233,9 +233,14 @@ def test_a_request_that_cannot_be_cancelled_now_says_until_when_it_can_be_paid(v
     page, item_id = hold(visitor, 5, metadata=DRINK)
     open_till(visitor, item_id)
     ask(page, "2")
+    said = page.locator("#request-state")
+    visitor.go_offline()
+    expect(said).to_have_text(re.compile("You're offline. The customer can still pay"))
+    visitor.go_online()
+    expect(said).to_have_text(re.compile("^Can be paid until"))
     cut_off(page, "**/v1/**")
+    expect(said).to_have_text(re.compile("Nobody can pay until it's back.$"))
 
     press(page, "Cancel")
 
-    said = page.locator("#request-state")
-    expect(said).to_have_text(re.compile("You're offline.*Can be paid until"))
+    expect(said).to_have_text(re.compile("can't be reached.*Can be paid until"))

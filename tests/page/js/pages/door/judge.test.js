@@ -48,6 +48,8 @@ const SCANNED_AT = new Date(2030, 5, 1, 19, 42, 7).getTime();
  * of what came late.
  */
 function doorOf(claim, more = {}) {
+  const value = { onLine: false };
+  Object.defineProperty(globalThis, "navigator", { value, configurable: true });
   const asked = [];
   const late = [];
   let scans = 1;

@@ -29,9 +29,11 @@ import { unitsOf } from "../../wallet/records.js";
  * }} Side
  *
  * `problem` kept the service from answering the last time; `own` is the operation of
- * this wallet that made the offer, `paying` the one that completes it.
+ * this wallet that made the offer, `paying` the one that completes it; while the page
+ * asks for what is needed to begin that, it `isPaying`.
  * @typedef {{
  *   offer?: any, problem?: any, gives?: Side[], wants?: Side[], own?: any, paying?: any,
+ *   isPaying?: boolean,
  * }} Known
  */
 
@@ -168,7 +170,8 @@ function sayingOfDone(
   return { title, lead };
 }
 
-function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives = [] }) {
+function sayingOfOpen(/** @type {Known} */ known) {
+  const { offer, problem, wants = [], gives = [], isPaying } = known;
   const short = wants.filter(({ amount, free = 0 }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
   // Above the button, however far below it the deed itself is shown.
@@ -177,10 +180,12 @@ function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives =
   const told = [expired, doubt?.origin?.text].filter(Boolean).join(" ");
   const time = clockText(offer.expiresAt);
   const enough = gettext("You have enough. Open until {time}.", { time });
+  const action = actionOf(wants, gives, Boolean(doubt || expired));
+  const busy = gives.length ? gettext("Trading…") : gettext("Paying…");
   return {
     lead: problem ? waitText(problem, MOVED) : told || enough,
     isBad: Boolean(expired) && !problem,
-    action: actionOf(wants, gives, Boolean(doubt || expired)),
+    action: isPaying ? { ...action, text: busy, about: "" } : action,
   };
 }
 

@@ -152,10 +152,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const { operation, problem } = await wallet.finish(shown.key);
     // That it was paid is drawn.
     if (!screen.isAt("open") || operation.state === "done") return;
-    const more = gettext(
-      "The customer can still pay; you'll see it when you reconnect.",
-    );
-    screen.tell(problem ? waitText(problem, more) : openText(operation, shown, item));
+    screen.tell(problem ? lostText(problem) : openText(operation, shown, item));
     if (problem) throw problem;
   }
 
@@ -241,6 +238,17 @@ async function end(
     () => offersOf(wallet).cancel(key),
     (text) => onWait(`${text} ${more}`),
   );
+}
+
+/** Say why it is not known whether it was paid, and whether it can be. */
+function lostText(problem) {
+  if (problem.name !== "NoAnswerError") return waitText(problem);
+  return navigator.onLine
+    ? gettext("The service can't be reached. Nobody can pay until it's back.")
+    : waitText(
+        problem,
+        gettext("The customer can still pay; you'll see it when you reconnect."),
+      );
 }
 
 /** Say until when it can be paid, and how it ends where it cannot be cancelled. */
