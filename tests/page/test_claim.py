@@ -294,7 +294,7 @@ def test_a_letter_that_only_unicode_knows_makes_a_look_alike(visitor):
     # Offline, or where that cannot be loaded, our own letters decide.
     page.route("**/vendor/**", lambda route: route.abort())
     visitor.go(claim_link("", f"+5.{mixed}.a"))
-    expect_shown(page, "This name mixes alphabets.")
+    expect_shown(page, "This name mixes alphabets: it may imitate another name.")
     visitor.errors.clear()
 
 

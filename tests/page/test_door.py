@@ -21,7 +21,7 @@ from tests.support.needs import require
 slow = pytest.mark.slow
 
 CONCERT = {"name": "Concert, 1 June"}
-FORGED = "Forged: not your ticket"
+FORGED = "Forged ticket"
 TAKEN = "Already claimed elsewhere"
 # The last verdicts, the newest first.
 LAST = "#door-last li > span"

@@ -13,7 +13,7 @@ from tests.page.visitor import cut_off, visiting
 # Which way the clock is off, whether the ticket is still good, and what then is said.
 CASES = [
     ("fast", True, "Expired, if this phone's clock is right", "Valid, 5"),
-    ("slow", False, "You're offline.", "Expired on"),
+    ("slow", False, "The service can't be reached right now.", "Expired on"),
 ]
 PATHS = "**/{v1,web/qr}**"
 

@@ -22,6 +22,7 @@ from tests.page.steps import (
     press,
     records,
 )
+from tests.page.visitor import first_held, hold_back
 from tests.support.api import fresh, good
 from tests.support.waiting import wait_until
 
@@ -104,8 +105,12 @@ def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
     expect(button).to_be_in_viewport(ratio=1)
     visitor.assert_good()
     visitor.assert_still()
+    held = hold_back(page, f"**/v1/offers/{offer_id}")
 
     button.click()
+    first_held(page, held)
+    expect(page.get_by_role("button", name="Paying…", exact=True)).to_be_disabled()
+    page.unroute_all(behavior="ignoreErrors")
 
     expect(page).to_have_title(re.compile(f"^Paid ✓ {offer_id[-4:].upper()} .* Deeds$"))
     expect(page.locator("#heading")).to_be_focused()

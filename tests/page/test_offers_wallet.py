@@ -95,9 +95,10 @@ def test_a_trade_is_seen_before_it_is_offered(trade, visitor):
     sent = [each.url + (each.post_data or "") for each in visitor.requests]
     assert [each for each in sent if "hush" in each] == []
     press(offer, "Cancel")
-    # What was looked up once can be chosen.
+    # What was only looked up may be forged.
     choose(visitor.page, "Trade")
-    expect(offer.locator(".mark")).to_have_count(2)
+    choice = visitor.page.get_by_role("dialog", name="What do you want")
+    expect(choice.locator(".mark")).to_have_count(0)
 
 
 def test_what_is_wanted_is_named_by_the_code_on_its_page(visitor):
@@ -126,6 +127,10 @@ def test_two_people_trade(trade, stranger, visitor):
     theirs = stranger.go(f"/offer/{offer_id}")
     expect(theirs.locator("#pay")).to_be_hidden()
     press(stranger.open_tab(claim_link("", drink)), "Claim")
+    notice = theirs.locator("#gives .origin:has(+ .deed)")
+    expect(notice).to_contain_text("Anyone can use this name.")
+    expect(notice).to_be_in_viewport(ratio=1)
+    expect(theirs.locator("#wants .origin")).to_be_hidden()
 
     press(theirs, "Trade")
 

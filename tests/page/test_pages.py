@@ -215,7 +215,7 @@ def test_help_says_whom_to_ask_where_the_operator_is_named(open_api, contact, sh
 
 
 def test_a_name_of_mixed_alphabets_is_marked_on_the_page_of_its_deed(api):
-    said = "This name mixes alphabets."
+    said = "This name mixes alphabets: it may imitate another name."
 
     for name, is_mixed in [
         ("G\u0430rden Concert", True),

@@ -73,7 +73,7 @@ def test_without_the_codes_nothing_is_printed_and_nothing_handed_out(visitor):
 
     press(dialog, "Print")
 
-    said = "You're offline. Nothing was printed."
+    said = "The service can't be reached right now. Nothing was printed."
     expect(dialog.get_by_role("alert")).to_have_text(said)
     assert amounts(page) == {"held": [1, 1]}
 

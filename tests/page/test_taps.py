@@ -77,9 +77,9 @@ def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor, path):
 
 
 def test_a_trade_is_made_with_four_taps_at_most_and_taken_with_two(visitor, stranger):
-    item_id = stranger.api.mint("+5.a", metadata=DRINK)
+    item_id = stranger.api.mint("+5.a", "+1.b", metadata=DRINK)
     claim(stranger, f"+5.{item_id}.a")
-    visitor.go(f"/till#{item_id}").locator("main[data-ready]").wait_for()
+    claim(visitor, f"+1.{item_id}.b")
     page, _ = hold(visitor, 10, metadata=TICKET)
     visitor.taps = 0
 

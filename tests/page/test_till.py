@@ -136,6 +136,9 @@ def test_a_till_that_holds_nothing_says_how_a_request_ends_and_has_no_cancel(vis
     expect_text(page, "#request-state", re.compile(said))
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     visitor.assert_good()
+    # The phone's lock closes the page.
+    page.reload()
+    assert shown_offer(page) == path
 
     page.keyboard.press("Escape")
 
@@ -155,7 +158,7 @@ def test_without_a_network_there_is_no_code_and_what_is_cancelled_is_not_sent(vi
     page.keyboard.type("2")
     press(page, "Ask for 2 drinks")
 
-    expect_shown(page.locator("#request"), "You're offline.")
+    expect_shown(page.locator("#request"), "The service can't be reached right now.")
     expect(page.locator("#request-code")).to_be_hidden()
     press(page, "Cancel")
     expect(page.locator("#request")).to_be_hidden()
@@ -167,6 +170,25 @@ def test_without_a_network_there_is_no_code_and_what_is_cancelled_is_not_sent(vi
     wait_until(lambda: ("ask", "open") in operations(page))
     made = [each for each in records(page, "operations") if "offerId" in each]
     assert [each["amount"] for each in made] == [1]
+
+
+def test_a_request_that_has_expired_shows_no_code(visitor):
+    visitor.page.clock.install()
+    item_id = visitor.api.mint("+10.a", metadata=DRINK)
+    page = open_till(visitor, item_id)
+    ask(page, "4")
+    page.keyboard.press("Escape")
+    row = page.locator("#last li")
+    expect(row.get_by_role("button", name="Show code")).to_be_visible()
+    cut_off(page, "**/v1/**")
+
+    page.clock.fast_forward("16:00")
+
+    expect_text(page, "#last li", "4 drinks. Expired")
+    page.reload()
+    expect_text(page, "#last li", "4 drinks. Expired")
+    expect(page.locator("#request")).to_be_hidden()
+    page.unroute("**/v1/**")
 
 
 def test_a_till_offers_the_deeds_of_this_browser(visitor):
@@ -211,9 +233,14 @@ def test_a_request_that_cannot_be_cancelled_now_says_until_when_it_can_be_paid(v
     page, item_id = hold(visitor, 5, metadata=DRINK)
     open_till(visitor, item_id)
     ask(page, "2")
+    said = page.locator("#request-state")
+    visitor.go_offline()
+    expect(said).to_have_text(re.compile("You're offline. The customer can still pay"))
+    visitor.go_online()
+    expect(said).to_have_text(re.compile("^Can be paid until"))
     cut_off(page, "**/v1/**")
+    expect(said).to_have_text(re.compile("Nobody can pay until it's back.$"))
 
     press(page, "Cancel")
 
-    said = page.locator("#request-state")
-    expect(said).to_have_text(re.compile("You're offline.*Can be paid until"))
+    expect(said).to_have_text(re.compile("can't be reached.*Can be paid until"))

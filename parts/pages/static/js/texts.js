@@ -86,7 +86,7 @@ const textOf = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : unde
  */
 export function textFor(error) {
   const { code, name, message, status } = /** @type {any} */ (error ?? {});
-  if (name === "NoAnswerError" && status)
+  if (name === "NoAnswerError" && (status || globalThis.navigator?.onLine))
     return `${gettext("The service can't be reached right now.")} ${LATER}`;
   // Said of a request that is not sent again.
   if (name === "NoAnswerError")

@@ -57,6 +57,18 @@ test("only what is sent again is said to be, and no connection is not a wrong an
   assert.equal(waitText(silence, ""), "You're offline.");
 });
 
+test("where the browser is not offline, silence is the service's", (context) => {
+  const value = { onLine: true };
+  Object.defineProperty(globalThis, "navigator", { value, configurable: true });
+  context.after(() => Reflect.deleteProperty(globalThis, "navigator"));
+
+  const text = textFor(new NoAnswerError());
+  value.onLine = false;
+
+  assert.equal(text, "The service can't be reached right now. Try again in a moment.");
+  assert.match(textFor(new NoAnswerError()), /^You.re offline\./);
+});
+
 test("a code that every object has is no text of ours", () => {
   for (const code of ["constructor", "__proto__", "toString"]) {
     assert.equal(refusalText({ code }), "The service refused this.");

@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import {
   findOrigins,
+  findOwn,
   likenessOf,
   nameKey,
   originOf,
@@ -166,6 +167,7 @@ const concert = (id, facts) => {
 };
 const CAREFUL = "Careful: this isn't the same as your other “Garden Concert”.";
 const OTHER_DATE = /^Same name, another date: S.*29.*\. Compare the mark\.$/;
+const HELD = "You already have one of these.";
 const TWO = "You hold two of this name: compare the marks.";
 
 /** Return all orders of these. */
@@ -191,8 +193,10 @@ for (const order of ordersOf([held, sent, forged])) {
       else assert.equal(tint, "wait");
     }
     for (const item of order) {
-      assert.equal(originOf(item, [item]).text, "You already have one of these.");
-      assert.equal(originOf(item, order).text, TWO);
+      assert.equal(originOf(item, [item]).text, HELD);
+      const { text, tint } = originOf(item, order);
+      const expected = item === sent ? [HELD, ""] : [TWO, "bad"];
+      assert.deepEqual([text, tint], expected);
     }
     // Who made one knows.
     const made = order.map((each) => ({ ...each, isMinted: each === held }));
@@ -229,4 +233,21 @@ test("a deed of which only a claim was refused is as new as before", async () =>
     items.map(({ id }) => origins.get(id).kind),
     ["new", "new"],
   );
+  // Nor has this wallet held it.
+  assert.deepEqual(await findOwn(store, items), []);
+});
+
+test("what a wallet made, or was given and has spent, is its own", async () => {
+  const { service, store, itemId, given } = await giverOf(5);
+  const { store: theirs, wallet: taker } = makerOn(service);
+  await taker.claim(given);
+  const id = itemId;
+  const [made, held, seen] = [{ id, isMinted: true }, { id }, { id: "deed_seen" }].map(
+    (item) => ({ key: item.id, total: 5, ...item }),
+  );
+
+  assert.deepEqual(await findOwn(store, [made, seen]), [made]);
+  assert.deepEqual(await findOwn(theirs, [held, seen]), [held]);
+  await taker.send(itemId, 5);
+  assert.deepEqual(await findOwn(theirs, [held, seen]), [held]);
 });

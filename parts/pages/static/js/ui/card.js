@@ -47,7 +47,9 @@ export function fillCard(card, item, options = {}) {
     "textContent",
     {
       name: nameOf(item),
-      mixed: isMixed(nameOf(item)) ? gettext("This name mixes alphabets.") : "",
+      mixed: isMixed(nameOf(item))
+        ? gettext("This name mixes alphabets: it may imitate another name.")
+        : "",
       units: unitsText(amount ?? item?.total ?? 0, about.unit || unit),
       of: amount === undefined ? ` ${gettext("in all")}` : "",
       date: whenText(about),

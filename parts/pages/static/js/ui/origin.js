@@ -21,7 +21,7 @@ const TEXTS = {
   two: [
     gettext("You hold two of this name: compare the marks."),
     gettext("Compare the marks"),
-    "wait",
+    "bad",
   ],
   new: ["", "", ""],
   date: [
@@ -135,15 +135,15 @@ export function originOf(item, items) {
   // Whoever made the other one knows which is genuine; of two that are held nobody here
   // does, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
-  if (!made && own) return originAs(others.length ? "two" : "held");
   const same = made ?? others.find((other) => !isOtherDay(item, other));
+  if (!made && own) return originAs(same ? "two" : "held");
   if (same) return originAs("lookalike", { name: quoted(nameOf(same)) });
   if (!others.length) return originAs("new");
   return originAs("date", { date: dayText(aboutOf(item)) });
 }
 
 /** Return whether both say a day, and not the same. */
-function isOtherDay(...items) {
+export function isOtherDay(...items) {
   const [one, other] = items.map((item) => dayOf(aboutOf(item)));
   return Boolean(one && other && one !== other);
 }
@@ -170,12 +170,24 @@ export async function findOrigins(store, items) {
   const named = (item) => ({ ...item, alike: likenessOf(item) });
   const [asked, known] = [items.map(named), all.map(named)];
   const related = [...new Set(asked.flatMap((item) => relatedTo(item, known)))];
-  const unsure = related.filter((each) => !each.isMinted);
+  const own = await findOwn(store, related);
+  return new Map(asked.map((item) => [item.id, originOf(item, own)]));
+}
+
+/**
+ * Return those of the items that this wallet has minted, or holds or has held; not what
+ * it only looked at.
+ * @template {import("../wallet/records.js").Item} Known
+ * @param {Pick<import("../wallet/store.js").Store, "read">} store
+ * @param {Known[]} items
+ * @returns {Promise<Known[]>}
+ */
+export function findOwn(store, items) {
+  const unsure = items.filter((each) => !each.isMinted);
   const wanted = { outputs: unsure.map(({ id }) => ({ itemId: id })) };
-  return store.read(wanted, ({ outputs }) => {
-    const own = related.filter(
+  return store.read(wanted, ({ outputs }) =>
+    items.filter(
       (each) => each.isMinted || outputs.list({ itemId: each.id }).some(isMade),
-    );
-    return new Map(asked.map((item) => [item.id, originOf(item, own)]));
-  });
+    ),
+  );
 }

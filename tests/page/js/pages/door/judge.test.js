@@ -48,6 +48,8 @@ const SCANNED_AT = new Date(2030, 5, 1, 19, 42, 7).getTime();
  * of what came late.
  */
 function doorOf(claim, more = {}) {
+  const value = { onLine: false };
+  Object.defineProperty(globalThis, "navigator", { value, configurable: true });
   const asked = [];
   const late = [];
   let scans = 1;
@@ -224,10 +226,10 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     [null, "Ticket for another event", ""],
     [{ ...own, metadata: null }, "Ticket for another event", ""],
     [night(2, "Play"), "Ticket for another event: “Play”", facts(2)],
-    [own, "Forged: not your ticket", `Made by somebody else, or another batch. ${ask}`],
+    [own, "Forged ticket", `Made by somebody else, or another batch. ${ask}`],
     [
       night(1, "a\u200b  TICKET"),
-      "Forged: not your ticket",
+      "Forged ticket",
       `Made by somebody else, or another batch. ${ask}`,
     ],
     // Whoever forges it chooses its date.
@@ -238,8 +240,13 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     ],
     [
       { ...night(2), isMinted: true },
-      "Ticket for another event: “A ticket”",
+      "Ticket for Sun, Jun 2",
       `${facts(2)} It belongs to another door.`,
+    ],
+    [
+      { ...itemOf("2", "A ticket", "Place: Club"), isMinted: true },
+      "Ticket for another event: “A ticket”",
+      "“Club”. It belongs to another door.",
     ],
     [
       { ...own, isMinted: true },

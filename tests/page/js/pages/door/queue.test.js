@@ -17,7 +17,6 @@ import {
 } from "../../wallet/parts.js";
 
 const network = { onLine: true };
-Object.defineProperty(globalThis, "navigator", { value: network, configurable: true });
 
 /**
  * Return guests with so many tickets, and `openDoor` to open doors to them: each with
@@ -25,6 +24,10 @@ Object.defineProperty(globalThis, "navigator", { value: network, configurable: t
  */
 async function party({ mock }, ticketsCount, about = { validUntil: null }) {
   mock.timers.enable({ apis: ["setTimeout"] });
+  Object.defineProperty(globalThis, "navigator", {
+    value: network,
+    configurable: true,
+  });
   network.onLine = true;
   const guests = await walletHolding(50);
   const { service, itemId } = guests;

@@ -49,6 +49,15 @@ test("an open offer says in one sentence what one gives and gets, and one tap do
   assert.deepEqual([request.action?.isQuiet, trade.action?.isQuiet], [false, false]);
 });
 
+test("the button says that it is paid or traded, while that is begun", () => {
+  const [request, trade] = [REQUEST, TRADE].map((known) =>
+    saying({ ...known, isPaying: true }),
+  );
+
+  assert.equal(nameOfButton(request), "Paying…");
+  assert.equal(nameOfButton(trade), "Trading…");
+});
+
 test("what one gets that only has a known name, or was not loaded, is traded as a second thought", () => {
   for (const origin of [originAs("lookalike"), originAs("unknown"), undefined]) {
     const { action, lead } = saying({
@@ -173,6 +182,8 @@ test("both sides of a payment read the same signs and time, and who paid what is
 });
 
 test("without an answer it says so, and what is known stays; an unknown offer is told apart", () => {
+  const value = { onLine: false };
+  Object.defineProperty(globalThis, "navigator", { value, configurable: true });
   const unknown = new ProblemError({ code: "unknown_offer" }, 404, null);
 
   assert.equal(sayingOf({ offer: null }).lead, "Loading…");
@@ -210,6 +221,7 @@ test("of the wallet it reads what is free, what is not, and who made or complete
     ["deed_c", originAs("lookalike")],
     ["deed_d", originAs("new")],
   ]);
+  const request = { offerId: "offer_a", gives: [], wants: [DRINK] };
   const read = (offer) =>
     readKnown(store, { gives: [DRINK], wants: [CHOIR], ...offer }, origins);
 
@@ -224,8 +236,12 @@ test("of the wallet it reads what is free, what is not, and who made or complete
     [theirs.wants[0].origin?.kind, theirs.gives[0].origin?.kind],
     ["lookalike", "new"],
   );
+  assert.equal(theirs.gives[0].origin?.tint, "wait");
+  assert.match(theirs.gives[0].origin?.text ?? "", /^Anyone can .* mark d·d with /);
   assert.deepEqual(
     [ours.own.key, ours.paying, ours.gives[0].origin],
     ["c", undefined, undefined],
   );
+  // Of what one only gives nothing is said that is not doubtful.
+  assert.equal((await read(request)).wants[0].origin, undefined);
 });

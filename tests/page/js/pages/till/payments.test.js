@@ -19,18 +19,26 @@ function ask(amount, state = "done", endedMinutesAgo = 0) {
   const at = Number(NOW) - endedMinutesAgo * MINUTE_MS;
   const endedAt = state === "open" ? undefined : at;
   const offerId = `offer_${madeCount}`;
-  return { key: offerId, kind: "ask", offerId, state, amount, begunAt: at, endedAt };
+  const times = { begunAt: at, endedAt, expiresAt: at + 15 * MINUTE_MS };
+  return { key: offerId, kind: "ask", offerId, state, amount, ...times };
 }
 
+const DAY_MINUTES = 24 * 60;
+
+/** Return of each row its amount, or the sum of its day. */
+const saidOf = (all, unit = "") =>
+  paymentsOf(all, NOW).rows.map(({ key, amount, payments }) =>
+    payments ? sumText(payments, unit, key) : amount,
+  );
+
 test("a till sums up the payments of its day, and of no other", () => {
-  const day = 24 * 60;
   const all = [ask(3), ask(9, "refused"), ask(4, "open"), ask(2, "done", 60)];
 
-  const { today } = paymentsOf([...all, ask(50, "done", day)], NOW);
+  const { today } = paymentsOf([...all, ask(50, "done", DAY_MINUTES)], NOW);
 
   assert.equal(sumText(today, "ticket/tickets"), "Today: 5 tickets in 2 payments");
   assert.equal(sumText(today.slice(1)), "Today: 2 units in 1 payment");
-  assert.equal(sumText([]), "");
+  assert.deepEqual(paymentsOf([], NOW).today, []);
 });
 
 test("it lists the latest payments and what can still be paid, the newest first", () => {
@@ -39,11 +47,39 @@ test("it lists the latest payments and what can still be paid, the newest first"
   const old = Array.from({ length: 9 }, () => ask(1, "done", 90));
   const all = [...old, ask(2, "done", 30), ask(3, "open", 5), ask(8, "refused")];
 
-  const { last, isAnyOpen } = paymentsOf([...all, unsent, sent], NOW);
+  assert.deepEqual(saidOf([...all, unsent, sent]), [3, 2, 1, 1, 1, 1, 1, 1]);
+  assert.ok(paymentsOf(all, NOW).isAnyOpen);
+});
 
-  assert.deepEqual(
-    last.map(({ amount }) => amount),
-    [3, 2, 1, 1, 1, 1, 1, 1],
-  );
-  assert.ok(isAnyOpen);
+test("above the payments of each earlier day stands their sum, also of those not listed", () => {
+  const daysAgo = (amount, days, state = "done") =>
+    ask(amount, state, days * DAY_MINUTES);
+  const monday = Array.from({ length: 7 }, () => daysAgo(2, 3));
+  const all = [...monday, daysAgo(4, 1), daysAgo(9, 2, "open"), daysAgo(5, 4), ask(3)];
+
+  assert.deepEqual(saidOf(all, "coffee/coffees"), [
+    3,
+    "Wed, Nov 25: 4 coffees in 1 payment",
+    4,
+    9,
+    "Mon, Nov 23: 14 coffees in 7 payments",
+    ...[2, 2, 2, 2, 2],
+    "Sun, Nov 22: 5 coffees in 1 payment",
+  ]);
+  // Those of a week, and today.
+  const year = Array.from({ length: 365 }, (_, days) => daysAgo(1, days));
+  assert.equal(saidOf(year).filter((each) => each !== 1).length, 7);
+});
+
+test("the latest request that can be paid is shown again, if it was made just now", () => {
+  const day = { expiresAt: Number(NOW) + 60 * MINUTE_MS };
+  const old = { ...ask(5, "open", 16), ...day };
+  const young = ask(3, "open", 14);
+  const youngOf = (...all) => paymentsOf(all, NOW).young;
+
+  assert.equal(youngOf(old, ask(1), ask(4, "open", 15), ask(2, "refused")), undefined);
+  assert.equal(youngOf(old, young, ask(1)), young);
+  const younger = ask(2, "open", 1);
+  assert.equal(youngOf(young, younger), younger);
+  assert.equal(youngOf({ ...young, expiresAt: Number(NOW) }), undefined);
 });

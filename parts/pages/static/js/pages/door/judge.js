@@ -3,6 +3,7 @@
 
 import {
   aboutOf,
+  dayText,
   isExpired,
   metadataOf,
   untilText,
@@ -20,7 +21,7 @@ import {
   waitText,
 } from "../../texts.js";
 import { pause } from "../../ui/dom.js";
-import { nameKey } from "../../ui/origin.js";
+import { isOtherDay, nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { admittedAtOf } from "../../wallet/door_list.js";
 import { isCollected, keyOf } from "../../wallet/records.js";
@@ -315,7 +316,7 @@ export function otherVerdict(other, own) {
   const values = { name: quoted(name) };
   if (isAlike && !other.isMinted && isSame)
     return refused(
-      gettext("Forged: not your ticket"),
+      gettext("Forged ticket"),
       `${gettext("Made by somebody else, or another batch.")} ${ASK_WHERE}`,
     );
   if (isAlike && !other.isMinted)
@@ -323,10 +324,10 @@ export function otherVerdict(other, own) {
       gettext("Not for this door: another ticket of the same name"),
       `${facts} ${ASK_WHERE}`.trim(),
     );
-  const title =
-    isAlike && isSame
-      ? gettext("Ticket of another batch: {name}", values)
-      : gettext("Ticket for another event: {name}", values);
+  let title = gettext("Ticket for another event: {name}", values);
+  if (isAlike && isSame) title = gettext("Ticket of another batch: {name}", values);
+  else if (isAlike && isOtherDay(other, own))
+    title = gettext("Ticket for {date}", { date: dayText(aboutOf(other)) });
   const whose = other.isMinted ? gettext("It belongs to another door.") : "";
   return refused(title, `${facts} ${whose}`.trim());
 }

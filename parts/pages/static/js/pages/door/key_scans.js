@@ -6,10 +6,12 @@ import { isStrongSecret } from "../../format/raw_output.js";
 
 /** Fewer characters are no ticket. */
 const KEYS_MIN = 20;
-/** Nobody types that many keys each within so long. */
+/** Nobody types that many keys, half of them each within so long. */
 const GAP_MS = 50;
-/** After so long a scanner that ends with no key is done. */
-const SILENCE_MS = 200;
+/** A scan may pause for so long: by radio, or on a busy phone. */
+const PAUSE_MS = 400;
+/** After a pause, a busy page has so long to hand over the keys that came meanwhile. */
+const LATE_MS = 100;
 
 const TYPED_IN = "input, textarea, select, [contenteditable]";
 
@@ -46,13 +48,14 @@ function isCommand(/** @type {KeyboardEvent} */ event) {
 
 /**
  * Return what hears of each key that goes down, and tells of each scan. It holds back
- * the end of a scan, and what follows a character at that pace: a blank would press the
- * button that has the focus, and a slash open Firefox's search.
+ * the end of a scan, and what follows two characters at that pace: a blank would press
+ * the button that has the focus, and a slash open Firefox's search.
  * @param {(scan: Scan) => void} onScan
  */
 export function makeKeyReader(onScan) {
   let byKey = "";
   let byCode = "";
+  let quickCount = 0;
   let lastAt = 0;
   let hasEnded = false;
   let timer;
@@ -61,7 +64,7 @@ export function makeKeyReader(onScan) {
   function end() {
     clearTimeout(timer);
     const scan = { byKey, byCode };
-    const isScan = byCode.length >= KEYS_MIN;
+    const isScan = byCode.length >= KEYS_MIN && 2 * quickCount >= byCode.length;
     forget();
     if (isScan) onScan(scan);
     return isScan;
@@ -70,17 +73,20 @@ export function makeKeyReader(onScan) {
   function forget() {
     byKey = "";
     byCode = "";
+    quickCount = 0;
   }
 
   return (/** @type {KeyboardEvent} */ event) => {
     const { key, target, timeStamp } = event;
-    const isFast = timeStamp - lastAt <= GAP_MS;
+    const gapMs = timeStamp - lastAt;
+    const isOver = gapMs > PAUSE_MS + LATE_MS;
     lastAt = timeStamp;
+    if (isOver) hasEnded = false;
     if (isCommand(event) || /** @type {Element} */ (target).closest(TYPED_IN))
       return forget();
     if (key === "Enter" || key === "Tab") {
       // Some send two of them.
-      hasEnded = end() || (isFast && hasEnded);
+      hasEnded = end() || hasEnded;
       if (hasEnded) event.preventDefault();
       return;
     }
@@ -88,12 +94,14 @@ export function makeKeyReader(onScan) {
     const own = key.length === 1 ? key : "";
     // Shift, or an arrow; a dead key types by its place alone.
     if (!own && us === undefined) return;
-    if (!isFast) end();
+    if (isOver) end();
+    hasEnded = false;
     byKey += own;
     byCode += us ?? own;
-    if (byCode.length > 1) event.preventDefault();
+    if (gapMs <= GAP_MS) quickCount += 1;
+    if (quickCount) event.preventDefault();
     clearTimeout(timer);
-    timer = setTimeout(end, SILENCE_MS);
+    timer = setTimeout(() => (timer = setTimeout(end, LATE_MS)), PAUSE_MS);
   };
 }
 

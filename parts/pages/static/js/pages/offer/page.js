@@ -31,6 +31,7 @@ async function start(opened) {
   let known = {};
   let saying = /** @type {any} */ (sayingOf(known));
   let origins = new Map();
+  let isPaying = false;
 
   async function look() {
     try {
@@ -54,21 +55,27 @@ async function start(opened) {
   const draw = oneByOne(async () => {
     if (known.offer)
       known = { ...known, ...(await readKnown(store, known.offer, origins)) };
-    saying = sayingOf(known);
+    saying = sayingOf({ ...known, isPaying });
     drawSaying(saying);
     const sides = known.own ? ["gives", "wants"] : ["wants", "gives"];
     sides.forEach((side, place) => drawSide(side, known[side], saying.titles[place]));
   });
 
+  function setPaying(isNow) {
+    isPaying = isNow;
+    button.disabled = isNow;
+    draw();
+  }
+
   async function pay() {
-    button.disabled = true;
+    setPaying(true);
     error.textContent = "";
     askToKeep();
     await look().catch(() => {});
     const canPay = saying.kind === "open" && saying.action && !known.problem;
     const verb = () => offersOf(wallet).complete(known.offer);
     const problem = canPay && (await run(verb, () => {}).then(() => "", textFor));
-    button.disabled = false;
+    setPaying(false);
     await look().catch(() => {});
     // Where nothing can be done any more, the page says so itself.
     if (saying.kind === "open") error.textContent = problem || "";

@@ -15,6 +15,7 @@ import {
   sideText,
   waitText,
 } from "../../texts.js";
+import { markText } from "../../ui/card.js";
 import { isSafe } from "../../ui/origin.js";
 import { holdingOf } from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
@@ -28,9 +29,11 @@ import { unitsOf } from "../../wallet/records.js";
  * }} Side
  *
  * `problem` kept the service from answering the last time; `own` is the operation of
- * this wallet that made the offer, `paying` the one that completes it.
+ * this wallet that made the offer, `paying` the one that completes it; while the page
+ * asks for what is needed to begin that, it `isPaying`.
  * @typedef {{
  *   offer?: any, problem?: any, gives?: Side[], wants?: Side[], own?: any, paying?: any,
+ *   isPaying?: boolean,
  * }} Known
  */
 
@@ -90,7 +93,7 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       );
       const free = unitsOf(parts);
       const away = sum - free + waiting + offered + collected;
-      const origin = origins.get(part.itemId);
+      const origin = cautious(origins.get(part.itemId), part);
       // Of what one gives it is told only that it may not be what one thinks.
       const told = !own && (isTold || origin?.tint === "bad") ? origin : undefined;
       return { ...part, item, free, away, origin: told };
@@ -102,6 +105,16 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       wants: wants.map((part) => sideOf(part, false)),
     };
   });
+}
+
+/** Return what to say of a deed, of one that is new here too: it may be forged. */
+function cautious(origin, { itemId }) {
+  if (origin?.kind !== "new") return origin;
+  const text = gettext(
+    "Anyone can use this name. Compare the mark {mark} with the organiser's before you trade.",
+    { mark: markText(itemId) },
+  );
+  return { ...origin, text, tint: "wait" };
 }
 
 /**
@@ -157,7 +170,8 @@ function sayingOfDone(
   return { title, lead };
 }
 
-function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives = [] }) {
+function sayingOfOpen(/** @type {Known} */ known) {
+  const { offer, problem, wants = [], gives = [], isPaying } = known;
   const short = wants.filter(({ amount, free = 0 }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
   // Above the button, however far below it the deed itself is shown.
@@ -166,10 +180,12 @@ function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives =
   const told = [expired, doubt?.origin?.text].filter(Boolean).join(" ");
   const time = clockText(offer.expiresAt);
   const enough = gettext("You have enough. Open until {time}.", { time });
+  const action = actionOf(wants, gives, Boolean(doubt || expired));
+  const busy = gives.length ? gettext("Trading…") : gettext("Paying…");
   return {
     lead: problem ? waitText(problem, MOVED) : told || enough,
     isBad: Boolean(expired) && !problem,
-    action: actionOf(wants, gives, Boolean(doubt || expired)),
+    action: isPaying ? { ...action, text: busy, about: "" } : action,
   };
 }
 

@@ -18,7 +18,7 @@ import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
-import { makeRequest, paymentsOf, sumText } from "./request.js";
+import { canBePaid, makeRequest, paymentsOf, sumText } from "./request.js";
 
 const field = byId("amount", HTMLInputElement);
 
@@ -35,23 +35,24 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
   const wanted = { itemId: item.id };
-  let isAnyOpen = false;
+  let payments = paymentsOf([]);
   const write = readKeys(item.unit);
   const redraw = oneByOne(async () => {
     const operations = await store.read({ operations: wanted }, (slices) =>
       slices.operations.list(wanted),
     );
-    const payments = paymentsOf(operations);
-    ({ isAnyOpen } = payments);
-    const sum = sumText(payments.today, item.unit);
+    payments = paymentsOf(operations);
+    const { today, rows } = payments;
+    const sum = today.length && sumText(today, item.unit);
     put(byId("today"), sum || gettext("No payments yet today."));
-    drawRows(payments.last);
+    drawRows(rows);
     await request.draw(operations);
   });
   const request = makeRequest(item, tools, { redraw, onClose: () => write("") });
   const drawRows = listInPieces(byId("last"), null, {
-    keyOf: ({ key, state }) => `${key} ${state}`,
-    make: (operation) => ({ element: rowOf(operation, item, request.show) }),
+    keyOf: (row) =>
+      [row.key, row.state, canBePaid(row), row.payments?.length].join(" "),
+    make: (row) => ({ element: rowOf(row, item, request.show) }),
   });
 
   onSubmit(byId("keys"), byId("ask"), async () => {
@@ -63,8 +64,11 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   });
   store.onChange(redraw);
   await redraw();
-  // Requests that were left open.
-  keepAsking({ checkRound: wallet.checkRound, isWanted: () => isAnyOpen })();
+  // A phone that locks its screen may close the page, too.
+  if (payments.young) await request.show(payments.young);
+  // Requests that were left open; what has expired meanwhile is drawn again.
+  const checkRound = () => redraw().then(() => wallet.checkRound());
+  keepAsking({ checkRound, isWanted: () => payments.isAnyOpen })();
 }
 
 /** Return the deeds that this browser knows from more than a look. */
@@ -74,13 +78,17 @@ async function choices(store) {
 }
 
 function rowOf(operation, { unit }, show) {
+  const { key, payments } = operation;
+  if (payments) return make("li", {}, make("strong", {}, sumText(payments, unit, key)));
   const units = unitsText(operation.amount, unit);
   if (operation.state === "done")
     return make("li", {}, make("span", {}, receiptText(operation)), units);
-  const text = make("span", {}, `${units}. ${offerStateText(operation)}`);
-  const button = makeButton(gettext("Show code"), () => show(operation), {
-    about: `: ${units}`,
-  });
+  const isOpen = canBePaid(operation);
+  const state = isOpen ? offerStateText(operation) : gettext("Expired");
+  const text = make("span", {}, `${units}. ${state}`);
+  if (!isOpen) return make("li", {}, text);
+  const about = `: ${units}`;
+  const button = makeButton(gettext("Show code"), () => show(operation), { about });
   return make("li", {}, text, button);
 }
 

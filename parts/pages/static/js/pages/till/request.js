@@ -2,7 +2,7 @@
 // customer sees, with its code, what has become of it, and how it is cancelled.
 
 import { unitsText } from "../../format/amounts.js";
-import { gettext, isolated, ngettext } from "../../format/gettext.js";
+import { gettext, isolated, LOCALE, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
 import {
   clockText,
@@ -29,17 +29,25 @@ import { untilEnded } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
 import { drawOfferCode, offerLink } from "../offer_view.js";
 
-/** @typedef {import("../../wallet/records.js").Item} Item */
+/**
+ * @typedef {import("../../wallet/records.js").Item} Item
+ * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
+ */
 
 /** How often it is asked whether the request on the screen was paid. */
 const LOOK_MS = 2_000;
 const CANCELLED = ["offer_withdrawn", "cancelled"];
+/** So many of the latest payments are listed, and the sums of so many days. */
 const LAST_COUNT = 8;
 
+/** A request that is as young is shown again when the till is opened again. */
+const YOUNG_MS = 15 * 60_000;
+
 /**
- * Return the latest payments and open requests, the newest first, and all payments of
- * the day.
- * @param {import("../../wallet/records.js").OperationRecord[]} operations
+ * Return the payments of the day, and the rows of the list, the newest first: payments,
+ * open requests, and above those of each earlier day one with all `payments` of that; of
+ * the requests, whether any is open, and which a customer may be about to pay.
+ * @param {OperationRecord[]} operations
  */
 export function paymentsOf(operations, now = new Date()) {
   const isShown = ({ kind, state, offerId = "" }) =>
@@ -48,24 +56,44 @@ export function paymentsOf(operations, now = new Date()) {
   const shown = operations
     .filter(isShown)
     .sort((one, other) => since(other) - since(one));
-  const isToday = ({ state, endedAt = 0 }) =>
-    state === "done" && new Date(endedAt).toDateString() === now.toDateString();
+  const isYoung = (each) =>
+    canBePaid(each, Number(now)) && each.begunAt > Number(now) - YOUNG_MS;
+  const dayAt = (key) => ({ key, payments: /** @type {OperationRecord[]} */ ([]) });
+  const today = dayAt(now.toDateString());
+  const days = new Map([[today.key, today]]);
+  const rows = /** @type {any[]} */ ([]);
+  for (const [place, each] of shown.entries()) {
+    const key = new Date(since(each)).toDateString();
+    const day = days.get(key) ?? dayAt(key);
+    if (!days.has(key) && days.size < LAST_COUNT) rows.push(day);
+    days.set(key, day);
+    if (each.state === "done") day.payments.push(each);
+    if (place < LAST_COUNT) rows.push(each);
+  }
   return {
-    last: shown.slice(0, LAST_COUNT),
-    today: shown.filter(isToday),
+    today: today.payments,
+    // Of a day on which nobody paid there is no sum.
+    rows: rows.filter(({ payments }) => payments?.length !== 0),
     isAnyOpen: shown.some(({ state }) => state === "open"),
+    young: shown.find(isYoung),
   };
 }
 
-/** Return for example "Today: 12 tickets in 4 payments", or nothing. */
-export function sumText(payments, unit) {
-  if (!payments.length) return "";
+/** Return whether a request can still be paid, by this device's clock. */
+export const canBePaid = ({ state, expiresAt = Infinity }, now = Date.now()) =>
+  state === "open" && now < expiresAt;
+
+const DAY = /** @type {const} */ ({ weekday: "short", day: "numeric", month: "short" });
+
+/** Return for example "Today: 12 tickets in 4 payments", or "Sat, Nov 28: …". */
+export function sumText(payments, unit, key = "") {
+  const day = key ? new Date(key).toLocaleDateString(LOCALE, DAY) : gettext("Today");
   const units = unitsText(unitsOf(payments), unit);
   return ngettext(
-    "Today: {units} in {count} payment",
-    "Today: {units} in {count} payments",
+    "{day}: {units} in {count} payment",
+    "{day}: {units} in {count} payments",
     payments.length,
-    { units },
+    { day, units },
   );
 }
 
@@ -124,10 +152,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const { operation, problem } = await wallet.finish(shown.key);
     // That it was paid is drawn.
     if (!screen.isAt("open") || operation.state === "done") return;
-    const more = gettext(
-      "The customer can still pay; you'll see it when you reconnect.",
-    );
-    screen.tell(problem ? waitText(problem, more) : openText(operation, shown, item));
+    screen.tell(problem ? lostText(problem) : openText(operation, shown, item));
     if (problem) throw problem;
   }
 
@@ -212,6 +237,19 @@ async function end(
     () => offersOf(wallet).cancel(key),
     (text) => onWait(`${text} ${offerStateText(operation)}`),
   );
+}
+
+/** Say why it is not known whether it was paid, and whether it can be. */
+function lostText(problem) {
+  if (problem.name !== "NoAnswerError") return waitText(problem);
+  return navigator.onLine
+    ? gettext(
+        "The service can't be reached right now. You'll see the payment once it's back.",
+      )
+    : waitText(
+        problem,
+        gettext("The customer can still pay; you'll see it when you reconnect."),
+      );
 }
 
 /** Say until when it can be paid, and how it ends where it cannot be cancelled. */

@@ -188,7 +188,10 @@ export function noteOf(
         : fill(NEWS.unknownSum, values),
     };
   if (isMixed(nameOf(summary.item)))
-    return { kind: "bad", text: gettext("This name mixes alphabets.") };
+    return {
+      kind: "bad",
+      text: gettext("This name mixes alphabets: it may imitate another name."),
+    };
   // What was made here is known.
   if (summary.isAlike && !summary.isMinted)
     return {

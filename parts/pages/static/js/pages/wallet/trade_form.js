@@ -1,9 +1,9 @@
-// Asks what is wanted for units of a deed: one of the deeds that this browser knows, or
-// one whose page is pasted or scanned; then for how many of each.
+// Asks what is wanted for units of a deed: one that this wallet has made or held, or one
+// whose page is pasted or scanned; then for how many of each.
 
 import { readItem } from "../../format/claim_link.js";
 import { gettext } from "../../format/gettext.js";
-import { nameOf } from "../../format/about.js";
+import { aboutOf, nameOf, whenText } from "../../format/about.js";
 import { offerText, quoted, textFor } from "../../texts.js";
 import { makeCard, makeMark } from "../../ui/card.js";
 import { make, makeButton, makeHint, put } from "../../ui/dom.js";
@@ -14,7 +14,7 @@ import {
   readAmount,
   readAmountOf,
 } from "../../ui/forms.js";
-import { findOrigins } from "../../ui/origin.js";
+import { findOrigins, findOwn } from "../../ui/origin.js";
 import { scanWay } from "../../ui/scan.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
@@ -38,15 +38,17 @@ export async function askToTrade(
   /** @type {OfferTools} */ tools,
 ) {
   const known = await tools.store.read({ items: "all" }, ({ items }) => items.list());
-  const others = known.filter(({ id }) => id !== holding.itemId);
+  const own = await findOwn(tools.store, known);
+  const others = own.filter(({ id }) => id !== holding.itemId);
+  const origins = await findOrigins(tools.store, others);
   const goOn = (item) => askHowMany(holding, item, opener, tools, choose);
-  const choose = () => askWhich(holding, others, opener, tools, goOn);
+  const choose = () => askWhich(holding, { others, origins }, opener, tools, goOn);
   if (others.length === 1) goOn(others[0]);
   else choose();
 }
 
 /** Ask which deed is wanted, and go on with that. */
-function askWhich(holding, others, opener, tools, onItem) {
+function askWhich(holding, { others, origins }, opener, tools, onItem) {
   const byName = (one, other) => nameOf(one).localeCompare(nameOf(other));
   const goOn = (item) => {
     close();
@@ -54,7 +56,7 @@ function askWhich(holding, others, opener, tools, onItem) {
   };
   const rows = others
     .sort(byName)
-    .map((item) => make("li", {}, itemButton(item, goOn)));
+    .map((item) => make("li", {}, itemButton(item, origins.get(item.id), goOn)));
   const list = make("ul", { class: "rows plain" }, ...rows);
   const label = rows.length
     ? gettext("Or paste a link to a deed")
@@ -85,13 +87,18 @@ function askWhich(holding, others, opener, tools, onItem) {
   });
 }
 
-const itemButton = (item, goOn) =>
-  make(
+function itemButton(item, { short, tint }, goOn) {
+  const about = make("span", {}, make("span", { dir: "auto" }, nameOf(item)));
+  const when = whenText(aboutOf(item));
+  if (when) about.append(make("br"), make("span", { class: "faint" }, when));
+  about.append(make("br"), makeMark(item.id), " ");
+  if (tint) about.append(make("span", { class: `tag ${tint}` }, short));
+  return make(
     "button",
     { type: "button", class: "button quiet wide choice", onclick: () => goOn(item) },
-    make("span", { dir: "auto" }, nameOf(item)),
-    makeMark(item.id),
+    about,
   );
+}
 
 /** Return the item that a text names. No other host is asked, and no secret is sent. */
 async function lookUp(text, givenId, { wallet }) {
