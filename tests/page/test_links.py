@@ -113,16 +113,23 @@ def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
     page, _ = hold(visitor, links=20, unit="ticket/tickets", metadata=TICKET)
     dialog = send(page, "2")
 
-    said = "2 tickets · 1 of 20, 2 of 20"
+    said = "2 tickets · 1–2"
     expect(dialog.get_by_role("heading", name=f"Your link: {said}")).to_be_visible()
     expect(dialog.get_by_role("img", name="QR code")).to_be_in_viewport(ratio=1)
     visitor.assert_good()
     press(dialog, "Done")
-    sent = page.locator("[data-part=links] li", has_text="2 tickets")
-    for text in ("1 of 20", "2 of 20", "1", "2"):
+    sent = page.get_by_label("Note for 1–2 · 2 tickets")
+    expect(row(page, 1)).to_contain_text("1–2")
+    expect(sent).to_have_value("")
+    sent.fill("Family Schmidt")
+    sent.press("Enter")
+    wait_until(lambda: "1–2 · Family Schmidt" in str(records(page)))
+    for text in ("1", "2", "1-2", "schmidt"):
         page.get_by_label("Search by number or note").fill(text)
-        expect(sent).to_be_visible()
-        expect(sent.get_by_label("Note for 2 tickets")).to_have_value(said[12:])
+        expect(page.locator(".link-row")).to_have_count(1)
+        expect(sent).to_have_value("Family Schmidt")
+    page.get_by_label("Search by number or note").fill("20")
+    expect(page.locator(".link-row")).to_contain_text(["20"])
 
 
 def test_three_units_are_one_link_or_three(page, visitor):
@@ -157,7 +164,7 @@ def test_a_link_for_each_leaves_the_numbers_that_there_are(page, visitor):
     """Two of three are here; the third is made of what came back without a number."""
     send(page, "2")
     press(page.get_by_role("dialog"), "Done")
-    choose(row(page, 2), "Take back")
+    choose(row(page, 1), "Take back")
     press(page.get_by_role("dialog"), "Take back")
     wait_for_amounts(page, held=[1, 2], spent=[1, 1, 2])
     press(page, "Send")

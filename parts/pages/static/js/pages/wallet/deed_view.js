@@ -10,6 +10,7 @@ import { fillCard } from "../../ui/card.js";
 import { copyTemplate, find, make, partsIn, setEach } from "../../ui/dom.js";
 import { ask } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
+import { byNumber } from "../../wallet/holdings.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
@@ -240,7 +241,7 @@ function listedOf(/** @type {Holding} */ holding) {
   const { links } = holding;
   const loose = looseOf(holding).map((output) => ({ output, state: "here", at: 0 }));
   const isSeries = links.some(({ output }) => output.number);
-  return isSeries || loose.length > 1 ? [...links, ...loose] : links;
+  return isSeries || loose.length > 1 ? [...links, ...loose].sort(byNumber) : links;
 }
 
 const partsText = (count) => ngettext("{count} part", "{count} parts", count);

@@ -16,7 +16,12 @@ import {
   partsIn,
   setEach,
 } from "../../ui/dom.js";
-import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
+import {
+  handOverByCopy,
+  keepNote,
+  noteLengthOf,
+  openLinkDialog,
+} from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { itemIdOf } from "../../wallet/records.js";
@@ -126,13 +131,14 @@ function rowsOf(place, shown) {
 }
 
 /** Return whether a link has the number, or a note with the words, that are looked for. */
-export function isFound({ number = 0, of = 0, note = "" }, text) {
-  const numbers = [String(number), numberText({ number, of })].map(compact);
-  return numbers.includes(compact(text)) || plain(note).includes(plain(text));
+export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
+  const told = [...(numbers ?? [number]), numberText({ number, of, numbers })];
+  const isNumber = told.some((each) => compact(`${each}`) === compact(text));
+  return isNumber || plain(note).includes(plain(text));
 }
 
-/** Spaces may group digits, narrow ones too. */
-const compact = (text) => plain(text).replace(/\s/g, "");
+/** Spaces may group digits, narrow ones too; no key has the dash of ranges. */
+const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
@@ -165,7 +171,7 @@ function rowOf({ output: first }, shown) {
     if (note.value.length === note.maxLength)
       say(gettext("A note has at most {most} characters.", values));
   };
-  note.onchange = () => shown.wallet.setNote(first.key, note.value).catch(sayError);
+  note.onchange = () => keepNote(output, shown, note.value);
   const acts = {
     show: openLinkDialog,
     copy: handOverByCopy,
@@ -201,6 +207,7 @@ function rowOf({ output: first }, shown) {
       },
       part,
     );
+    note.maxLength = noteLengthOf(output);
     if (note !== document.activeElement) note.value = output.note ?? "";
     setEach(
       "hidden",
@@ -217,11 +224,11 @@ function rowOf({ output: first }, shown) {
   return { element, update };
 }
 
-/** Return for example "17 · 2 tickets", or "17" of one; of later issues all. */
-function shortTitleOf({ number, issue = 1, amount }, title, unit) {
-  if (!number || issue > 1) return title;
-  const units = amount > 1 ? [unitsText(amount, unit)] : [];
-  return [formatAmount(number), ...units].join(" · ");
+/** Return for example "17 · 2 tickets", "17" of one, or "2–4" of three; of later issues all. */
+function shortTitleOf({ number, issue = 1, amount, numbers }, title, unit) {
+  if (!(number || numbers) || issue > 1) return title;
+  const units = amount === (numbers?.length ?? 1) ? [] : [unitsText(amount, unit)];
+  return [numberText({ numbers }) || formatAmount(number), ...units].join(" · ");
 }
 
 /** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */
