@@ -113,17 +113,16 @@ def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
     page, _ = hold(visitor, links=20, unit="ticket/tickets", metadata=TICKET)
     dialog = send(page, "2")
 
-    said = "2 tickets · 1–2"
+    both = "1\u20132"
+    said = f"2 tickets · {both}"
     expect(dialog.get_by_role("heading", name=f"Your link: {said}")).to_be_visible()
     expect(dialog.get_by_role("img", name="QR code")).to_be_in_viewport(ratio=1)
     visitor.assert_good()
+    dialog.get_by_label("For whom?").fill("Family Schmidt")
     press(dialog, "Done")
-    sent = page.get_by_label("Note for 1–2 · 2 tickets")
-    expect(row(page, 1)).to_contain_text("1–2")
-    expect(sent).to_have_value("")
-    sent.fill("Family Schmidt")
-    sent.press("Enter")
-    wait_until(lambda: "1–2 · Family Schmidt" in str(records(page)))
+    sent = page.get_by_label(f"Note for {both} · 2 tickets")
+    expect(row(page, 1)).to_contain_text(both)
+    wait_until(lambda: f"{both} · Family Schmidt" in str(records(page)))
     for text in ("1", "2", "1-2", "schmidt"):
         page.get_by_label("Search by number or note").fill(text)
         expect(page.locator(".link-row")).to_have_count(1)
@@ -158,6 +157,24 @@ def test_three_units_are_one_link_or_three(page, visitor):
     press(dialog, "Next")
     expect_shown(dialog, "2 of 2")
     visitor.assert_good()
+
+
+def test_each_of_several_links_is_noted_where_it_is_shown(page):
+    press(page, "Send")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("How many?").fill("2")
+    dialog.get_by_label("A link for each").check()
+    press(dialog, "Send")
+    press(dialog, "Next")
+    expect_shown(dialog, "Number 2 of 3")
+    note = dialog.get_by_label("For whom?")
+    note.fill("Anna")
+    press(dialog, "Next")
+    expect_shown(dialog, "Number 1 of 3")
+    expect(note).to_have_value("")
+    press(dialog, "Next")
+    expect(note).to_have_value("Anna")
+    expect(row(page, 2).locator("input")).to_have_value("Anna")
 
 
 def test_a_link_for_each_leaves_the_numbers_that_there_are(page, visitor):

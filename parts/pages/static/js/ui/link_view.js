@@ -10,7 +10,7 @@ import { gettext, ngettext } from "../format/gettext.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { noteOf } from "../format/tickets.js";
-import { linkText, partText } from "../texts.js";
+import { heldText, linkText, partText } from "../texts.js";
 import { makeCard } from "./card.js";
 import {
   copyTemplate,
@@ -90,8 +90,24 @@ export function makeLinkView(
       () => copyLink(output, tools, showInstead),
     ),
     codePlace(output, tools, handOverBy, about),
+    noteField(output, tools),
   );
   return view;
+}
+
+function noteField(output, tools) {
+  const { element, field } = makeField(gettext("For whom? (optional)"), {
+    value: output.note ?? "",
+    maxlength: String(noteLengthOf(output)),
+    autocomplete: "off",
+    dir: "auto",
+  });
+  field.onchange = () => {
+    // The view may be made once more of what it was made of.
+    output.note = field.value;
+    keepNote(output, tools, field.value);
+  };
+  return element;
 }
 
 export const openLinkDialog = (output, tools) => openLinksDialog([output], tools);
@@ -110,12 +126,16 @@ export function openLinksDialog(outputs, tools) {
     const hint = gettext(
       "Whoever opens the link first can claim it. Until then you can take it back.",
     );
-    const place = make("div");
-    const show = (output) => place.replaceChildren(makeLinkView(output, tools));
+    const count = given.length;
+    const place = make("div", { class: "stack" });
+    const show = (output) => {
+      const which = make("strong", {}, heldText(output, tools.unit));
+      const view = makeLinkView(output, tools);
+      place.replaceChildren(...(count > 1 ? [make("p", {}, which)] : []), view);
+    };
     const next = oneAfterTheOther(given, show);
     const all = given.map((output) => linkOf(output, tools.unit)).join("\n");
     const copyAll = makeButton(gettext("Copy all links"), () => sayCopied(all));
-    const count = given.length;
     openDialog({
       title:
         count === 1
