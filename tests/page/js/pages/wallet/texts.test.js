@@ -24,7 +24,10 @@ import {
   goneText,
   overviewOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/deed_view.js";
-import { evenText } from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
+import {
+  evenText,
+  wholeAmountOf,
+} from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
 
 const nothing = {
   lost: 0,
@@ -107,6 +110,17 @@ test("a part is told by its number, or else its units", () => {
   const said = "Ticket 17 of 200 · 2nd link · table 4";
   assert.equal(linkText(noted, unit), said);
   assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, 3rd link");
+});
+
+test("what is sent first is a whole link, or one of what has no number", () => {
+  const voucher = (number, amount = 10) => ({ number, amount });
+  for (const [amount, ...parts] of [
+    [10, voucher(4, 30), voucher(3)],
+    [1, voucher(undefined, 90), voucher(3)],
+    [1, voucher(7, 1)],
+    [1],
+  ])
+    assert.equal(wholeAmountOf(/** @type {any} */ ({ parts })), amount);
 });
 
 test("a link tells who said its number at a door", () => {
