@@ -22,6 +22,7 @@ import {
 } from "../../../../../parts/pages/static/js/texts.js";
 import {
   goneText,
+  listedOf,
   overviewOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/deed_view.js";
 import {
@@ -121,6 +122,39 @@ test("what is sent first is a whole link, or one of what has no number", () => {
     [1],
   ])
     assert.equal(wholeAmountOf(/** @type {any} */ ({ parts })), amount);
+});
+
+test("a number that came back is one row", () => {
+  const row = (state, number, more) => ({
+    output: { key: "", amount: 1, number, createdAt: 1, ...more },
+    state,
+  });
+  const links = [
+    row("taken back", 6),
+    row("taken back", 6, { issue: 2, createdAt: 2 }),
+    row("waiting", 6, { issue: 3, createdAt: 3 }),
+    row("taken back", 7),
+    row("moved", 8),
+    row("taken back", 8, { issue: 2 }),
+    row("taken back", undefined, { numbers: [1, 2] }),
+    row("taken back", undefined, { amount: 2 }),
+  ];
+  const parts = [{ numbers: [1, 2], amount: 2, createdAt: 2 }];
+
+  const rows = listedOf(/** @type {any} */ ({ links, parts }));
+
+  const told = rows.map(
+    ({ state, output: { numbers, number, issue } }) =>
+      `${numbers ?? number} ${issue ?? 1} ${state}`,
+  );
+  assert.deepEqual(told, [
+    "1,2 1 here",
+    "6 3 waiting",
+    "7 1 taken back",
+    "8 1 moved",
+    "8 2 taken back",
+    "undefined 1 taken back",
+  ]);
 });
 
 test("a link tells who said its number at a door", () => {

@@ -236,13 +236,26 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
 /** The parts that are not links of a series, which keep their numbers. */
 const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
 
-/** Return the links of a deed, and as rows among them what is here in several parts. */
-function listedOf(/** @type {Holding} */ holding) {
+/**
+ * Return the links of a deed, but what was taken back and came again with its number,
+ * and as rows among them what is here in several parts.
+ */
+export function listedOf(/** @type {Pick<Holding, "links" | "parts">} */ holding) {
   const { links } = holding;
   const loose = looseOf(holding).map((output) => ({ output, state: "here", at: 0 }));
   const isSeries = links.some(({ output }) => output.number);
-  return isSeries || loose.length > 1 ? [...links, ...loose].sort(byNumber) : links;
+  const rows = isSeries || loose.length > 1 ? [...links, ...loose] : links;
+  const latest = new Map([...rows].sort(byIssue).map((row) => [numbersOf(row), row]));
+  const isLatest = (row) => latest.get(numbersOf(row)) === row || !numbersOf(row);
+  return rows
+    .filter((row) => row.state !== "taken back" || isLatest(row))
+    .sort(byNumber);
 }
+
+const numbersOf = ({ output: { number, numbers } }) => String(numbers ?? number ?? "");
+
+const byIssue = ({ output: one }, { output: other }) =>
+  (one.issue ?? 1) - (other.issue ?? 1) || one.createdAt - other.createdAt;
 
 const partsText = (count) => ngettext("{count} part", "{count} parts", count);
 
