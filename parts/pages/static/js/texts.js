@@ -215,7 +215,7 @@ export function saidText({ output: { number }, said }) {
   );
 }
 
-/** Return for example "Ticket 17 of 200", "3 tickets · 2–4", or "1 ticket". */
+/** Return for example "Ticket 17 of 200", "50 euros · No. 5 of 20", "3 tickets · 2–4", or "1 ticket". */
 export function heldText(
   /** @type {import("./format/tickets.js").Ticket & {amount: number}} */
   { amount, number = 0, of = 0, numbers },
@@ -229,7 +229,9 @@ export function heldText(
   const numbered = word
     ? gettext("{word} {number} of {total}", values)
     : gettext("Number {number} of {total}", values);
-  return amount === 1 ? numbered : `${numbered} · ${units}`;
+  return amount === 1
+    ? numbered
+    : `${units} · ${gettext("No. {number} of {total}", values)}`;
 }
 
 /** Return all that a person tells a link by, for example "Ticket 17 of 200 · table 4". */

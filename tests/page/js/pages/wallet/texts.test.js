@@ -101,7 +101,8 @@ test("a part is told by its number, or else its units", () => {
     ["1 ticket", { amount: 1 }, "ticket"],
     ["4 tickets · 2–4, 9", { amount: 4, numbers: [2, 3, 4, 9] }, unit],
     ["Ticket 17 of 200", numbered, unit],
-    ["Ticket 17 of 200 · 2 tickets", { ...numbered, amount: 2 }, unit],
+    // Not 17 of 200 euros.
+    ["50 euros · No. 17 of 200", { ...numbered, amount: 50 }, "euro/euros"],
     ["Number 17 of 200", numbered],
     // Kept apart from the words around it, on paper too.
     ["\u2068بطاقة\u2069 17 of 200", numbered, "بطاقة/بطاقات"],
