@@ -85,14 +85,15 @@ export function deedPage(
     for (const place of view.querySelectorAll("[data-name]"))
       place.textContent = ` ${quoted(nameOf(item))}`;
     const doors = doorTexts(holding);
+    const hidden = hiddenOf(holding);
     // What a door that holds nothing itself has to say.
     const letIn = gettext("Let in, all doors: {amount}", { amount: admitted });
-    part("sum").textContent = here
-      ? unitsText(here, unit)
+    const large = item && !hidden.overview ? item.total : here;
+    part("sum").textContent = large
+      ? unitsText(large, unit)
       : doors.shift() || (admitted ? letIn : gettext("You have none"));
-    const total = item && here ? [totalText(item)] : [];
-    const hidden = hiddenOf(holding);
-    // The overview has those that are handed out.
+    const total = item && here && hidden.overview ? [totalText(item)] : [];
+    // The overview has what is left, and those that are handed out.
     const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
     part("more").textContent = [...total, ...waits, ...doors].join(" · ");
