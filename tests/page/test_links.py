@@ -241,6 +241,29 @@ def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
+STARTS = """rows => rows.map((row) =>
+  [".state", "input"].map((part) => row.querySelector(part).getBoundingClientRect().x)
+)"""
+
+
+@pytest.mark.parametrize("width", [PHONE["width"], 1280])
+def test_what_rows_say_is_in_columns(visitor, width):
+    page, _ = hold(visitor, links=12, unit="ticket/tickets", metadata=TICKET)
+    page.set_viewport_size({"width": width, "height": 740})
+    press(send(page, "3"), "Done")
+    choose(row(page, 2), "Copy")
+    choose(row(page, 2), "Take back")
+    press(page.get_by_role("dialog"), "Take back")
+
+    expect(row(page, 2)).to_contain_text("2nd link")
+
+    rows = page.locator(".link-row")
+    [first, *others] = rows.evaluate_all(STARTS)
+    assert others == [first] * 9
+    assert row(page, 2).bounding_box()["height"] < 56
+    assert row(page, 2).locator("input").bounding_box()["width"] >= 96
+
+
 def test_links_are_exported_by_number_with_their_notes(page):
     note = row(page, 2).get_by_label("Note for 2 of 3")
     note.press_sequentially("x" * 80)

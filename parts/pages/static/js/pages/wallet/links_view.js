@@ -4,7 +4,7 @@
 import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
-import { numberText } from "../../format/tickets.js";
+import { issueText, numberText } from "../../format/tickets.js";
 import { nameOf } from "../../format/about.js";
 import { clockText, linkText, quoted, saidText } from "../../texts.js";
 import {
@@ -191,6 +191,7 @@ function rowOf({ output: first }, shown) {
       actions.togglePopover?.(false);
     // A list may have told its number since.
     const title = titleOf(output, shown);
+    const [short, ...besides] = shortTitleOf(output, shown);
     for (const place of element.querySelectorAll("[data-about]"))
       place.textContent = ` ${title}, ${quoted(nameOf(shown.item))}`;
     note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
@@ -200,7 +201,8 @@ function rowOf({ output: first }, shown) {
     setEach(
       "textContent",
       {
-        title: shortTitleOf(output, title, shown.unit),
+        title: short,
+        besides: besides.join(" · "),
         state: STATES[state],
         when: at && state !== "here" ? clockText(at) : "",
         said: saidText(link),
@@ -224,11 +226,14 @@ function rowOf({ output: first }, shown) {
   return { element, update };
 }
 
-/** Return for example "17 · 2 tickets", "17" of one, or "2–4" of three; of later issues all. */
-function shortTitleOf({ number, issue = 1, amount, numbers }, title, unit) {
-  if (!(number || numbers) || issue > 1) return title;
-  const units = amount === (numbers?.length ?? 1) ? [] : [unitsText(amount, unit)];
-  return [numberText({ numbers }) || formatAmount(number), ...units].join(" · ");
+/** Return for example "17" and "2 tickets", "17" of one, or "2–4" of three. */
+function shortTitleOf(output, { unit }) {
+  const { number, amount, numbers } = output;
+  const units = unitsText(amount, unit);
+  const called = number ? formatAmount(number) : numberText({ numbers });
+  if (!called) return [units];
+  const isOneEach = amount === (numbers?.length ?? 1);
+  return [called, !isOneEach && units, issueText(output)].filter(Boolean);
 }
 
 /** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */
