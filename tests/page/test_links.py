@@ -289,13 +289,19 @@ def test_links_are_exported_by_number_with_their_notes(page):
     wait_for_amounts(page, given=[1, 1], held=[1])
 
 
-def test_links_are_shown_by_their_state(page, visitor):
+@pytest.mark.parametrize("description", ["", "Date: 2126-12-05 20:00 +01:00"])
+def test_links_are_shown_by_their_state(visitor, description):
+    deed = TICKET | {"description": description}
+    page, _ = hold(visitor, links=3, metadata=deed)
     choose(row(page, 1), "Copy")
     wait_for_amounts(page, given=[1], held=[1, 1])
     spend(visitor.api, *raws(page, "given"))
     page.reload()
     tags = page.locator("[data-part=links] .state")
     expect(tags).to_have_text(["claimed", *2 * ["left"]])
+    # Only what has a date is let in at doors.
+    doors = page.get_by_text("may include guests let in at a door")
+    expect(doors).to_be_visible(visible=bool(description))
 
     page.get_by_label("Which links to show").select_option(label="claimed (1)")
 

@@ -5,7 +5,7 @@ import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
 import { issueText, numberText } from "../../format/tickets.js";
-import { nameOf } from "../../format/about.js";
+import { aboutOf, nameOf } from "../../format/about.js";
 import { clockText, linkText, quoted, saidText } from "../../texts.js";
 import {
   copyTemplate,
@@ -55,7 +55,7 @@ export function linksView(view, shown) {
   setUpLinkButtons(view, shown);
   part("states").onclick = () => askForStates(shown, part("states"));
   const drawRows = rowsOf(part("links"), shown);
-  return ({ links, preparing, isMinted }) => {
+  return ({ item, links, preparing, isMinted }) => {
     const isUnusable = !links.some(isUsable);
     setEach(
       "hidden",
@@ -68,7 +68,8 @@ export function linksView(view, shown) {
         // Guests have no list.
         states: !isMinted && !isOfDoor({ links }),
         "take-links-back": countIn(links, "waiting") < 2,
-        "claimed-hint": !countIn(links, "claimed"),
+        // What has no date is for no door.
+        "claimed-hint": !countIn(links, "claimed") || !aboutOf(item).date,
       },
       part,
     );
