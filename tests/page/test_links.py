@@ -214,6 +214,21 @@ def test_of_what_is_in_one_piece_a_link_for_each_is_split_off(visitor):
     assert amounts(page) == {"given": [1, 1], "held": [8], "spent": [10]}
 
 
+def test_a_menu_opens_below_its_button_while_there_is_room(page):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    button = page.locator(".tools .menu > .tool").last
+    button.click()
+    items = page.locator(".menu-list:popover-open")
+    height = items.bounding_box()["height"]
+    page.keyboard.press("Escape")
+    bottom = button.evaluate("button => button.getBoundingClientRect().bottom")
+    page.set_viewport_size({"width": 1280, "height": round(bottom + height + 20)})
+
+    button.click()
+
+    assert items.bounding_box()["y"] > bottom
+
+
 def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
     page, _ = hold(visitor, links=20, unit="ticket", metadata=TICKET)
     last = row(page, 20)
