@@ -205,8 +205,18 @@ def expect_heading(page, name):
 
 
 def expect_sum(page, said):
-    """Expect this of the units on the page of a deed."""
-    expect_text(page, ".holding-sum", said)
+    """Expect this of the units on the page of a deed.
+
+    Its maker sees large how many were made. What is left, there or on its way, stands
+    below.
+    """
+    left, _, others = said.partition(" units of ")
+    if not others:
+        return expect_text(page, ".holding-sum", said)
+    total, _, away = others.partition(" · ")
+    expect_text(page, ".holding-sum", f"{total} units {away}")
+    kept = int(left) + int(f"{away} 0".split()[0])
+    return expect_text(page, "[data-part=here]", str(kept))
 
 
 def come_back_until(page, said, place=None):

@@ -70,7 +70,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     expect_notice(page, "Restored: 10 units of “A ticket”.")
     expect_notice(page, "We'll check again when it can.")
     open_deed(page, item_id)
-    expect_sum(page, "You have none 5 units on the way")
+    expect_sum(page, "0 units of 10 · 5 units on the way")
     assert records(page) == outputs
     # What was begun is finished.
     visitor.go_online()

@@ -51,10 +51,11 @@ def test_a_link_that_is_taken_back_stays_where_it_was(page, visitor):
 
     press(page.get_by_role("dialog"), "Take back")
 
-    expect(row(page, 1).locator(".state")).to_have_text("taken back")
+    expect(page.locator(".link-row .state")).to_have_text(["left"] * 3)
+    expect(row(page, 1)).to_contain_text("2nd link")
     expect_sum(page, "3 units of 3")
     assert visitor.api.check(copied) == ["spent"]
-    expect(row(page, 1).locator("[data-icon=more]")).to_be_focused()
+    expect(page.get_by_role("heading", name="A ticket")).to_be_focused()
 
 
 def test_a_take_back_that_is_begun_goes_on_when_its_dialog_is_closed(page, visitor):
@@ -74,7 +75,7 @@ def test_a_take_back_that_is_begun_goes_on_when_its_dialog_is_closed(page, visit
     expect(row(page, 1).locator(ACTIONS)).to_have_text(["Note"])
     expect_sum(page, "2 units of 3 · 1 unit on the way")
     visitor.go_online()
-    expect(row(page, 1).locator(".state")).to_have_text("taken back")
+    expect(row(page, 1)).to_contain_text("2nd link")
 
 
 def test_each_way_of_handing_out_a_link_hands_out_the_same(visitor):
@@ -113,16 +114,22 @@ def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
     page, _ = hold(visitor, links=20, unit="ticket/tickets", metadata=TICKET)
     dialog = send(page, "2")
 
-    said = "2 tickets · 1 of 20, 2 of 20"
+    both = "1\u20132"
+    said = f"2 tickets · {both}"
     expect(dialog.get_by_role("heading", name=f"Your link: {said}")).to_be_visible()
     expect(dialog.get_by_role("img", name="QR code")).to_be_in_viewport(ratio=1)
     visitor.assert_good()
+    dialog.get_by_label("For whom?").fill("Family Schmidt")
     press(dialog, "Done")
-    sent = page.locator("[data-part=links] li", has_text="2 tickets")
-    for text in ("1 of 20", "2 of 20", "1", "2"):
+    sent = page.get_by_label(f"Note for {both} · 2 tickets")
+    expect(row(page, 1)).to_contain_text(both)
+    wait_until(lambda: f"{both} · Family Schmidt" in str(records(page)))
+    for text in ("1", "2", "1-2", "schmidt"):
         page.get_by_label("Search by number or note").fill(text)
-        expect(sent).to_be_visible()
-        expect(sent.get_by_label("Note for 2 tickets")).to_have_value(said[12:])
+        expect(page.locator(".link-row")).to_have_count(1)
+        expect(sent).to_have_value("Family Schmidt")
+    page.get_by_label("Search by number or note").fill("20")
+    expect(page.locator(".link-row")).to_contain_text(["20"])
 
 
 def test_three_units_are_one_link_or_three(page, visitor):
@@ -153,11 +160,29 @@ def test_three_units_are_one_link_or_three(page, visitor):
     visitor.assert_good()
 
 
+def test_each_of_several_links_is_noted_where_it_is_shown(page):
+    press(page, "Send")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("How many?").fill("2")
+    dialog.get_by_label("A link for each").check()
+    press(dialog, "Send")
+    press(dialog, "Next")
+    expect_shown(dialog, "Number 2 of 3")
+    note = dialog.get_by_label("For whom?")
+    note.fill("Anna")
+    press(dialog, "Next")
+    expect_shown(dialog, "Number 1 of 3")
+    expect(note).to_have_value("")
+    press(dialog, "Next")
+    expect(note).to_have_value("Anna")
+    expect(row(page, 2).locator("input")).to_have_value("Anna")
+
+
 def test_a_link_for_each_leaves_the_numbers_that_there_are(page, visitor):
     """Two of three are here; the third is made of what came back without a number."""
     send(page, "2")
     press(page.get_by_role("dialog"), "Done")
-    choose(row(page, 2), "Take back")
+    choose(row(page, 1), "Take back")
     press(page.get_by_role("dialog"), "Take back")
     wait_for_amounts(page, held=[1, 2], spent=[1, 1, 2])
     press(page, "Send")
@@ -189,6 +214,21 @@ def test_of_what_is_in_one_piece_a_link_for_each_is_split_off(visitor):
     assert amounts(page) == {"given": [1, 1], "held": [8], "spent": [10]}
 
 
+def test_a_menu_opens_below_its_button_while_there_is_room(page):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    button = page.locator(".tools .menu > .tool").last
+    button.click()
+    items = page.locator(".menu-list:popover-open")
+    height = items.bounding_box()["height"]
+    page.keyboard.press("Escape")
+    bottom = button.evaluate("button => button.getBoundingClientRect().bottom")
+    page.set_viewport_size({"width": 1280, "height": round(bottom + height + 20)})
+
+    button.click()
+
+    assert items.bounding_box()["y"] > bottom
+
+
 def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
     page, _ = hold(visitor, links=20, unit="ticket", metadata=TICKET)
     last = row(page, 20)
@@ -216,6 +256,29 @@ def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
+STARTS = """rows => rows.map((row) =>
+  [".state", "input"].map((part) => row.querySelector(part).getBoundingClientRect().x)
+)"""
+
+
+@pytest.mark.parametrize("width", [PHONE["width"], 1280])
+def test_what_rows_say_is_in_columns(visitor, width):
+    page, _ = hold(visitor, links=12, unit="ticket/tickets", metadata=TICKET)
+    page.set_viewport_size({"width": width, "height": 740})
+    press(send(page, "3"), "Done")
+    choose(row(page, 2), "Copy")
+    choose(row(page, 2), "Take back")
+    press(page.get_by_role("dialog"), "Take back")
+
+    expect(row(page, 2)).to_contain_text("2nd link")
+
+    rows = page.locator(".link-row")
+    [first, *others] = rows.evaluate_all(STARTS)
+    assert others == [first] * 9
+    assert row(page, 2).bounding_box()["height"] < 56
+    assert row(page, 2).locator("input").bounding_box()["width"] >= 96
+
+
 def test_links_are_exported_by_number_with_their_notes(page):
     note = row(page, 2).get_by_label("Note for 2 of 3")
     note.press_sequentially("x" * 80)
@@ -241,13 +304,19 @@ def test_links_are_exported_by_number_with_their_notes(page):
     wait_for_amounts(page, given=[1, 1], held=[1])
 
 
-def test_links_are_shown_by_their_state(page, visitor):
+@pytest.mark.parametrize("description", ["", "Date: 2126-12-05 20:00 +01:00"])
+def test_links_are_shown_by_their_state(visitor, description):
+    deed = TICKET | {"description": description}
+    page, _ = hold(visitor, links=3, metadata=deed)
     choose(row(page, 1), "Copy")
     wait_for_amounts(page, given=[1], held=[1, 1])
     spend(visitor.api, *raws(page, "given"))
     page.reload()
     tags = page.locator("[data-part=links] .state")
     expect(tags).to_have_text(["claimed", *2 * ["left"]])
+    # Only what has a date is let in at doors.
+    doors = page.get_by_text("may include guests let in at a door")
+    expect(doors).to_be_visible(visible=bool(description))
 
     page.get_by_label("Which links to show").select_option(label="claimed (1)")
 

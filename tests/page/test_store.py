@@ -13,7 +13,7 @@ from tests.page.steps import (
     confirm_passphrase,
     expect_notice,
     expect_shown,
-    expect_text,
+    expect_sum,
     hold,
     mint_outputs,
     press,
@@ -216,5 +216,5 @@ def test_the_focus_stays_near_when_another_tab_sends(visitor):
 
     send(other, "1").wait_for()
 
-    expect_text(one, "[data-part=sum]", "10 units")
+    expect_sum(one, "10 units of 11")
     expect(one.locator("[data-focus]")).to_be_focused()

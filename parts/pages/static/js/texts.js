@@ -9,7 +9,7 @@ import {
   LOCALE,
   ngettext,
 } from "./format/gettext.js";
-import { issueText } from "./format/tickets.js";
+import { issueText, rangesText } from "./format/tickets.js";
 import { nameOf } from "./format/about.js";
 
 const LATER = gettext("Try again in a moment.");
@@ -215,17 +215,23 @@ export function saidText({ output: { number }, said }) {
   );
 }
 
-/** Return for example "Ticket 17 of 200"; without a number, "1 ticket". */
-export function heldText({ amount, number = 0, of = 0 }, unit) {
+/** Return for example "Ticket 17 of 200", "50 euros · No. 5 of 20", "3 tickets · 2–4", or "1 ticket". */
+export function heldText(
+  /** @type {import("./format/tickets.js").Ticket & {amount: number}} */
+  { amount, number = 0, of = 0, numbers },
+  unit,
+) {
   const units = unitsText(amount, unit);
-  if (!number) return units;
+  if (!number) return [units, rangesText(numbers)].filter(Boolean).join(" · ");
   const [first = "", ...others] = unit?.split("/")[0] ?? "";
   const word = `${first.toLocaleUpperCase(LOCALE)}${others.join("")}`;
   const values = { word: isolated(word), number, total: of };
   const numbered = word
     ? gettext("{word} {number} of {total}", values)
     : gettext("Number {number} of {total}", values);
-  return amount === 1 ? numbered : `${numbered} · ${units}`;
+  return amount === 1
+    ? numbered
+    : `${units} · ${gettext("No. {number} of {total}", values)}`;
 }
 
 /** Return all that a person tells a link by, for example "Ticket 17 of 200 · table 4". */

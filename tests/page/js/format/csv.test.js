@@ -45,6 +45,7 @@ test("a file of states has all that is known of each link, and no link", () => {
     [
       { output, state: "admitted", at },
       { output: { amount: 5 }, state: "waiting", at: 0 },
+      { output: { amount: 3, numbers: [5, 6, 7] }, state: "waiting", at: 0 },
     ],
     (state) => `is ${state}`,
   );
@@ -53,6 +54,7 @@ test("a file of states has all that is known of each link, and no link", () => {
     "number,issue,units,state,time,note",
     "4,2,1,is admitted,2030-06-01 19:42:07,' =Anna",
     ",,5,is waiting,,",
+    "5–7,1,3,is waiting,,",
     "",
   ]);
 });

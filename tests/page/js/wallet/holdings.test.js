@@ -11,6 +11,7 @@ import {
   SUMMARIES_WANTED,
   summariesOf,
 } from "../../../../parts/pages/static/js/wallet/holdings.js";
+import { noteOf } from "../../../../parts/pages/static/js/format/tickets.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
 import {
   copyOf,
@@ -327,4 +328,75 @@ test("a numbered link that was used at a door says so among the links", async ()
   await ground.wallet.checkStates();
 
   assert.deepEqual(await links(ground), ["used 1", "here 2"]);
+});
+
+/** Return state, numbers and note of each link and part of an item without its own number. */
+async function joined(ground) {
+  const { links: all, parts } = await holding(ground, ground.itemId);
+  const here = parts.map((output) => ({ output, state: "part" }));
+  return [...all, ...here]
+    .filter(({ output }) => !output.number)
+    .map(({ output: { numbers, note }, state }) => [state, numbers, note]);
+}
+
+test("a link of several tickets has their numbers, its own place, and no note but a person's", async () => {
+  const ground = await minted({ count: 12, each: 1 });
+  const { wallet, itemId, keys } = ground;
+  await wallet.give([keys[0]]);
+  await wallet.setNote(keys[9], "Berta");
+  const [sent] = (await wallet.send(itemId, 10)).operation.outputs;
+  const upToEleven = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+
+  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Berta"]]);
+  assert.deepEqual(await links(ground), ["waiting 1", "waiting", "here 12"]);
+  // In whatever language it was sent.
+  const { note: written = "" } = outputIn(ground.store, sent.key);
+  await wallet.setNote(sent.key, written.replaceAll("of", "von").slice(0, 80));
+  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Berta"]]);
+  await wallet.setNote(sent.key, noteOf({ numbers: upToEleven }, "Family Schmidt"));
+  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Family Schmidt"]]);
+  const noted = "2–11 · Family Schmidt";
+  assert.equal(outputIn(ground.store, sent.key).note, noted);
+  await wallet.setNote(sent.key, noteOf({ numbers: upToEleven }, ""));
+  assert.deepEqual(await joined(ground), [["waiting", upToEleven, ""]]);
+  await wallet.setNote(sent.key, "Row 2");
+  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Row 2"]]);
+});
+
+test("what a link of several tickets becomes has their numbers too, in another copy as well", async () => {
+  const ground = await minted({ count: 5, each: 1 });
+  const { wallet, itemId, keys } = ground;
+  await wallet.give([keys[4]]);
+  const [sent] = (await wallet.send(itemId, 3)).operation.outputs;
+  // Number 5 keeps its number.
+  await wallet.takeBack(sent.key, keys[4]);
+  const taken = ["taken back", [1, 2, 3], ""];
+
+  assert.deepEqual(await joined(ground), [taken, ["part", [1, 2, 3], ""]]);
+  await wallet.send(itemId, 3);
+  const both = await copyOf(ground);
+  for (const each of [ground, both])
+    assert.deepEqual(await joined({ ...each, itemId }), [
+      ["waiting", [1, 2, 3], ""],
+      taken,
+    ]);
+});
+
+test("what is left of links that were cut has no numbers", async () => {
+  const ground = await minted({ count: 4, each: 10 });
+  const { wallet, itemId } = ground;
+  await wallet.send(itemId, 4);
+  await wallet.send(itemId, 25);
+  await wallet.send(itemId, 10);
+
+  const told = (await joined(ground)).map(([state, ...more]) => `${state} ${more}`);
+  assert.deepEqual(told, ["waiting 1,", "waiting 2,3,4,", "waiting ,", "part ,"]);
+});
+
+test("many numbers leave room for a note", () => {
+  const numbers = Array.from({ length: 40 }, (_, place) => 100 + 2 * place);
+
+  const note = noteOf({ numbers }, "Anna");
+
+  assert.equal(note, "100, 102, 104, 106, 108, 110, 112, 114 · Anna");
 });

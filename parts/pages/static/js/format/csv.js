@@ -1,6 +1,8 @@
 // Files for spreadsheets, RFC 4180 but for what separates the columns: where a decimal
 // comma is written, Excel takes semicolons. It knows UTF-8 by the byte order mark.
 
+import { rangesText } from "./tickets.js";
+
 const BYTE_ORDER_MARK = "\ufeff";
 /** What a spreadsheet would carry out, unless one more apostrophe comes before it. */
 const FORMULA = /^'*(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
@@ -16,7 +18,12 @@ export function csvOf(outputs, addressOf, separator = ",") {
 /** Return a CSV file of all links with their states, which hands none of them out. */
 export function statesCsvOf(links, stateText, separator = ",") {
   const rows = links.map(({ output, state, at }) => {
-    const { number = "", issue = 1, amount, note = "" } = output;
+    const {
+      number = rangesText(output.numbers),
+      issue = 1,
+      amount,
+      note = "",
+    } = output;
     const time = at ? new Date(at).toLocaleString("sv") : "";
     return [number, number && issue, amount, stateText(state), time, note];
   });

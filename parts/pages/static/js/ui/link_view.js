@@ -9,7 +9,8 @@
 import { gettext, ngettext } from "../format/gettext.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
-import { linkText, partText } from "../texts.js";
+import { noteOf } from "../format/tickets.js";
+import { heldText, linkText, partText } from "../texts.js";
 import { makeCard } from "./card.js";
 import {
   copyTemplate,
@@ -25,7 +26,8 @@ import {
 } from "./dom.js";
 import { makeField, openDialog, say, sayCopied, sayError } from "./forms.js";
 import { batchesOf } from "../wallet/api.js";
-import { isFree } from "../wallet/links.js";
+import { readHolding } from "../wallet/holdings.js";
+import { isFree, NOTE_LENGTH_MAX } from "../wallet/links.js";
 
 // What the service draws in one request: parts/pages/qr_codes.py. A link has no other
 // letters than ASCII, so its length is that in bytes.
@@ -44,7 +46,8 @@ const TRIES_MAX = 20;
  *   api: Pick<import("../wallet/api.js").Api, "qr">, unit?: string,
  * }} CodeTools `unit` is the issuer's word, which links carry
  * @typedef {CodeTools & {
- *   wallet: {give: (keys: string[]) => Promise<OutputRecord[]>},
+ *   wallet: Pick<import("../wallet/wallet.js").Wallet, "give" | "setNote">,
+ *   store: Pick<import("../wallet/store.js").Store, "read">,
  *   item: import("../wallet/records.js").Item | null,
  * }} LinkTools
  */
@@ -87,8 +90,24 @@ export function makeLinkView(
       () => copyLink(output, tools, showInstead),
     ),
     codePlace(output, tools, handOverBy, about),
+    noteField(output, tools),
   );
   return view;
+}
+
+function noteField(output, tools) {
+  const { element, field } = makeField(gettext("For whom? (optional)"), {
+    value: output.note ?? "",
+    maxlength: String(noteLengthOf(output)),
+    autocomplete: "off",
+    dir: "auto",
+  });
+  field.onchange = () => {
+    // The view may be made once more of what it was made of.
+    output.note = field.value;
+    keepNote(output, tools, field.value);
+  };
+  return element;
 }
 
 export const openLinkDialog = (output, tools) => openLinksDialog([output], tools);
@@ -98,16 +117,25 @@ export const openLinkDialog = (output, tools) => openLinksDialog([output], tools
  * them. Nothing is shown where that cannot be.
  */
 export function openLinksDialog(outputs, tools) {
-  return handOver(outputs, tools, (given) => {
+  return handOver(outputs, tools, async (handedOut) => {
+    const { links } = await readHolding(tools.store, outputs[0].itemId);
+    // With their numbers, where several were joined.
+    const given = handedOut.map(
+      (each) => links.find(({ output }) => output.key === each.key)?.output ?? each,
+    );
     const hint = gettext(
       "Whoever opens the link first can claim it. Until then you can take it back.",
     );
-    const place = make("div");
-    const show = (output) => place.replaceChildren(makeLinkView(output, tools));
+    const count = given.length;
+    const place = make("div", { class: "stack" });
+    const show = (output) => {
+      const which = make("strong", {}, heldText(output, tools.unit));
+      const view = makeLinkView(output, tools);
+      place.replaceChildren(...(count > 1 ? [make("p", {}, which)] : []), view);
+    };
     const next = oneAfterTheOther(given, show);
     const all = given.map((output) => linkOf(output, tools.unit)).join("\n");
     const copyAll = makeButton(gettext("Copy all links"), () => sayCopied(all));
-    const count = given.length;
     openDialog({
       title:
         count === 1
@@ -120,6 +148,17 @@ export function openLinksDialog(outputs, tools) {
     });
   });
 }
+
+/** Return how many letters a person's words on a link may have. */
+export const noteLengthOf = (output) =>
+  NOTE_LENGTH_MAX + 1 - noteOf(output, "x").length;
+
+/** Keep a person's note on a link. */
+export const keepNote = (
+  output,
+  /** @type {Pick<LinkTools, "wallet">} */ { wallet },
+  words,
+) => wallet.setNote(output.key, noteOf(output, words)).catch(sayError);
 
 /** Hand a link out, and copy it; show it where the browser does not let pages copy. */
 export function handOverByCopy(

@@ -10,7 +10,7 @@ export function setUpMenus(/** @type {ParentNode} */ place) {
     const button = /** @type {HTMLButtonElement} */ (list.previousElementSibling);
     const menu = /** @type {HTMLElement} */ (list);
     button.popoverTargetElement = menu;
-    menu.addEventListener("beforetoggle", () => moveTo(menu, button));
+    menu.addEventListener("beforetoggle", () => moveTo(menu, button, heightOf(menu)));
     const close = () => menu.hidePopover?.();
     menu.addEventListener("click", close);
     menu.addEventListener("focusout", ({ relatedTarget }) => {
@@ -25,11 +25,21 @@ export const openerOf = (/** @type {HTMLElement} */ element) =>
     element.closest("[popover]")?.previousElementSibling ?? element
   );
 
-/** Put a list below its button, or above it in the lower half of the window. */
-function moveTo({ style }, button) {
+/** Return how high a list is that is not open. */
+function heightOf(/** @type {HTMLElement} */ menu) {
+  menu.style.maxHeight = "";
+  menu.style.display = "block";
+  const { offsetHeight } = menu;
+  menu.style.display = "";
+  return offsetHeight;
+}
+
+/** Put a list below its button, or above it where there is more room, and needed. */
+function moveTo({ style }, button, height) {
   const { left, right, top, bottom } = button.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
-  const isLow = bottom > clientHeight / 2;
+  const below = clientHeight - bottom - 2 * GAP_PX;
+  const isLow = below < Math.min(height, top);
   const isRtl = document.dir === "rtl";
   style.insetInlineEnd = `${isRtl ? left : clientWidth - right}px`;
   style.top = isLow ? "auto" : `${bottom + scrollY}px`;

@@ -2,7 +2,8 @@
 // links, what is under way, and the past. Pure.
 
 import { AMOUNT_MAX } from "../format/amounts.js";
-import { isFree } from "./links.js";
+import { ticketText, wordsOf } from "../format/tickets.js";
+import { cutNote, isFree } from "./links.js";
 import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
 import { isCollected, unitsOf } from "./records.js";
 import { AT_REST, isUnderWay } from "./states.js";
@@ -35,10 +36,13 @@ import { AT_REST, isUnderWay } from "./states.js";
  * was undone, where no new link was made yet of what it brought in here; `said` of one
  * that may be what tickets without a number have said to be that were let in: how many,
  * and when the last was. It is a claim that anybody can make, so it counts nowhere.
+ * What several links were joined to has their `numbers`, and as its note only what a
+ * person wrote.
  * @typedef {"here" | "waiting" | "leaving" | "claimed" | "moved" | "used" | "admitted" | "undone" |
  *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
+ * @typedef {OutputRecord & {numbers?: number[]}} Named
  * @typedef {{
- *   output: OutputRecord, state: LinkState, at: number, isLeftHere?: boolean,
+ *   output: Named, state: LinkState, at: number, isLeftHere?: boolean,
  *   said?: {count: number, at: number},
  * }} Link
  *
@@ -46,7 +50,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  * largest first and before those with a number; `links` those that have a number or
  * were handed out, came in at the door, or are on a door list; `admitted` are the units
  * of those that were let in, at any door.
- * @typedef {Summary & {parts: OutputRecord[], links: Link[], admitted: number}} Holding
+ * @typedef {Summary & {parts: Named[], links: Link[], admitted: number}} Holding
  */
 
 /** @type {import("./records.js").Plan} what summariesOf looks at */
@@ -91,11 +95,14 @@ export function holdingOf(slices, itemId) {
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
   const listed = listedLinks(summary.item).filter(isOther);
-  const links = [...own, ...listed].sort(byNumber);
+  const named = namerOf(all);
+  const links = [...own, ...listed]
+    .map((link) => ({ ...link, output: named(link.output) }))
+    .sort(byNumber);
   const admitted = links.filter(({ state }) => state === "admitted");
   return {
     ...summary,
-    parts: all.filter(isFree).sort(byAmount),
+    parts: all.filter(isFree).map(named).sort(byAmount),
     links: withSaid(links),
     admitted: unitsOf(admitted.map(({ output }) => output)),
   };
@@ -256,16 +263,67 @@ function byAmount(one, other) {
   return other.amount - one.amount || (one.number ?? 0) - (other.number ?? 0);
 }
 
+/** Return what gives an output of these the numbers of the links that were joined to it. */
+function namerOf(/** @type {OutputRecord[]} */ all) {
+  const [taken, made] = ["takers", "makers"].map((role) => byOperation(all, role));
+  const known = new Map();
+  const sourcesOf = (/** @type {OutputRecord} */ { makers }) =>
+    taken.get(doneOf(makers)) ?? [];
+  // What an output was made of came before it.
+  for (const output of [...all].sort((one, other) => one.createdAt - other.createdAt)) {
+    const { key, number, makers, createdAt, givenAt } = output;
+    const others = made.get(doneOf(makers)) ?? [];
+    // Change, or a part of what was split.
+    const isRest =
+      givenAt !== createdAt && others.filter((each) => !each.number).length > 1;
+    const numbers = new Set(number ? [number] : []);
+    if (!number && !isRest) {
+      for (const source of sourcesOf(output))
+        known.get(source.key)?.forEach((each) => numbers.add(each));
+      // A link of the same operation may keep its number.
+      for (const other of others) numbers.delete(other.number);
+    }
+    known.set(key, numbers);
+  }
+  return (/** @type {OutputRecord} */ output) => {
+    const numbers = [...(known.get(output.key) ?? [])].sort(
+      (one, other) => one - other,
+    );
+    if (output.number || !numbers.length) return output;
+    const sources = [...sourcesOf(output)].sort(byAmount);
+    const told = (text) => cutNote(sources.map(text).filter(Boolean).join(", "));
+    const words = wordsOf({ ...output, numbers }, told(ticketText));
+    return { ...output, numbers, note: words ?? told(({ note }) => note) };
+  };
+}
+
+/** Return outputs by the operation that took them, or made them. */
+function byOperation(all, role) {
+  const found = new Map();
+  for (const output of all) {
+    const key = doneOf(output[role]);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(output);
+  }
+  found.delete(undefined);
+  return found;
+}
+
+const doneOf = (ends = {}) => Object.keys(ends).find((key) => ends[key] === "done");
+
 const nameOf = (/** @type {Link} */ { output: { number, issue = 1 } }) =>
   number && `${number} ${issue}`;
 
-function byNumber(one, other) {
+/** The order of rows. @param {Pick<Link, "output">} one @param {Pick<Link, "output">} other */
+export function byNumber(one, other) {
   return (
-    (one.output.number ?? Infinity) - (other.output.number ?? Infinity) ||
+    firstOf(one) - firstOf(other) ||
     (one.output.issue ?? 1) - (other.output.issue ?? 1) ||
     other.output.createdAt - one.output.createdAt
   );
 }
+
+const firstOf = ({ output: { number = Infinity, numbers = [number] } }) => numbers[0];
 
 /** Return all operations, the latest first. */
 export function historyOf({ operations }) {

@@ -9,7 +9,7 @@ import { isCollected, keysOf, WalletError } from "./records.js";
 /** More links than anybody makes; what is counted on from here stays exact. */
 export const LINK_NUMBER_MAX = 1_000_000_000;
 const LINKS_COUNT_MAX = 10_000;
-const NOTE_LENGTH_MAX = 80;
+export const NOTE_LENGTH_MAX = 80;
 
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord

@@ -12,3 +12,11 @@ test("a link is found by its whole number, as rows say it too, or by a part of i
   for (const text of ["101", "17", "5", "17 of 2000", "Berta"])
     assert.ok(!isFound(link, text), text);
 });
+
+test("a link of several tickets is found by each of their numbers", () => {
+  const link = { numbers: [2, 3, 4, 200], amount: 4, note: "" };
+
+  for (const text of ["2", "3", "200", "2–4, 200", "2-4,200"])
+    assert.ok(isFound(link, text), text);
+  for (const text of ["20", "0", "5", "2–4"]) assert.ok(!isFound(link, text), text);
+});

@@ -22,9 +22,13 @@ import {
 } from "../../../../../parts/pages/static/js/texts.js";
 import {
   goneText,
+  listedOf,
   overviewOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/deed_view.js";
-import { evenText } from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
+import {
+  evenText,
+  wholeAmountOf,
+} from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
 
 const nothing = {
   lost: 0,
@@ -97,8 +101,10 @@ test("a part is told by its number, or else its units", () => {
   const unit = "ticket/tickets";
   for (const [said, output, word] of [
     ["1 ticket", { amount: 1 }, "ticket"],
+    ["4 tickets · 2–4, 9", { amount: 4, numbers: [2, 3, 4, 9] }, unit],
     ["Ticket 17 of 200", numbered, unit],
-    ["Ticket 17 of 200 · 2 tickets", { ...numbered, amount: 2 }, unit],
+    // Not 17 of 200 euros.
+    ["50 euros · No. 17 of 200", { ...numbered, amount: 50 }, "euro/euros"],
     ["Number 17 of 200", numbered],
     // Kept apart from the words around it, on paper too.
     ["\u2068بطاقة\u2069 17 of 200", numbered, "بطاقة/بطاقات"],
@@ -108,6 +114,50 @@ test("a part is told by its number, or else its units", () => {
   const said = "Ticket 17 of 200 · 2nd link · table 4";
   assert.equal(linkText(noted, unit), said);
   assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, 3rd link");
+});
+
+test("what is sent first is a whole link, or one of what has no number", () => {
+  const voucher = (number, amount = 10) => ({ number, amount });
+  for (const [amount, ...parts] of [
+    [10, voucher(4, 30), voucher(3)],
+    [1, voucher(undefined, 90), voucher(3)],
+    [1, voucher(7, 1)],
+    [1],
+  ])
+    assert.equal(wholeAmountOf(/** @type {any} */ ({ parts })), amount);
+});
+
+test("a number that came back is one row", () => {
+  const row = (state, number, more) => ({
+    output: { key: "", amount: 1, number, createdAt: 1, ...more },
+    state,
+  });
+  const links = [
+    row("taken back", 6),
+    row("taken back", 6, { issue: 2, createdAt: 2 }),
+    row("waiting", 6, { issue: 3, createdAt: 3 }),
+    row("taken back", 7),
+    row("moved", 8),
+    row("taken back", 8, { issue: 2 }),
+    row("taken back", undefined, { numbers: [1, 2] }),
+    row("taken back", undefined, { amount: 2 }),
+  ];
+  const parts = [{ numbers: [1, 2], amount: 2, createdAt: 2 }];
+
+  const rows = listedOf(/** @type {any} */ ({ links, parts }));
+
+  const told = rows.map(
+    ({ state, output: { numbers, number, issue } }) =>
+      `${numbers ?? number} ${issue ?? 1} ${state}`,
+  );
+  assert.deepEqual(told, [
+    "1,2 1 here",
+    "6 3 waiting",
+    "7 1 taken back",
+    "8 1 moved",
+    "8 2 taken back",
+    "undefined 1 taken back",
+  ]);
 });
 
 test("a link tells who said its number at a door", () => {

@@ -27,7 +27,10 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
   const ways = find(element, "fieldset");
-  field.oninput = () => (ways.hidden = ["", "0", "1"].includes(field.value.trim()));
+  field.value = String(wholeAmountOf(shown));
+  const showWays = () => (ways.hidden = ["", "0", "1"].includes(field.value.trim()));
+  field.oninput = showWays;
+  showWays();
   const sendOne = async (amount, onWait) => {
     const operation = await run(() => wallet.send(itemId, amount), onWait);
     return (await wallet.outputsOf(operation)).slice(0, 1);
@@ -61,6 +64,13 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
       return "";
     },
   });
+}
+
+/** Return how many units the link has that goes out first, and as it is; else one. */
+export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
+  const rank = ({ number = 0 }) => number;
+  const [first] = [...parts].sort((one, other) => rank(one) - rank(other));
+  return first?.number ? first.amount : 1;
 }
 
 /** One part is left for the change. */

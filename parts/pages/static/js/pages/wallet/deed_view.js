@@ -10,6 +10,7 @@ import { fillCard } from "../../ui/card.js";
 import { copyTemplate, find, make, partsIn, setEach } from "../../ui/dom.js";
 import { ask } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
+import { byNumber } from "../../wallet/holdings.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
@@ -84,14 +85,15 @@ export function deedPage(
     for (const place of view.querySelectorAll("[data-name]"))
       place.textContent = ` ${quoted(nameOf(item))}`;
     const doors = doorTexts(holding);
+    const hidden = hiddenOf(holding);
     // What a door that holds nothing itself has to say.
     const letIn = gettext("Let in, all doors: {amount}", { amount: admitted });
-    part("sum").textContent = here
-      ? unitsText(here, unit)
+    const large = item && !hidden.overview ? item.total : here;
+    part("sum").textContent = large
+      ? unitsText(large, unit)
       : doors.shift() || (admitted ? letIn : gettext("You have none"));
-    const total = item && here ? [totalText(item)] : [];
-    const hidden = hiddenOf(holding);
-    // The overview has those that are handed out.
+    const total = item && here && hidden.overview ? [totalText(item)] : [];
+    // The overview has what is left, and those that are handed out.
     const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
     part("more").textContent = [...total, ...waits, ...doors].join(" · ");
@@ -235,13 +237,26 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
 /** The parts that are not links of a series, which keep their numbers. */
 const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
 
-/** Return the links of a deed, and as rows among them what is here in several parts. */
-function listedOf(/** @type {Holding} */ holding) {
+/**
+ * Return the links of a deed, but what was taken back and came again with its number,
+ * and as rows among them what is here in several parts.
+ */
+export function listedOf(/** @type {Pick<Holding, "links" | "parts">} */ holding) {
   const { links } = holding;
   const loose = looseOf(holding).map((output) => ({ output, state: "here", at: 0 }));
   const isSeries = links.some(({ output }) => output.number);
-  return isSeries || loose.length > 1 ? [...links, ...loose] : links;
+  const rows = isSeries || loose.length > 1 ? [...links, ...loose] : links;
+  const latest = new Map([...rows].sort(byIssue).map((row) => [numbersOf(row), row]));
+  const isLatest = (row) => latest.get(numbersOf(row)) === row || !numbersOf(row);
+  return rows
+    .filter((row) => row.state !== "taken back" || isLatest(row))
+    .sort(byNumber);
 }
+
+const numbersOf = ({ output: { number, numbers } }) => String(numbers ?? number ?? "");
+
+const byIssue = ({ output: one }, { output: other }) =>
+  (one.issue ?? 1) - (other.issue ?? 1) || one.createdAt - other.createdAt;
 
 const partsText = (count) => ngettext("{count} part", "{count} parts", count);
 

@@ -4,8 +4,8 @@
 import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, plain } from "../../format/gettext.js";
-import { numberText } from "../../format/tickets.js";
-import { nameOf } from "../../format/about.js";
+import { issueText, numberText } from "../../format/tickets.js";
+import { aboutOf, nameOf } from "../../format/about.js";
 import { clockText, linkText, quoted, saidText } from "../../texts.js";
 import {
   copyTemplate,
@@ -16,7 +16,12 @@ import {
   partsIn,
   setEach,
 } from "../../ui/dom.js";
-import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
+import {
+  handOverByCopy,
+  keepNote,
+  noteLengthOf,
+  openLinkDialog,
+} from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { itemIdOf } from "../../wallet/records.js";
@@ -50,7 +55,7 @@ export function linksView(view, shown) {
   setUpLinkButtons(view, shown);
   part("states").onclick = () => askForStates(shown, part("states"));
   const drawRows = rowsOf(part("links"), shown);
-  return ({ links, preparing, isMinted }) => {
+  return ({ item, links, preparing, isMinted }) => {
     const isUnusable = !links.some(isUsable);
     setEach(
       "hidden",
@@ -63,7 +68,8 @@ export function linksView(view, shown) {
         // Guests have no list.
         states: !isMinted && !isOfDoor({ links }),
         "take-links-back": countIn(links, "waiting") < 2,
-        "claimed-hint": !countIn(links, "claimed"),
+        // What has no date is for no door.
+        "claimed-hint": !countIn(links, "claimed") || !aboutOf(item).date,
       },
       part,
     );
@@ -126,13 +132,14 @@ function rowsOf(place, shown) {
 }
 
 /** Return whether a link has the number, or a note with the words, that are looked for. */
-export function isFound({ number = 0, of = 0, note = "" }, text) {
-  const numbers = [String(number), numberText({ number, of })].map(compact);
-  return numbers.includes(compact(text)) || plain(note).includes(plain(text));
+export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
+  const told = [...(numbers ?? [number]), numberText({ number, of, numbers })];
+  const isNumber = told.some((each) => compact(`${each}`) === compact(text));
+  return isNumber || plain(note).includes(plain(text));
 }
 
-/** Spaces may group digits, narrow ones too. */
-const compact = (text) => plain(text).replace(/\s/g, "");
+/** Spaces may group digits, narrow ones too; no key has the dash of ranges. */
+const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
@@ -165,7 +172,7 @@ function rowOf({ output: first }, shown) {
     if (note.value.length === note.maxLength)
       say(gettext("A note has at most {most} characters.", values));
   };
-  note.onchange = () => shown.wallet.setNote(first.key, note.value).catch(sayError);
+  note.onchange = () => keepNote(output, shown, note.value);
   const acts = {
     show: openLinkDialog,
     copy: handOverByCopy,
@@ -185,6 +192,7 @@ function rowOf({ output: first }, shown) {
       actions.togglePopover?.(false);
     // A list may have told its number since.
     const title = titleOf(output, shown);
+    const [short, ...besides] = shortTitleOf(output, shown);
     for (const place of element.querySelectorAll("[data-about]"))
       place.textContent = ` ${title}, ${quoted(nameOf(shown.item))}`;
     note.ariaLabel = gettext("Note for {ticket}", { ticket: title });
@@ -194,13 +202,15 @@ function rowOf({ output: first }, shown) {
     setEach(
       "textContent",
       {
-        title: shortTitleOf(output, title, shown.unit),
+        title: short,
+        besides: besides.join(" · "),
         state: STATES[state],
         when: at && state !== "here" ? clockText(at) : "",
         said: saidText(link),
       },
       part,
     );
+    note.maxLength = noteLengthOf(output);
     if (note !== document.activeElement) note.value = output.note ?? "";
     setEach(
       "hidden",
@@ -217,11 +227,14 @@ function rowOf({ output: first }, shown) {
   return { element, update };
 }
 
-/** Return for example "17 · 2 tickets", or "17" of one; of later issues all. */
-function shortTitleOf({ number, issue = 1, amount }, title, unit) {
-  if (!number || issue > 1) return title;
-  const units = amount > 1 ? [unitsText(amount, unit)] : [];
-  return [formatAmount(number), ...units].join(" · ");
+/** Return for example "17" and "2 tickets", "17" of one, or "2–4" of three. */
+function shortTitleOf(output, { unit }) {
+  const { number, amount, numbers } = output;
+  const units = unitsText(amount, unit);
+  const called = number ? formatAmount(number) : numberText({ numbers });
+  if (!called) return [units];
+  const isOneEach = amount === (numbers?.length ?? 1);
+  return [called, !isOneEach && units, issueText(output)].filter(Boolean);
 }
 
 /** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */
