@@ -195,8 +195,7 @@ for (const order of ordersOf([held, sent, forged])) {
     for (const item of order) {
       assert.equal(originOf(item, [item]).text, HELD);
       const { text, tint } = originOf(item, order);
-      const expected = item === sent ? [HELD, ""] : [TWO, "bad"];
-      assert.deepEqual([text, tint], expected);
+      assert.deepEqual([text, tint], [TWO, item === sent ? "wait" : "bad"]);
     }
     // Who made one knows.
     const made = order.map((each) => ({ ...each, isMinted: each === held }));

@@ -21,7 +21,7 @@ const TEXTS = {
   two: [
     gettext("You hold two of this name: compare the marks."),
     gettext("Compare the marks"),
-    "bad",
+    "wait",
   ],
   new: ["", "", ""],
   date: [
@@ -136,7 +136,9 @@ export function originOf(item, items) {
   // does, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
   const same = made ?? others.find((other) => !isOtherDay(item, other));
-  if (!made && own) return originAs(same ? "two" : "held");
+  // Two of one day are more than two nights.
+  if (!made && own && same) return { ...originAs("two"), tint: "bad" };
+  if (!made && own) return originAs(others.length ? "two" : "held");
   if (same) return originAs("lookalike", { name: quoted(nameOf(same)) });
   if (!others.length) return originAs("new");
   return originAs("date", { date: dayText(aboutOf(item)) });

@@ -98,8 +98,8 @@ export function deedPage(
     const waits = waitTexts({ ...holding, waiting });
     part("more").textContent = [...total, ...waits, ...doors].join(" · ");
     const { text = "", tint = "" } = holding.origin ?? {};
-    // That it is here, or was made here, is seen.
-    tell(part("origin"), tint && text, `notice ${tint}`);
+    // That it is here, or was made here, is seen; of what is gone it matters no more.
+    tell(part("origin"), here && tint ? text : "", `notice ${tint}`);
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
       "Counted as handed out since you restored a backup: {amount}.",

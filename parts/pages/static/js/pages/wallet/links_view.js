@@ -255,7 +255,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     content: [ticketLine(ticket), hint],
     yes: gettext("Take back"),
     opener,
-    said: gettext("{ticket} is back in My deeds.", { ticket }),
+    said: gettext("Back in My deeds: {ticket}.", { ticket }),
     act: (onWait) => run(() => wallet.takeBack(output.key), onWait),
   });
 }
