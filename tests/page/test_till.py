@@ -239,7 +239,7 @@ def test_a_request_that_cannot_be_cancelled_now_says_until_when_it_can_be_paid(v
     visitor.go_online()
     expect(said).to_have_text(re.compile("^Can be paid until"))
     cut_off(page, "**/v1/**")
-    expect(said).to_have_text(re.compile("Nobody can pay until it's back.$"))
+    expect(said).to_have_text(re.compile("You'll see the payment once it's back.$"))
 
     press(page, "Cancel")
 
