@@ -38,7 +38,7 @@ CONTROLS = """[...document.querySelectorAll(
   .map((each) => each.ariaLabel ?? each.firstChild.textContent)"""
 DATED = TICKET | {"description": "Date: 2126-12-05 20:00 +01:00"}
 FEW = ["Send", "Print", "More"]
-MANY = ["Send", "Door mode", "Print", "Export", "More"]
+MANY = ["Send", "Door", "Print", "Export", "More"]
 FIND = ["Search by number or note", "Which links to show"]
 
 
