@@ -154,7 +154,7 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     expect(organiser.locator("[data-part=links] .state")).to_have_text(states)
     expect_text(organiser, "[data-part=admitted]", "2")
     follow(first, "Who is in")
-    expect_sum(first, "Let in, all doors: 1")
+    expect_sum(first, "Let in here and on imported lists: 1")
     expect(first.get_by_role("link", name="Door mode")).to_be_visible()
     take_in(first, hand_over(organiser))
     admitted = first.locator("[data-part=links] li").filter(has_text="admitted")

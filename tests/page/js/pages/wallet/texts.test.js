@@ -221,10 +221,23 @@ test("the units of an overview add up to those that were made", () => {
     ],
     [
       { given: 30, waiting: 30, sum: 73 },
-      { given: 30, back: 3, here: 73 },
+      { given: 27, back: 3, here: 70 },
+    ],
+    [
+      { given: 30, waiting: 20, sum: 82 },
+      { given: 18, back: 12, here: 70 },
+    ],
+    [
+      { given: 30, waiting: 20, sum: 73 },
+      { given: 20, claimed: 7, back: 3, here: 70 },
     ],
   ]) {
     const overview = overviewOf({ ...sums, item: { total: 100 }, ...given });
+    const counts = Object.values(overview);
+    assert.equal(
+      counts.reduce((one, other) => one + other),
+      100,
+    );
     assert.deepEqual(overview, { ...nowhere, admitted: 0, ...expected });
   }
 });

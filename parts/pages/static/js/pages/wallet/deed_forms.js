@@ -44,7 +44,8 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
     act: async (onWait) => {
       const amount = readAmount(field);
       if (amount > sum) throw new FieldError(field, tooMuchText(sum, unit));
-      const isEach = each.checked && amount > 1;
+      // One goes out as it is: lists of doors know it.
+      const isEach = amount > 1 ? each.checked : shown.links.some(isReady);
       if (isEach && amount > eachMax())
         throw new FieldError(
           field,
@@ -76,9 +77,10 @@ export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
 /** One part is left for the change. */
 const eachMax = () => Math.min(SENT_MAX, Number(document.body.dataset.arrayMax) - 1);
 
+const isReady = ({ state, output }) => state === "here" && isOneLink(output);
+
 /** Make as many links of one unit as are not there yet. */
 async function makeMissing({ itemId, links, wallet, run }, count, onWait) {
-  const isReady = ({ state, output }) => state === "here" && isOneLink(output);
   const missing = count - links.filter(isReady).length;
   if (missing > 0)
     await run(() => wallet.makeLinks(itemId, { count: missing, each: 1 }), onWait);

@@ -14,7 +14,7 @@ import { byNumber } from "../../wallet/holdings.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
-import { doorTexts, hereOf, openCode, totalText, waitTexts } from "./lists.js";
+import { doorTexts, hereOf, openCode, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
 /** What the overview shows in any case; what else is 0 is left out. */
@@ -24,7 +24,9 @@ const BAR = {
   admitted: "admitted",
   claimed: "claimed",
   given: "waiting",
+  counted: "waiting",
   here: "here",
+  back: "here",
 };
 
 /**
@@ -87,16 +89,17 @@ export function deedPage(
     const doors = doorTexts(holding);
     const hidden = hiddenOf(holding);
     // What a door that holds nothing itself has to say.
-    const letIn = gettext("Let in, all doors: {amount}", { amount: admitted });
+    const letIn = gettext("Let in here and on imported lists: {amount}", {
+      amount: admitted,
+    });
     const large = item && !hidden.overview ? item.total : here;
     part("sum").textContent = large
       ? unitsText(large, unit)
       : doors.shift() || (admitted ? letIn : gettext("You have none"));
-    const total = item && here && hidden.overview ? [totalText(item)] : [];
     // The overview has what is left, and those that are handed out.
     const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
-    part("more").textContent = [...total, ...waits, ...doors].join(" · ");
+    part("more").textContent = [...waits, ...doors].join(" · ");
     const { text = "", tint = "" } = holding.origin ?? {};
     // That it is here, or was made here, is seen; of what is gone it matters no more.
     tell(part("origin"), here && tint ? text : "", `notice ${tint}`);
@@ -119,8 +122,15 @@ export function deedPage(
 /** Return which parts of the page a person has no use for. */
 function hiddenOf(holding) {
   const { item, sum, isMinted, isHere, links, parts } = holding;
-  const { date, validUntil } = aboutOf(item);
-  const isTicket = isOfDoor(holding) || (isMinted && Boolean(date || validUntil));
+  const { date } = aboutOf(item);
+  const isTicket = isOfDoor(holding) || (isMinted && Boolean(date));
+  const isVoucher =
+    isMinted &&
+    !isTicket &&
+    links.length > 1 &&
+    links.some(({ output }) => output.amount > 1);
+  // Of what was never here there is nothing else to do.
+  const isForTill = isVoucher || !isHere;
   return {
     "may-be-given": !holding.mayBeGiven,
     // A maker's many links are handed out, and not shown one after the other.
@@ -129,9 +139,8 @@ function hiddenOf(holding) {
     door: !isTicket,
     "more-door": isTicket || !isMinted,
     print: !links.some(isUsable),
-    // Of what was never here there is nothing else to do.
-    till: isHere,
-    "more-till": !isHere,
+    till: !isForTill,
+    "more-till": isForTill,
     split: sum < 2,
     trade: !sum,
     calendar: !date,
@@ -204,14 +213,19 @@ export function overviewOf(holding) {
   // Lists may name more than there are, and what has not been asked for here yet.
   const letIn = Math.min(admitted, given);
   const unasked = Math.max(0, letIn - (given - waiting));
+  const back = Math.max(0, -rest);
+  const claimed = given - waiting - letIn + unasked;
+  // What came back had been claimed, whether that has been asked for here or not.
+  const fromClaimed = Math.min(back, claimed);
+  const out = waiting - counted - unasked - (back - fromClaimed);
   return {
-    given: Math.max(0, waiting - counted - unasked) + holding.leaving,
+    given: Math.max(0, out) + holding.leaving,
     // A door claims what it admits.
-    claimed: given - waiting - letIn + unasked,
+    claimed: claimed - fromClaimed,
     counted,
     away: Math.max(0, rest),
-    back: Math.max(0, -rest),
-    here,
+    back,
+    here: here - back,
     admitted: letIn,
   };
 }

@@ -141,10 +141,9 @@ function deedRow({ itemId }, tools) {
       {
         name: nameOf(item),
         about: ` ${quoted(nameOf(item))} ${whenText(aboutOf(item))}`,
-        sum: here
-          ? gettext("You have {units}", { units: unitsText(here, summary.unit) })
-          : gettext("You have none"),
-        of: item ? totalText(item) : "",
+        sum: here ? unitsText(here, summary.unit) : gettext("You have none"),
+        // Of a part of another's vouchers it would read as their worth.
+        of: summary.isMinted ? gettext("of {total}", item) : "",
         when: whenAndWhereText(aboutOf(item)),
         note: text,
       },
@@ -154,9 +153,6 @@ function deedRow({ itemId }, tools) {
   };
   return { element, update };
 }
-
-/** Return of how many units what is held is a part. */
-export const totalText = ({ total }) => gettext("of {total}", { total });
 
 /** Show the codes of what is held of a deed. */
 export const openCode = ({ itemId }, opener, tools) =>
