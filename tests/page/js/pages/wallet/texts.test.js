@@ -58,8 +58,9 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket no longer yours"],
     [{ unknownSum: 2 }, "bad", "Not known to the service: 2 × ticket."],
-    [{ isAlike: true }, "bad", "You hold two of this name: compare the marks."],
-    [{ isAlike: true, isMinted: true }, "", ""],
+    [{ isAlike: true, sum: 1 }, "bad", "You hold two of this name: compare the marks."],
+    [{ isAlike: true, sum: 1, isMinted: true }, "", ""],
+    [{ isAlike: true }, "", ""],
     [{ unknownSum: 1, lost: 2, goneSeen: 3 }, "", ""],
   ];
 

@@ -85,10 +85,10 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
 /** What a person tells a deed by: its name and its day. */
 const looksOf = ({ item }) => `${nameKey(nameOf(item))} ${dayOf(aboutOf(item))}`;
 
-/** Return the looks that more than one deed has of which something is here. */
+/** Return the looks that more than one deed has of those that are or were here. */
 function alikeOf(/** @type {Summary[]} */ summaries) {
-  const here = summaries.filter((each) => each.item && hereOf(each)).map(looksOf);
-  return new Set(here.filter((looks, place) => here.indexOf(looks) < place));
+  const all = summaries.filter(({ item }) => item).map(looksOf);
+  return new Set(all.filter((looks, place) => all.indexOf(looks) < place));
 }
 
 /**
@@ -188,8 +188,8 @@ export function noteOf(
       kind: "bad",
       text: gettext("This name mixes alphabets: it may imitate another name."),
     };
-  // What was made here is known.
-  if (summary.isAlike && !summary.isMinted)
+  // What was made here is known, and of what is gone it matters no more.
+  if (summary.isAlike && !summary.isMinted && hereOf(summary))
     return {
       kind: "bad",
       text: gettext("You hold two of this name: compare the marks."),

@@ -7,6 +7,7 @@ import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import { aboutOf, nameOf, whenText } from "../../format/about.js";
 import { clockText, heldText, waitText } from "../../texts.js";
+import { markText } from "../../ui/card.js";
 import {
   copyTemplate,
   find,
@@ -51,7 +52,7 @@ export async function openCodes(itemId, opener, tools) {
   let leave = () => {};
   const show = (part) => {
     leave();
-    const held = heldText(part, unit);
+    const held = `${heldText(part, unit)} · ${markText(itemId)}`;
     const use = useText(part, unit, Boolean(about.date));
     write({ ".code-about": held, ".code-use": use });
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
