@@ -7,7 +7,7 @@ import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
 import { aboutOf, nameOf, whenText } from "../../format/about.js";
 import { clockText, heldText, waitText } from "../../texts.js";
-import { markText } from "../../ui/card.js";
+import { makeMark } from "../../ui/card.js";
 import {
   copyTemplate,
   find,
@@ -48,11 +48,12 @@ export async function openCodes(itemId, opener, tools) {
   const write = (texts) => setEach("textContent", texts, (name) => find(view, name));
   const about = aboutOf(item);
   write({ ".deed-when": whenText(about), ".place": about.place });
+  find(view, ".code-mark").append(makeMark(itemId));
   const left = new Set(parts);
   let leave = () => {};
   const show = (part) => {
     leave();
-    const held = `${heldText(part, unit)} · ${markText(itemId)}`;
+    const held = heldText(part, unit);
     const use = useText(part, unit, Boolean(about.date));
     write({ ".code-about": held, ".code-use": use });
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
