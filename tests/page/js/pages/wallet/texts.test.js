@@ -117,11 +117,12 @@ test("a part is told by its number, or else its units", () => {
   assert.equal(numberText({ ...noted, issue: 3 }), "17 of 200, 3rd link");
 });
 
-test("what is sent first is a whole link, or one of what has no number", () => {
+test("a whole link is offered to be sent, or one unit of what has no number", () => {
   const voucher = (number, amount = 10) => ({ number, amount });
   for (const [amount, ...parts] of [
     [10, voucher(4, 30), voucher(3)],
-    [1, voucher(undefined, 90), voucher(3)],
+    [10, voucher(undefined, 90), voucher(3)],
+    [1, voucher(undefined, 90)],
     [1, voucher(7, 1)],
     [1],
   ])

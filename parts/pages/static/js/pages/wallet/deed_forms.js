@@ -7,7 +7,7 @@ import { linkText, quoted } from "../../texts.js";
 import { copyTemplate, find, make, makeButton, makeHint } from "../../ui/dom.js";
 import { ask, FieldError, makeField, readAmount } from "../../ui/forms.js";
 import { openLinksDialog } from "../../ui/link_view.js";
-import { isOneLink } from "../../wallet/links.js";
+import { isOneLink, lowestFirst } from "../../wallet/links.js";
 import { backupLine } from "./backup_forms.js";
 
 /**
@@ -27,8 +27,11 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
   const ways = find(element, "fieldset");
-  field.value = String(wholeAmountOf(shown));
-  const showWays = () => (ways.hidden = ["", "0", "1"].includes(field.value.trim()));
+  const whole = wholeAmountOf(shown);
+  field.value = String(whole);
+  // Links of one unit each are no vouchers of 50.
+  const showWays = () =>
+    (ways.hidden = whole > 1 || ["", "0", "1"].includes(field.value.trim()));
   field.oninput = showWays;
   showWays();
   const sendOne = async (amount, onWait) => {
@@ -67,11 +70,10 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   });
 }
 
-/** Return how many units the link has that goes out first, and as it is; else one. */
+/** Return how many units the first of the numbered links has; one where there is none. */
 export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
-  const rank = ({ number = 0 }) => number;
-  const [first] = [...parts].sort((one, other) => rank(one) - rank(other));
-  return first?.number ? first.amount : 1;
+  const [first] = parts.filter(({ number }) => number).sort(lowestFirst);
+  return first?.amount ?? 1;
 }
 
 /** One part is left for the change. */
