@@ -143,7 +143,7 @@ def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(
         "Valid until: 2126-12-06 02:00 +00:00\n"
         "Unit: ticket/tickets"
     )
-    words = f"Genuine tickets of “Concert” have the mark {item_id[5:9]}·{item_id[-4:]}"
+    words = f"The genuine “Concert” has the mark {item_id[5:9]}·{item_id[-4:]}"
     press(form, "Copy text")
     expect_notice(form, "Copied.")
     assert form.evaluate(COPIED) == f"{words}: {visitor.origin}/item/{item_id}"

@@ -45,7 +45,7 @@ def test_offers_tell_that_a_request_was_paid(visitor):
     item_id = visitor.api.mint("+5.a", "+95.b", metadata=DRINK)
     page = visitor.go(f"/item/{item_id}")
     follow(page, "Ask for it")
-    expect(page.get_by_label("How many?")).to_be_focused()
+    expect(page.get_by_label("Amount")).to_be_focused()
     page.keyboard.type("5")
     page.keyboard.press("Enter")
     expect(page.locator("#request-code img")).to_be_visible()

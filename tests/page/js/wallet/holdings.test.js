@@ -113,6 +113,19 @@ test("a link that was taken back is no longer handed out", async () => {
   assert.deepEqual(await links(ground), ["taken back"]);
 });
 
+test("what was paid back to its maker counts once", async () => {
+  const { given, ...maker } = await giverOf(5);
+  const guest = makerOn(maker.service);
+  await guest.wallet.claim(given);
+  await maker.wallet.checkStates();
+
+  await maker.wallet.claim(await linkFrom({ ...guest, itemId: maker.itemId }, 2));
+
+  assert.deepEqual(await told(maker.store), [
+    { sum: 2, given: 5, claimed: 5, back: 2, isMinted },
+  ]);
+});
+
 test("what came in at the door is collected, and where it was handed out its link too", async () => {
   const { given, ...ground } = await giverOf(5, 2);
 

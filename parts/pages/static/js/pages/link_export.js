@@ -108,7 +108,7 @@ export function separatorField() {
 /** What can be done with many links, by what their buttons are called in templates. */
 const ACTIONS = {
   print: {
-    said: gettext("The tickets are ready."),
+    said: gettext("The pages are ready."),
     countMax: PRINTED_MAX,
     act: print,
     canCancel: true,

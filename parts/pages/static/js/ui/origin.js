@@ -10,8 +10,6 @@ import { isMade } from "../wallet/states.js";
  * @typedef {"minted" | "held" | "two" | "new" | "date" | "lookalike" | "unknown"} OriginKind
  * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
  *   a notice, if a person has to look closer; of what is new there is nothing to say
- * @typedef {import("../wallet/records.js").Item & {alike: string[]}} Named an item with what people take
- *   its name for
  */
 
 /** By its kind: what is said, what in a list, and the tint. */
@@ -115,22 +113,19 @@ export function likenessOf(item) {
   return [key, nameKey(latinOf(plainOf(name), prototypes))];
 }
 
-/** Return which of these items are another, or have its name. */
-function relatedTo({ id, alike }, items) {
-  const isAlike = (each) => each.alike.some((key) => key && alike.includes(key));
-  return items.filter((each) => each.id === id || isAlike(each));
-}
+/** Return by what items are related: the id, and what it looks like. */
+const keysOf = (item) => [item.id, ...new Set(likenessOf(item))].filter(Boolean);
 
 /**
  * Return what to say of an item.
- * @param {Named} item
- * @param {Named[]} items what this wallet has minted, or holds or has held; not what it only looked at
+ * @param {import("../wallet/records.js").Item} item
+ * @param {import("../wallet/records.js").Item[]} items of its looks, or itself, what this wallet has
+ *   minted, or holds or has held; not what it only looked at
  * @returns {Origin}
  */
 export function originOf(item, items) {
-  const related = relatedTo(item, items);
-  const own = related.find(({ id }) => id === item.id);
-  const others = related.filter(({ id }) => id !== item.id);
+  const own = items.find(({ id }) => id === item.id);
+  const others = items.filter(({ id }) => id !== item.id);
   if (own?.isMinted) return originAs("minted");
   // Whoever made the other one knows which is genuine; of two that are held nobody here
   // does, whichever came first.
@@ -169,11 +164,15 @@ export const isSafe = (/** @type {Origin | undefined} */ origin) =>
 export async function findOrigins(store, items) {
   const all = await store.read({ items: "all" }, (slices) => slices.items.list());
   await loadPrototypes([...items, ...all].map(nameOf));
-  const named = (item) => ({ ...item, alike: likenessOf(item) });
-  const [asked, known] = [items.map(named), all.map(named)];
-  const related = [...new Set(asked.flatMap((item) => relatedTo(item, known)))];
-  const own = await findOwn(store, related);
-  return new Map(asked.map((item) => [item.id, originOf(item, own)]));
+  // Each is looked for among few: a list may ask for hundreds.
+  const byKey = new Map();
+  for (const item of all)
+    for (const key of keysOf(item)) byKey.set(key, [...(byKey.get(key) ?? []), item]);
+  const alikeOf = (item) => keysOf(item).flatMap((key) => byKey.get(key) ?? []);
+  const own = await findOwn(store, [...new Set(items.flatMap(alikeOf))]);
+  const ownIds = new Set(own.map(({ id }) => id));
+  const ownOf = (item) => alikeOf(item).filter(({ id }) => ownIds.has(id));
+  return new Map(items.map((item) => [item.id, originOf(item, ownOf(item))]));
 }
 
 /**

@@ -20,14 +20,15 @@ import { AT_REST, isUnderWay } from "./states.js";
  * was shown to a door, `lastUsed` the latest of that, and `shownAt` when a code of what
  * is here was last shown; `collected` came in at the door; `unknownSum` the service
  * says it has never had; `offered` is in open offers, and `asked` what they get,
- * neither of which counts in another sum. `preparing` counts links while some of a
+ * neither of which counts in another sum. `back` is what its maker handed out and has
+ * again, which counts in `given` too. `preparing` counts links while some of a
  * series are still to be made; `isMoving` tells of an operation under way.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
  *   lost: number, mayBeGiven: number, moved: number,
  *   used: number, lastUsed?: OutputRecord, shownAt: number,
- *   collected: number, unknownSum: number, offered: number, asked: number,
+ *   collected: number, unknownSum: number, offered: number, asked: number, back: number,
  *   preparing: {ready: number, count: number} | null,
  *   isMoving: boolean, isOver: boolean,
  * }} Summary
@@ -153,7 +154,14 @@ function summaryOf(itemId, all, { items }) {
     preparing: preparingOf(all),
     isMoving: all.some((output) => isUnderWay(output) && !isAsked(output)),
   };
-  return { ...summary, isOver: !LEFT.some((name) => summary[name]) };
+  const isOver = !LEFT.some((name) => summary[name]);
+  return { ...summary, back: backOf(summary), isOver };
+}
+
+/** Return how many units that were handed out are here again. */
+function backOf({ item, isMinted, given, ...rest }) {
+  const here = rest.sum + rest.coming + rest.offered + rest.leaving;
+  return isMinted ? Math.max(0, given + here - item.total) : 0;
 }
 
 /** Return whether an open offer waits for an output, maybe while it is cancelled. */

@@ -19,7 +19,7 @@ function ask(amount, state = "done", endedMinutesAgo = 0) {
   const at = Number(NOW) - endedMinutesAgo * MINUTE_MS;
   const endedAt = state === "open" ? undefined : at;
   const offerId = `offer_${madeCount}`;
-  const times = { begunAt: at, endedAt, expiresAt: at + 15 * MINUTE_MS };
+  const times = { begunAt: at, endedAt, body: { expiresIn: 15 * 60 } };
   return { key: offerId, kind: "ask", offerId, state, amount, ...times };
 }
 
@@ -72,8 +72,7 @@ test("above the payments of each earlier day stands their sum, also of those not
 });
 
 test("the latest request that can be paid is shown again, if it was made just now", () => {
-  const day = { expiresAt: Number(NOW) + 60 * MINUTE_MS };
-  const old = { ...ask(5, "open", 16), ...day };
+  const old = { ...ask(5, "open", 16), body: { expiresIn: 60 * 60 } };
   const young = ask(3, "open", 14);
   const youngOf = (...all) => paymentsOf(all, NOW).young;
 
@@ -81,5 +80,5 @@ test("the latest request that can be paid is shown again, if it was made just no
   assert.equal(youngOf(old, young, ask(1)), young);
   const younger = ask(2, "open", 1);
   assert.equal(youngOf(young, younger), younger);
-  assert.equal(youngOf({ ...young, expiresAt: Number(NOW) }), undefined);
+  assert.equal(youngOf({ ...young, body: { expiresIn: 14 * 60 } }), undefined);
 });

@@ -29,6 +29,7 @@ import {
   evenText,
   wholeAmountOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
+import { originAs } from "../../../../../parts/pages/static/js/ui/origin.js";
 
 const nothing = {
   lost: 0,
@@ -41,7 +42,9 @@ const nothing = {
   claimed: 0,
   mayBeGiven: 0,
   moved: 0,
+  back: 0,
 };
+const TWO = { ...originAs("two"), tint: "bad" };
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
   const preparing = { ready: 2560, count: 10_000 };
@@ -58,9 +61,11 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket no longer yours"],
     [{ unknownSum: 2 }, "bad", "Not known to the service: 2 × ticket."],
-    [{ isAlike: true, sum: 1 }, "bad", "You hold two of this name: compare the marks."],
-    [{ isAlike: true, sum: 1, isMinted: true }, "", ""],
-    [{ isAlike: true }, "", ""],
+    [{ claimed: 3, back: 2 }, "", "1 claimed"],
+    [{ claimed: 1, back: 2 }, "", ""],
+    [{ origin: TWO, sum: 1 }, "bad", "You hold two of this name: compare the marks."],
+    [{ origin: { ...TWO, tint: "wait" }, sum: 1 }, "", ""],
+    [{ origin: TWO }, "", ""],
     [{ unknownSum: 1, lost: 2, goneSeen: 3 }, "", ""],
   ];
 
@@ -189,8 +194,8 @@ test("what is lost is said in its number", () => {
 });
 
 test("the units of an overview add up to those that were made", () => {
-  const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, back: 0, here: 0 };
-  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0 };
+  const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, here: 0 };
+  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0, back: 0 };
 
   for (const [given, expected] of [
     [
@@ -222,16 +227,16 @@ test("the units of an overview add up to those that were made", () => {
       { given: 30, away: 10, here: 60 },
     ],
     [
-      { given: 30, waiting: 30, sum: 73 },
-      { given: 27, back: 3, here: 70 },
+      { given: 30, waiting: 30, sum: 73, back: 3 },
+      { given: 27, here: 73 },
     ],
     [
-      { given: 30, waiting: 20, sum: 82 },
-      { given: 18, back: 12, here: 70 },
+      { given: 30, waiting: 20, sum: 82, back: 12 },
+      { given: 18, here: 82 },
     ],
     [
-      { given: 30, waiting: 20, sum: 73 },
-      { given: 20, claimed: 7, back: 3, here: 70 },
+      { given: 30, waiting: 20, sum: 73, back: 3 },
+      { given: 20, claimed: 7, here: 73 },
     ],
   ]) {
     const overview = overviewOf({ ...sums, item: { total: 100 }, ...given });

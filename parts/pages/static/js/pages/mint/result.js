@@ -29,17 +29,14 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
     count === 1
       ? [makeLinkView(parts[0] ?? links[0].output, { ...opened, ...made })]
       : manyLinks(opened, made);
-  byId("result").replaceChildren(...shown, publishing(made));
+  byId("result").replaceChildren(...shown, publishing(made.item));
 }
 
 /** Return words that tell buyers the mark, to be published where the deed is sold. */
-function publishing({ item, unit }) {
-  const [, units] = unit.split("/");
+function publishing(item) {
   const address = `${location.origin}/item/${item.id}`;
-  const told = { units, name: quoted(nameOf(item)), mark: markText(item.id), address };
-  const words = units
-    ? gettext("Genuine {units} of {name} have the mark {mark}: {address}", told)
-    : gettext("The genuine {name} has the mark {mark}: {address}", told);
+  const told = { name: quoted(nameOf(item)), mark: markText(item.id), address };
+  const words = gettext("The genuine {name} has the mark {mark}: {address}", told);
   const section = copyTemplate("publishing-template");
   find(section, ".words").textContent = words;
   find(section, "button").onclick = () => sayCopied(words);

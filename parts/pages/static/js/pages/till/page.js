@@ -27,17 +27,13 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const { store, wallet } = tools;
   const name = make("strong", { dir: "auto" }, nameOf(item));
   byId("lead").replaceChildren(name, " ", makeMark(item.id));
-  const about = aboutOf(item);
-  const until = untilText(about);
-  const expired = gettext("{until}. Customers see this before they pay.", { until });
-  put(byId("until"), isExpired(about) ? expired : until);
-  byId("until").classList.toggle("error", isExpired(about));
   byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
   const wanted = { itemId: item.id };
   let payments = paymentsOf([]);
   const write = readKeys(item.unit);
   const redraw = oneByOne(async () => {
+    drawUntil(item);
     const operations = await store.read({ operations: wanted }, (slices) =>
       slices.operations.list(wanted),
     );
@@ -69,6 +65,15 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   // Requests that were left open; what has expired meanwhile is drawn again.
   const checkRound = () => redraw().then(() => wallet.checkRound());
   keepAsking({ checkRound, isWanted: () => payments.isAnyOpen })();
+}
+
+/** Say until when the deed is valid: a till stays open for days. */
+function drawUntil(item) {
+  const about = aboutOf(item);
+  const until = untilText(about);
+  const expired = gettext("{until}. Customers see this before they pay.", { until });
+  put(byId("until"), isExpired(about) ? expired : until);
+  byId("until").classList.toggle("error", isExpired(about));
 }
 
 /** Return the deeds that this browser knows from more than a look. */

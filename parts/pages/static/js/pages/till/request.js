@@ -4,13 +4,7 @@
 import { unitsText } from "../../format/amounts.js";
 import { gettext, isolated, LOCALE, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
-import {
-  clockText,
-  offerStateText,
-  signsText,
-  textFor,
-  waitText,
-} from "../../texts.js";
+import { offerStateText, signsText, textFor, waitText } from "../../texts.js";
 import {
   byId,
   find,
@@ -79,9 +73,9 @@ export function paymentsOf(operations, now = new Date()) {
   };
 }
 
-/** Return whether a request can still be paid, by this device's clock. */
-export const canBePaid = ({ state, expiresAt = Infinity }, now = Date.now()) =>
-  state === "open" && now < expiresAt;
+/** Return whether a request can still be paid; this device's clock may be wrong. */
+export const canBePaid = ({ state, begunAt, body }, now = Date.now()) =>
+  state === "open" && now < begunAt + body.expiresIn * 1000;
 
 const DAY = /** @type {const} */ ({ weekday: "short", day: "numeric", month: "short" });
 
@@ -140,7 +134,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);
     const about = isolated(nameOf(item));
-    const state = openText(operation, shown, item);
+    const state = openText(operation, shown);
     screen.turn("open", title, { ...shown, about, state });
     drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
       screen.tell(waitText(error, offerLink(offerId))),
@@ -152,7 +146,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     const { operation, problem } = await wallet.finish(shown.key);
     // That it was paid is drawn.
     if (!screen.isAt("open") || operation.state === "done") return;
-    screen.tell(problem ? lostText(problem) : openText(operation, shown, item));
+    screen.tell(problem ? lostText(problem) : openText(operation, shown));
     if (problem) throw problem;
   }
 
@@ -252,14 +246,13 @@ function lostText(problem) {
       );
 }
 
-/** Say until when it can be paid, and how it ends where it cannot be cancelled. */
-function openText(operation, { canCancel }, /** @type {Item} */ { unit }) {
-  if (canCancel) return offerStateText(operation);
-  const time = clockText(operation.expiresAt);
-  const units = unitsText(1, unit);
-  const ends = gettext("Can be paid until {time}, then it ends by itself.", { time });
-  const why = gettext("You can cancel only if this browser has {units}.", { units });
-  return `${ends} ${why}`;
+/** Say until when it can be paid, and why it cannot be cancelled. */
+function openText(operation, { canCancel }) {
+  if (!canBePaid(operation)) return gettext("Expired");
+  const until = offerStateText(operation);
+  return canCancel
+    ? until
+    : `${until} ${gettext("You can cancel once this till has its first payment.")}`;
 }
 
 /**

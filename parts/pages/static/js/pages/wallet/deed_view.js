@@ -26,7 +26,6 @@ const BAR = {
   given: "waiting",
   counted: "waiting",
   here: "here",
-  back: "here",
 };
 
 /**
@@ -75,7 +74,7 @@ export function deedPage(
   ) {
     const holding = { ...found, links: listedOf(found) };
     Object.assign(shown, holding);
-    const { item, unit, isMinted, mayBeGiven, admitted } = holding;
+    const { item, unit, sum, back, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
     if (!item) description.textContent = itemId;
@@ -109,9 +108,11 @@ export function deedPage(
       { amount: mayBeGiven },
     );
     view.toggleAttribute("data-overview", !hidden.overview);
-    // The one button that matters: makers send, and guests show.
+    // The one button that matters: guests show, makers send, and take vouchers back.
+    const isForTill = !hidden.till && sum <= back;
     part("show").classList.toggle("quiet", isMinted);
-    part("send").classList.toggle("quiet", !isMinted);
+    part("send").classList.toggle("quiet", !isMinted || isForTill);
+    part("till").classList.toggle("quiet", !isForTill);
     setEach("hidden", hidden, part);
     drawOverview(part, holding);
     drawLinks(holding);
@@ -191,6 +192,8 @@ function drawOverview(part, holding) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);
   }
+  const back = gettext("{amount} came back", { amount: holding.back });
+  part("back").textContent = holding.back ? back : "";
   const shown = Object.entries(BAR).filter(([name]) => overview[name]);
   const pieces = shown.map(([name, state]) => {
     const piece = make("span", { "data-state": state });
@@ -202,18 +205,15 @@ function drawOverview(part, holding) {
 
 /**
  * Return where the units are that were made: the sum of those handed out, counted as
- * such, claimed, admitted, here and away, whatever has taken them, less those that came
- * back.
+ * such, claimed, admitted, left and away, whatever has taken them.
  */
 export function overviewOf(holding) {
-  const { item, given, waiting, mayBeGiven: counted, admitted } = holding;
+  const { item, given, waiting, mayBeGiven: counted, admitted, back } = holding;
   const made = item?.total ?? 0;
   const here = holding.sum + holding.coming + holding.offered;
-  const rest = made - given - here - holding.leaving;
   // Lists may name more than there are, and what has not been asked for here yet.
   const letIn = Math.min(admitted, given);
   const unasked = Math.max(0, letIn - (given - waiting));
-  const back = Math.max(0, -rest);
   const claimed = given - waiting - letIn + unasked;
   // What came back had been claimed, whether that has been asked for here or not.
   const fromClaimed = Math.min(back, claimed);
@@ -223,9 +223,8 @@ export function overviewOf(holding) {
     // A door claims what it admits.
     claimed: claimed - fromClaimed,
     counted,
-    away: Math.max(0, rest),
-    back,
-    here: here - back,
+    away: Math.max(0, made - given - here - holding.leaving),
+    here,
     admitted: letIn,
   };
 }

@@ -5,7 +5,6 @@ import { unitsText } from "../../format/amounts.js";
 import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
 import {
   aboutOf,
-  dayOf,
   isMixed,
   isPast,
   metadataOf,
@@ -34,7 +33,6 @@ import {
   setEach,
 } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
-import { nameKey } from "../../ui/origin.js";
 import { partsOf } from "../../wallet/offers.js";
 import { openCodes } from "./show_code.js";
 
@@ -69,26 +67,16 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
   function draw(summaries) {
     all = byDate(summaries);
     const found = all.filter((summary) => isFound(summary, field.value));
-    const alike = alikeOf(all);
     setEach("hidden", {
       search: all.length < SEARCHED_FROM,
       "no-holdings": all.length > 0,
       "no-match": !all.length || found.length > 0,
     });
-    drawRows(found.map((each) => ({ ...each, isAlike: alike.has(looksOf(each)) })));
+    drawRows(found);
   }
 
   field.oninput = () => draw(all);
   return draw;
-}
-
-/** What a person tells a deed by: its name and its day. */
-const looksOf = ({ item }) => `${nameKey(nameOf(item))} ${dayOf(aboutOf(item))}`;
-
-/** Return the looks that more than one deed has of those that are or were here. */
-function alikeOf(/** @type {Summary[]} */ summaries) {
-  const all = summaries.filter(({ item }) => item).map(looksOf);
-  return new Set(all.filter((looks, place) => all.indexOf(looks) < place));
 }
 
 /**
@@ -171,9 +159,9 @@ function showPicture(picture, item) {
  * news.
  */
 export function noteOf(
-  /** @type {Summary & {goneSeen: number, isAlike?: boolean}} */ summary,
+  /** @type {Summary & {goneSeen: number, origin?: import("../../ui/origin.js").Origin}} */ summary,
 ) {
-  const { unit, goneSeen, preparing, claimed, mayBeGiven, moved } = summary;
+  const { unit, goneSeen, preparing, mayBeGiven, moved, origin } = summary;
   const gone = summary.lost + summary.unknownSum;
   const values = { units: unitsText(gone, unit) };
   if (gone > goneSeen)
@@ -188,12 +176,9 @@ export function noteOf(
       kind: "bad",
       text: gettext("This name mixes alphabets: it may imitate another name."),
     };
-  // What was made here is known, and of what is gone it matters no more.
-  if (summary.isAlike && !summary.isMinted && hereOf(summary))
-    return {
-      kind: "bad",
-      text: gettext("You hold two of this name: compare the marks."),
-    };
+  // Of what is gone it matters no more.
+  if (origin?.tint === "bad" && hereOf(summary))
+    return { kind: "bad", text: origin.text };
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
@@ -202,7 +187,8 @@ export function noteOf(
   const [text = ""] = [
     ...doors,
     ...some(mayBeGiven, gettext("{amount} counted as handed out")),
-    ...some(claimed, gettext("{amount} claimed")),
+    // What came back counts once.
+    ...some(Math.max(0, summary.claimed - summary.back), gettext("{amount} claimed")),
     ...some(moved, gettext("{amount} used or sent elsewhere")),
   ];
   return { kind: "", text };

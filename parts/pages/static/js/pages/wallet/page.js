@@ -133,8 +133,9 @@ function drawer() {
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, itemOf);
-    if (name === "deed") drawDeed([await withOrigin(summaries[0] ?? { itemId })]);
-    if (name === "list") drawDeeds(summaries);
+    const found = await withOrigins(summaries);
+    if (name === "deed") drawDeed(found.length ? found : [{ itemId }]);
+    if (name === "list") drawDeeds(found);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
     drawPast[name]?.(past);
@@ -155,10 +156,10 @@ const deedPlace = (tools) =>
     },
   });
 
-async function withOrigin(holding) {
-  const { item, itemId } = holding;
-  const origins = item && (await findOrigins(opened.store, [item]));
-  return { ...holding, origin: origins?.get(itemId) };
+async function withOrigins(found) {
+  const known = found.flatMap(({ item }) => item ?? []);
+  const origins = await findOrigins(opened.store, known);
+  return found.map((each) => ({ ...each, origin: origins.get(each.itemId) }));
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */

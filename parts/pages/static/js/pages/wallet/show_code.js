@@ -20,6 +20,7 @@ import {
 } from "../../ui/dom.js";
 import { openDialog, say } from "../../ui/forms.js";
 import { drawCode, linkOf } from "../../ui/link_view.js";
+import { findOrigins } from "../../ui/origin.js";
 import { ask, NoAnswerError } from "../../wallet/api.js";
 import { isUsed, readHolding } from "../../wallet/holdings.js";
 import { readOutputs } from "../../wallet/records.js";
@@ -47,7 +48,13 @@ export async function openCodes(itemId, opener, tools) {
   const view = copyTemplate("code-template");
   const write = (texts) => setEach("textContent", texts, (name) => find(view, name));
   const about = aboutOf(item);
-  write({ ".deed-when": whenText(about), ".place": about.place });
+  const origin = item && (await findOrigins(tools.store, [item])).get(itemId);
+  write({
+    ".deed-when": whenText(about),
+    ".place": about.place,
+    // That another looks like it is seen above the code, too.
+    ".code-origin": origin?.tint === "bad" ? origin.text : "",
+  });
   find(view, ".code-mark").append(makeMark(itemId));
   const left = new Set(parts);
   let leave = () => {};
@@ -92,7 +99,10 @@ export async function openCodes(itemId, opener, tools) {
 
 /** Return what to do with a code: of several units, that it is not for paying a few. */
 function useText({ amount }, unit, isForDoor) {
-  if (amount === 1) return gettext("Let them scan this at the door.");
+  if (amount === 1)
+    return isForDoor
+      ? gettext("Let them scan this at the door.")
+      : gettext("Let them scan this.");
   const all = gettext("Whoever scans this code gets everything: {units}.", {
     units: unitsText(amount, unit),
   });
