@@ -35,8 +35,8 @@ from tests.page.visitor import answer, visiting, wait_for_true
 slow = pytest.mark.slow
 
 NOBODY = f"deed_{26 * '0'}"
-NIGHT = {"name": "Garden Concert", "description": "Date: 2026-11-28 20:00 +01:00"}
-NEXT_NIGHT = NIGHT | {"description": "Date: 2026-11-29 20:00 +01:00"}
+NIGHT = {"name": "Garden Concert", "description": "Date: 2126-11-28 20:00 +01:00"}
+NEXT_NIGHT = NIGHT | {"description": "Date: 2126-11-29 20:00 +01:00"}
 
 
 @slow
@@ -256,7 +256,7 @@ def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
     expect_shown(page, "Yours now")
 
     visitor.go(links[1])
-    said = "Same name, another date: Sun, Nov 29. Compare the mark."
+    said = "Same name, another date: Fri, Nov 29. Compare the mark."
     expect(origin).to_have_text(said)
     expect(origin).to_have_class("origin notice wait")
     button = page.locator("#claim-button")
@@ -276,6 +276,15 @@ def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
         told = page.locator("[data-part=origin]")
         expect(told).to_have_text("You hold two of this name: compare the marks.")
         expect(told).to_have_class("notice wait")
+    # It is red everywhere once it was claimed too.
+    visitor.go(links[2])
+    press(page, "Claim anyway")
+    expect_shown(page, "Yours now")
+    visitor.go("/wallet")
+    told = page.locator("[data-row] .bad")
+    expect(told).to_have_text(["You hold two of this name: compare the marks."] * 2)
+    press(page.locator("[data-row]:has(.bad)").first, "Show code")
+    expect_shown(page.get_by_role("dialog"), "You hold two of this name")
     visitor.assert_good()
 
 

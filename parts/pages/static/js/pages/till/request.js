@@ -242,7 +242,7 @@ function lostText(problem) {
       )
     : waitText(
         problem,
-        gettext("The customer can still pay; you'll see it when you reconnect."),
+        gettext("If the customer pays, you'll see it when you reconnect."),
       );
 }
 
