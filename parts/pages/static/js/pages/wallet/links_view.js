@@ -24,7 +24,7 @@ import {
 } from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
-import { itemIdOf, unitsOf } from "../../wallet/records.js";
+import { itemIdOf } from "../../wallet/records.js";
 import { drawSeries } from "../under_way.js";
 import {
   countIn,
@@ -141,18 +141,13 @@ export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
 /** Spaces may group digits, narrow ones too; no key has the dash of ranges. */
 const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
-/** Offer all links, and those in each state that some are in, with their units. */
+/** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
   const states = Object.keys(STATES).filter((state) => countIn(links, state));
   const chosen = states.includes(filter.value) ? filter.value : "";
   const options = ["", ...states].map((value) => {
-    const counted = links.filter(({ state }) => !value || state === value);
-    const count = formatAmount(unitsOf(counted.map(({ output }) => output)));
-    return make(
-      "option",
-      { value, selected: value === chosen },
-      `${STATES[value] ?? gettext("all")} (${count})`,
-    );
+    const isChosen = { value, selected: value === chosen };
+    return make("option", isChosen, STATES[value] ?? gettext("all"));
   });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
