@@ -158,7 +158,8 @@ def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
 def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
     """Return what is known of an order, to be sent again where it was refused.
 
-    Return None where it can never be carried out any more.
+    With it, whether it was never sent so that it may have been carried out. Return None
+    where it can never be carried out any more.
     """
     if not known.is_refused:
         return known, False
@@ -171,7 +172,8 @@ def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
     is_choosing = known.kind in _CHOOSING
     if is_choosing and any(output.state != OutputState.HELD for output in taken):
         raise WalletError("busy", "What this takes was handed out or offered since.")
-    return begin_again(records, known), True
+    # A mint was refused the first time it was sent, or never.
+    return begin_again(records, known), known.kind == Kind.MINT
 
 
 def find(records: Reader, reference: str) -> Operation | None:

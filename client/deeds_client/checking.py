@@ -109,7 +109,8 @@ class Checker:
             has_none = operation.kind in MAKINGS and problem.code == "not_found"
             if is_unsure or not (problem.is_final or has_none):
                 raise
-            if self._refuse(operation, problem.code).state == OperationState.REFUSED:
+            settled = self._refuse(operation, problem.code, was_sent=was_sent)
+            if settled.state == OperationState.REFUSED:
                 raise
             return self.finish(key)
         if isinstance(answer, Offer):
@@ -123,10 +124,8 @@ class Checker:
             operation = records.operation(key)
             if is_first or operation.state != OperationState.BEGUN:
                 return operation
-            # Whoever began a mint may be told of a refusal meanwhile.
-            is_mint = operation.kind == Kind.MINT
-            sent = replace(operation, is_unsent=False, is_sent_again=is_mint)
-            return records.put(sent)
+            # Whoever began it may be told of a refusal meanwhile.
+            return records.put(replace(operation, is_unsent=False, is_sent_again=True))
 
     def _send(self, operation: Operation) -> Any:
         """Return the offer that an operation is about, or what a mint has made."""
@@ -159,11 +158,17 @@ class Checker:
             return operation
         return self._refuse(operation, f"offer_{offer.state}")
 
-    def _refuse(self, operation: Operation, code: str) -> Operation:
-        """Settle what the service refused, unless it was carried out before."""
+    def _refuse(
+        self, operation: Operation, code: str, *, was_sent: bool = True
+    ) -> Operation:
+        """Settle what the service refused, unless it was carried out before.
+
+        What never `was_sent` before was not: a copy of this wallet has made what is
+        there, and may have handed it out.
+        """
         key = operation.key
         states = self._ask(self.store.known(keys_of(operation.inputs)))
-        if self._was_carried_out(operation, code, states):
+        if was_sent and self._was_carried_out(operation, code, states):
             with self.store.transaction() as records:
                 return settle_done(records, key)
         spent = [each for each in states if states[each] == CheckState.SPENT]
@@ -173,9 +178,9 @@ class Checker:
         with self.store.transaction() as records:
             current = records.operation(key)
             # One that is open by now was not refused; another process may have settled
-            # it, or have made a mint before this one was refused.
+            # it, or have sent it before this one was refused.
             is_same = current.state == operation.state not in ENDED
-            if is_same and not current.is_sent_again:
+            if is_same and (was_sent or not current.is_sent_again):
                 refused = replace(
                     current,
                     state=OperationState.REFUSED,

@@ -35,7 +35,7 @@ from deeds_client.errors import (
     WalletError,
 )
 from deeds_client.record_format import read_contents, write_contents
-from deeds_client.records import Holding, Operation, made_by
+from deeds_client.records import Holding, Operation, keys_of, made_by
 from deeds_client.service import Deeds
 from deeds_client.store import Store
 from deeds_client.values import (
@@ -274,7 +274,7 @@ class Walk:
     def __init__(self, url, view, directory, seed):
         self._url, self._view, self._directory = url, view, directory
         self._rng = random.Random(seed)
-        self._ledger_before = Counter(kind for kind, _, _ in view.operations())
+        self._ledger_before = len(view.operations())
         self._copies = {"anna": [], "ben": []}
         self.counts = Counter(runs=1)
         (directory / "late").mkdir(parents=True)
@@ -463,19 +463,24 @@ class Walk:
         done = {}
         for operation in (each for wallet in wallets for each in wallet.history()):
             if operation.state == OperationState.DONE:
-                # Two copies may call one done, if they sent just the same and limits
-                # keep the service from telling which it was.
+                # Two copies may call one done, if they sent just the same.
                 done[json.dumps(operation.body.reveal())] = operation
             else:
                 assert operation.state in ("refused", "" if is_over else "open")
         mints = [each for each in done.values() if each.kind == Kind.MINT]
-        known = Counter(mint=len(mints), swap=-len(mints))
-        known["swap"] += sum(each.kind not in OFFERS for each in done.values())
-        ledger = Counter(kind for kind, _, _ in self._view.operations())
-        ledger -= self._ledger_before
-        del ledger["offer"]
-        assert ledger == known
-        self.counts += ledger
+        swaps = sum(each.kind not in (Kind.MINT, *OFFERS) for each in done.values())
+        spent = [key for each in done.values() for key in keys_of(each.inputs)]
+        made = {key for each in done.values() for key in made_by(each)}
+        operations = self._view.operations()[self._ledger_before :]
+        ledger = [row for row in operations if row[0] != "offer"]
+        counts = Counter(kind for kind, _, _ in ledger)
+        assert counts["mint"] == len(mints)
+        assert sum(count for _, count, _ in ledger) == len({*spent})
+        assert sum(count for _, _, count in ledger) == len(made)
+        # Where limits keep the service from telling, a copy may call done what another
+        # one did by more or fewer swaps, which have spent the same.
+        assert 0 <= swaps - counts["swap"] <= len(spent) - len({*spent})
+        self.counts += counts
         return mints
 
 

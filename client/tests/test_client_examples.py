@@ -103,7 +103,9 @@ def test_a_shop_that_is_killed_anywhere_knows_what_it_has_asked_for(
     paid = set()
 
     def buy_twice(shop):
-        with httpx.Client(base_url=shop, cookies={"visitor": "Cay"}) as browser:
+        # An answer that is only late would be taken for a death.
+        visitor = {"cookies": {"visitor": "Cay"}, "timeout": 60}
+        with httpx.Client(base_url=shop, **visitor) as browser:
             for _ in range(2):
                 order = browser.post("/buy").headers["Location"]
                 offer_id = offer_of(browser.get(order).text, deeds)

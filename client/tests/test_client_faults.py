@@ -224,11 +224,22 @@ def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
         assert found in ends
 
 
-def test_a_mint_that_another_process_has_sent_is_not_called_refused(open_wallet):
-    other = open_wallet("anna", "/mint", "answer lost")
-    anna = open_wallet("anna", "/mint", "refused", "answered", before=other.__enter__)
+@pytest.mark.parametrize(
+    ("path", "act"),
+    [
+        ("/mint", lambda wallet, _: wallet.mint([5])),
+        ("/swap", lambda wallet, item_id: wallet.send(item_id, 5)),
+    ],
+)
+def test_what_another_process_has_sent_is_not_called_refused(
+    open_wallet, item_id, path, act
+):
+    other = open_wallet("anna", path, "answer lost")
+    anna = open_wallet("anna", path, "refused", "answered", before=other.__enter__)
 
-    assert anna.mint([5]).state == OperationState.DONE
+    act(anna, item_id)
+
+    assert anna.history()[0].state == OperationState.DONE
 
 
 @pytest.fixture

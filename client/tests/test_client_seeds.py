@@ -173,7 +173,7 @@ def test_a_look_that_finds_a_link_makes_no_claim_that_was_refused(
 
 
 def test_a_link_that_a_copy_has_made_is_not_called_sent_here(anna, item_id, open_copy):
-    copy = open_copy("copy", "/swap", "refused", "answered")
+    copy = open_copy("copy", "/swap", "refused")
     link = sent(anna, item_id, 5)
 
     with refused("body_too_large"):

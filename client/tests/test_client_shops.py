@@ -63,6 +63,20 @@ def test_what_was_refused_is_begun_once_more_under_its_reference(
             anna.take_back([link], reference="order-18")
 
 
+def test_what_was_carried_out_after_its_refusal_is_not_refused_again(
+    anna, item_id, open_wallet
+):
+    refusing = open_wallet("anna", "/swap", "refused", "refused", "answered")
+    with refused("body_too_large"):
+        refusing.send(item_id, 4, reference=REFERENCE)
+    late = anna.find(REFERENCE)
+    anna._deeds.send("/v1/swap", late.body.reveal(), late.key)
+
+    refusing.send(item_id, 4, reference=REFERENCE)
+
+    assert anna.find(REFERENCE).state == "done"
+
+
 @pytest.mark.parametrize("reference", ["", "a\0b", "\ud800", 17])
 def test_a_reference_is_a_text_of_one_line(anna, item_id, reference):
     with pytest.raises(InvalidInputError):

@@ -44,6 +44,13 @@ const lostIn = ({ store }) =>
     ({ spentElsewhere, isUnclear }) => spentElsewhere && !isUnclear,
   );
 
+/** Return a wallet at a service that by now takes only smaller bodies. */
+function walletOfSmallerBodies({ service, store }) {
+  const problem = { code: "body_too_large", isFinal: true };
+  const swap = async () => Promise.reject(new ProblemError(problem, 413, null));
+  return walletOn(service, store, { ...service.api(), swap });
+}
+
 /** Return a wallet that has read this backup and looked. */
 async function restored({ service }, backup) {
   const phone = await walletOf(service, backup);
@@ -221,13 +228,22 @@ test("a refusal in doubt is believed while an input is there, whatever a copy ha
   await copy.wallet.claim(await linkFrom(giver, 4));
   await copy.wallet.send(itemId, 5);
 
-  const problem = { code: "body_too_large", isFinal: true };
-  const swap = async () => Promise.reject(new ProblemError(problem, 413, null));
-  const api = { ...phone.service.api(), swap };
-  await walletOn(phone.service, phone.store, api).finishBegun();
+  await walletOfSmallerBodies(phone).finishBegun();
   await phone.wallet.look();
 
   assert.deepEqual(liveIn(phone), liveIn(copy));
+});
+
+test("a link that a copy has made is not called sent where it was refused the first time", async () => {
+  const ground = await walletHolding(20);
+  const copy = await copyOf(ground);
+  await ground.wallet.send(ground.itemId, 5);
+
+  const { operation } = await walletOfSmallerBodies(copy).send(ground.itemId, 5);
+
+  assert.equal(operation.state, "refused");
+  // Both know it, and one has handed it out.
+  assert.deepEqual(liveIn(copy), liveIn(ground));
 });
 
 test("a look that was broken off goes on where it was", async () => {

@@ -149,7 +149,7 @@ export async function finish(parts, key, isFirst = false) {
   }
   const mayBeDone = kind === "mint" && !isFirst && DOUBTS.has(problem.code);
   if (mayBeDone || !isRefusal(problem)) return { operation, problem };
-  return refuse(parts, operation, problem.code);
+  return refuse(parts, operation, problem.code, isFirst);
 }
 
 /**
@@ -157,12 +157,13 @@ export async function finish(parts, key, isFirst = false) {
  * @param {Parts} parts
  * @param {OperationRecord} operation
  * @param {string} code
+ * @param {boolean} [isFirst] it was never sent before
  * @returns {Promise<Outcome>}
  */
-async function refuse(parts, operation, code) {
+async function refuse(parts, operation, code, isFirst) {
   const { key, state: from } = operation;
   const { answer, problem } = await ask(async () => {
-    const found = await askWhatBecame(parts, operation, code);
+    const found = await askWhatBecame(parts, operation, code, isFirst);
     if (found.isDone) return found;
     const gathered = await gatherFor(parts, operation, code, found.spent);
     await keepEach(parts, gathered);

@@ -56,15 +56,16 @@ export function spentAmong(states) {
  * @param {Parts} parts
  * @param {OperationRecord} operation
  * @param {string} code of an offer of ours `offer_` and its state
+ * @param {boolean} [isFirst] it was never sent before
  */
-export async function askWhatBecame(parts, operation, code) {
+export async function askWhatBecame(parts, operation, code, isFirst) {
   const inputs = await statesOf(
     parts,
     await readOutputs(parts.store, operation.inputs),
   );
   const isDone = isMaking(operation)
     ? code === "offer_completed"
-    : await wasCarriedOut(parts, operation, code, spentAmong(inputs));
+    : await wasCarriedOut(parts, operation, code, spentAmong(inputs), isFirst);
   const outputs = isDone ? await statesOf(parts, await readMade(parts, operation)) : [];
   const states = new Map([...inputs, ...outputs]);
   return { isDone, states, spent: spentAmong(states) };
@@ -79,7 +80,7 @@ export const readMade = ({ store }, { outputs }) => readOutputs(store, keysOf(ou
  * have used the same numbers. Its key does: once an input is spent, the same request
  * cannot be carried out any more, and is answered as the first time or refused.
  */
-async function wasCarriedOut(parts, operation, code, spent) {
+async function wasCarriedOut(parts, operation, code, spent, isFirst) {
   if (SURE.has(code) || !spent.size) return false;
   const { answer, problem } = await ask(() =>
     sendOperation(parts.api, { ...operation, state: "begun" }),
@@ -87,9 +88,9 @@ async function wasCarriedOut(parts, operation, code, spent) {
   if (answer) return true;
   if (!isRefusal(problem)) throw problem;
   // Where the limits are others now, its key was not looked up. What is there is ours,
-  // whichever copy has made it.
+  // whichever copy has made it; but where this was never sent before, a copy has.
   const { inputs, outputs } = operation;
-  const isTaken = spent.size === inputs.length && outputs.length > 0;
+  const isTaken = !isFirst && spent.size === inputs.length && outputs.length > 0;
   if (!DOUBTS.has(problem.code) || !isTaken) return false;
   const states = await statesOf(parts, await readMade(parts, operation));
   return ![...states.values()].includes("unknown");

@@ -147,8 +147,9 @@ async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
   );
   if (!begun) return null;
   if (begun.isUnsent) return { operation: begun };
-  const outcome = await finish(parts, begun.key, true);
-  const mayTryAgain = begun.key === key && !given.isOnce && triesLeft > 1;
+  const isFirst = begun.key === key;
+  const outcome = await finish(parts, begun.key, isFirst);
+  const mayTryAgain = isFirst && !given.isOnce && triesLeft > 1;
   const { code = "" } = outcome.operation;
   if (!mayTryAgain || !OVERTAKEN.has(code)) return outcome;
   return carryOut(parts, rule, given, triesLeft - 1).catch((error) => {
