@@ -206,9 +206,10 @@ def test_nothing_is_cut_off_in_letters_of_twice_the_size(
             visitor.go(path.format(**ids)).locator(ready).first.wait_for()
             # Swagger UI's own table of answers is wider.
             assert path == "/docs" or page.evaluate(OVERHANGING) == []
-        facts = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club"
+        facts = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club, Long Street 5"
         unit = "Unit: Eintrittskarte/Eintrittskarten"
-        metadata = TICKET | {"description": f"{facts}\n{unit}"}
+        name = "Sommerkonzert im Schlossgarten"
+        metadata = {"name": name, "description": f"{facts}\n{unit}"}
         for language, size in (("en", PHONE), ("de", SMALL_PHONE)):
             item_id = visitor.api.mint("+1.large", metadata=metadata)
             claim(visitor, f"+1.{item_id}.large")
