@@ -229,6 +229,24 @@ def test_a_menu_opens_below_its_button_while_there_is_room(page):
     assert items.bounding_box()["y"] > bottom
 
 
+def test_arrows_move_within_a_menu_and_the_focus_stays_beside_what_is_gone(visitor):
+    page, _ = hold(visitor, 1)
+    more = page.locator(".tools [data-icon=more]")
+    items = page.locator(".menu-list:popover-open > :visible")
+    more.press("Enter")
+
+    for key, item in (("Up", items.last), ("Down", items.first), ("Up", items.last)):
+        page.keyboard.press(f"Arrow{key}")
+        expect(item).to_be_focused()
+
+    page.keyboard.press("Escape")
+    expect(more).to_be_focused()
+    send(page, "").locator(".link-view").wait_for()
+    page.keyboard.press("Escape")
+    # There is nothing left to be sent.
+    expect(page.locator(".tools :focus")).to_be_visible()
+
+
 def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
     page, _ = hold(visitor, links=20, unit="ticket", metadata=TICKET)
     last = row(page, 20)

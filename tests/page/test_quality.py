@@ -117,12 +117,80 @@ def test_a_page_is_accessible_and_still_and_does_nothing_else(
 
 # A person's own setting: pages, and what they measure in letters, follow it.
 LARGE = {"webkit": {"webprefs": {"default_font_size": 32}}}
-# Whether a picture lies over all else, from its head to its foot.
-IS_ON_TOP = """image => {
-  const {left, right, top, bottom} = image.getBoundingClientRect();
+SMALL_PHONE = {"width": 320, "height": 640}
+# Whether it lies over all else, from its head to its foot.
+IS_ON_TOP = """each => {
+  const {left, right, top, bottom} = each.getBoundingClientRect();
   return [top + 1, bottom - 1].every(
-    (y) => document.elementFromPoint((left + right) / 2, y) === image);
+    (y) => document.elementFromPoint((left + right) / 2, y) === each);
 }"""
+LETTERS_PX = "each => parseFloat(getComputedStyle(each).fontSize)"
+# A camera reads one of this size.
+CODE_PX_MIN = 180
+
+
+def assert_seen_at_once(*places):
+    for place in places:
+        expect(place).to_be_in_viewport(ratio=1)
+        assert place.evaluate(IS_ON_TOP)
+
+
+def assert_code_is_seen_with(code, *buttons):
+    assert_seen_at_once(code, *buttons)
+    assert code.bounding_box()["width"] >= CODE_PX_MIN
+
+
+def assert_door_is_read_in_large_letters(visitor, item_id):
+    page = visitor.go(f"/door#{item_id}")
+    page.locator("#start").click()
+    camera = page.locator("#again")
+    camera.click()
+    assert_seen_at_once(camera, page.locator("#stop"))
+    bar = page.locator(".door-bar").bounding_box()
+    assert bar["height"] < page.viewport_size["height"] / 3
+    field = page.locator("#type")
+    field.fill(field.get_attribute("placeholder"))
+    assert field.evaluate("field => field.scrollWidth <= field.clientWidth")
+
+    field.press("Enter")
+
+    verdict = page.locator(".door-verdict")
+    title, detail = page.locator("#verdict-title"), page.locator("#verdict-detail")
+    expect(page.locator("#door")).to_have_attribute("data-kind", "refused")
+    for place in (title, detail):
+        expect(place).to_be_in_viewport(ratio=1)
+    assert verdict.evaluate("each => each.scrollHeight <= each.clientHeight")
+    others = page.locator(".door-bar h2, .door-bar p, #stop, #type")
+    largest = max(each.evaluate(LETTERS_PX) for each in others.all())
+    assert title.evaluate(LETTERS_PX) > 1.25 * largest
+
+
+def assert_codes_are_whole_in_large_letters(visitor, item_id):
+    page = visitor.go(f"/wallet#{item_id}")
+    page.locator("[data-part=show]").click()
+    dialog = page.locator("dialog[open]")
+    close = dialog.locator(".action-bar button").last
+    assert_code_is_seen_with(dialog.locator(".qr img"), close)
+    close.click()
+
+    page = visitor.go(f"/till#{item_id}")
+    page.locator("[data-key='1']").click()
+    page.locator("#ask").click()
+    buttons = [page.locator("#cancel"), page.locator("#copy")]
+    assert_code_is_seen_with(page.locator("#request-code img"), *buttons)
+    buttons[0].click()
+    expect(page.locator("#request")).to_be_hidden()
+
+
+def assert_link_is_shown_in_large_letters(visitor, item_id):
+    page = visitor.go(f"/wallet#{item_id}")
+    page.locator("[data-part=send]").click()
+    dialog = page.locator("dialog:has(.link-view)")
+    assert_seen_at_once(dialog.locator(".action-bar button"))
+    frame, name = dialog.locator(".deed-frame"), dialog.locator(".deed-name")
+    assert frame.bounding_box()["width"] > 1.5 * name.evaluate(LETTERS_PX)
+    # The text has the whole width below the picture.
+    assert name.bounding_box()["x"] == frame.bounding_box()["x"]
 
 
 def test_nothing_is_cut_off_in_letters_of_twice_the_size(
@@ -138,18 +206,20 @@ def test_nothing_is_cut_off_in_letters_of_twice_the_size(
             visitor.go(path.format(**ids)).locator(ready).first.wait_for()
             # Swagger UI's own table of answers is wider.
             assert path == "/docs" or page.evaluate(OVERHANGING) == []
-        facts = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club"
-        metadata = TICKET | {"description": facts}
-        item_id = visitor.api.mint("+1.large", metadata=metadata)
-        claim(visitor, f"+1.{item_id}.large")
-        visitor.page.set_viewport_size(PHONE)
-        assert visitor.page.evaluate(OVERHANGING) == []
-        page = visitor.go("/wallet")
-        press(page, "Show code")
-        code = page.get_by_role("img", name="QR code")
-        code.scroll_into_view_if_needed()
-        assert code.evaluate(IS_ON_TOP)
-        assert page.evaluate(OVERHANGING) == []
+        facts = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club, Long Street 5"
+        unit = "Unit: Eintrittskarte/Eintrittskarten"
+        name = "Sommerkonzert im Schlossgarten"
+        metadata = {"name": name, "description": f"{facts}\n{unit}"}
+        for language, size in (("en", PHONE), ("de", SMALL_PHONE)):
+            item_id = visitor.api.mint("+1.large", metadata=metadata)
+            claim(visitor, f"+1.{item_id}.large")
+            visitor.page.set_viewport_size(size)
+            assert visitor.page.evaluate(OVERHANGING) == []
+            visitor.go(f"/?language={language}")
+            assert_door_is_read_in_large_letters(visitor, item_id)
+            assert_codes_are_whole_in_large_letters(visitor, item_id)
+            assert_link_is_shown_in_large_letters(visitor, item_id)
+            assert visitor.page.evaluate(OVERHANGING) == []
 
 
 REQUESTS_MAX = 12

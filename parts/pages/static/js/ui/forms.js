@@ -213,7 +213,8 @@ export function openDialog({
   opener,
 }) {
   const row = /** @type {HTMLElement | null} */ (opener.closest("li[tabindex]"));
-  const places = [openerOf(opener), row ?? opener, headingOf(opener)];
+  const others = opener.closest("[role=group]")?.querySelectorAll("a, button") ?? [];
+  const places = [openerOf(opener), row ?? opener, ...others, headingOf(opener)];
   const element = /** @type {HTMLDialogElement} */ (copyTemplate("dialog-template"));
   element.className = `sheet ${kind}`;
   element.ariaLabel = title;

@@ -12,11 +12,24 @@ export function setUpMenus(/** @type {ParentNode} */ place) {
     button.popoverTargetElement = menu;
     menu.addEventListener("beforetoggle", () => moveTo(menu, button, heightOf(menu)));
     const close = () => menu.hidePopover?.();
+    list.parentElement?.addEventListener("keydown", (event) => step(event, menu));
     menu.addEventListener("click", close);
     menu.addEventListener("focusout", ({ relatedTarget }) => {
       if (relatedTarget instanceof Node && !menu.contains(relatedTarget)) close();
     });
   }
+}
+
+/** Let the arrow keys lead from entry to entry, from the button to the first or last. */
+function step(event, /** @type {HTMLElement} */ menu) {
+  const isDown = event.key === "ArrowDown";
+  if (!menu.offsetHeight || !(isDown || event.key === "ArrowUp")) return;
+  const entries = /** @type {HTMLElement[]} */ ([...menu.children]).filter(
+    ({ hidden }) => !hidden,
+  );
+  const place = entries.findIndex((each) => each === document.activeElement);
+  entries.at(isDown ? (place + 1) % entries.length : Math.max(place, 0) - 1)?.focus();
+  event.preventDefault();
 }
 
 /** Return what opens the menu that an element is in; the element itself where it is in none. */
