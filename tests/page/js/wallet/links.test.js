@@ -144,7 +144,7 @@ test("a ticket comes in once, whoever shows it, and what came in is set aside", 
   for (const link of outputsIn(store)) {
     const { operation: claim } = await admit(link);
     assert.deepEqual([claim.kind, claim.state, claim.atDoor], ["claim", "done", true]);
-    await assert.rejects(admit(link), { code: "already_claimed", at: claim.endedAt });
+    await assert.rejects(admit(link), hasCode("already_claimed"));
   }
 
   const collected = heldIn(store);
@@ -159,11 +159,8 @@ test("a ticket whose claim has no answer yet does not come in a second time", as
   const lost = walletMeeting(ground, () => "answer lost");
   const { operation } = await lost.claim(link, { atDoor: true });
 
-  await assert.rejects(ground.wallet.claim(link, { atDoor: true }), {
-    name: "WalletError",
-    code: "busy",
-    at: operation.begunAt,
-  });
+  const again = ground.wallet.claim(link, { atDoor: true });
+  await assert.rejects(again, hasCode("busy"));
   assert.deepEqual(await ground.wallet.finishBegun(), []);
   const finished = await ground.wallet.finish(operation.key);
 

@@ -212,18 +212,6 @@ async function askingShop(...amounts) {
   return { shop, customer, key: asked.operation.key, offer: await seen(shop, asked) };
 }
 
-test("who holds nothing of what a request asks for is told until when it can be paid", async () => {
-  const { shop, asked } = await asking();
-  const { key, expiresAt } = asked.operation;
-
-  await assert.rejects(
-    shop.offers.cancel(key),
-    (error) => hasCode("cannot_cancel")(error) && error.at === expiresAt,
-  );
-
-  assert.equal(operationIn(shop.store, key).state, "open");
-});
-
 test("a request that is cancelled already is not cancelled with what that made", async () => {
   const { shop, key } = await askingShop(3);
   const offers = offersOf(walletMeeting(shop, fatesOf("offer", "lost", "lost")));
