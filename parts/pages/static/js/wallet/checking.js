@@ -1,7 +1,7 @@
 // Settles by what the service says: sends what was begun, checks outputs and offers, and
 // writes down what was answered. What it asks for that is in questions.js.
 
-import { ask, batchesOf, isRefusal, sendOperation } from "./api.js";
+import { ask, batchesOf, sendOperation } from "./api.js";
 import { addFound, askForLook, LOOK } from "./finding.js";
 import {
   askWhatBecame,
@@ -148,7 +148,7 @@ export async function finish(parts, key, isFirst = false) {
     return settled;
   }
   const mayBeDone = kind === "mint" && !isFirst && DOUBTS.has(problem.code);
-  if (mayBeDone || !isRefusal(problem)) return { operation, problem };
+  if (mayBeDone || !problem.isFinal) return { operation, problem };
   return refuse(parts, operation, problem.code);
 }
 
