@@ -12,7 +12,6 @@ import {
   endOf,
   fileOf,
   heldIn,
-  keysOf,
   linkFrom,
   NOTHING,
   outputsIn,
@@ -147,23 +146,6 @@ test("numbers under a prototype's name change nothing else", async () => {
   }
   assert.equal((await wallet.send(itemId, 2)).operation.state, "done");
   await fileOf({ wallet });
-});
-
-test("numbers that run backwards make no secret twice, in this wallet and in a new one", async () => {
-  const { service, wallet, itemId } = await ground();
-  const records = await fileOf({ wallet });
-  const backwards = {
-    ...records,
-    numbers: records.numbers.map(({ key }) => ({ key, kept: 0 })),
-  };
-  await wallet.importRecords(backwards);
-  const phone = await walletOf(service, backwards);
-
-  const sent = [await wallet.send(itemId, 1), await phone.wallet.send(itemId, 1)];
-
-  assert.ok(sent.every(({ operation }) => operation.state === "done"));
-  const keys = sent.flatMap(({ operation }) => keysOf(operation.outputs));
-  assert.equal(new Set(keys).size, 4);
 });
 
 test("a service that calls every number used is asked a few times, and nothing moves", async () => {
