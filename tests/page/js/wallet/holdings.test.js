@@ -103,16 +103,6 @@ test("what was claimed too late was never here, and is not lost", async () => {
   }
 });
 
-test("a link that was taken back is no longer handed out", async () => {
-  const { given, ...ground } = await giverOf(5, 2);
-
-  const { operation } = await ground.wallet.claim(given);
-
-  assert.equal(operation.kind, "takeBack");
-  assert.deepEqual(await told(ground.store), [{ sum: 5, isMinted }]);
-  assert.deepEqual(await links(ground), ["taken back"]);
-});
-
 test("what was paid back to its maker counts once", async () => {
   const { given, ...maker } = await giverOf(5);
   const guest = makerOn(maker.service);
