@@ -6,8 +6,7 @@ import { test } from "node:test";
 import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js";
 import {
   historyOf,
-  holdingOf,
-  holdingWanted,
+  readHolding,
   SUMMARIES_WANTED,
   summariesOf,
 } from "../../../../parts/pages/static/js/wallet/holdings.js";
@@ -39,16 +38,13 @@ async function told(store) {
 
 /** Return the amounts of the parts of an item, in their order. */
 async function amountsOfParts(ground) {
-  const { parts } = await holding(ground, ground.itemId);
+  const { parts } = await readHolding(ground.store, ground.itemId);
   return parts.map(({ amount }) => amount);
 }
 
-const holding = ({ store }, itemId) =>
-  store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
-
 /** Return state and number of each link of an item. */
 async function links(ground, itemId = ground.itemId) {
-  const { links: all } = await holding(ground, itemId);
+  const { links: all } = await readHolding(ground.store, itemId);
   return all.map(({ state, output }) => `${state} ${output.number ?? ""}`.trim());
 }
 
@@ -172,7 +168,7 @@ test("the first part is the largest, without a number if it can be, else the fir
   const ground = await walletHolding(9);
   const { wallet, itemId } = ground;
   const numbers = async () => {
-    const { parts } = await holding(ground, itemId);
+    const { parts } = await readHolding(ground.store, itemId);
     return parts.map(({ amount, number = "" }) => `${amount} ${number}`.trim());
   };
 
@@ -245,7 +241,7 @@ test("what another copy of the wallet may have moved is not called claimed, and 
   );
 
   assert.deepEqual(await told(store), [{ sum: 98, given: 4, claimed: 4, moved: 5 }]);
-  const { links: all } = await holding({ store }, "a");
+  const { links: all } = await readHolding(store, "a");
   assert.deepEqual(
     all.map(({ state, output }) => `${state} ${output.amount}`),
     ["claimed 4", "moved 3", "moved 2"],
@@ -262,7 +258,7 @@ test("what may have been handed out since a backup is told apart from what waits
 
   const sums = { given: 13, waiting: 12, claimed: 1, mayBeGiven: 10 };
   assert.deepEqual(await told(store), [sums]);
-  const { links: all } = await holding({ store }, "a");
+  const { links: all } = await readHolding(store, "a");
   const waiting = all.filter(({ state }) => state === "waiting");
   // When it was, the backup does not know.
   assert.deepEqual(waiting.map(({ output, at }) => `${output.amount} ${at}`).sort(), [
@@ -335,7 +331,7 @@ test("a numbered link that was used at a door says so among the links", async ()
 
 /** Return state, numbers and note of each link and part of an item without its own number. */
 async function joined(ground) {
-  const { links: all, parts } = await holding(ground, ground.itemId);
+  const { links: all, parts } = await readHolding(ground.store, ground.itemId);
   const here = parts.map((output) => ({ output, state: "part" }));
   return [...all, ...here]
     .filter(({ output }) => !output.number)
