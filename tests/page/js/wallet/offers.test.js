@@ -140,7 +140,7 @@ test("a round asks for 300 open requests in checks of 256, and for the offer tha
 
   await wallet.checkRound();
   await customer.offers.complete(await seen(shop, first));
-  assert.equal(await wallet.checkRound(), true);
+  await wallet.checkRound();
 
   // The last one is about the request that was paid.
   const counts = asked.check.map((raws) => raws.length);
@@ -161,7 +161,8 @@ test("after a weekend a shop asks for a few of its ended requests at a time", as
   });
 
   const left = [];
-  while (await wallet.checkRound()) {
+  for (let round = 0; round < 3; round += 1) {
+    await wallet.checkRound();
     left.push(operationsIn(shop.store).filter(({ state }) => state === "open").length);
   }
 
