@@ -182,9 +182,8 @@ const inBrowser = {
 
   /** Put records, and return the result; or the name and code of the error. */
   update(changes) {
-    const nothing = { outputs: [], operations: [], items: [] };
     return this.store
-      .update({}, () => ({ ...nothing, ...changes }))
+      .update({}, () => changes)
       .catch((error) => `${error.name} ${error.code}`);
   },
 
@@ -220,8 +219,6 @@ const inBrowser = {
   beginToCount(times) {
     const wanted = { items: ["count"] };
     const addOne = ({ items }) => ({
-      outputs: [],
-      operations: [],
       items: [{ key: "count", n: (items.get("count")?.n ?? 0) + 1 }],
     });
     this.counted = Promise.all(

@@ -13,7 +13,6 @@ import {
   scansIn,
   throughText,
   walletMeeting,
-  walletOf,
   walletOn,
 } from "./parts.js";
 import { memoryStore } from "./memory_store.js";
@@ -137,19 +136,6 @@ test("a cancelled scan that was carried out late is found when the ticket is sho
   assert.equal(stateOf(store, scan).state, "done");
   const { operation, spentElsewhere } = outputIn(store, ticket.key);
   assert.deepEqual([operation, spentElsewhere], [scan.operation.key, undefined]);
-});
-
-test("a scan that may have been sent since its file was written is asked about", async () => {
-  const { door, ticket, service } = await doorWith();
-  const scan = await door.claim(ticket, UNSENT);
-  const backup = await door.exportRecords();
-  await door.finish(scan.operation.key);
-  const phone = await walletOf(service, backup);
-
-  await phone.wallet.cancel(scan.operation.key);
-  await phone.wallet.finishBegun();
-
-  assert.equal(stateOf(phone.store, scan).state, "done");
 });
 
 test("a scan that was cancelled in a copy is not sent here", async () => {

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import {
   amountsByState,
   beginTrade,
@@ -17,7 +16,6 @@ import {
   mintAmounts,
   minted,
   NOTHING,
-  openTrade,
   operationsIn,
   outputIn,
   outputsIn,
@@ -206,21 +204,4 @@ test("an offer that is open in one wallet is so in both, whatever the other was 
   const expected = ["open", { offered: [5], coming: [3] }];
   assert.deepEqual(await inBothOrders(one.service, before, open), expected);
   assert.deepEqual(await inBothOrders(one.service, refused, open), expected);
-});
-
-test("a cancellation that was refused in one wallet leaves the offer open, and one that is begun ends it", async () => {
-  const { one, operation } = await openTrade();
-  const { service, store, wallet } = one;
-  const unlucky = offersOf(swapsMeeting(one, "lost", "refused"));
-  await unlucky.cancel(operation.key);
-  await unlucky.cancel(operation.key);
-  const refused = await wallet.exportRecords();
-  const offered = { offered: [5], coming: [3], void: [5] };
-  assert.deepEqual(amountsByState(store), offered);
-  const begun = structuredClone(refused);
-  Object.assign(begun.operations.at(-1), { state: "begun", code: undefined });
-  const isInput = ({ state }) => state === "offered";
-  Object.assign(begun.outputs.find(isInput), { state: "leaving", before: "offered" });
-
-  assert.deepEqual(await inBothOrders(service, begun, refused), ["open", offered]);
 });

@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { holdingOf } from "../../../../parts/pages/static/js/wallet/holdings.js";
+import { readHolding } from "../../../../parts/pages/static/js/wallet/holdings.js";
 import {
   offersOf,
   openOffersOf,
 } from "../../../../parts/pages/static/js/wallet/offers.js";
-import { slicesOf } from "./memory_store.js";
 import {
   amountsByState,
   assertAllIsHere,
@@ -27,7 +26,6 @@ import {
   outputIn,
   outputsIn,
   pass,
-  passWeek,
   people,
   swapsMeeting,
   traders,
@@ -37,12 +35,6 @@ import {
 
 /** Return what a person sees of an offer of somebody else. */
 const seen = ({ service }, { operation }) => service.api().offer(operation.offerId);
-
-/** Return what a person holds, offers and asks for of an item, as a page shows it. */
-function told({ store }, itemId) {
-  const { sum, offered, asked, isMoving } = holdingOf(slicesOf(store.kept), itemId);
-  return [sum, offered, asked, isMoving];
-}
 
 const offersOfPerson = ({ store }) =>
   store.read({ operations: "all" }, ({ operations }) =>
@@ -56,7 +48,8 @@ test("a trade gives one deed for another at once, and what is not offered stays 
     give: { itemId: one.itemId, amount: 2 },
     want: { itemId: other.itemId, amount: 3 },
   });
-  assert.deepEqual(told(one, one.itemId), [8, 2, 0, false]);
+  const { sum, offered, asked } = await readHolding(one.store, one.itemId);
+  assert.deepEqual([sum, offered, asked], [8, 2, 0]);
   await other.offers.complete(await seen(one, trading));
   await one.wallet.checkRound();
 
@@ -146,7 +139,7 @@ test("a round asks for 300 open requests in checks of 256, and for the offer tha
 
   await wallet.checkRound();
   await customer.offers.complete(await seen(shop, first));
-  assert.equal(await wallet.checkRound(), true);
+  await wallet.checkRound();
 
   // The last one is about the request that was paid.
   const counts = asked.check.map((raws) => raws.length);
@@ -167,7 +160,8 @@ test("after a weekend a shop asks for a few of its ended requests at a time", as
   });
 
   const left = [];
-  while (await wallet.checkRound()) {
+  for (let round = 0; round < 3; round += 1) {
+    await wallet.checkRound();
     left.push(operationsIn(shop.store).filter(({ state }) => state === "open").length);
   }
 
@@ -211,18 +205,6 @@ async function askingShop(...amounts) {
   const asked = await shop.offers.ask({ itemId, amount: 5 });
   return { shop, customer, key: asked.operation.key, offer: await seen(shop, asked) };
 }
-
-test("who holds nothing of what a request asks for is told until when it can be paid", async () => {
-  const { shop, asked } = await asking();
-  const { key, expiresAt } = asked.operation;
-
-  await assert.rejects(
-    shop.offers.cancel(key),
-    (error) => hasCode("cannot_cancel")(error) && error.at === expiresAt,
-  );
-
-  assert.equal(operationIn(shop.store, key).state, "open");
-});
 
 test("a request that is cancelled already is not cancelled with what that made", async () => {
   const { shop, key } = await askingShop(3);
@@ -272,7 +254,9 @@ test("an offer that expires while its cancellation is under way gives back what 
   const unlucky = swapsMeeting(one, "lost", "refused");
   const first = await offersOf(unlucky).cancel(operation.key);
   assert.equal(first.operation.state, "begun");
-  passWeek();
+  const again = await offersOf(swapsMeeting(one, "lost")).cancel(operation.key);
+  assert.equal(again.operation.key, first.operation.key);
+  pass(8 * 24 * 60 * 60);
   await one.wallet.checkRound();
 
   await unlucky.finishBegun();

@@ -154,9 +154,6 @@ export function beginTrade({ service, store }, wanted) {
   return makerOn(service, store, api).offers.trade(wanted);
 }
 
-/** Let the time of every offer pass that was made for no time of its own. */
-export const passWeek = () => pass(8 * 24 * 60 * 60);
-
 /** The records of a wallet in which there is nothing. */
 export const NOTHING = {
   outputs: [],

@@ -40,18 +40,6 @@ test("a spent output stays spent", () => {
   );
 });
 
-test("of what changes twice in a transaction the last is written", () => {
-  const draft = draftWith(SPENT);
-
-  draft.changeOutput(SPENT.key, { givenAt: 7 });
-  draft.changeOutput(SPENT.key, { givenAt: 8 });
-
-  assert.deepEqual(
-    [...draft.changed.outputs.values()].map(({ givenAt }) => givenAt),
-    [8],
-  );
-});
-
 test("no output is written over another", () => {
   const draft = draftWith(SPENT);
 

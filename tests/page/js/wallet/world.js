@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 import { sumOf } from "../../../../parts/pages/static/js/format/amounts.js";
 import {
@@ -288,8 +289,13 @@ export async function finishAll(people) {
     }
     await wallet.finishBegun();
   }
-  for (const { wallet } of people) {
+  for (const { wallet, store } of people) {
+    const all = () => [outputsIn(store), operationsIn(store)];
+    let before;
     await wallet.checkStates();
-    while (await wallet.checkRound());
+    while (!isDeepStrictEqual(all(), before)) {
+      before = all();
+      await wallet.checkRound();
+    }
   }
 }

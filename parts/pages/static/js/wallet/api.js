@@ -175,10 +175,6 @@ export async function ask(question) {
   }
 }
 
-/** Return whether what was sent can never be carried out. */
-export const isRefusal = (problem) =>
-  problem instanceof ProblemError && problem.isFinal;
-
 function postOptions(body, key, token) {
   const headers = { "Content-Type": "application/json" };
   if (key !== undefined) headers["Idempotency-Key"] = key;

@@ -111,7 +111,7 @@ export function claim(draft, plan) {
   // Also where the service has said that it is spent: maybe by that.
   const begun = draft.operations.get(record?.operation);
   if (begun?.state === "begun" || state === "coming") {
-    if (atDoor || begun.atDoor) throw busy(begun.begunAt);
+    if (atDoor || begun.atDoor) throw busy();
     return { begun };
   }
   if (state === "spent") throw spent(record);
@@ -273,22 +273,17 @@ function mine(draft, key, state) {
   return output;
 }
 
-function busy(at = null) {
-  return new WalletError(
-    "busy",
-    gettext("It is on its way, in this tab or another."),
-    at,
-  );
-}
+const busy = () =>
+  new WalletError("busy", gettext("It is on its way, in this tab or another."));
 
 const inTheMaking = () =>
   new WalletError("busy", gettext("It is being made into links."));
 
-function spent({ spentElsewhere, changedAt }) {
+function spent({ spentElsewhere }) {
   const why = spentElsewhere
     ? gettext("This link was already used. Ask the sender.")
     : gettext("Already claimed in this browser.");
-  return new WalletError("already_claimed", why, spentElsewhere ? null : changedAt);
+  return new WalletError("already_claimed", why);
 }
 
 /**

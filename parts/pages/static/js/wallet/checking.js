@@ -1,7 +1,7 @@
 // Settles by what the service says: sends what was begun, checks outputs and offers, and
 // writes down what was answered. What it asks for that is in questions.js.
 
-import { ask, batchesOf, isRefusal, sendOperation } from "./api.js";
+import { ask, batchesOf, sendOperation } from "./api.js";
 import { addFound, askForLook, LOOK } from "./finding.js";
 import {
   askWhatBecame,
@@ -148,7 +148,7 @@ export async function finish(parts, key, isFirst = false) {
     return settled;
   }
   const mayBeDone = kind === "mint" && !isFirst && DOUBTS.has(problem.code);
-  if (mayBeDone || !isRefusal(problem)) return { operation, problem };
+  if (mayBeDone || !problem.isFinal) return { operation, problem };
   return refuse(parts, operation, problem.code, isFirst);
 }
 
@@ -211,7 +211,7 @@ function settle({ change }, rule, key, found) {
 
 /**
  * Ask for outputs that are at rest or awaited here, and write down what was gathered of
- * their items, or is now; return whether anything has changed.
+ * their items, or is now.
  * @param {Parts} parts
  * @param {any[]} outputs
  * @param {{gatheredBefore?: Gathered[], areOld?: boolean}} [known] they `areOld` where they were made
@@ -243,13 +243,11 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
   const write = (draft) => {
     addFound(draft, gathered);
     settleChecked(draft, news, unclearBy(gathered, areOld));
-    return draft.isChanged();
   };
-  const isTold = news.size + gathered.length > 0;
-  const isChanged = isTold && (await change(settlingWanted([], named), write));
+  if (news.size + gathered.length > 0) await change(settlingWanted([], named), write);
   // Another copy of this wallet may have used the secrets of an offer that is open.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
-  return (await endOpen(parts, isUsed)) || isChanged || isLate;
+  await endOpen(parts, isUsed);
 }
 
 /** Where a copy has made something of an item, it has spent what it was made of. */
@@ -278,20 +276,16 @@ export async function keepGathered(parts, gathered) {
 }
 
 /**
- * Ask what became of our open offers, of all or of those that are due; return whether one
- * is open no longer.
+ * Ask what became of our open offers, of all or of those that are due.
  * @param {Parts} parts
  * @param {(offer: OperationRecord) => boolean} [isDue]
  */
 export async function endOpen(parts, isDue = () => true, countMax = Infinity) {
   const open = (await recordsIn(parts, "operations", "open")).filter(isDue);
-  let isChanged = false;
   for (const { key } of open.slice(0, countMax)) {
-    const { operation, problem } = await finish(parts, key);
+    const { problem } = await finish(parts, key);
     if (problem) throw problem;
-    isChanged ||= operation.state !== "open";
   }
-  return isChanged;
 }
 
 /**
@@ -306,7 +300,7 @@ async function endDue(parts) {
     parts.now() >= expiresAt + COMMIT_MS ||
     inputs.some((key) => states.get(key) === "spent") ||
     outputs.some(({ key }) => states.get(key) !== "coming");
-  return endOpen(parts, isDue, DUE_MAX);
+  await endOpen(parts, isDue, DUE_MAX);
 }
 
 /** @param {Parts} parts */
@@ -319,7 +313,6 @@ function roundsOf(parts) {
    * Ask once for links and offers that wait, and what was shown to a door, the newest
    * first of those that the last rounds have left. Of weak secrets the service is not
    * asked: each question is a guess to it.
-   * @returns {Promise<boolean>} whether anything has changed
    * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} as checkStates
    */
   return async function checkRound() {
@@ -332,10 +325,10 @@ function roundsOf(parts) {
       if (next.length < checkedMax && (await isStrong(output.secret)))
         next.push(output);
     }
-    const isChanged = next.length > 0 && (await checkSome(parts, next));
+    if (next.length) await checkSome(parts, next);
     keysOf(next).forEach((key) => asked.add(key));
     if (next.length < checkedMax) asked.clear();
-    return (await endDue(parts)) || isChanged;
+    await endDue(parts);
   };
 }
 

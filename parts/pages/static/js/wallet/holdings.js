@@ -22,7 +22,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  * says it has never had; `offered` is in open offers, and `asked` what they get,
  * neither of which counts in another sum. `back` is what its maker handed out and has
  * again, which counts in `given` too. `preparing` counts links while some of a
- * series are still to be made; `isMoving` tells of an operation under way.
+ * series are still to be made.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
@@ -30,7 +30,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  *   used: number, lastUsed?: OutputRecord, shownAt: number,
  *   collected: number, unknownSum: number, offered: number, asked: number, back: number,
  *   preparing: {ready: number, count: number} | null,
- *   isMoving: boolean, isOver: boolean,
+ *   isOver: boolean,
  * }} Summary
  *
  * A link of an item, and since when it is in its state; `isLeftHere` of an admission that
@@ -77,7 +77,7 @@ export function summariesOf(slices) {
     byItem.get(output.itemId).push(output);
   }
   return Array.from(byItem, ([itemId, all]) => summaryOf(itemId, all, slices))
-    .filter((summary) => SHOWN.some((name) => summary[name]))
+    .filter((summary) => !summary.isOver || GONE.some((name) => summary[name]))
     .reverse()
     .sort((one, other) => Number(one.isOver) - Number(other.isOver));
 }
@@ -123,10 +123,9 @@ const HERE = [
   "offered",
   "asked",
 ];
-const LEFT = [...HERE, "isMoving"];
-const SHOWN = [...LEFT, "claimed", "used", "lost", "moved"];
-const ELSEWHERE = ["given", "leaving", "claimed", "used", "lost"];
-const SUMS = [...HERE, ...ELSEWHERE, "mayBeGiven", "moved"];
+// With one of these it is shown all the same.
+const GONE = ["claimed", "used", "lost", "moved"];
+const SUMS = [...HERE, ...GONE, "given", "leaving", "mayBeGiven"];
 
 function summaryOf(itemId, all, { items }) {
   const item = items.get(itemId) ?? null;
@@ -152,9 +151,9 @@ function summaryOf(itemId, all, { items }) {
     lastUsed: all.filter(isUsed).sort(byChange).at(-1),
     shownAt: Math.max(0, ...all.filter(isFree).map(({ shownAt = 0 }) => shownAt)),
     preparing: preparingOf(all),
-    isMoving: all.some((output) => isUnderWay(output) && !isAsked(output)),
   };
-  const isOver = !LEFT.some((name) => summary[name]);
+  // Nor while anything of it is under way.
+  const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);
   return { ...summary, back: backOf(summary), isOver };
 }
 

@@ -80,8 +80,8 @@ export function offersOf(wallet) {
      * refused and the offer is done.
      * @param {string} key of the offer's operation
      * @returns {Promise<Outcome>} of what cancels it
-     * @throws {WalletError} `offer_not_open`: it has ended; `cannot_cancel`: this request
-     *   can be paid until the time `at`
+     * @throws {WalletError} `offer_not_open`: it has ended; `cannot_cancel`: nothing of what
+     *   the request asks for is here
      */
     async cancel(key) {
       const making = await wallet.operationOf(key);
@@ -151,7 +151,7 @@ function cancel(draft, { outputKeys }) {
  */
 function cancelAsk(draft, { offerKey, arrayMax }) {
   const asking = draft.operations.get(offerKey);
-  const { itemId, amount, outputs, body, expiresAt } = asking;
+  const { itemId, amount, outputs, body } = asking;
   const [{ key: awaited }] = outputs;
   // It may be cancelled already, and not have been asked for since.
   const isAwaited = draft.outputs.get(awaited).state === "coming";
@@ -160,7 +160,7 @@ function cancelAsk(draft, { offerKey, arrayMax }) {
     .list({ state: "begun" })
     .find((each) => each.outputs.some(({ key }) => key === awaited));
   if (begun) return { begun };
-  const part = anyPart(draft, itemId, arrayMax, expiresAt);
+  const part = anyPart(draft, itemId, arrayMax);
   const made = { ...parseRawOutput(body.outputs[0]), amount: part.amount };
   return {
     kind: "withdraw",
@@ -172,7 +172,7 @@ function cancelAsk(draft, { offerKey, arrayMax }) {
   };
 }
 
-function anyPart(draft, itemId, arrayMax, expiresAt) {
+function anyPart(draft, itemId, arrayMax) {
   try {
     return chooseOutputs(draft, itemId, 1, arrayMax).inputs[0];
   } catch (error) {
@@ -180,7 +180,7 @@ function anyPart(draft, itemId, arrayMax, expiresAt) {
     const why = gettext(
       "To cancel this request, you need at least one unit of what it asks for.",
     );
-    throw new WalletError("cannot_cancel", why, expiresAt);
+    throw new WalletError("cannot_cancel", why);
   }
 }
 

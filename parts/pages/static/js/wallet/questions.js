@@ -3,7 +3,7 @@
 // answered is written down by checking.js.
 
 import { formatRawOutput, parseRawOutput } from "../format/raw_output.js";
-import { ask, isMaking, isRefusal, sendOperation } from "./api.js";
+import { ask, isMaking, sendOperation } from "./api.js";
 import { gather } from "./finding.js";
 import {
   itemIdOf,
@@ -86,7 +86,7 @@ async function wasCarriedOut(parts, operation, code, spent, isFirst) {
     sendOperation(parts.api, { ...operation, state: "begun" }),
   );
   if (answer) return true;
-  if (!isRefusal(problem)) throw problem;
+  if (!problem.isFinal) throw problem;
   // Where the limits are others now, its key was not looked up. What is there is ours,
   // whichever copy has made it; but where this was never sent before, a copy has.
   const { inputs, outputs } = operation;
@@ -117,7 +117,7 @@ export async function findLate(parts, telling, except) {
       ? await ask(() => parts.api.offer(offerId))
       : {};
     // A service that was restored may no longer know it.
-    if (problem && !isRefusal(problem)) throw problem;
+    if (problem && !problem.isFinal) throw problem;
     const now = answer ? `offer_${answer.state}` : code;
     const { isDone, spent } = await askWhatBecame(parts, operation, now);
     if (isDone) found.push({ key, spent });

@@ -101,11 +101,9 @@ export const KINDS = [
 export class WalletError extends Error {
   name = "WalletError";
 
-  constructor(code, message, at = null) {
+  constructor(code, message) {
     super(message);
     this.code = code;
-    /** When what is in the way happened, in milliseconds, where that is known. */
-    this.at = at;
   }
 }
 

@@ -191,8 +191,8 @@ function makeVerbs(parts) {
      *   and sets aside what it makes; where `isUnsent` it is only written down, for `finish` to
      *   send; number and note that a door list `knows`, or what a code has `said` of its number
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `already_claimed`, here at the time `at`; `already_held`;
-     *   at the door `busy` where its claim began before, at the time `at`
+     * @throws {WalletError} `already_claimed`; `already_held`; at the door `busy` where its
+     *   claim began before
      */
     async claim({ amount, itemId, secret }, options = {}) {
       checkAmount(amount);
