@@ -19,7 +19,7 @@ import { scanWay } from "../../ui/scan.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
 import { openOffer } from "../offer_view.js";
-import { NUMBER, tooMuchText } from "./deed_forms.js";
+import { tooMuchText } from "./deed_forms.js";
 
 const HINT = gettext(
   "Anyone with the link can accept the offer within a week. Until someone does, you keep what you offer, and you can cancel.",
@@ -30,6 +30,8 @@ const HINT = gettext(
  * @typedef {import("../offer_view.js").OfferTools} OfferTools
  * @typedef {import("../../wallet/records.js").Item} Item
  */
+
+const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /** Ask for how many units of which deed; where one is known, it is the first guess. */
 export async function askToTrade(
