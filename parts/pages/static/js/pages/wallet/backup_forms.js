@@ -123,13 +123,10 @@ function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
 }
 
 /** Ask for a passphrase twice, and write what it encrypts. */
-function askPassphrase({ title, yes = title, said, opener }, write) {
+function askPassphrase(parts, write) {
   ask({
-    title,
+    ...parts,
     content: [copyTemplate("back-up-template")],
-    yes,
-    opener,
-    said,
     act: async (_onWait, [first, again]) => {
       const { value } = first;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
