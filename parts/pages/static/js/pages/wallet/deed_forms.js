@@ -87,9 +87,17 @@ async function makeMissing({ itemId, links, wallet, run }, count, onWait) {
 }
 
 /** Split what is held into links of one amount. What is left stays. */
-export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, run }) {
-  const { itemId, item } = holding;
-  const { element, read } = evenFields(holding);
+export function askToSplit(
+  /** @type {Holding} */ { itemId, item, sum, unit },
+  opener,
+  /** @type {OfferTools} */ { wallet, run },
+) {
+  const element = copyTemplate("split-template");
+  const [links, each] = element.querySelectorAll("input");
+  const hint = find(element, "[role=status]");
+  element.oninput = () => {
+    hint.textContent = evenText(links.value, each.value, sum, unit);
+  };
   ask({
     title: gettext("Split {name}", { name: quoted(nameOf(item)) }),
     content: [element],
@@ -97,27 +105,15 @@ export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, 
     opener,
     said: gettext("It is split."),
     act: async (onWait) => {
-      const wanted = read();
-      await run(() => wallet.makeLinks(itemId, wanted), onWait);
+      const [count, amount] = [links, each].map(readAmount);
+      if (count * amount > sum) {
+        // It is said at the field from now on.
+        hint.textContent = "";
+        throw new FieldError(links, tooMuchText(sum, unit));
+      }
+      await run(() => wallet.makeLinks(itemId, { count, each: amount }), onWait);
     },
   });
-}
-
-function evenFields(/** @type {Holding} */ { sum, unit }) {
-  const element = copyTemplate("split-template");
-  const [links, each] = element.querySelectorAll("input");
-  const hint = find(element, "[role=status]");
-  element.oninput = () => {
-    hint.textContent = evenText(links.value, each.value, sum, unit);
-  };
-  const read = () => {
-    const [count, amount] = [links, each].map(readAmount);
-    if (count * amount <= sum) return { count, each: amount };
-    // It is said at the field from now on.
-    hint.textContent = "";
-    throw new FieldError(links, tooMuchText(sum, unit));
-  };
-  return { element, read };
 }
 
 /**
