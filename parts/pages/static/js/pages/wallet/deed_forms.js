@@ -12,7 +12,6 @@ import { backupLine } from "./backup_forms.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
- * @typedef {import("../offer_view.js").OfferTools} OfferTools
  * @typedef {import("../link_export.js").Shown & Holding} Shown what is drawn, and the tools
  */
 
@@ -88,9 +87,8 @@ async function makeMissing({ itemId, links, wallet, run }, count, onWait) {
 
 /** Split what is held into links of one amount. What is left stays. */
 export function askToSplit(
-  /** @type {Holding} */ { itemId, item, sum, unit },
+  /** @type {Shown} */ { itemId, item, sum, unit, wallet, run },
   opener,
-  /** @type {OfferTools} */ { wallet, run },
 ) {
   const element = copyTemplate("split-template");
   const [links, each] = element.querySelectorAll("input");
