@@ -63,7 +63,6 @@ export function claimView(acts) {
       const strangersCount = byId("strangers").children.length;
       const rows = all.filter(isOpened);
       const older = all.filter((row) => !isOpened(row));
-      byId("older").hidden = !older.length;
       put(
         byId("older-count"),
         ngettext(
@@ -85,8 +84,6 @@ export function claimView(acts) {
       drawOutcome(rows, isBusy);
       drawOffer(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
-      byId("put-away").hidden =
-        rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
     },
 
     drawStrangers(links) {
