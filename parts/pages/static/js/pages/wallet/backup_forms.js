@@ -58,13 +58,11 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
   const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
   const isDue = !isEmpty && !isUpToDate(status);
   setEach("hidden", {
-    "back-up": isEmpty,
-    look: isEmpty,
     "not-kept": isKept,
-    "change-passphrase": isEmpty || !status.material,
+    "change-passphrase": !status.material,
   });
   byId("back-up").classList.toggle("quiet", !isDue);
-  put(byId("backup-state"), isEmpty ? "" : backupText(status));
+  put(byId("backup-state"), backupText(status));
   const isOnTop = isDue || (!isEmpty && status.changesCount > 0);
   if (isEntering) byId(isOnTop ? "list" : "backup").prepend(byId("backup-now"));
 }

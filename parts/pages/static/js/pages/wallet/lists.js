@@ -70,7 +70,6 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
     setEach("hidden", {
       search: all.length < SEARCHED_FROM,
       "no-holdings": all.length > 0,
-      "no-match": !all.length || found.length > 0,
     });
     drawRows(found);
   }
