@@ -266,6 +266,7 @@ test("before a split it is said what becomes of the units", () => {
 });
 
 const operation = { kind: "claim", state: "done", itemId: "a", amount: 1 };
+const called = (name) => ({ metadata: JSON.stringify({ name }) });
 
 test("350 links that were claimed at once are one entry of the history", () => {
   const history = Array.from({ length: 350 }, (_, n) => ({
@@ -301,11 +302,7 @@ test("only what is alike and no more than a minute apart is one entry", () => {
 });
 
 test("a trade is told with what was given and what came in", () => {
-  const itemOf = (id) => ({
-    id,
-    total: 9,
-    metadata: JSON.stringify({ name: id.at(-1) }),
-  });
+  const itemOf = (id) => called(id.at(-1));
   const [give, want] = ["a", "b"].map((end) => `deed_${"0".repeat(25)}${end}.s`);
   const body = { inputs: [`+5.${give}`], outputs: [`+3.${want}`, `+1.${give}`] };
   const told = (kind, state) =>
@@ -342,8 +339,6 @@ test("what comes next is first, then what has no date, and what is over last", (
     ["long", "begun", "later", "plain", "unknown", "over", "expired"],
   );
 });
-
-const called = (name) => ({ metadata: JSON.stringify({ name }) });
 
 test("a claim is said in neutral words, and a deed that is new is no news", () => {
   const before = new Map([["a", { ...nothing, itemId: "a", claimed: 2 }]]);
