@@ -15,6 +15,7 @@ import {
   makeClaims,
 } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
 import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
+import { makeClock } from "../../clock.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const OUTPUT = { amount: 5, itemId: "deed_a", secret: "one" };
@@ -87,10 +88,8 @@ test("the focus moves to what was found when it is drawn, though another draw be
   assert.deepEqual(told.slice(0, 2), ["draw", "focusFound"]);
 });
 
-test("what a link is of is asked again where it could not be loaded, and said meanwhile", async ({
-  mock,
-}) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+test("what a link is of is asked again where it could not be loaded, and said meanwhile", async () => {
+  const { until } = makeClock();
   const answers = [new NoAnswerError(), ITEM];
   const wallet = {
     async item() {
@@ -104,16 +103,13 @@ test("what a link is of is asked again where it could not be loaded, and said me
   await claims.show();
   const [{ state, origin }] = drawn.at(-1);
   assert.deepEqual([state.kind, origin.kind], ["free", "unknown"]);
-  mock.timers.tick(2000);
-  await settled();
+  await until(2);
 
   assert.equal(drawn.at(-1)[0].origin.kind, "new");
 });
 
-test("a look that another has overtaken, or that will not pass, is not repeated", async ({
-  mock,
-}) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+test("a look that another has overtaken, or that will not pass, is not repeated", async () => {
+  const { until } = makeClock();
   const refused = new ProblemError({ code: "invalid_request" }, 400, null);
   const failures = [new NoAnswerError(), refused];
   const asked = [];
@@ -125,8 +121,7 @@ test("a look that another has overtaken, or that will not pass, is not repeated"
   await claims.show();
 
   await claims.receive([{ ...OUTPUT, secret: "two" }]);
-  mock.timers.tick(100_000);
-  await setImmediate();
+  await until(100);
 
   assert.deepEqual(asked, [1, 2]);
   assert.match(drawn.at(-1)[0].state.text, /^The service can.t accept this/);
