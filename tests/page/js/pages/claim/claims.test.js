@@ -19,7 +19,7 @@ import { makeClock } from "../../clock.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const OUTPUT = { amount: 5, itemId: "deed_a", secret: "one" };
-const ITEM = { id: "deed_a", total: 5, metadata: null };
+const ITEM = { id: "deed_a" };
 const item = async () => ITEM;
 const isUnspent = async (outputs) => outputs.map(() => "unspent");
 
@@ -250,7 +250,7 @@ test("a claim that another tab has made is no mistake", async () => {
 });
 
 const OTHER = { amount: 7, itemId: "deed_b", secret: "two" };
-const ITEMS = { deed_a: { id: "deed_a" }, deed_b: { id: "deed_b" } };
+const ITEMS = { deed_a: ITEM, deed_b: { id: "deed_b" } };
 
 /** The answers of a service that fails as often as there are `failures`. */
 function answersOf(failures = []) {

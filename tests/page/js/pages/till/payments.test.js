@@ -20,7 +20,7 @@ function ask(amount, state = "done", endedMinutesAgo = 0) {
   const endedAt = state === "open" ? undefined : at;
   const offerId = `offer_${madeCount}`;
   const times = { begunAt: at, endedAt, body: { expiresIn: 15 * 60 } };
-  return { key: offerId, kind: "ask", offerId, state, amount, ...times };
+  return { kind: "ask", offerId, state, amount, ...times };
 }
 
 const DAY_MINUTES = 24 * 60;

@@ -38,7 +38,6 @@ const nothing = {
   lost: 0,
   unknownSum: 0,
   goneSeen: 0,
-  preparing: null,
   coming: 0,
   leaving: 0,
   waiting: 0,
@@ -198,7 +197,7 @@ test("what is lost is said in its number", () => {
 
 test("the units of an overview add up to those that were made", () => {
   const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, here: 0 };
-  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0, back: 0 };
+  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0 };
 
   for (const [given, expected] of [
     [
