@@ -28,7 +28,6 @@ const TICKET = `https://deeds.test/claim/${ITEM.id}#+1.secret`;
 function itemOf(digit, name, description) {
   return {
     id: `deed_${digit.repeat(26)}`,
-    total: 9,
     metadata: JSON.stringify({ name, description }),
   };
 }
