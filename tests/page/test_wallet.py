@@ -153,25 +153,15 @@ def test_units_are_split_into_links_that_are_all_alike(page, visitor):
     assert live_amounts(visitor.api, page) == [3, 3, 4]
 
 
-def test_units_are_split_into_different_amounts_and_merged_again(page, visitor):
-    choose(page, "Split")
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_text("Different amounts").click()
-    amount = dialog.get_by_label("Amount 1")
-    expect(amount).to_be_focused()
-    page.keyboard.type("11")
-    page.keyboard.press("Enter")
-    error = dialog.locator(".error:visible")
-    expect(error).to_have_text("Together they are more than 10 units.")
-    amount.fill("1")
-
-    page.keyboard.press("Enter")
-
-    expect(dialog).to_be_hidden()
+def test_units_in_several_parts_are_merged(visitor):
+    page, _ = hold(visitor, 9, 1, metadata=TICKET)
     rows = page.locator(".link-row")
     expect(rows.locator("strong")).to_have_text(["9 units", "1 unit"])
+
     choose(page, "Merge")
+    dialog = page.get_by_role("dialog")
     press(dialog, "Merge")
+
     expect(dialog).to_be_hidden()
     expect(rows).to_have_count(0)
     assert live_amounts(visitor.api, page) == [10]

@@ -134,8 +134,8 @@ test("nothing is asked while nothing waits or nobody looks", async () => {
   assert.deepEqual(at, []);
 });
 
-test("what has no answer is sent again, and told after each try", async ({ mock }) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+test("what has no answer is sent again, and told after each try", async () => {
+  const { until } = makeClock();
   const outcomes = ["begun", "begun", "done"].map((state) => ({
     operation: { state },
   }));
@@ -146,16 +146,13 @@ test("what has no answer is sent again, and told after each try", async ({ mock 
     onOutcomes: ([outcome]) => told.push(outcome),
     onError: assert.fail,
   });
-  for (const delayMs of [0, 2000, 4000, 60_000]) {
-    mock.timers.tick(delayMs);
-    await setImmediate();
-  }
+  await until(100);
 
   assert.deepEqual(told, outcomes);
 });
 
-test("a store that fails ends it, and says so", async ({ mock }) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+test("a store that fails ends it, and says so", async () => {
+  const { until } = makeClock();
   const errors = [];
   const failure = new Error("no store");
 
@@ -163,9 +160,7 @@ test("a store that fails ends it, and says so", async ({ mock }) => {
     finishBegun: () => Promise.reject(failure),
     onError: (error) => errors.push(error),
   });
-  await setImmediate();
-  mock.timers.tick(100_000);
-  await setImmediate();
+  await until(100);
 
   assert.deepEqual(errors, [failure]);
 });

@@ -8,13 +8,8 @@ const TEXT = readFileSync(
   "utf8",
 );
 const ORIGIN = "https://deeds.test";
-const RELEASE = {
-  name: "a",
-  version: "a",
-  pages: ["/", "/claim", "/offer", "/wallet"],
-  files: [],
-};
-const KEPT = { status: 200, text: "kept" };
+const RELEASE = { pages: ["/", "/claim", "/offer", "/wallet"] };
+const KEPT = { text: "kept" };
 
 /** Return what asks a worker; `undefined` is what it leaves to the browser. */
 function workerWith({ fetch, isKept = true }) {

@@ -68,35 +68,15 @@ function endText(/** @type {Offer} */ offer) {
     : offerStateText(offer);
 }
 
-/** Show the link and code of an open offer, and what becomes of it meanwhile. */
+/**
+ * Show an open offer with its link and code, and what becomes of it meanwhile: its link
+ * is there while it is open.
+ */
 export async function openOffer(
   /** @type {Offer} */ offer,
   opener,
   /** @type {OfferTools} */ tools,
 ) {
-  const { element, draw } = await offerView(offer, tools);
-  const title = offer.give ? gettext("Your offer") : gettext("Your request");
-  openDialog({ title, content: [element], closeText: gettext("Done"), opener });
-  let state = "open";
-  const checkRound = async () => {
-    const { operation, problem } = await tools.wallet.finish(offer.key);
-    state = operation.state;
-    draw({ ...offer, ...operation });
-    if (problem) throw problem;
-  };
-  const isOver = () => !element.isConnected || state !== "open";
-  keepAsking({
-    checkRound,
-    isOver,
-    roundMs: () => LOOK_MS,
-  })();
-}
-
-/**
- * Return the view of one offer. `draw` shows its state; its link is there while it is
- * open.
- */
-async function offerView(offer, tools) {
   // What it means to the person who gets the link.
   const about = offerText({ give: offer.want, want: offer.give }, tools.itemOf);
   const link = offerLink(offer.offerId);
@@ -131,7 +111,15 @@ async function offerView(offer, tools) {
     ways,
   );
   element.dataset.offer = offer.offerId;
-  return { element, draw };
+  const title = offer.give ? gettext("Your offer") : gettext("Your request");
+  openDialog({ title, content: [element], closeText: gettext("Done"), opener });
+  const checkRound = async () => {
+    const { operation, problem } = await tools.wallet.finish(offer.key);
+    draw({ ...offer, ...operation });
+    if (problem) throw problem;
+  };
+  const isOver = () => !element.isConnected || ways.hidden;
+  keepAsking({ checkRound, isOver, roundMs: () => LOOK_MS })();
 }
 
 /** Put the code of an offer into its place, once it is here. */

@@ -35,7 +35,6 @@ const itemOf = (itemId, { wallet }) =>
 
 function offer(items) {
   byId("choose").hidden = false;
-  byId("choose-none").hidden = items.length > 0;
   for (const item of items) {
     const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
     const row = make("li", {}, link, " ", makeMark(item.id));

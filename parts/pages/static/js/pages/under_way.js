@@ -30,7 +30,6 @@ export function seriesMaker(opened, wanted) {
 }
 
 export function drawBegun(begun, problems = new Map(), itemOf = () => undefined) {
-  byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
     const next = operation.atDoor

@@ -52,7 +52,7 @@ export function scanWay(onText) {
  * @param {(text: string, close: () => void) => unknown} onText
  * @param {HTMLElement} opener has the focus afterwards
  */
-export function openScanner(onText, opener) {
+function openScanner(onText, opener) {
   const video = make("video", {
     muted: true,
     playsinline: true,

@@ -1,4 +1,5 @@
-// What is drawn of the Claim page's list, and when the focus may move there.
+// What a tab keeps of the links that it was given, what the service is asked of them, what
+// is drawn of them, and when the focus may move there.
 
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
@@ -9,14 +10,16 @@ import {
   ProblemError,
 } from "../../../../../parts/pages/static/js/wallet/api.js";
 import {
+  makeAnswers,
   makeClaimList,
   makeClaims,
 } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
 import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
+import { makeClock } from "../../clock.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const OUTPUT = { amount: 5, itemId: "deed_a", secret: "one" };
-const ITEM = { id: "deed_a", total: 5, metadata: null };
+const ITEM = { id: "deed_a" };
 const item = async () => ITEM;
 const isUnspent = async (outputs) => outputs.map(() => "unspent");
 
@@ -85,10 +88,8 @@ test("the focus moves to what was found when it is drawn, though another draw be
   assert.deepEqual(told.slice(0, 2), ["draw", "focusFound"]);
 });
 
-test("what a link is of is asked again where it could not be loaded, and said meanwhile", async ({
-  mock,
-}) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+test("what a link is of is asked again where it could not be loaded, and said meanwhile", async () => {
+  const { until } = makeClock();
   const answers = [new NoAnswerError(), ITEM];
   const wallet = {
     async item() {
@@ -102,16 +103,13 @@ test("what a link is of is asked again where it could not be loaded, and said me
   await claims.show();
   const [{ state, origin }] = drawn.at(-1);
   assert.deepEqual([state.kind, origin.kind], ["free", "unknown"]);
-  mock.timers.tick(2000);
-  await settled();
+  await until(2);
 
   assert.equal(drawn.at(-1)[0].origin.kind, "new");
 });
 
-test("a look that another has overtaken, or that will not pass, is not repeated", async ({
-  mock,
-}) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+test("a look that another has overtaken, or that will not pass, is not repeated", async () => {
+  const { until } = makeClock();
   const refused = new ProblemError({ code: "invalid_request" }, 400, null);
   const failures = [new NoAnswerError(), refused];
   const asked = [];
@@ -123,8 +121,7 @@ test("a look that another has overtaken, or that will not pass, is not repeated"
   await claims.show();
 
   await claims.receive([{ ...OUTPUT, secret: "two" }]);
-  mock.timers.tick(100_000);
-  await setImmediate();
+  await until(100);
 
   assert.deepEqual(asked, [1, 2]);
   assert.match(drawn.at(-1)[0].state.text, /^The service can.t accept this/);
@@ -250,4 +247,151 @@ test("a claim that another tab has made is no mistake", async () => {
 
   assert.deepEqual(texts, [""]);
   assert.equal(seen.at(-1), "focusOutcome");
+});
+
+const OTHER = { amount: 7, itemId: "deed_b", secret: "two" };
+const ITEMS = { deed_a: ITEM, deed_b: { id: "deed_b" } };
+
+/** The answers of a service that fails as often as there are `failures`. */
+function answersOf(failures = []) {
+  const asked = [];
+  const answer = async (what, value) => {
+    asked.push(what);
+    const failure = failures.shift();
+    if (failure) throw failure;
+    return value;
+  };
+  const check = (raws) => answer(raws.join(" "), Array(raws.length).fill("unspent"));
+  const readItem = (itemId) => answer(itemId, ITEMS[itemId]);
+  const answers = makeAnswers(check, readItem);
+  return { answers, asked, ask: (...outputs) => Promise.all(answers.ask(outputs)) };
+}
+
+test("states are asked for at once, each item once, and again only what failed or is forgotten", async () => {
+  const failure = new ProblemError({ code: "overloaded" }, 503, 40);
+  const { answers, asked, ask } = answersOf([failure]);
+  const outputs = [OUTPUT, { ...OUTPUT, secret: "three" }, OTHER];
+
+  await assert.rejects(ask(...outputs), failure);
+  await ask(...outputs);
+  answers.forget([OUTPUT]);
+  await ask(...outputs);
+
+  const states = "+5.deed_a.one +5.deed_a.three +7.deed_b.two";
+  assert.deepEqual(asked, [states, "deed_a", "deed_b", states, "+5.deed_a.one"]);
+  assert.equal(answers.stateOf(OUTPUT), "unspent");
+  assert.deepEqual(answers.itemOf(OTHER), ITEMS.deed_b);
+});
+
+test("an item that there is not is known not to be, and not asked for again", async () => {
+  const none = new ProblemError({ code: "item_not_found" }, 404, null);
+  const { answers, asked, ask } = answersOf([null, none]);
+
+  await ask(OUTPUT);
+  await ask(OUTPUT);
+
+  assert.equal(answers.itemOf(OUTPUT), null);
+  assert.deepEqual(asked.slice(2), []);
+});
+
+const ONE = { amount: 5, itemId: "deed_a", secret: "one .+", unit: "" };
+const THREE = { amount: 1, itemId: "deed_b", secret: "three" };
+const TWO = { amount: 7, itemId: "deed_a", secret: "two", unit: "hour" };
+
+/** A storage as a tab has one. */
+function fakeStorage() {
+  const kept = new Map();
+  return {
+    getItem: (name) => kept.get(name) ?? null,
+    setItem: (name, text) => kept.set(name, text),
+    removeItem: (name) => kept.delete(name),
+    kept,
+  };
+}
+
+/** Return a tab's list, and what makes it again as a reload does. */
+function tabList() {
+  const storage = fakeStorage();
+  const reloaded = () => makeClaimList(() => storage);
+  return { storage, list: reloaded(), reloaded };
+}
+
+const older = (output) => ({ ...output, isOlder: true });
+
+/** What comes one after the other, and what is there then, also after a reload. */
+const ADDED = {
+  "each is there once, in its order": [
+    [[ONE], [TWO, ONE]],
+    [ONE, TWO],
+  ],
+  "links that come together are opened together, and all before them are older": [
+    [[ONE], [TWO, THREE]],
+    [older(ONE), TWO, THREE],
+  ],
+  "an older link that is opened again is the one just opened": [
+    [[ONE], [TWO], [older(ONE)]],
+    [ONE, older(TWO)],
+  ],
+  "a link that cannot be read leaves nothing just opened": [[[ONE], []], [older(ONE)]],
+  "a link with another amount takes the place of the one before it": [
+    [[ONE, TWO], [{ ...ONE, amount: 6 }]],
+    [{ ...ONE, amount: 6 }, older(TWO)],
+  ],
+};
+
+for (const [name, [added, all]] of Object.entries(ADDED)) {
+  test(`of what is added ${name}`, () => {
+    const { list, reloaded } = tabList();
+
+    added.forEach(list.add);
+
+    for (const each of [list, reloaded()]) {
+      assert.deepEqual(each.all(), all);
+      assert.deepEqual(
+        each.opened(),
+        all.filter(({ isOlder }) => !isOlder),
+      );
+    }
+  });
+}
+
+test("what is forgotten is shown until a reload, and stays so when another is added", () => {
+  const { list, reloaded } = tabList();
+  list.add([ONE, TWO]);
+
+  list.forget([ONE]);
+
+  assert.deepEqual(list.all(), [ONE, TWO]);
+  assert.deepEqual(reloaded().all(), [TWO]);
+  list.add([THREE]);
+  assert.deepEqual(reloaded().all(), [older(TWO), THREE]);
+});
+
+test("what is dropped is neither shown nor kept, and nothing is left in the storage", () => {
+  const { storage, list } = tabList();
+  list.add([ONE, TWO]);
+
+  list.drop([ONE, TWO]);
+
+  assert.deepEqual(list.all(), []);
+  assert.equal(storage.kept.size, 0);
+});
+
+test("a storage that is forbidden, full or holds something else does no harm", () => {
+  const forbidden = () => {
+    throw new Error("forbidden");
+  };
+  const strange = fakeStorage();
+  strange.kept.set("deeds.claim", '{"a": 1}');
+  for (const findStorage of [
+    forbidden,
+    () => ({ getItem: () => null }),
+    () => strange,
+  ]) {
+    const list = makeClaimList(findStorage);
+
+    list.add([ONE]);
+
+    assert.deepEqual(list.all(), [ONE]);
+  }
 });

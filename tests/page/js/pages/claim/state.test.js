@@ -17,12 +17,7 @@ import {
 } from "../../../../../parts/pages/static/js/pages/claim/state.js";
 
 const record = (state, fields = {}) => ({ key: "k", state, ...fields });
-const operation = (kind, state, inputs = ["k"]) => ({
-  kind,
-  state,
-  inputs,
-  code: "spent_input",
-});
+const operation = (kind, state, inputs = ["k"]) => ({ kind, state, inputs });
 
 const UNCLEAR = { spentElsewhere: true, isUnclear: true };
 

@@ -28,7 +28,6 @@ const TICKET = `https://deeds.test/claim/${ITEM.id}#+1.secret`;
 function itemOf(digit, name, description) {
   return {
     id: `deed_${digit.repeat(26)}`,
-    total: 9,
     metadata: JSON.stringify({ name, description }),
   };
 }
@@ -36,12 +35,14 @@ function itemOf(digit, name, description) {
 const done = { state: "done", amount: 1, inputs: [KEY], begunAt: 0 };
 const begun = { ...done, state: "begun" };
 const claimed = async () => ({ operation: done });
+const waits = async () => ({ operation: begun });
 const failing = (code, message) => async () => {
   throw new WalletError(code, message);
 };
 const gone = failing("already_claimed", "");
 const known = (operation) => async () => ({ record: { state: "spent" }, operation });
 const SCANNED_AT = new Date(2030, 5, 1, 19, 42, 7).getTime();
+const saidOf = ({ kind, title, detail }) => [kind, title, detail];
 
 /**
  * Return a door whose claims end as `claim` says, what it was asked for, and the states
@@ -86,7 +87,6 @@ test("each verdict has number and note, from the ticket's record or else a list"
   const named = { number: 17, of: 200, note: "table 4", amount: 2 };
   const told = { number: 17, of: 200, issue: undefined, note: "table 4" };
   const two = async () => ({ operation: { ...done, amount: 2 } });
-  const waits = async () => ({ operation: begun });
   const fail = failing("closed", "Reload it.");
   const spent = { ...named, state: "spent", spentElsewhere: true };
   const ofRecord = (record) => ({
@@ -137,7 +137,6 @@ test("by the service's time a ticket expires; by the phone's alone it is in doub
   const item = itemOf("1", "A ticket", "Valid until: 2030-06-01 19:00 +00:00");
   const until = Date.UTC(2030, 5, 1, 19);
   const before = until - 86_400_000;
-  const waits = async () => ({ operation: begun });
   const doubt = "Expired, if this phone's clock is right";
   let phoneNow = until;
   t.mock.method(Date, "now", () => phoneNow);
@@ -179,8 +178,7 @@ test("a ticket that comes again is told by how often and since when, and is no f
   const { judge } = doorOf(gone, { readRecords });
   const said = async (afterMs) => {
     moment = SCANNED_AT + afterMs;
-    const { kind, title, detail } = await judge(TICKET);
-    return [kind, title, detail];
+    return saidOf(await judge(TICKET));
   };
 
   const guests = "2 guests only.";
@@ -214,11 +212,6 @@ test("another deed is named, and one that is called alike is a forgery or is mad
   const night = (day, name = "A ticket") =>
     itemOf("2", name, `Date: 2030-06-0${day} 20:00 +00:00\nPlace: Club`);
   const own = night(1);
-  const said = (other) => {
-    const { kind, title, detail } = otherVerdict(other, own);
-    assert.equal(kind, "refused");
-    return [title, detail];
-  };
   const ask = "Don't let in. Ask where it was bought.";
   const facts = (day) => `${whenText(aboutOf(night(day)))} · “Club”.`;
 
@@ -254,7 +247,7 @@ test("another deed is named, and one that is called alike is a forgery or is mad
       `${facts(1)} It belongs to another door.`,
     ],
   ])
-    assert.deepEqual(said(other), [title, detail]);
+    assert.deepEqual(saidOf(otherVerdict(other, own)), ["refused", title, detail]);
 });
 
 const HOLD = "Waiting. Let the guest in only if you trust it, or cancel.";
@@ -299,10 +292,7 @@ test("a ticket that waits is told by what lists say of it, or that none names it
   ]) {
     const wallet = { item: async () => item, listed: async () => row };
     const readRecords = async () => ({ record, operation: begun });
-    const { judge } = doorOf(async () => ({ operation: begun }), {
-      wallet,
-      readRecords,
-    });
+    const { judge } = doorOf(waits, { wallet, readRecords });
 
     const { kind, title, detail, isKept } = await judge(TICKET);
 
@@ -315,9 +305,7 @@ test("a ticket that waits already lets one guest in, and is told by when it came
   const busy = failing("busy", "On its way.");
   const said = async (operation) => {
     const readRecords = async () => ({ record: { amount: 1 }, operation });
-    const { judge } = doorOf(busy, { readRecords });
-    const { kind, title, detail } = await judge(TICKET);
-    return [kind, title, detail];
+    return saidOf(await doorOf(busy, { readRecords }).judge(TICKET));
   };
   const atDoor = { state: "begun", atDoor: true, begunAt: Date.now() };
 
@@ -375,10 +363,7 @@ for (const [state, told] of [
 }
 
 test("a refusal is told by why", () => {
-  const refused = (code) => {
-    const { kind, title, detail } = endVerdict({ state: "refused", code });
-    return [kind, title, detail];
-  };
+  const refused = (code) => saidOf(endVerdict({ state: "refused", code }));
 
   const none =
     "The service doesn't know this ticket. Don't let in. Ask where it was bought.";

@@ -74,6 +74,11 @@ async function party({ mock }, ticketsCount, about = { validUntil: null }) {
   return { tickets, openDoor, door: openDoor(), pass };
 }
 
+/** Scan these tickets, one after the other. */
+async function scan({ queue }, tickets) {
+  for (const ticket of tickets) await queue.claim(ticket);
+}
+
 const waiting = async ({ queue }) =>
   (await queue.list()).map(({ isUnsent, isCancelled }) => [
     isUnsent ? "unsent" : "sent",
@@ -83,7 +88,7 @@ const waiting = async ({ queue }) =>
 test("without a network nothing is sent; once it is back each has its own answer", async (context) => {
   const { tickets, door, pass } = await party(context, 3);
   network.onLine = false;
-  for (const ticket of tickets) await door.queue.claim(ticket);
+  await scan(door, tickets);
   await pass(60_000);
   assert.deepEqual(await waiting(door), Array(3).fill(["unsent"]));
   const scans = await door.queue.list();
@@ -106,7 +111,7 @@ test("after one that was lost no other is sent until there is an answer", async 
   const { tickets, door, pass } = await party(context, 3);
   door.fate = "lost";
 
-  for (const ticket of tickets) await door.queue.claim(ticket);
+  await scan(door, tickets);
   await pass(0);
   assert.deepEqual(await waiting(door), [["sent"], ["unsent"], ["unsent"]]);
   await pass(2000);
@@ -135,7 +140,7 @@ test("what is cancelled is not sent, and once that is sure the next scan is, at 
   const { tickets, door, pass } = await party(context, 3);
   const [next, ...cancelled] = tickets;
   door.fate = "lost";
-  for (const ticket of cancelled) await door.queue.claim(ticket);
+  await scan(door, cancelled);
   for (const { key } of await door.queue.list()) await door.wallet.cancel(key);
   door.queue.wake();
   await pass(0);
@@ -152,7 +157,7 @@ test("what is cancelled is not sent, and once that is sure the next scan is, at 
 test("a closed door sends nothing, nor does the next one before it is told to", async (context) => {
   const { tickets, openDoor, door, pass } = await party(context, 2);
   network.onLine = false;
-  for (const ticket of tickets) await door.queue.claim(ticket);
+  await scan(door, tickets);
   door.queue.pause();
   network.onLine = true;
   door.queue.wake();

@@ -15,12 +15,7 @@ import {
 import { receiptText } from "../../../../../parts/pages/static/js/texts.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
-const itemOf = (id, name, unit) => ({
-  id,
-  total: 100,
-  metadata: JSON.stringify({ name }),
-  unit,
-});
+const itemOf = (id, name) => ({ id, metadata: JSON.stringify({ name }) });
 const CHOIR = { itemId: "deed_c", amount: 5, item: itemOf("deed_c", "Choir"), free: 8 };
 const DRINK = {
   itemId: "deed_d",

@@ -11,16 +11,12 @@ import {
 const NOW = new Date(2026, 10, 26, 12);
 const MINUTE_MS = 60_000;
 
-let madeCount = 0;
-
 /** Return the operation of a request of so many units, that ended so long ago. */
 function ask(amount, state = "done", endedMinutesAgo = 0) {
-  madeCount += 1;
   const at = Number(NOW) - endedMinutesAgo * MINUTE_MS;
   const endedAt = state === "open" ? undefined : at;
-  const offerId = `offer_${madeCount}`;
   const times = { begunAt: at, endedAt, body: { expiresIn: 15 * 60 } };
-  return { key: offerId, kind: "ask", offerId, state, amount, ...times };
+  return { kind: "ask", offerId: "offer_a", state, amount, ...times };
 }
 
 const DAY_MINUTES = 24 * 60;

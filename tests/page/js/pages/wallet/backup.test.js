@@ -13,8 +13,7 @@ import { FindingError } from "../../../../../parts/pages/static/js/wallet/findin
 import { memoryStore } from "../../wallet/memory_store.js";
 
 test("it is said by value what a backup does not hold, and nothing more alarming than is true", () => {
-  const nothing = { at: 5, newCount: 0, changesCount: 0, file: null, restored: null };
-  const text = (given) => backupText({ ...nothing, ...given });
+  const text = (given) => backupText({ at: 5, ...given });
 
   assert.match(text({ at: null }), /^Not backed up yet\./);
   assert.equal(
@@ -43,15 +42,7 @@ const itemOf = (itemId) => (itemId === "a" ? ITEM : null);
 const held = (amount, more) => ({ state: "held", itemId: "a", amount, ...more });
 
 test("a restore says what it brought, by value", () => {
-  const nothing = {
-    fresh: [],
-    isOlder: false,
-    isEmpty: false,
-    age: "",
-    isGiven: false,
-    found: "",
-  };
-  const text = (given) => restoredText({ ...nothing, ...given }, itemOf);
+  const text = (given) => restoredText({ fresh: [], ...given }, itemOf);
 
   assert.equal(text({}), "Restored. Everything was already here.");
   assert.equal(

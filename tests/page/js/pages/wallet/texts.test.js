@@ -1,4 +1,5 @@
-// What the list, the page of a deed, the split dialog and the history say.
+// What the list, the page of a deed, its links, the split dialog, the news and the history
+// say.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,6 +9,7 @@ import {
   doorTexts,
   groupsOf,
   historyText,
+  newsOf,
   noteOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/lists.js";
 import {
@@ -29,13 +31,13 @@ import {
   evenText,
   wholeAmountOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
+import { isFound } from "../../../../../parts/pages/static/js/pages/wallet/links_view.js";
 import { originAs } from "../../../../../parts/pages/static/js/ui/origin.js";
 
 const nothing = {
   lost: 0,
   unknownSum: 0,
   goneSeen: 0,
-  preparing: null,
   coming: 0,
   leaving: 0,
   waiting: 0,
@@ -195,7 +197,7 @@ test("what is lost is said in its number", () => {
 
 test("the units of an overview add up to those that were made", () => {
   const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, here: 0 };
-  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0, back: 0 };
+  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0 };
 
   for (const [given, expected] of [
     [
@@ -263,6 +265,7 @@ test("before a split it is said what becomes of the units", () => {
 });
 
 const operation = { kind: "claim", state: "done", itemId: "a", amount: 1 };
+const called = (name) => ({ metadata: JSON.stringify({ name }) });
 
 test("350 links that were claimed at once are one entry of the history", () => {
   const history = Array.from({ length: 350 }, (_, n) => ({
@@ -298,11 +301,7 @@ test("only what is alike and no more than a minute apart is one entry", () => {
 });
 
 test("a trade is told with what was given and what came in", () => {
-  const itemOf = (id) => ({
-    id,
-    total: 9,
-    metadata: JSON.stringify({ name: id.at(-1) }),
-  });
+  const itemOf = (id) => called(id.at(-1));
   const [give, want] = ["a", "b"].map((end) => `deed_${"0".repeat(25)}${end}.s`);
   const body = { inputs: [`+5.${give}`], outputs: [`+3.${want}`, `+1.${give}`] };
   const told = (kind, state) =>
@@ -338,4 +337,57 @@ test("what comes next is first, then what has no date, and what is over last", (
     sorted.map(({ itemId }) => itemId),
     ["long", "begun", "later", "plain", "unknown", "over", "expired"],
   );
+});
+
+test("a claim is said in neutral words, and a deed that is new is no news", () => {
+  const before = new Map([["a", { ...nothing, itemId: "a", claimed: 2 }]]);
+  const after = [
+    {
+      ...nothing,
+      itemId: "a",
+      claimed: 5,
+      lost: 1,
+      item: { ...called("A"), unit: "ticket" },
+    },
+    { ...nothing, itemId: "b", claimed: 7, item: called("B") },
+  ];
+
+  assert.deepEqual(newsOf(before, after), [
+    "Claimed: 3 × ticket of “A”.",
+    "Used elsewhere: 1 ticket of “A”.",
+  ]);
+  assert.deepEqual(newsOf(new Map(), after), []);
+});
+
+test("of much news the first is said", () => {
+  const ids = ["a", "b", "c", "d", "e"];
+  const before = new Map(ids.map((itemId) => [itemId, { ...nothing, itemId }]));
+  const after = ids.map((itemId) => ({
+    ...nothing,
+    itemId,
+    claimed: 1,
+    item: called(itemId),
+  }));
+
+  const news = newsOf(before, after);
+
+  assert.deepEqual(news.slice(2), ["Claimed: 1 unit of “c”.", "And 2 more."]);
+});
+
+test("a link is found by its whole number, as rows say it too, or by a part of its note", () => {
+  const link = { number: 1017, of: 2000, note: "Anna Müller, Table 4" };
+
+  const numbers = ["1017", " 1 017", "1\u202f017", "1 017 of 2 000"];
+  for (const text of ["", ...numbers, "table", "ANNA", "muller", "Mu\u0308ller"])
+    assert.ok(isFound(link, text), text);
+  for (const text of ["101", "17", "5", "17 of 2000", "Berta"])
+    assert.ok(!isFound(link, text), text);
+});
+
+test("a link of several tickets is found by each of their numbers", () => {
+  const link = { numbers: [2, 3, 4, 200], amount: 4, note: "" };
+
+  for (const text of ["2", "3", "200", "2–4, 200", "2-4,200"])
+    assert.ok(isFound(link, text), text);
+  for (const text of ["20", "0", "5", "2–4"]) assert.ok(!isFound(link, text), text);
 });

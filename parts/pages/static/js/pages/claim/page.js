@@ -3,7 +3,7 @@
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
 import { byId, make } from "../../ui/dom.js";
-import { openScanner, whyNoScan } from "../../ui/scan.js";
+import { scanWay, whyNoScan } from "../../ui/scan.js";
 import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet, showLoss } from "../open_wallet.js";
 import { makeClaimList, makeClaims } from "./claims.js";
@@ -117,17 +117,14 @@ window.addEventListener("hashchange", showAddress);
 if (opened && !isLeft) showAddress();
 
 async function readyToScan() {
-  const start = byId("scan-start");
-  const why = await whyNoScan();
-  start.hidden = Boolean(why);
-  byId("no-scan").textContent = why;
   const onText = async (text, close) => {
     const found = await read(text);
     if (!found.links.length) return say(gettext("This is not a claim link."));
     close();
     show(found);
   };
-  start.onclick = () => openScanner(onText, start);
+  byId("ways").append(scanWay(onText));
+  byId("no-scan").textContent = await whyNoScan();
 }
 
 /**

@@ -86,21 +86,24 @@ const CAREFUL = gettext("Check before you claim");
  */
 export function claimState({ record, operation, found, problem, isAsked = true }) {
   const kind = isAsked ? kindOf(record, operation, found) : "unasked";
-  const [word, usual] = SAID[kind];
-  const canTake = kind === "free" || kind === "own";
-  const say = (text) => ({
-    kind,
-    word,
-    text,
-    canTake,
-    isTold: isBad({ kind }) || text !== usual,
-  });
-  if ((kind === "busy" || kind === "asking") && problem) return say(waitText(problem));
-  if (canTake && operation?.state === "refused") return say(refusalText(operation));
-  return say(usual);
+  const state = stateAs(kind);
+  if ((kind === "busy" || kind === "asking") && problem)
+    return stateAs(kind, waitText(problem));
+  if (state.canTake && operation?.state === "refused")
+    return stateAs(kind, refusalText(operation));
+  return state;
 }
 
-export const isBad = ({ kind }) => kind === "spent" || kind === "unknown";
+/** @returns {ClaimState} */
+function stateAs(/** @type {ClaimKind} */ kind, text = SAID[kind][1]) {
+  const [word, usual] = SAID[kind];
+  const canTake = kind === "free" || kind === "own";
+  return { kind, word, text, canTake, isTold: isBad({ kind }) || text !== usual };
+}
+
+export function isBad({ kind }) {
+  return kind === "spent" || kind === "unknown";
+}
 
 /** Return whether the wallet has it, or has had it: then the tab need not keep it. */
 export const isKept = ({ kind }) => ["taken", "back", "mine", "used"].includes(kind);
@@ -112,18 +115,10 @@ export const isOver = (state) =>
 export const isOpened = ({ output }) => !output.isOlder;
 
 /** What is said from the tap on, before the wallet has written it down. */
-export const ON_ITS_WAY = claimState({
-  record: /** @type {any} */ ({ state: "leaving" }),
-});
+export const ON_ITS_WAY = stateAs("busy");
 
 /** What is said of it once the wallet is gone that had written it down. */
-export const LOST = {
-  ...ON_ITS_WAY,
-  kind: /** @type {ClaimKind} */ ("lost"),
-  word: SAID.lost[0],
-  text: SAID.lost[1],
-  isTold: true,
-};
+export const LOST = { ...stateAs("lost"), isTold: true };
 
 /** @typedef {Pick<import("./view.js").FoundRow, "output" | "state" | "item" | "origin">} Row */
 

@@ -63,7 +63,6 @@ export function claimView(acts) {
       const strangersCount = byId("strangers").children.length;
       const rows = all.filter(isOpened);
       const older = all.filter((row) => !isOpened(row));
-      byId("older").hidden = !older.length;
       put(
         byId("older-count"),
         ngettext(
@@ -85,8 +84,6 @@ export function claimView(acts) {
       drawOutcome(rows, isBusy);
       drawOffer(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
-      byId("put-away").hidden =
-        rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
     },
 
     drawStrangers(links) {
@@ -200,8 +197,7 @@ function makeFoundRow({ output }, acts) {
       put(tag, isLate(row) ? lateText(row) : claim.word);
       tag.classList.toggle("good", isKept(claim) && claim.kind !== "used");
       tag.classList.toggle("bad", isBad(claim) || isLate(row));
-      put(find(element, ".found-text"), isAlone || !claim.isTold ? "" : claim.text);
-      element.toggleAttribute("data-told", claim.isTold);
+      put(find(element, ".found-text"), claim.isTold ? claim.text : "");
       drawOrigin(find(element, ".origin"), known, claim, isAlone);
     },
   };
@@ -212,11 +208,10 @@ function makeFoundRow({ output }, acts) {
  * for ever.
  */
 function drawOrigin(place, origin, { canTake }, isAlone) {
-  const { kind = "", text = "", short = "", tint = "" } = origin ?? {};
+  const { text = "", short = "", tint = "" } = origin ?? {};
   const isWhole = isAlone || tint === "bad";
   place.hidden = !text || !(canTake || tint === "bad");
   place.className = `origin ${isWhole ? "notice" : "tag"} ${tint}`.trim();
-  place.dataset.origin = kind;
   put(place, isWhole ? text : short);
 }
 

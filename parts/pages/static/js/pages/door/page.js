@@ -88,7 +88,6 @@ async function work(item, { wallet, store, api }) {
 
   async function redraw() {
     const scans = await queue.list();
-    byId("queue").hidden = !scans.length;
     const text = ngettext("{count} waiting", "{count} waiting", scans.length);
     byId("queue-title").textContent = text;
     const times = scans.map(secondsText).join(", ");

@@ -55,7 +55,6 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
 
   function setUploaded(uri) {
     uploaded = uri;
-    byId("image-link").hidden = Boolean(uri);
     byId("uploaded").hidden = !uri;
     showError(field, "");
     look();

@@ -28,9 +28,7 @@ const form = mintForm(find(preview, "[data-card=image]"), (item) => {
 });
 
 function showStep(step) {
-  for (const section of document.querySelectorAll("[data-step]")) {
-    section.toggleAttribute("hidden", section.getAttribute("data-step") !== step);
-  }
+  byId("main").dataset.shown = step;
   const title = find(document, `[data-step=${step}] h1`);
   document.title = `${title.textContent} · Deeds`;
   title.focus({ preventScroll: true });

@@ -284,8 +284,6 @@ function makeScreen(onClose, onCancel) {
     });
     inner.style.setProperty("--digits", `${title.indexOf("\n")}`);
     cancelButton.hidden = isOver() || !canCancel;
-    next.hidden = !cancelButton.hidden;
-    byId("copy").hidden = kind !== "open";
     fit();
     if (isOver()) next.focus();
     if (kind === "paid") navigator.vibrate?.([80]);

@@ -58,13 +58,11 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
   const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
   const isDue = !isEmpty && !isUpToDate(status);
   setEach("hidden", {
-    "back-up": isEmpty,
-    look: isEmpty,
     "not-kept": isKept,
-    "change-passphrase": isEmpty || !status.material,
+    "change-passphrase": !status.material,
   });
   byId("back-up").classList.toggle("quiet", !isDue);
-  put(byId("backup-state"), isEmpty ? "" : backupText(status));
+  put(byId("backup-state"), backupText(status));
   const isOnTop = isDue || (!isEmpty && status.changesCount > 0);
   if (isEntering) byId(isOnTop ? "list" : "backup").prepend(byId("backup-now"));
 }
@@ -123,13 +121,10 @@ function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
 }
 
 /** Ask for a passphrase twice, and write what it encrypts. */
-function askPassphrase({ title, yes = title, said, opener }, write) {
+function askPassphrase(parts, write) {
   ask({
-    title,
+    ...parts,
     content: [copyTemplate("back-up-template")],
-    yes,
-    opener,
-    said,
     act: async (_onWait, [first, again]) => {
       const { value } = first;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {

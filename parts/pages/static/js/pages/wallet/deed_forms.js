@@ -3,23 +3,20 @@
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { nameOf } from "../../format/about.js";
-import { linkText, quoted } from "../../texts.js";
-import { copyTemplate, find, make, makeButton, makeHint } from "../../ui/dom.js";
-import { ask, FieldError, makeField, readAmount } from "../../ui/forms.js";
+import { quoted } from "../../texts.js";
+import { copyTemplate, find } from "../../ui/dom.js";
+import { ask, FieldError, readAmount } from "../../ui/forms.js";
 import { openLinksDialog } from "../../ui/link_view.js";
 import { isOneLink, lowestFirst } from "../../wallet/links.js";
 import { backupLine } from "./backup_forms.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
- * @typedef {import("../offer_view.js").OfferTools} OfferTools
  * @typedef {import("../link_export.js").Shown & Holding} Shown what is drawn, and the tools
  */
 
 /** More at once are printed, exported or copied. */
 const SENT_MAX = 20;
-
-export const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /** Send units as one link, or each as a link of its own. */
 export function askToSend(/** @type {Shown} */ shown, opener) {
@@ -88,53 +85,33 @@ async function makeMissing({ itemId, links, wallet, run }, count, onWait) {
     await run(() => wallet.makeLinks(itemId, { count: missing, each: 1 }), onWait);
 }
 
-/**
- * Split what is held into links of one amount, or a part of it into others. What is
- * left stays.
- */
-export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, run }) {
-  const { itemId, item, parts } = holding;
-  const even = evenFields(holding);
-  const rows = amountRows(holding);
-  const choose = make(
-    "details",
-    {},
-    make("summary", {}, gettext("Different amounts")),
-    rows.element,
-  );
-  choose.ontoggle = () => {
-    even.element.hidden = choose.open;
-    if (choose.open) rows.focus();
-  };
-  ask({
-    title: gettext("Split {name}", { name: quoted(nameOf(item)) }),
-    content: [even.element, choose],
-    yes: gettext("Split"),
-    opener,
-    said: gettext("It is split."),
-    act: async (onWait) => {
-      const wanted = choose.open ? rows.read() : even.read();
-      const split = () => wallet.split(parts[0].key, wanted);
-      await run(choose.open ? split : () => wallet.makeLinks(itemId, wanted), onWait);
-    },
-  });
-}
-
-function evenFields(/** @type {Holding} */ { sum, unit }) {
+/** Split what is held into links of one amount. What is left stays. */
+export function askToSplit(
+  /** @type {Shown} */ { itemId, item, sum, unit, wallet, run },
+  opener,
+) {
   const element = copyTemplate("split-template");
   const [links, each] = element.querySelectorAll("input");
   const hint = find(element, "[role=status]");
   element.oninput = () => {
     hint.textContent = evenText(links.value, each.value, sum, unit);
   };
-  const read = () => {
-    const [count, amount] = [links, each].map(readAmount);
-    if (count * amount <= sum) return { count, each: amount };
-    // It is said at the field from now on.
-    hint.textContent = "";
-    throw new FieldError(links, tooMuchText(sum, unit));
-  };
-  return { element, read };
+  ask({
+    title: gettext("Split {name}", { name: quoted(nameOf(item)) }),
+    content: [element],
+    yes: gettext("Split"),
+    opener,
+    said: gettext("It is split."),
+    act: async (onWait) => {
+      const [count, amount] = [links, each].map(readAmount);
+      if (count * amount > sum) {
+        // It is said at the field from now on.
+        hint.textContent = "";
+        throw new FieldError(links, tooMuchText(sum, unit));
+      }
+      await run(() => wallet.makeLinks(itemId, { count, each: amount }), onWait);
+    },
+  });
 }
 
 /**
@@ -168,50 +145,3 @@ export function evenText(links, each, sum, unit) {
 
 export const tooMuchText = (sum, unit) =>
   gettext("You only have {units}.", { units: unitsText(sum, unit) });
-
-/** The rows of amounts that the largest part is split into. */
-function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
-  const whole = parts[0].amount;
-  const fields = [];
-  const list = make("div", { class: "stack" });
-  const addButton = makeButton(gettext("Add an amount"), () => add().focus());
-  const add = () => {
-    const { element, field } = makeField(
-      gettext("Amount {number}", { number: fields.length + 1 }),
-      NUMBER,
-    );
-    fields.push(field);
-    list.append(element);
-    return field;
-  };
-  add();
-  const about = [
-    whole < sum
-      ? gettext("Your largest part is {units}.", { units: unitsText(whole, unit) })
-      : "",
-    parts[0].number
-      ? gettext("This uses up {ticket}.", { ticket: linkText(parts[0], unit) })
-      : "",
-    gettext("What is left stays one part."),
-  ];
-  const hint = makeHint(about.filter(Boolean).join(" "));
-  return {
-    element: make("div", { class: "stack" }, hint, list, addButton),
-    focus: () => fields[0].focus(),
-    read: () => readAmounts(fields, whole, unit),
-  };
-}
-
-/** Return the amounts, without rows that were left empty. */
-function readAmounts(fields, whole, unit) {
-  const filled = fields.filter(({ value }, place) => place === 0 || value.trim());
-  const amounts = filled.map(readAmount);
-  const last = filled.at(-1);
-  const sum = amounts.reduce((total, amount) => total + amount, 0);
-  const all = { units: unitsText(whole, unit) };
-  if (sum > whole)
-    throw new FieldError(last, gettext("Together they are more than {units}.", all));
-  if (amounts[0] === whole)
-    throw new FieldError(last, gettext("That is everything. Enter less."));
-  return amounts;
-}

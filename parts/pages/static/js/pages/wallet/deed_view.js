@@ -67,7 +67,7 @@ export function deedPage(
     "take-them-back": askToTakeThemBack,
   };
   for (const [name, act] of Object.entries(acts))
-    part(name).onclick = () => act(shown, part(name), tools);
+    part(name).onclick = () => act(shown, part(name));
 
   function draw(
     /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ found,
@@ -230,8 +230,8 @@ export function overviewOf(holding) {
 }
 
 /** Take back what counts as handed out after a restore, but what was claimed since. */
-function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
-  const outputs = links
+function askToTakeThemBack(shown, opener) {
+  const outputs = shown.links
     .map(({ output }) => output)
     .filter(({ state, mayBeGiven }) => state === "given" && mayBeGiven);
   ask({
@@ -243,7 +243,7 @@ function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
     yes: gettext("Take them back"),
     opener,
     said: gettext("The links that nobody had claimed are back in My deeds."),
-    act: (onWait) => takeBack(outputs, tools, onWait),
+    act: (onWait) => takeBack(outputs, shown, onWait),
   });
 }
 
@@ -273,10 +273,10 @@ const byIssue = ({ output: one }, { output: other }) =>
 
 const partsText = (count) => ngettext("{count} part", "{count} parts", count);
 
-function askToMerge(holding, opener, { wallet, run }) {
-  const { itemId, item } = holding;
+function askToMerge(shown, opener) {
+  const { itemId, item, wallet, run } = shown;
   const values = {
-    parts: partsText(looseOf(holding).length),
+    parts: partsText(looseOf(shown).length),
     name: quoted(nameOf(item)),
   };
   ask({

@@ -119,7 +119,6 @@ function rowsOf(place, shown) {
     search.hidden = shown.links.length < SEARCHED_FROM;
     const text = search.hidden ? "" : search.value;
     const found = inState.filter(({ output }) => isFound(output, text));
-    find(place, "[data-part=no-link]").hidden = !inState.length || found.length > 0;
     drawRows(found);
   };
   filter.onchange = draw;

@@ -70,7 +70,6 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
     setEach("hidden", {
       search: all.length < SEARCHED_FROM,
       "no-holdings": all.length > 0,
-      "no-match": !all.length || found.length > 0,
     });
     drawRows(found);
   }
@@ -110,7 +109,7 @@ function deedRow({ itemId }, tools) {
   const part = partsIn(element, "card");
   const show = part("show");
   const note = part("note");
-  show.onclick = () => openCode({ itemId }, show, tools);
+  show.onclick = () => openCode({ ...tools, itemId }, show);
   const picture = find(element, "img", HTMLImageElement);
   picture.onerror = () => (picture.hidden = true);
   find(element, "a").setAttribute("href", `#${itemId}`);
@@ -143,8 +142,7 @@ function deedRow({ itemId }, tools) {
 }
 
 /** Show the codes of what is held of a deed. */
-export const openCode = ({ itemId }, opener, tools) =>
-  openCodes(itemId, opener, tools).catch(sayError);
+export const openCode = (tools, opener) => openCodes(tools, opener).catch(sayError);
 
 function showPicture(picture, item) {
   const { image = "" } = metadataOf(item);

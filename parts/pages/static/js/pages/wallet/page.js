@@ -164,10 +164,7 @@ async function withOrigins(found) {
 
 /** Show a view in the place of the one before it, of which there is none at first. */
 function enter({ name, itemId }, before) {
-  for (const each of document.querySelectorAll("[data-view]")) {
-    const isShown = each.getAttribute("data-view")?.split(" ").includes(name);
-    each.toggleAttribute("hidden", !isShown);
-  }
+  byId("main").dataset.shown = name;
   for (const tab of document.querySelectorAll("[data-tab]"))
     tab.ariaCurrent = tab.getAttribute("data-tab") === name ? "page" : null;
   const titles = {

@@ -111,23 +111,21 @@ async function importOrAsk(
     if (error.code !== "seeds_full") throw error;
     const empty = await wallet.emptySeeds();
     if (!empty.length) throw error;
-    await askToForget(empty, opener);
+    const count = empty.length;
+    await askBefore({
+      title: gettext("Remove an empty wallet?"),
+      content: [
+        gettext(
+          "This browser already has too many wallets. Wallets that seem empty: {count}.",
+          { count },
+        ),
+      ],
+      choices: [[gettext("Remove and restore"), true]],
+      opener,
+    });
     await wallet.forgetSeeds(empty);
     return wallet.importRecords(records, { isOwn });
   }
-}
-
-function askToForget(empty, opener) {
-  const lead = gettext(
-    "This browser already has too many wallets. Wallets that seem empty: {count}.",
-    { count: empty.length },
-  );
-  return askBefore({
-    title: gettext("Remove an empty wallet?"),
-    content: [lead],
-    choices: [[gettext("Remove and restore"), true]],
-    opener,
-  });
 }
 
 /**

@@ -40,15 +40,16 @@ const SAID = {
  * Show what is held of an item, one part at a time, the lowest number first. After one
  * that a door has used comes the next, while there is one.
  */
-export async function openCodes(itemId, opener, tools) {
-  const { item, unit, parts } = await readHolding(tools.store, itemId);
+export async function openCodes(tools, opener) {
+  const { store, itemId } = tools;
+  const { item, unit, parts } = await readHolding(store, itemId);
   if (!parts.length) return say(gettext("There is no code to show right now."));
   const rank = ({ number = Infinity }) => number;
   parts.sort((one, other) => rank(one) - rank(other) || 0);
   const view = copyTemplate("code-template");
   const write = (texts) => setEach("textContent", texts, (name) => find(view, name));
   const about = aboutOf(item);
-  const origin = item && (await findOrigins(tools.store, [item])).get(itemId);
+  const origin = item && (await findOrigins(store, [item])).get(itemId);
   write({
     ".deed-when": whenText(about),
     ".place": about.place,

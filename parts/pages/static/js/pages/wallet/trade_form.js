@@ -19,36 +19,34 @@ import { scanWay } from "../../ui/scan.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { WalletError } from "../../wallet/records.js";
 import { openOffer } from "../offer_view.js";
-import { NUMBER, tooMuchText } from "./deed_forms.js";
+import { tooMuchText } from "./deed_forms.js";
 
 const HINT = gettext(
   "Anyone with the link can accept the offer within a week. Until someone does, you keep what you offer, and you can cancel.",
 );
 
 /**
- * @typedef {import("../../wallet/holdings.js").Holding} Holding
- * @typedef {import("../offer_view.js").OfferTools} OfferTools
+ * @typedef {import("../../wallet/holdings.js").Holding & import("../offer_view.js").OfferTools} Shown
  * @typedef {import("../../wallet/records.js").Item} Item
  */
 
+const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
+
 /** Ask for how many units of which deed; where one is known, it is the first guess. */
-export async function askToTrade(
-  /** @type {Holding} */ holding,
-  opener,
-  /** @type {OfferTools} */ tools,
-) {
-  const known = await tools.store.read({ items: "all" }, ({ items }) => items.list());
-  const own = await findOwn(tools.store, known);
-  const others = own.filter(({ id }) => id !== holding.itemId);
-  const origins = await findOrigins(tools.store, others);
-  const goOn = (item) => askHowMany(holding, item, opener, tools, choose);
-  const choose = () => askWhich(holding, { others, origins }, opener, tools, goOn);
+export async function askToTrade(/** @type {Shown} */ shown, opener) {
+  const { store } = shown;
+  const known = await store.read({ items: "all" }, ({ items }) => items.list());
+  const own = await findOwn(store, known);
+  const others = own.filter(({ id }) => id !== shown.itemId);
+  const origins = await findOrigins(store, others);
+  const goOn = (item) => askHowMany(shown, item, opener, choose);
+  const choose = () => askWhich(shown, { others, origins }, opener, goOn);
   if (others.length === 1) goOn(others[0]);
   else choose();
 }
 
 /** Ask which deed is wanted, and go on with that. */
-function askWhich(holding, { others, origins }, opener, tools, onItem) {
+function askWhich(shown, { others, origins }, opener, onItem) {
   const byName = (one, other) => nameOf(one).localeCompare(nameOf(other));
   const goOn = (item) => {
     close();
@@ -66,8 +64,8 @@ function askWhich(holding, { others, origins }, opener, tools, onItem) {
     spellcheck: "false",
     autocomplete: "off",
   });
-  const find = (text) => lookUp(text, holding.itemId, tools);
-  const name = quoted(nameOf(holding.item));
+  const find = (text) => lookUp(text, shown);
+  const name = quoted(nameOf(shown.item));
   const onText = async (text, closeScanner) => {
     const item = await find(text);
     closeScanner();
@@ -101,7 +99,7 @@ function itemButton(item, { short, tint }, goOn) {
 }
 
 /** Return the item that a text names. No other host is asked, and no secret is sent. */
-async function lookUp(text, givenId, { wallet }) {
+async function lookUp(text, { itemId: givenId, wallet }) {
   const { itemId, host, problem } = readItem(text);
   const isOurs = !host || host === location.host;
   const elsewhere = isOurs
@@ -116,13 +114,13 @@ async function lookUp(text, givenId, { wallet }) {
 
 /** Ask for how many units of each, and make the offer; both are seen before. */
 async function askHowMany(
-  /** @type {Holding} */ { itemId, item, sum, unit },
+  /** @type {Shown} */ shown,
   /** @type {Item} */ wanted,
   opener,
-  /** @type {OfferTools} */ tools,
   choose,
 ) {
-  const origins = await findOrigins(tools.store, [wanted]);
+  const { itemId, item, sum, unit, store, wallet, run } = shown;
+  const origins = await findOrigins(store, [wanted]);
   const { text = "", tint = "" } = origins.get(wanted.id) ?? {};
   const one = { ...NUMBER, value: "1" };
   const [give, get] = [
@@ -157,16 +155,16 @@ async function askHowMany(
     opener,
     act: async (onWait) => {
       const terms = read();
-      const offers = offersOf(tools.wallet);
+      const offers = offersOf(wallet);
       const isHere = () => said.isConnected;
       let made;
       // What is given may have to be split off first: a person may have left meanwhile.
       while (!made && isHere())
-        [made] = openOffersOf([await tools.run(() => offers.trade(terms), onWait)]);
+        [made] = openOffersOf([await run(() => offers.trade(terms), onWait)]);
       if (!made) return gettext("No offer was made.");
       if (!isHere()) return gettext("Your offer is ready under Offers.");
       close();
-      openOffer(made, opener, tools);
+      openOffer(made, opener, shown);
       return "";
     },
   });
