@@ -127,7 +127,7 @@ def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(
     form.get_by_label("Name").fill("Concert")
     form.get_by_label("Word for one").fill("ticket")
     form.get_by_label("Word for several").fill("tickets")
-    form.get_by_text("Date and place").click()
+    form.get_by_text("Date, place, valid until").click()
     form.get_by_label("Date").fill("2126-07-05T20:30")
     form.get_by_label("Place").fill("The lawn")
     form.get_by_label("Valid until").fill("2126-12-06T02:00")
@@ -311,7 +311,7 @@ def test_a_double_tap_on_create_creates_once(form, visitor):
 
 @slow
 def test_dates_and_words_that_do_not_fit_each_other_are_told(form):
-    form.get_by_text("Date and place").click()
+    form.get_by_text("Date, place, valid until").click()
     form.get_by_label("Word for several").fill("tickets")
     form.get_by_label("Date").fill("2126-12-05T20:00")
     form.get_by_label("Valid until").fill("2126-12-05T19:59")
@@ -348,7 +348,7 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
     asked = []
     form.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     form.get_by_label("Name").fill("A ticket")
-    form.get_by_text("Date and place").click()
+    form.get_by_text("Date, place, valid until").click()
     form.get_by_label("Place").fill("The lawn")
     fill_amounts(form, "40", "5", "2")
     press(form, "Remove link 2")

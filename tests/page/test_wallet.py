@@ -156,7 +156,7 @@ def test_units_are_split_into_links_that_are_all_alike(page, visitor):
 def test_units_in_several_parts_are_merged(visitor):
     page, _ = hold(visitor, 9, 1, metadata=TICKET)
     rows = page.locator(".link-row")
-    expect(rows.locator("strong")).to_have_text(["9 units", "1 unit"])
+    expect(rows.locator("[data-part=besides]")).to_have_text(["9 units", "1 unit"])
 
     choose(page, "Merge")
     dialog = page.get_by_role("dialog")

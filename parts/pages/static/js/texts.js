@@ -149,6 +149,8 @@ export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
  * operation
  */
 export function refusalText({ code, kind = "claim" }) {
+  if (code === "used_secret" && kind === "withdraw")
+    return gettext("It was accepted first.");
   if (code === "spent_input" && kind === "takeBack")
     return gettext("This link was already used.");
   if (code === "spent_input" && kind !== "claim")
@@ -273,9 +275,9 @@ const NAMED_MAX = 2;
 
 /** How an offer of ours ended without being taken, or a scan, by its code. */
 const ENDINGS = {
-  offer_expired: gettext("Expired. Nobody accepted it."),
+  offer_expired: gettext("Expired."),
   offer_void: gettext("No longer valid: what you offered was used elsewhere."),
-  offer_withdrawn: gettext("Cancelled. Nobody accepted it."),
+  offer_withdrawn: gettext("Cancelled."),
   cancelled: gettext("Cancelled."),
 };
 
@@ -313,9 +315,7 @@ export const cancelText = (gives) =>
 /** Return what has become of an offer of ours that nobody has taken. */
 export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
-  // That it was cancelled before it had its link makes no difference to its maker.
-  const end = isAsk && code === "cancelled" ? "offer_withdrawn" : code;
-  if (state === "refused") return textOf(ENDINGS, end) ?? refusalText({ code, kind });
+  if (state === "refused") return textOf(ENDINGS, code) ?? refusalText({ code, kind });
   const until = { time: clockText(expiresAt) };
   return isAsk
     ? gettext("Can be paid until {time}.", until)

@@ -23,6 +23,7 @@ import {
   mintAmounts,
   minted,
   outputIn,
+  swapsMeeting,
   walletHolding,
   walletMeeting,
   walletOn,
@@ -77,6 +78,19 @@ test("a link that somebody claimed is claimed, and what else was spent elsewhere
   assert.deepEqual(await amountsOfParts(ground), [5]);
 });
 
+for (const fate of ["lost", "answer lost"])
+  test(`what somebody claimed is claimed while a send is under way: ${fate}`, async () => {
+    const ground = await walletHolding(5);
+    const { service, store, wallet } = ground;
+    service.take(await linkFrom(ground, 2));
+    await swapsMeeting(ground, fate).send(ground.itemId, 1);
+
+    await wallet.checkStates();
+
+    const [{ given, claimed, moved }] = await told(store);
+    assert.deepEqual([given, claimed, moved], [3, 2, undefined]);
+  });
+
 test("what was claimed too late was never here, and is not lost", async () => {
   const { given, ...giver } = await giverOf(5);
   giver.service.take(given);
@@ -108,8 +122,20 @@ test("what was paid back to its maker counts once", async () => {
   await maker.wallet.claim(await linkFrom({ ...guest, itemId: maker.itemId }, 2));
 
   assert.deepEqual(await told(maker.store), [
-    { sum: 2, given: 5, claimed: 5, back: 2, isMinted },
+    { sum: 2, given: 5, claimed: 5, twice: 2, isMinted },
   ]);
+  const parts = () =>
+    readHolding(maker.store, maker.itemId).then((found) => found.parts);
+  assert.deepEqual(
+    (await parts()).map(({ amount, isBack }) => [amount, isBack]),
+    [[2, true]],
+  );
+  // So is what is left of it.
+  await maker.wallet.send(maker.itemId, 1);
+  assert.deepEqual(
+    (await parts()).map(({ isBack }) => isBack),
+    [true],
+  );
 });
 
 test("what came in at the door is collected, and where it was handed out its link too", async () => {

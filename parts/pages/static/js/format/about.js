@@ -137,14 +137,18 @@ export const whenText = (/** @type {About} */ { clock }) =>
 
 /** Return in a line when, or until when it was, and where; nothing where neither is said. */
 export function whenAndWhereText(/** @type {About} */ about) {
-  const when = isExpired(about) ? untilText(about) : whenText(about);
+  const when = isExpired(about) || !about.date ? untilText(about) : whenText(about);
   return [when, isolated(about.place)].filter(Boolean).join(" · ");
 }
 
 /** Return until when a deed is good for something, or when that has ended. */
-export function untilText(/** @type {About} */ about, now = Date.now()) {
+export function untilText(
+  /** @type {About} */ about,
+  now = Date.now(),
+  isWhole = false,
+) {
   if (!about.validUntil) return "";
-  const date = clockText(about.clock.validUntil);
+  const date = clockText(about.clock.validUntil, isWhole);
   return isExpired(about, now)
     ? gettext("Expired on {date}", { date })
     : gettext("Valid until {date}", { date });
@@ -152,12 +156,13 @@ export function untilText(/** @type {About} */ about, now = Date.now()) {
 
 /**
  * Return a time that clocks show, in words of the page's language, with its year where
- * that is not this one. parts/pages/card.py writes the same.
+ * that is not this one, or where it is to be `isWhole`, on paper. parts/pages/card.py
+ * writes the same.
  */
-function clockText(written) {
+function clockText(written, isWhole = false) {
   const time = new Date(`${written.slice(0, 10)}T${written.slice(11, 16)}Z`);
   const isThisYear = time.getUTCFullYear() === new Date().getFullYear();
-  const year = isThisYear ? undefined : "numeric";
+  const year = isThisYear && !isWhole ? undefined : "numeric";
   const day = time.toLocaleDateString(LOCALE, { ...DAY, year });
   const clock = time.toLocaleTimeString(LOCALE, {
     timeStyle: "short",

@@ -31,6 +31,7 @@ const TAKEN_BACK = gettext(
 /** What a link is, in the order in which a person chooses among them. */
 export const STATES = {
   here: gettext("left"),
+  back: gettext("came back"),
   waiting: gettext("handed out"),
   leaving: gettext("under way"),
   claimed: gettext("claimed"),
@@ -282,7 +283,8 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes }) {
   const about = aboutOf(item);
-  const said = [whenText(about), about.place, untilText(about), about.text];
+  const until = untilText(about, Date.now(), true);
+  const said = [whenText(about), about.place, until, about.text];
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [

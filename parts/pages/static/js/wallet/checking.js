@@ -237,6 +237,7 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
   const known = left.filter((output) => isAtRest(output) && isNews(output));
   const news = new Map(known.map(({ key }) => [key, states.get(key)]));
   const lost = known.filter(({ key }) => news.get(key) === "spent");
+  if (lost.length && !gatheredBefore) await finishBegunOf(parts, lost);
   const gathered = gatheredBefore ?? (await gatherLost(parts, lost));
   if (!gatheredBefore) await keepEach(parts, gathered);
   const named = { outputs: [...news.keys()], gathered };
@@ -248,6 +249,19 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
   // Another copy of this wallet may have used the secrets of an offer that is open.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
   await endOpen(parts, isUsed);
+}
+
+/**
+ * Finish what is under way of the items of these outputs, as far as it can be now: else
+ * what that has made would be taken for a copy's.
+ */
+async function finishBegunOf(parts, outputs) {
+  const itemIds = new Set(outputs.map(({ itemId }) => itemId));
+  const isOfThese = (key) => itemIds.has(itemIdOf(key));
+  const begun = await recordsIn(parts, "operations", "begun");
+  for (const operation of begun)
+    if (!operation.isUnsent && namedBy(operation).some(isOfThese))
+      await finish(parts, operation.key);
 }
 
 /** Where a copy has made something of an item, it has spent what it was made of. */

@@ -5,7 +5,7 @@ import { AMOUNT_MAX } from "../format/amounts.js";
 import { ticketText, wordsOf } from "../format/tickets.js";
 import { cutNote, isFree } from "./links.js";
 import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
-import { isCollected, unitsOf } from "./records.js";
+import { isCollected, keysOf, unitsOf } from "./records.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
 /**
@@ -20,15 +20,15 @@ import { AT_REST, isUnderWay } from "./states.js";
  * was shown to a door, `lastUsed` the latest of that, and `shownAt` when a code of what
  * is here was last shown; `collected` came in at the door; `unknownSum` the service
  * says it has never had; `offered` is in open offers, and `asked` what they get,
- * neither of which counts in another sum. `back` is what its maker handed out and has
- * again, which counts in `given` too. `preparing` counts links while some of a
+ * neither of which counts in another sum. `twice` is what its maker has handed out that
+ * came back, and may be handed out again. `preparing` counts links while some of a
  * series are still to be made.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
  *   lost: number, mayBeGiven: number, moved: number,
  *   used: number, lastUsed?: OutputRecord, shownAt: number,
- *   collected: number, unknownSum: number, offered: number, asked: number, back: number,
+ *   collected: number, unknownSum: number, offered: number, asked: number, twice: number,
  *   preparing: {ready: number, count: number} | null,
  *   isOver: boolean,
  * }} Summary
@@ -38,10 +38,10 @@ import { AT_REST, isUnderWay } from "./states.js";
  * that may be what tickets without a number have said to be that were let in: how many,
  * and when the last was. It is a claim that anybody can make, so it counts nowhere.
  * What several links were joined to has their `numbers`, and as its note only what a
- * person wrote.
- * @typedef {"here" | "waiting" | "leaving" | "claimed" | "moved" | "used" | "admitted" | "undone" |
+ * person wrote. What came `back` to its maker was paid to it, or claimed.
+ * @typedef {"here" | "back" | "waiting" | "leaving" | "claimed" | "moved" | "used" | "admitted" | "undone" |
  *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
- * @typedef {OutputRecord & {numbers?: number[]}} Named
+ * @typedef {OutputRecord & {numbers?: number[], isBack?: boolean}} Named
  * @typedef {{
  *   output: Named, state: LinkState, at: number, isLeftHere?: boolean,
  *   said?: {count: number, at: number},
@@ -59,7 +59,7 @@ export const SUMMARIES_WANTED = { outputs: "all", items: "all" };
 
 /** Return what holdingOf looks at. @returns {import("./records.js").Plan} */
 export function holdingWanted(itemId) {
-  return { outputs: { itemId }, items: [itemId] };
+  return { outputs: { itemId }, items: [itemId], operations: { itemId } };
 }
 
 /**
@@ -96,9 +96,10 @@ export function holdingOf(slices, itemId) {
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
   const listed = listedLinks(summary.item).filter(isOther);
-  const named = namerOf(all);
+  const comings = slices.operations.list({ itemId }).filter(isComing);
+  const named = namerOf(all, summary.isMinted ? keysOf(comings) : []);
   const links = [...own, ...listed]
-    .map((link) => ({ ...link, output: named(link.output) }))
+    .map((link) => rowOf({ ...link, output: named(link.output) }))
     .sort(byNumber);
   const admitted = links.filter(({ state }) => state === "admitted");
   return {
@@ -154,11 +155,11 @@ function summaryOf(itemId, all, { items }) {
   };
   // Nor while anything of it is under way.
   const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);
-  return { ...summary, back: backOf(summary), isOver };
+  return { ...summary, twice: twiceOf(summary), isOver };
 }
 
-/** Return how many units that were handed out are here again. */
-function backOf({ item, isMinted, given, ...rest }) {
+/** Return how many units that were handed out are here again, or handed out again. */
+function twiceOf({ item, isMinted, given, ...rest }) {
   const here = rest.sum + rest.coming + rest.offered + rest.leaving;
   return isMinted ? Math.max(0, given + here - item.total) : 0;
 }
@@ -270,29 +271,44 @@ function byAmount(one, other) {
   return other.amount - one.amount || (one.number ?? 0) - (other.number ?? 0);
 }
 
-/** Return what gives an output of these the numbers of the links that were joined to it. */
-function namerOf(/** @type {OutputRecord[]} */ all) {
+/** Return what brought in what others had. */
+const isComing = ({ kind }) => ["ask", "claim", "complete"].includes(kind);
+
+/** Return a link of what is here, or came back. @returns {Link} */
+export const rowOf = (/** @type {Link} */ link) =>
+  link.state === "here" && link.output.isBack ? { ...link, state: "back" } : link;
+
+/**
+ * Return what gives an output of these the numbers of the links that were joined to it,
+ * and tells what these operations have brought back, and what is left of that.
+ */
+function namerOf(/** @type {OutputRecord[]} */ all, /** @type {string[]} */ comings) {
   const [taken, made] = ["takers", "makers"].map((role) => byOperation(all, role));
   const known = new Map();
+  const back = new Set();
   const sourcesOf = (/** @type {OutputRecord} */ { makers }) =>
     taken.get(doneOf(makers)) ?? [];
   // What an output was made of came before it.
   for (const output of [...all].sort((one, other) => one.createdAt - other.createdAt)) {
     const { key, number, makers, createdAt, givenAt } = output;
     const others = made.get(doneOf(makers)) ?? [];
+    const sources = sourcesOf(output);
+    const isRestOfBack = sources.length && sources.every((each) => back.has(each.key));
+    if (isRestOfBack || comings.includes(doneOf(makers) ?? "")) back.add(key);
     // Change, or a part of what was split.
     const isRest =
       givenAt !== createdAt && others.filter((each) => !each.number).length > 1;
     const numbers = new Set(number ? [number] : []);
     if (!number && !isRest) {
-      for (const source of sourcesOf(output))
+      for (const source of sources)
         known.get(source.key)?.forEach((each) => numbers.add(each));
       // A link of the same operation may keep its number.
       for (const other of others) numbers.delete(other.number);
     }
     known.set(key, numbers);
   }
-  return (/** @type {OutputRecord} */ output) => {
+  return (/** @type {OutputRecord} */ found) => {
+    const output = back.has(found.key) ? { ...found, isBack: true } : found;
     const numbers = [...(known.get(output.key) ?? [])].sort(
       (one, other) => one - other,
     );

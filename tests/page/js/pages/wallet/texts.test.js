@@ -44,8 +44,12 @@ const nothing = {
   claimed: 0,
   mayBeGiven: 0,
   moved: 0,
-  back: 0,
+  twice: 0,
 };
+const dated = (itemId, description) => ({
+  itemId,
+  item: { metadata: JSON.stringify({ description }) },
+});
 const TWO = { ...originAs("two"), tint: "bad" };
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
@@ -53,6 +57,7 @@ test("a row says the one thing that matters, in red only what needs the person",
   const cases = [
     [{ claimed: 3 }, "", "3 claimed"],
     [{ claimed: 3, waiting: 2 }, "wait", "2 handed out"],
+    [{ claimed: 3, waiting: 2, isMinted: true }, "wait", "2 handed out · 3 claimed"],
     [{ waiting: 2, coming: 1 }, "wait", "1 ticket on the way"],
     [{ claimed: 3, offered: 2 }, "wait", "2 offered"],
     [{ waiting: 5, mayBeGiven: 3 }, "wait", "2 handed out"],
@@ -63,8 +68,8 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket no longer yours"],
     [{ unknownSum: 2 }, "bad", "Not known to the service: 2 × ticket."],
-    [{ claimed: 3, back: 2 }, "", "1 claimed"],
-    [{ claimed: 1, back: 2 }, "", ""],
+    [{ claimed: 3, twice: 2 }, "", "1 claimed"],
+    [{ claimed: 1, twice: 2 }, "", ""],
     [{ origin: TWO, sum: 1 }, "bad", "You hold two of this name: compare the marks."],
     [{ origin: { ...TWO, tint: "wait" }, sum: 1 }, "", ""],
     [{ origin: TWO }, "", ""],
@@ -80,8 +85,9 @@ test("a row tells what was shown, and what a door has used, without alarm", () =
   const soon = new Date();
   const shownAt = soon.getTime();
   const clock = soon.toLocaleTimeString(undefined, { timeStyle: "short" });
-  const row = (given) => noteOf({ ...nothing, ...given });
-  const used = (given) => doorTexts({ sum: 0, used: 2, shownAt: 0, ...given });
+  const { item } = dated("a", "Date: 2126-12-05 19:00 +00:00");
+  const row = (given) => noteOf({ ...nothing, item, ...given });
+  const used = (given) => doorTexts({ item, sum: 0, used: 2, shownAt: 0, ...given });
 
   assert.deepEqual(row({ sum: 1, shownAt, claimed: 3 }), {
     kind: "",
@@ -101,7 +107,10 @@ test("a row tells what was shown, and what a door has used, without alarm", () =
   ]);
   // The phone had no network at the door.
   const late = { shownAt, changedAt: shownAt + 3_600_000 };
-  assert.deepEqual(used({ lastUsed: late }), [`Used since it was shown, ${clock}`]);
+  const since = [`Used since it was shown, ${clock}`];
+  assert.deepEqual(used({ lastUsed: late }), since);
+  // What has no date is for no door.
+  assert.deepEqual(used({ lastUsed, item: undefined }), since);
 });
 
 test("a part is told by its number, or else its units", () => {
@@ -196,8 +205,9 @@ test("what is lost is said in its number", () => {
 });
 
 test("the units of an overview add up to those that were made", () => {
-  const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, here: 0 };
-  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0 };
+  const back = (amount) => [{ amount, isBack: true }];
+  const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, back: 0, here: 0 };
+  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0, parts: [] };
 
   for (const [given, expected] of [
     [
@@ -229,16 +239,21 @@ test("the units of an overview add up to those that were made", () => {
       { given: 30, away: 10, here: 60 },
     ],
     [
-      { given: 30, waiting: 30, sum: 73, back: 3 },
-      { given: 27, here: 73 },
+      { given: 30, waiting: 30, sum: 73, twice: 3, parts: back(3) },
+      { given: 27, back: 3, here: 70 },
     ],
     [
-      { given: 30, waiting: 20, sum: 82, back: 12 },
-      { given: 18, here: 82 },
+      { given: 30, waiting: 20, sum: 82, twice: 12, parts: back(12) },
+      { given: 18, back: 12, here: 70 },
     ],
     [
-      { given: 30, waiting: 20, sum: 73, back: 3 },
-      { given: 20, claimed: 7, here: 73 },
+      { given: 30, waiting: 20, sum: 73, twice: 3, parts: back(3) },
+      { given: 20, claimed: 7, back: 3, here: 70 },
+    ],
+    // What came back was handed out again.
+    [
+      { given: 33, waiting: 23, sum: 70, twice: 3 },
+      { given: 23, claimed: 7, here: 70 },
     ],
   ]) {
     const overview = overviewOf({ ...sums, item: { total: 100 }, ...given });
@@ -314,10 +329,6 @@ test("a trade is told with what was given and what came in", () => {
 
 test("what comes next is first, then what has no date, and what is over last", () => {
   const now = Date.parse("2026-12-05T20:00Z");
-  const dated = (itemId, description) => ({
-    itemId,
-    item: { metadata: JSON.stringify({ description }) },
-  });
   const summaries = [
     dated("over", "Date: 2026-12-04 20:00 +00:00"),
     dated("plain", "A drink"),

@@ -202,7 +202,7 @@ function expiredText(/** @type {Side[]} */ sides) {
 function lackText(short) {
   const missing = short.map((side) => ({ ...side, amount: side.amount - side.free }));
   const units = sideText(missing, itemFinder({ wants: short }));
-  const text = gettext("You still need {units}.", { units });
+  const text = gettext("You need {units} more.", { units });
   const isAway = short.some(({ away }) => away);
   const more = gettext("In My deeds you can take back what is in links or offers.");
   return isAway ? `${text} ${more}` : text;

@@ -18,7 +18,7 @@ import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
-import { canBePaid, makeRequest, paymentsOf, sumText } from "./request.js";
+import { canBePaid, dayOfRow, makeRequest, paymentsOf, sumText } from "./request.js";
 
 const field = byId("amount", HTMLInputElement);
 
@@ -38,9 +38,12 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
       slices.operations.list(wanted),
     );
     payments = paymentsOf(operations);
-    const { today, rows } = payments;
-    const sum = today.length && sumText(today, item.unit);
-    put(byId("today"), sum || gettext("No payments yet today."));
+    const { today, all, rows } = payments;
+    const sums = [
+      today.length ? sumText(today, item.unit) : gettext("No payments yet today."),
+      all.length > today.length && sumText(all, item.unit, gettext("In all")),
+    ];
+    put(byId("today"), sums.filter(Boolean).join(" · "));
     drawRows(rows);
     await request.draw(operations);
   });
@@ -61,10 +64,10 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   store.onChange(redraw);
   await redraw();
   // A phone that locks its screen may close the page, too.
-  if (payments.young) await request.show(payments.young);
+  await request.showAgain(payments.open);
   // Requests that were left open; what has expired meanwhile is drawn again.
   const checkRound = () => redraw().then(() => wallet.checkRound());
-  keepAsking({ checkRound, isWanted: () => payments.isAnyOpen })();
+  keepAsking({ checkRound, isWanted: () => payments.open.length > 0 })();
 }
 
 /** Say until when the deed is valid: a till stays open for days. */
@@ -83,8 +86,13 @@ async function choices(store) {
 }
 
 function rowOf(operation, { unit }, show) {
-  const { key, payments } = operation;
-  if (payments) return make("li", {}, make("strong", {}, sumText(payments, unit, key)));
+  const { payments } = operation;
+  if (payments)
+    return make(
+      "li",
+      {},
+      make("strong", {}, sumText(payments, unit, dayOfRow(operation))),
+    );
   const units = unitsText(operation.amount, unit);
   if (operation.state === "done")
     return make("li", {}, make("span", {}, receiptText(operation)), units);

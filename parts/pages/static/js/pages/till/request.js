@@ -3,7 +3,7 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext, isolated, LOCALE, ngettext } from "../../format/gettext.js";
-import { nameOf } from "../../format/about.js";
+import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { offerStateText, signsText, textFor, waitText } from "../../texts.js";
 import {
   byId,
@@ -18,7 +18,7 @@ import { onceAtATime, say, sayCopied } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
 import { recordsWith, unitsOf } from "../../wallet/records.js";
-import { askToKeep } from "../../wallet/store.js";
+import { askToKeep, inSession } from "../../wallet/store.js";
 import { untilEnded } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
 import { drawOfferCode, offerLink } from "../offer_view.js";
@@ -34,13 +34,13 @@ const CANCELLED = ["offer_withdrawn", "cancelled"];
 /** So many of the latest payments are listed, and the sums of so many days. */
 const LAST_COUNT = 8;
 
-/** A request that is as young is shown again when the till is opened again. */
-const YOUNG_MS = 15 * 60_000;
+/** Under this name a tab keeps which request is on its screen. */
+const ON_SCREEN = "request";
 
 /**
  * Return the payments of the day, and the rows of the list, the newest first: payments,
- * open requests, and above those of each earlier day one with all `payments` of that; of
- * the requests, whether any is open, and which a customer may be about to pay.
+ * open requests, and above those of each earlier day one with all `payments` of that;
+ * all payments, and the requests that are open.
  * @param {OperationRecord[]} operations
  */
 export function paymentsOf(operations, now = new Date()) {
@@ -50,8 +50,6 @@ export function paymentsOf(operations, now = new Date()) {
   const shown = operations
     .filter(isShown)
     .sort((one, other) => since(other) - since(one));
-  const isYoung = (each) =>
-    canBePaid(each, Number(now)) && each.begunAt > Number(now) - YOUNG_MS;
   const dayAt = (key) => ({ key, payments: /** @type {OperationRecord[]} */ ([]) });
   const today = dayAt(now.toDateString());
   const days = new Map([[today.key, today]]);
@@ -68,8 +66,8 @@ export function paymentsOf(operations, now = new Date()) {
     today: today.payments,
     // Of a day on which nobody paid there is no sum.
     rows: rows.filter(({ payments }) => payments?.length !== 0),
-    isAnyOpen: shown.some(({ state }) => state === "open"),
-    young: shown.find(isYoung),
+    all: shown.filter(({ state }) => state === "done"),
+    open: shown.filter(({ state }) => state === "open"),
   };
 }
 
@@ -79,9 +77,11 @@ export const canBePaid = ({ state, begunAt, body }, now = Date.now()) =>
 
 const DAY = /** @type {const} */ ({ weekday: "short", day: "numeric", month: "short" });
 
-/** Return for example "Today: 12 tickets in 4 payments", or "Sat, Nov 28: …". */
-export function sumText(payments, unit, key = "") {
-  const day = key ? new Date(key).toLocaleDateString(LOCALE, DAY) : gettext("Today");
+/** Return the day of a row, for example "Sat, Nov 28". */
+export const dayOfRow = ({ key }) => new Date(key).toLocaleDateString(LOCALE, DAY);
+
+/** Return for example "Today: 12 tickets in 4 payments". */
+export function sumText(payments, unit, day = gettext("Today")) {
   const units = unitsText(unitsOf(payments), unit);
   return ngettext(
     "{day}: {units} in {count} payment",
@@ -101,7 +101,11 @@ export function sumText(payments, unit, key = "") {
 export function makeRequest(item, tools, { redraw, onClose }) {
   const { store, wallet } = tools;
   const offers = offersOf(wallet);
-  const screen = makeScreen(onClose, () => onceAtATime(byId("cancel"), cancel));
+  const leave = () => {
+    inSession((storage) => storage.removeItem(ON_SCREEN));
+    onClose();
+  };
+  const screen = makeScreen(leave, () => onceAtATime(byId("cancel"), cancel));
   /** What is on the screen: a request without an answer has no `key` yet. @type {any} */
   let shown = {};
 
@@ -127,15 +131,18 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   async function showOpen(operation) {
     const { offerId } = operation;
     if (shown.offerId) return;
+    inSession((storage) => storage.setItem(ON_SCREEN, operation.key));
     const mine = shown;
     const wanted = { itemId: item.id, state: "held" };
     const parts = await recordsWith(store, "outputs", wanted);
     if (shown !== mine || !screen.isOpen()) return;
     Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);
-    const about = isolated(nameOf(item));
+    const about = aboutOf(item);
+    const expired = isExpired(about) ? untilText(about) : "";
+    const named = [isolated(nameOf(item)), expired].filter(Boolean).join(" · ");
     const state = openText(operation, shown);
-    screen.turn("open", title, { ...shown, about, state });
+    screen.turn("open", title, { ...shown, about: named, state });
     drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
       screen.tell(waitText(error, offerLink(offerId))),
     );
@@ -184,14 +191,19 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   };
   onReturn(look);
 
-  return {
-    make,
-    draw,
-    show(operation) {
-      open(operation);
-      return redraw();
-    },
-  };
+  function show(operation) {
+    open(operation);
+    return redraw();
+  }
+
+  /** Show again which of these was on the screen of this tab before a reload. */
+  function showAgain(requests) {
+    const key = inSession((storage) => storage.getItem(ON_SCREEN));
+    const left = requests.find((each) => each.key === key);
+    return left && canBePaid(left) ? show(left) : undefined;
+  }
+
+  return { make, draw, show, showAgain };
 }
 
 function showPaid(screen, units, operation) {
@@ -252,7 +264,7 @@ function openText(operation, { canCancel }) {
   const until = offerStateText(operation);
   return canCancel
     ? until
-    : `${until} ${gettext("You can cancel once this till has its first payment.")}`;
+    : `${until} ${gettext("It can't be cancelled: this till holds none itself.")}`;
 }
 
 /**

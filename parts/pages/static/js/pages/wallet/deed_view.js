@@ -10,7 +10,8 @@ import { fillCard } from "../../ui/card.js";
 import { copyTemplate, find, make, partsIn, setEach } from "../../ui/dom.js";
 import { ask } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
-import { byNumber } from "../../wallet/holdings.js";
+import { byNumber, rowOf } from "../../wallet/holdings.js";
+import { unitsOf } from "../../wallet/records.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
@@ -26,6 +27,7 @@ const BAR = {
   given: "waiting",
   counted: "waiting",
   here: "here",
+  back: "back",
 };
 
 /**
@@ -74,7 +76,7 @@ export function deedPage(
   ) {
     const holding = { ...found, links: listedOf(found) };
     Object.assign(shown, holding);
-    const { item, unit, sum, back, isMinted, mayBeGiven, admitted } = holding;
+    const { item, unit, sum, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
     if (!item) description.textContent = itemId;
@@ -109,7 +111,7 @@ export function deedPage(
     );
     view.toggleAttribute("data-overview", !hidden.overview);
     // The one button that matters: guests show, makers send, and take vouchers back.
-    const isForTill = !hidden.till && sum <= back;
+    const isForTill = !hidden.till && sum <= backIn(holding);
     part("show").classList.toggle("quiet", isMinted);
     part("send").classList.toggle("quiet", !isMinted || isForTill);
     part("till").classList.toggle("quiet", !isForTill);
@@ -192,8 +194,6 @@ function drawOverview(part, holding) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);
   }
-  const back = gettext("{amount} came back", { amount: holding.back });
-  part("back").textContent = holding.back ? back : "";
   const shown = Object.entries(BAR).filter(([name]) => overview[name]);
   const pieces = shown.map(([name, state]) => {
     const piece = make("span", { "data-state": state });
@@ -203,12 +203,15 @@ function drawOverview(part, holding) {
   part("bar").replaceChildren(...pieces);
 }
 
+const backIn = (/** @type {Pick<Holding, "parts">} */ { parts }) =>
+  unitsOf(parts.filter(({ isBack }) => isBack));
+
 /**
  * Return where the units are that were made: the sum of those handed out, counted as
- * such, claimed, admitted, left and away, whatever has taken them.
+ * such, claimed, admitted, left, come back and away, whatever has taken them.
  */
 export function overviewOf(holding) {
-  const { item, given, waiting, mayBeGiven: counted, admitted, back } = holding;
+  const { item, given, waiting, mayBeGiven: counted, admitted, twice } = holding;
   const made = item?.total ?? 0;
   const here = holding.sum + holding.coming + holding.offered;
   // Lists may name more than there are, and what has not been asked for here yet.
@@ -216,15 +219,17 @@ export function overviewOf(holding) {
   const unasked = Math.max(0, letIn - (given - waiting));
   const claimed = given - waiting - letIn + unasked;
   // What came back had been claimed, whether that has been asked for here or not.
-  const fromClaimed = Math.min(back, claimed);
-  const out = waiting - counted - unasked - (back - fromClaimed);
+  const fromClaimed = Math.min(twice, claimed);
+  const out = waiting - counted - unasked - (twice - fromClaimed);
+  const back = backIn(holding);
   return {
     given: Math.max(0, out) + holding.leaving,
     // A door claims what it admits.
     claimed: claimed - fromClaimed,
     counted,
     away: Math.max(0, made - given - here - holding.leaving),
-    here,
+    here: here - back,
+    back,
     admitted: letIn,
   };
 }
@@ -256,7 +261,9 @@ const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
  */
 export function listedOf(/** @type {Pick<Holding, "links" | "parts">} */ holding) {
   const { links } = holding;
-  const loose = looseOf(holding).map((output) => ({ output, state: "here", at: 0 }));
+  const loose = looseOf(holding).map((output) =>
+    rowOf({ output, state: "here", at: 0 }),
+  );
   const isSeries = links.some(({ output }) => output.number);
   const rows = isSeries || loose.length > 1 ? [...links, ...loose] : links;
   const latest = new Map([...rows].sort(byIssue).map((row) => [numbersOf(row), row]));

@@ -182,8 +182,10 @@ function rowOf({ output: first }, shown) {
   const update = (link) => {
     output = link.output;
     const { state, at, isLeftHere = false } = link;
+    // What came back is handed out one by one.
+    const isOpen = isUsable(link) || state === "back";
     // Before any of them is hidden, which takes the focus away.
-    if (!isUsable(link) && actions.contains(document.activeElement))
+    if (!isOpen && actions.contains(document.activeElement))
       actions.togglePopover?.(false);
     // A list may have told its number since.
     const title = titleOf(output, shown);
@@ -200,7 +202,7 @@ function rowOf({ output: first }, shown) {
         title: short,
         besides: besides.join(" · "),
         state: STATES[state],
-        when: at && state !== "here" ? clockText(at) : "",
+        when: at && !["here", "back"].includes(state) ? clockText(at) : "",
         said: saidText(link),
       },
       part,
@@ -210,8 +212,8 @@ function rowOf({ output: first }, shown) {
     setEach(
       "hidden",
       {
-        show: !isUsable(link),
-        copy: !isUsable(link),
+        show: !isOpen,
+        copy: !isOpen,
         "take-back": state !== "waiting",
         undo: state !== "admitted",
         "new-code": !isLeftHere,
@@ -227,7 +229,7 @@ function shortTitleOf(output, { unit }) {
   const { number, amount, numbers } = output;
   const units = unitsText(amount, unit);
   const called = number ? formatAmount(number) : numberText({ numbers });
-  if (!called) return [units];
+  if (!called) return ["", units];
   const isOneEach = amount === (numbers?.length ?? 1);
   return [called, !isOneEach && units, issueText(output)].filter(Boolean);
 }

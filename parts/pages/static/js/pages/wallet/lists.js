@@ -159,7 +159,7 @@ function showPicture(picture, item) {
 export function noteOf(
   /** @type {Summary & {goneSeen: number, origin?: import("../../ui/origin.js").Origin}} */ summary,
 ) {
-  const { unit, goneSeen, preparing, mayBeGiven, moved, origin } = summary;
+  const { unit, goneSeen, preparing, mayBeGiven, moved, origin, twice } = summary;
   const gone = summary.lost + summary.unknownSum;
   const values = { units: unitsText(gone, unit) };
   if (gone > goneSeen)
@@ -180,13 +180,15 @@ export function noteOf(
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
+  // What came back counts once.
+  const claimed = Math.max(0, summary.claimed - twice);
   const [wait] = waitTexts(summary);
-  if (wait) return { kind: "wait", text: [wait, ...doors].join(" · ") };
+  const claimedToo = some(summary.isMinted && claimed, gettext("{amount} claimed"));
+  if (wait) return { kind: "wait", text: [wait, ...claimedToo, ...doors].join(" · ") };
   const [text = ""] = [
     ...doors,
     ...some(mayBeGiven, gettext("{amount} counted as handed out")),
-    // What came back counts once.
-    ...some(Math.max(0, summary.claimed - summary.back), gettext("{amount} claimed")),
+    ...some(claimed, gettext("{amount} claimed")),
     ...some(moved, gettext("{amount} used or sent elsewhere")),
   ];
   return { kind: "", text };
@@ -196,12 +198,13 @@ export function noteOf(
 const some = (amount, text) => (amount ? [fill(text, { amount })] : []);
 
 /** Return what a door has used, and when what is here was shown. */
-export function doorTexts(/** @type {Summary} */ { sum, used, lastUsed, shownAt }) {
+export function doorTexts(/** @type {Summary} */ summary) {
+  const { item, sum, used, lastUsed, shownAt } = summary;
   const shown = shownAt ? [gettext("shown {time}", { time: clockText(shownAt) })] : [];
   if (!lastUsed) return shown;
   const { changedAt, shownAt: since = 0 } = lastUsed;
-  // Without a network the wallet hears of it later than it was.
-  const isLate = changedAt - since > SCAN_MS_MAX;
+  // What has no date is for no door; without a network the wallet hears of it late.
+  const isLate = !aboutOf(item).date || changedAt - since > SCAN_MS_MAX;
   const time = clockText(isLate ? since : changedAt);
   return [usedText(sum && used, isLate, time), ...shown];
 }

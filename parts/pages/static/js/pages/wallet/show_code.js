@@ -26,13 +26,17 @@ import { isUsed, readHolding } from "../../wallet/holdings.js";
 import { readOutputs } from "../../wallet/records.js";
 import { keepAsking } from "../retries.js";
 
+/** What has no date is for no door. */
+const AT_DOOR = gettext(
+  "Used just now. At the door? You're in. Otherwise tell the organiser.",
+);
 /** How long it is said that a code was used, before the next one is shown. */
 const STAY_MS = 3_000;
 /** Unlike the door, the wallet does not know who has used it. */
 const SAID = {
   asking: "",
   offline: gettext("Updates when you're online."),
-  used: gettext("Used just now. At the door? You're in. Otherwise tell the organiser."),
+  used: gettext("Used just now."),
   moved: gettext("Sent or used elsewhere. This code no longer works."),
 };
 
@@ -53,7 +57,6 @@ export async function openCodes(tools, opener) {
   write({
     ".deed-when": whenText(about),
     ".place": about.place,
-    // That another looks like it is seen above the code, too.
     ".code-origin": origin?.tint === "bad" ? origin.text : "",
   });
   find(view, ".code-mark").append(makeMark(itemId));
@@ -67,7 +70,8 @@ export async function openCodes(tools, opener) {
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
     leave = watchCode(part, tools, (state) => {
       view.dataset.state = state;
-      put(find(view, ".code-state"), SAID[state]);
+      const isAtDoor = state === "used" && about.date;
+      put(find(view, ".code-state"), isAtDoor ? AT_DOOR : SAID[state]);
       if (state !== "used" && state !== "moved") return;
       write({ ".code-about": `${held} · ${clockText(Date.now())}` });
       goOn(part);
