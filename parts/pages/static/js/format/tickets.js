@@ -37,7 +37,7 @@ export function rangesText(/** @type {number[]} */ numbers = []) {
  * Return a person's words as the note that is kept: of joined links their numbers come
  * first, for copies of the wallet that cannot tell them.
  */
-export function noteOf(/** @type {Ticket} */ { numbers }, words) {
+export function noteOf(/** @type {Ticket} */ { numbers }, words = "") {
   const [told] = NUMBERS_LENGTH.exec(rangesText(numbers)) ?? [];
   return [told, words].filter(Boolean).join(" · ");
 }

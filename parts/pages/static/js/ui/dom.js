@@ -149,26 +149,33 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
     const shown = all.slice(0, shownCount);
     views = new Map(shown.map((record) => [keyOf(record), viewOf(record)]));
     for (const record of shown) views.get(keyOf(record)).update?.(record);
-    for (const [key, { element }] of before) if (!views.has(key)) remove(element);
+    let focusedPlace = -1;
+    for (const [key, { element }] of before) {
+      if (views.has(key)) continue;
+      if (element.contains(document.activeElement))
+        focusedPlace = [...list.children].indexOf(element);
+      element.remove();
+    }
     [...views.values()].forEach(({ element }, place) => {
       if (list.children[place] !== element)
         list.insertBefore(element, list.children[place] ?? null);
     });
     if (more) more.hidden = all.length <= shownCount;
+    if (focusedPlace >= 0) focusRow(focusedPlace);
   }
 
-  function remove(element) {
-    if (element.contains(document.activeElement)) headingOf(list).focus();
-    element.remove();
+  /** Give the focus to what can be done with a row, or to what the list is about. */
+  function focusRow(place) {
+    const row = list.children[place];
+    const target = row?.querySelector("a, button") ?? row ?? headingOf(list);
+    /** @type {HTMLElement} */ (target).focus();
   }
 
   more?.addEventListener("click", () => {
     const first = shownCount;
     shownCount += SHOWN_AT_ONCE;
     draw(all);
-    const row = list.children[first];
-    const target = row?.querySelector("a, button") ?? row;
-    /** @type {HTMLElement | undefined} */ (target)?.focus();
+    focusRow(first);
   });
   return draw;
 }

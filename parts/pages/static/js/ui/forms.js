@@ -29,7 +29,8 @@ for (const event of ["focusin", "click"])
   globalThis.document?.addEventListener(event, selectNumber);
 
 /** How long it stays there, in milliseconds: two lines are read in less. */
-const STAY_MS = 6000;
+const STAY_MS = 4000;
+const LETTER_MS = 60;
 
 /**
  * Return what is missing for secrets to be made and kept, in whole sentences; nothing
@@ -71,7 +72,7 @@ export function say(text) {
   const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
   const notice = make("p", {}, text);
   ([...dialogs].at(-1) ?? byId("notices")).replaceChildren(notice);
-  setTimeout(() => notice.remove(), STAY_MS);
+  setTimeout(() => notice.remove(), STAY_MS + LETTER_MS * text.length);
 }
 
 /** Copy a text, and say whether the browser did. */

@@ -7,7 +7,7 @@ import { quoted } from "../texts.js";
 import { isMade } from "../wallet/states.js";
 
 /**
- * @typedef {"minted" | "held" | "two" | "new" | "date" | "lookalike" | "unknown"} OriginKind
+ * @typedef {"minted" | "held" | "two" | "opened" | "new" | "date" | "lookalike" | "unknown"} OriginKind
  * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
  *   a notice, if a person has to look closer; of what is new there is nothing to say
  */
@@ -18,6 +18,11 @@ const TEXTS = {
   held: [gettext("You already have one of these."), gettext("You have this"), ""],
   two: [
     gettext("You hold two of this name: compare the marks."),
+    gettext("Compare the marks"),
+    "wait",
+  ],
+  opened: [
+    gettext("You opened two of this name: compare the marks."),
     gettext("Compare the marks"),
     "wait",
   ],
@@ -35,7 +40,7 @@ const TEXTS = {
   unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), ""],
 };
 /** What may not be what it seems, or is not known. */
-const DOUBTFUL = ["lookalike", "unknown"];
+const DOUBTFUL = ["lookalike", "opened", "unknown"];
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here
 // only where it looks like another letter than its small one.
@@ -143,6 +148,13 @@ export function originOf(item, items) {
 export function isOtherDay(...items) {
   const [one, other] = items.map((item) => dayOf(aboutOf(item)));
   return Boolean(one && other && one !== other);
+}
+
+/** Return whether a person may take one of these items for the other. */
+export function areAlike(one, other) {
+  const looks = likenessOf(other).filter(Boolean);
+  const isSame = one.id === other.id || isOtherDay(one, other);
+  return !isSame && likenessOf(one).some((key) => looks.includes(key));
 }
 
 /** @param {OriginKind} kind @returns {Origin} */

@@ -6,6 +6,7 @@
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { sha256 } from "../format/raw_output.js";
+import { noteOf } from "../format/tickets.js";
 import { CLOCK_OFF_MS } from "./api.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
 import { isCollected, itemIdOf, recordsWith, WalletError } from "./records.js";
@@ -196,7 +197,8 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
           // Others would not believe what is still to come.
           const told = output.collectedAt ? at - ahead : at;
           const since = letter === "n" ? 0 : told;
-          return [{ ...output, id: await ticketId(output), letter, at: since }];
+          const note = noteOf(output, output.note);
+          return [{ ...output, note, id: await ticketId(output), letter, at: since }];
         }),
       );
       return writeList(itemId, rows.flat());

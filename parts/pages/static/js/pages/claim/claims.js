@@ -4,7 +4,7 @@
 import { gettext } from "../../format/gettext.js";
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
-import { findOrigins, originAs } from "../../ui/origin.js";
+import { areAlike, findOrigins, originAs } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep, inSession } from "../../wallet/store.js";
@@ -260,7 +260,14 @@ function makeKnown(answers, store, isAsked) {
     const items = outputs.map(answers.itemOf);
     await addOrigins(items);
     const known = store && (await recordsOf(store, outputs.map(keyOf)));
-    return outputs.map((output, place) => rowOf(output, items[place], known?.[place]));
+    return outputs.map((output, place) => {
+      const row = rowOf(output, items[place], known?.[place]);
+      // Of two that are both new one may be forged.
+      const isOther = (item) => item && row.item && areAlike(row.item, item);
+      return row.origin?.kind === "new" && items.some(isOther)
+        ? { ...row, origin: originAs("opened") }
+        : row;
+    });
   }
 
   async function addOrigins(items) {

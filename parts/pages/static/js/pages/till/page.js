@@ -18,7 +18,14 @@ import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
-import { canBePaid, dayOfRow, makeRequest, paymentsOf, sumText } from "./request.js";
+import {
+  canBePaid,
+  dayOfRow,
+  leftOnScreen,
+  makeRequest,
+  paymentsOf,
+  sumText,
+} from "./request.js";
 
 const field = byId("amount", HTMLInputElement);
 
@@ -64,7 +71,8 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   store.onChange(redraw);
   await redraw();
   // A phone that locks its screen may close the page, too.
-  await request.showAgain(payments.open);
+  const left = leftOnScreen(payments.open);
+  if (left) await request.show(left);
   // Requests that were left open; what has expired meanwhile is drawn again.
   const checkRound = () => redraw().then(() => wallet.checkRound());
   keepAsking({ checkRound, isWanted: () => payments.open.length > 0 })();

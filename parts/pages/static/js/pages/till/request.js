@@ -138,11 +138,9 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (shown !== mine || !screen.isOpen()) return;
     Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);
-    const about = aboutOf(item);
-    const expired = isExpired(about) ? untilText(about) : "";
-    const named = [isolated(nameOf(item)), expired].filter(Boolean).join(" · ");
+    const about = aboutText(item);
     const state = openText(operation, shown);
-    screen.turn("open", title, { ...shown, about: named, state });
+    screen.turn("open", title, { ...shown, about, state });
     drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
       screen.tell(waitText(error, offerLink(offerId))),
     );
@@ -191,19 +189,27 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   };
   onReturn(look);
 
-  function show(operation) {
-    open(operation);
-    return redraw();
-  }
+  return {
+    make,
+    draw,
+    show(operation) {
+      open(operation);
+      return redraw();
+    },
+  };
+}
 
-  /** Show again which of these was on the screen of this tab before a reload. */
-  function showAgain(requests) {
-    const key = inSession((storage) => storage.getItem(ON_SCREEN));
-    const left = requests.find((each) => each.key === key);
-    return left && canBePaid(left) ? show(left) : undefined;
-  }
+/** Return which of these requests was on the screen of this tab before a reload. */
+export function leftOnScreen(requests) {
+  const key = inSession((storage) => storage.getItem(ON_SCREEN));
+  return requests.find((each) => each.key === key && canBePaid(each));
+}
 
-  return { make, draw, show, showAgain };
+/** Return what is asked for, and that it has expired. */
+function aboutText(item) {
+  const about = aboutOf(item);
+  const expired = isExpired(about) && untilText(about);
+  return [isolated(nameOf(item)), expired].filter(Boolean).join(" · ");
 }
 
 function showPaid(screen, units, operation) {
