@@ -256,7 +256,7 @@ def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
     expect_shown(page, "Yours now")
 
     visitor.go(links[1])
-    said = "Same name, another date: Fri, Nov 29. Compare the mark."
+    said = "Same name, another date: Fri, Nov 29. Each date has its own mark."
     expect(origin).to_have_text(said)
     expect(origin).to_have_class("origin notice wait")
     button = page.locator("#claim-button")
@@ -285,6 +285,18 @@ def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
     expect(told).to_have_text(["You hold two of this name: compare the marks."] * 2)
     press(page.locator("[data-row]:has(.bad)").first, "Show code")
     expect_shown(page.get_by_role("dialog"), "You hold two of this name")
+    visitor.assert_good()
+
+
+def test_two_links_of_one_name_that_are_opened_are_to_be_compared(visitor):
+    for _ in range(2):
+        item_id = visitor.api.mint("+5.a", metadata=NIGHT)
+        page = visitor.go(claim_link("", f"+5.{item_id}.a"))
+        expect(page.locator("#claim-button")).to_be_enabled()
+
+    origin = page.locator(".found:not(#older *) .origin")
+    expect(origin).to_have_text("You opened two of this name: compare the marks.")
+    expect(origin).to_have_class("origin notice wait")
     visitor.assert_good()
 
 

@@ -166,7 +166,7 @@ const concert = (id, facts) => {
   return { ...item, alike: likenessOf(item) };
 };
 const CAREFUL = "Careful: this isn't the same as your other “Garden Concert”.";
-const OTHER_DATE = /^Same name, another date: S.*29.*\. Compare the mark\.$/;
+const OTHER_DATE = /^Same name, another date: S.*29.*\. Each date has its own mark\.$/;
 const HELD = "You already have one of these.";
 const TWO = "You hold two of this name: compare the marks.";
 

@@ -28,7 +28,7 @@ const TEXTS = {
   ],
   new: ["", "", ""],
   date: [
-    gettext("Same name, another date: {date}. Compare the mark."),
+    gettext("Same name, another date: {date}. Each date has its own mark."),
     gettext("Another date"),
     "wait",
   ],
@@ -40,7 +40,7 @@ const TEXTS = {
   unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), ""],
 };
 /** What may not be what it seems, or is not known. */
-const DOUBTFUL = ["lookalike", "opened", "unknown"];
+const DOUBTFUL = ["lookalike", "unknown"];
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here
 // only where it looks like another letter than its small one.

@@ -82,7 +82,7 @@ export function backupText({ at, newCount, changesCount, file, restored }) {
       newCount,
     );
   if (restored) return ageText(restored);
-  if (changesCount) return gettext("Your backup is good enough.");
+  if (changesCount) return gettext("Backed up, but for small changes since.");
   return file
     ? gettext("Backed up {time} to {file}.", { time: clockText(at), file: file.name })
     : gettext("Everything is backed up.");

@@ -69,7 +69,7 @@ export function linksView(view, shown) {
         states: !isMinted && !isOfDoor({ links }),
         "take-links-back": countIn(links, "waiting") < 2,
         // What has no date is for no door.
-        "claimed-hint": !countIn(links, "claimed") || !aboutOf(item).date,
+        "claimed-hint": !isMinted || !countIn(links, "claimed") || !aboutOf(item).date,
       },
       part,
     );
