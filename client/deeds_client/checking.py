@@ -161,7 +161,7 @@ class Checker:
     def _refuse(
         self, operation: Operation, code: str, *, was_sent: bool = True
     ) -> Operation:
-        """Settle what the service refused, unless it was sent and carried out before."""
+        """Settle what the service refused, unless it was carried out before."""
         key = operation.key
         states = self._ask(self.store.known(keys_of(operation.inputs)))
         if was_sent and self._was_carried_out(operation, code, states):
