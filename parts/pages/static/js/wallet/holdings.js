@@ -97,7 +97,7 @@ export function holdingOf(slices, itemId) {
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
   const listed = listedLinks(summary.item).filter(isOther);
   const comings = slices.operations.list({ itemId }).filter(isComing);
-  const named = namerOf(all, summary.isMinted ? keysOf(comings) : []);
+  const named = namerOf(all, new Set(summary.isMinted ? keysOf(comings) : []));
   const links = [...own, ...listed]
     .map((link) => rowOf({ ...link, output: named(link.output) }))
     .sort(byNumber);
@@ -282,7 +282,10 @@ export const rowOf = (/** @type {Link} */ link) =>
  * Return what gives an output of these the numbers of the links that were joined to it,
  * and tells what these operations have brought back, and what is left of that.
  */
-function namerOf(/** @type {OutputRecord[]} */ all, /** @type {string[]} */ comings) {
+function namerOf(
+  /** @type {OutputRecord[]} */ all,
+  /** @type {Set<string>} */ comings,
+) {
   const [taken, made] = ["takers", "makers"].map((role) => byOperation(all, role));
   const known = new Map();
   const back = new Set();
@@ -294,7 +297,7 @@ function namerOf(/** @type {OutputRecord[]} */ all, /** @type {string[]} */ comi
     const others = made.get(doneOf(makers)) ?? [];
     const sources = sourcesOf(output);
     const isRestOfBack = sources.length && sources.every((each) => back.has(each.key));
-    if (isRestOfBack || comings.includes(doneOf(makers) ?? "")) back.add(key);
+    if (isRestOfBack || comings.has(doneOf(makers) ?? "")) back.add(key);
     // Change, or a part of what was split.
     const isRest =
       givenAt !== createdAt && others.filter((each) => !each.number).length > 1;
