@@ -296,13 +296,15 @@ def test_two_that_are_held_of_one_name_and_day_are_red_everywhere(visitor):
 
 
 def test_two_links_of_one_name_that_are_opened_are_to_be_compared(visitor):
-    for _ in range(2):
-        item_id = visitor.api.mint("+5.a", metadata=NIGHT)
+    items = [visitor.api.mint("+5.a", metadata=NIGHT) for _ in range(2)]
+    for item_id in items:
         page = visitor.go(claim_link("", f"+5.{item_id}.a"))
         expect(page.locator("#claim-button")).to_be_enabled()
 
     origin = page.locator(".found:not(#older *) .origin")
-    expect(origin).to_have_text("You opened two of this name: compare the marks.")
+    mark = f"{items[0][5:9]}·{items[0][-4:]}"
+    said = f"You opened another of this name, with the mark {mark}. Compare them."
+    expect(origin).to_have_text(said)
     expect(origin).to_have_class("origin notice wait")
     visitor.assert_good()
 

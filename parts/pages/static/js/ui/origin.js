@@ -22,7 +22,7 @@ const TEXTS = {
     "wait",
   ],
   opened: [
-    gettext("You opened two of this name: compare the marks."),
+    gettext("You opened another of this name, with the mark {mark}. Compare them."),
     gettext("Compare the marks"),
     "wait",
   ],

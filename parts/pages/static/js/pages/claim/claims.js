@@ -4,6 +4,7 @@
 import { gettext } from "../../format/gettext.js";
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
+import { markText } from "../../ui/card.js";
 import { areAlike, findOrigins, originAs } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
@@ -263,9 +264,9 @@ function makeKnown(answers, store, isAsked) {
     return outputs.map((output, place) => {
       const row = rowOf(output, items[place], known?.[place]);
       // Of two that are both new one may be forged.
-      const isOther = (item) => item && row.item && areAlike(row.item, item);
-      return row.origin?.kind === "new" && items.some(isOther)
-        ? { ...row, origin: originAs("opened") }
+      const other = items.find((item) => item && row.item && areAlike(row.item, item));
+      return other && row.origin?.kind === "new"
+        ? { ...row, origin: originAs("opened", { mark: markText(other.id) }) }
         : row;
     });
   }

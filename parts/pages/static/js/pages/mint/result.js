@@ -3,7 +3,7 @@
 // the page is open.
 
 import { gettext, ngettext } from "../../format/gettext.js";
-import { nameOf } from "../../format/about.js";
+import { aboutOf, nameOf, whenText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
 import { makeCard, markText } from "../../ui/card.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
@@ -35,7 +35,10 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
 /** Return words that tell buyers the mark, to be published where the deed is sold. */
 function publishing(item) {
   const address = `${location.origin}/item/${item.id}`;
-  const told = { name: quoted(nameOf(item)), mark: markText(item.id), address };
+  // Each night has a mark of its own.
+  const when = whenText(aboutOf(item));
+  const name = [quoted(nameOf(item)), when && `(${when})`].filter(Boolean).join(" ");
+  const told = { name, mark: markText(item.id), address };
   const words = gettext("The genuine {name} has the mark {mark}: {address}", told);
   const section = copyTemplate("publishing-template");
   find(section, ".words").textContent = words;

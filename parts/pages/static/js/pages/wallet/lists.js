@@ -160,9 +160,9 @@ export function noteOf(
   /** @type {Summary & {goneSeen: number, origin?: import("../../ui/origin.js").Origin}} */ summary,
 ) {
   const { unit, goneSeen, preparing, mayBeGiven, moved, origin, twice } = summary;
-  const gone = summary.lost + summary.unknownSum;
-  const values = { units: unitsText(gone, unit) };
-  if (gone > goneSeen)
+  const missing = summary.lost + summary.unknownSum;
+  const values = { units: unitsText(missing, unit) };
+  if (missing > goneSeen)
     return {
       kind: "bad",
       text: summary.lost
@@ -180,8 +180,9 @@ export function noteOf(
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
-  // What came back counts once.
-  const claimed = Math.max(0, summary.claimed - twice);
+  // As in the overview, with what was let in: what came back counts once.
+  const gone = summary.given - summary.waiting - twice;
+  const claimed = summary.isMinted ? Math.max(0, gone) : summary.claimed;
   const [wait] = waitTexts(summary);
   const claimedToo = some(summary.isMinted && claimed, gettext("{amount} claimed"));
   if (wait) return { kind: "wait", text: [wait, ...claimedToo, ...doors].join(" · ") };
