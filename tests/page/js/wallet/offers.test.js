@@ -59,6 +59,27 @@ test("a trade gives one deed for another at once, and what is not offered stays 
   assert.deepEqual(offer.want, { itemId: other.itemId, amount: 3 });
 });
 
+test("what is traded for its maker's own has come back, and change has not", async () => {
+  const [maker, other] = await people([10], [3]);
+  const [mine, theirs] = [maker, other].map(({ itemId }) => itemId);
+  const swap = async (one, give, two, want) => {
+    const trading = await one.offers.trade({
+      give: { itemId: give, amount: 2 },
+      want: { itemId: want, amount: 2 },
+    });
+    await two.offers.complete(await seen(one, trading));
+    await one.wallet.checkRound();
+    const { parts } = await readHolding(maker.store, mine);
+    return parts.map(({ amount, isBack = false }) => [amount, isBack]);
+  };
+
+  assert.deepEqual(await swap(other, theirs, maker, mine), [[8, false]]);
+  assert.deepEqual(await swap(maker, theirs, other, mine), [
+    [8, false],
+    [2, true],
+  ]);
+});
+
 test("what is offered is left alone by every other verb", async () => {
   const [one, other] = await people([5, 6], [3]);
   const { itemId } = one;

@@ -5,7 +5,7 @@ import { AMOUNT_MAX } from "../format/amounts.js";
 import { ticketText, wordsOf } from "../format/tickets.js";
 import { cutNote, isFree } from "./links.js";
 import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
-import { isCollected, keysOf, unitsOf } from "./records.js";
+import { isCollected, unitsOf } from "./records.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
 /**
@@ -96,8 +96,9 @@ export function holdingOf(slices, itemId) {
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
   const listed = listedLinks(summary.item).filter(isOther);
-  const comings = slices.operations.list({ itemId }).filter(isComing);
-  const named = namerOf(all, new Set(summary.isMinted ? keysOf(comings) : []));
+  const operations = slices.operations.list({ itemId });
+  const kinds = new Map(operations.map(({ key, kind }) => [key, kind]));
+  const named = namerOf(all, summary.isMinted ? kinds : null);
   const links = [...own, ...listed]
     .map((link) => rowOf({ ...link, output: named(link.output) }))
     .sort(byNumber);
@@ -271,21 +272,18 @@ function byAmount(one, other) {
   return other.amount - one.amount || (one.number ?? 0) - (other.number ?? 0);
 }
 
-/** Return what brought in what others had. */
-const isComing = ({ kind }) => ["ask", "claim", "complete"].includes(kind);
-
 /** Return a link of what is here, or came back. @returns {Link} */
 export const rowOf = (/** @type {Link} */ link) =>
   link.state === "here" && link.output.isBack ? { ...link, state: "back" } : link;
 
 /**
- * Return what gives an output of these the numbers of the links that were joined to it,
- * and tells what these operations have brought back, and what is left of that.
+ * Return what gives an output of these the numbers of the links that were joined to it;
+ * of what was minted here, by the `kinds` of operations, it tells too what came back,
+ * claimed or for nothing else of this item, and what is left of that.
+ * @param {OutputRecord[]} all
+ * @param {Map<string, string> | null} kinds
  */
-function namerOf(
-  /** @type {OutputRecord[]} */ all,
-  /** @type {Set<string>} */ comings,
-) {
+function namerOf(all, kinds) {
   const [taken, made] = ["takers", "makers"].map((role) => byOperation(all, role));
   const known = new Map();
   const back = new Set();
@@ -294,10 +292,15 @@ function namerOf(
   // What an output was made of came before it.
   for (const output of [...all].sort((one, other) => one.createdAt - other.createdAt)) {
     const { key, number, makers, createdAt, givenAt } = output;
-    const others = made.get(doneOf(makers)) ?? [];
+    const maker = doneOf(makers) ?? "";
+    const others = made.get(maker) ?? [];
     const sources = sourcesOf(output);
-    const isRestOfBack = sources.length && sources.every((each) => back.has(each.key));
-    if (isRestOfBack || comings.has(doneOf(makers) ?? "")) back.add(key);
+    const kind = maker && kinds?.get(maker);
+    // Nothing of this item is given for what is paid or traded for.
+    const isBack = sources.length
+      ? kind === "claim" || sources.every((each) => back.has(each.key))
+      : maker && kind !== "mint";
+    if (kinds && isBack) back.add(key);
     // Change, or a part of what was split.
     const isRest =
       givenAt !== createdAt && others.filter((each) => !each.number).length > 1;
