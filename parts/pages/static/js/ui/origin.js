@@ -119,7 +119,17 @@ export function likenessOf(item) {
 }
 
 /** Return by what items are related: the id, and what it looks like. */
-const keysOf = (item) => [item.id, ...new Set(likenessOf(item))].filter(Boolean);
+const looksOf = (item) => [item.id, ...new Set(likenessOf(item))].filter(Boolean);
+
+/** Return what finds those of these items that are an item, or look like it. */
+function alikeAmong(items) {
+  // Each is looked for among few: a list may ask for hundreds.
+  const byLooks = new Map();
+  for (const item of items)
+    for (const look of looksOf(item))
+      byLooks.set(look, [...(byLooks.get(look) ?? []), item]);
+  return (item) => looksOf(item).flatMap((look) => byLooks.get(look) ?? []);
+}
 
 /**
  * Return what to say of an item.
@@ -150,11 +160,16 @@ export function isOtherDay(...items) {
   return Boolean(one && other && one !== other);
 }
 
-/** Return whether a person may take one of these items for the other. */
-export function areAlike(one, other) {
-  const looks = likenessOf(other).filter(Boolean);
-  const isSame = one.id === other.id || isOtherDay(one, other);
-  return !isSame && likenessOf(one).some((key) => looks.includes(key));
+/**
+ * Return another of these items that a person may take each for, by the id, where there
+ * is one; no item is among them twice.
+ */
+export function twinsOf(items) {
+  const alikeOf = alikeAmong(items);
+  const twinOf = (item) =>
+    alikeOf(item).find((other) => other.id !== item.id && !isOtherDay(item, other));
+  const twins = items.map((item) => [item.id, twinOf(item)]);
+  return new Map(twins.filter(([, twin]) => twin));
 }
 
 /** @param {OriginKind} kind @returns {Origin} */
@@ -174,13 +189,10 @@ export const isSafe = (/** @type {Origin | undefined} */ origin) =>
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items) {
+  if (!items.length) return new Map();
   const all = await store.read({ items: "all" }, (slices) => slices.items.list());
   await loadPrototypes([...items, ...all].map(nameOf));
-  // Each is looked for among few: a list may ask for hundreds.
-  const byKey = new Map();
-  for (const item of all)
-    for (const key of keysOf(item)) byKey.set(key, [...(byKey.get(key) ?? []), item]);
-  const alikeOf = (item) => keysOf(item).flatMap((key) => byKey.get(key) ?? []);
+  const alikeOf = alikeAmong(all);
   const own = await findOwn(store, [...new Set(items.flatMap(alikeOf))]);
   const ownIds = new Set(own.map(({ id }) => id));
   const ownOf = (item) => alikeOf(item).filter(({ id }) => ownIds.has(id));

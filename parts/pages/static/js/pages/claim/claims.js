@@ -5,7 +5,7 @@ import { gettext } from "../../format/gettext.js";
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
 import { markText } from "../../ui/card.js";
-import { areAlike, findOrigins, originAs } from "../../ui/origin.js";
+import { findOrigins, originAs, twinsOf } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep, inSession } from "../../wallet/store.js";
@@ -261,14 +261,7 @@ function makeKnown(answers, store, isAsked) {
     const items = outputs.map(answers.itemOf);
     await addOrigins(items);
     const known = store && (await recordsOf(store, outputs.map(keyOf)));
-    return outputs.map((output, place) => {
-      const row = rowOf(output, items[place], known?.[place]);
-      // Of two that are both new one may be forged.
-      const other = items.find((item) => item && row.item && areAlike(row.item, item));
-      return other && row.origin?.kind === "new"
-        ? { ...row, origin: originAs("opened", { mark: markText(other.id) }) }
-        : row;
-    });
+    return outputs.map((output, place) => rowOf(output, items[place], known?.[place]));
   }
 
   async function addOrigins(items) {
@@ -276,6 +269,11 @@ function makeKnown(answers, store, isAsked) {
     if (!store || !missing.size) return;
     const found = await findOrigins(store, [...missing]);
     for (const [itemId, origin] of found) origins.set(itemId, origin);
+    // Of two that are both new one may be forged.
+    const each = new Map(items.flatMap((item) => (item ? [[item.id, item]] : [])));
+    for (const [itemId, { id }] of twinsOf([...each.values()]))
+      if (origins.get(itemId)?.kind === "new")
+        origins.set(itemId, originAs("opened", { mark: markText(id) }));
   }
 
   function rowOf(output, item, known) {
