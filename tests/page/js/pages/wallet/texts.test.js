@@ -32,7 +32,6 @@ import {
   wholeAmountOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/deed_forms.js";
 import { isFound } from "../../../../../parts/pages/static/js/pages/wallet/links_view.js";
-import { originAs } from "../../../../../parts/pages/static/js/ui/origin.js";
 
 const nothing = {
   lost: 0,
@@ -50,15 +49,15 @@ const dated = (itemId, description) => ({
   itemId,
   item: { metadata: JSON.stringify({ description }) },
 });
-const TWO = { ...originAs("two"), tint: "bad" };
+const TWO = { tint: "bad", text: "You hold two of this name: compare the marks." };
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
   const preparing = { ready: 2560, count: 10_000 };
-  const MINTED = { isMinted: true };
+  const isMinted = true;
   const cases = [
     [{ claimed: 3 }, "", "3 claimed"],
     [{ claimed: 3, waiting: 2 }, "wait", "2 handed out"],
-    [{ ...MINTED, given: 5, waiting: 2 }, "wait", "2 handed out · 3 claimed"],
+    [{ isMinted, given: 5, waiting: 2 }, "wait", "2 handed out · 3 claimed"],
     [{ waiting: 2, coming: 1 }, "wait", "1 ticket on the way"],
     [{ claimed: 3, offered: 2 }, "wait", "2 offered"],
     [{ waiting: 5, mayBeGiven: 3 }, "wait", "2 handed out"],
@@ -69,9 +68,9 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket no longer yours"],
     [{ unknownSum: 2 }, "bad", "Not known to the service: 2 × ticket."],
-    [{ ...MINTED, given: 3, claimed: 2, twice: 2 }, "", "1 claimed"],
-    [{ ...MINTED, given: 1, twice: 2 }, "", ""],
-    [{ origin: TWO, sum: 1 }, "bad", "You hold two of this name: compare the marks."],
+    [{ isMinted, given: 3, claimed: 2, twice: 2 }, "", "1 claimed"],
+    [{ isMinted, given: 1, twice: 2 }, "", ""],
+    [{ origin: TWO, sum: 1 }, "bad", TWO.text],
     [{ origin: { ...TWO, tint: "wait" }, sum: 1 }, "", ""],
     [{ origin: TWO }, "", ""],
     [{ unknownSum: 1, lost: 2, goneSeen: 3 }, "", ""],
