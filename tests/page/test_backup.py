@@ -67,7 +67,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     press(page, MINE)
 
     # The part that was spent counts for nothing.
-    expect_notice(page, "Restored: 10 units of “A ticket”.")
+    expect_notice(page, "Restored: 1 deed.")
     expect_notice(page, "We'll check again when it can.")
     open_deed(page, item_id)
     expect_sum(page, "0 units of 10 · 5 units on the way")
@@ -226,7 +226,7 @@ def test_somebody_elses_backup_does_not_become_the_wallet_here(visitor, stranger
     press(question, "No, it")
 
     told = page.get_by_role("dialog", name="Restored")
-    expect_shown(told, "Restored: 5 units of “A ticket”.")
+    expect_shown(told, "Restored: 1 deed.")
     expect_shown(told, "can spend this until you move it")
     [theirs] = records(visitor.page, "seeds")
     seeds = {seed["key"]: "isOwn" in seed for seed in records(page, "seeds")}
@@ -257,7 +257,7 @@ def test_a_ninth_wallet_takes_the_place_of_an_empty_one(visitor, stranger):
     press(question, "Remove and restore")
 
     told = page.get_by_role("dialog", name="Restored")
-    expect_shown(told, "Restored: 5 units of “A ticket”.")
+    expect_shown(told, "Restored: 1 deed.")
     seeds = records(page, "seeds")
     assert len([seed for seed in seeds if "isUnused" not in seed]) == 2
 

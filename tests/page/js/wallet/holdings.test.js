@@ -123,7 +123,7 @@ test("what was paid back to its maker counts once", async () => {
   await maker.wallet.claim(await linkFrom({ ...guest, itemId: maker.itemId }, 2));
 
   assert.deepEqual(await told(maker.store), [
-    { sum: 2, given: 5, claimed: 5, twice: 2, isMinted },
+    { sum: 2, given: 5, claimed: 5, back: 2, cameBack: 2, isMinted },
   ]);
   const parts = async () => {
     const found = await readHolding(maker.store, maker.itemId);
@@ -133,6 +133,10 @@ test("what was paid back to its maker counts once", async () => {
   // So is what is left of it.
   await maker.wallet.send(maker.itemId, 1);
   assert.deepEqual(await parts(), [[1, true]]);
+  // One's own link comes back from nobody.
+  await maker.wallet.claim(await linkFrom(maker, 1));
+  const [{ back, cameBack }] = await told(maker.store);
+  assert.deepEqual([back, cameBack], [1, 2]);
 });
 
 test("what came in at the door is collected, and where it was handed out its link too", async () => {

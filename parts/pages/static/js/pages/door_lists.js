@@ -73,6 +73,9 @@ async function handOver({ itemId, wallet, store, api }, opener) {
       gettext(
         "The list has numbers, notes and who was let in. It has no links, so nobody can claim a ticket with it.",
       ),
+      gettext(
+        "Guests who claimed at home come in without a name: the door only sees the number that their code says.",
+      ),
       makeActions(makeButton(gettext("Download"), save)),
       makeHint(
         gettext(

@@ -215,7 +215,10 @@ export function openDialog({
 }) {
   const row = /** @type {HTMLElement | null} */ (opener.closest("li[tabindex]"));
   const others = opener.closest("[role=group]")?.querySelectorAll("a, button") ?? [];
-  const places = [openerOf(opener), row ?? opener, ...others, headingOf(opener)];
+  const rows = row?.parentElement?.children ?? [];
+  const place = [...rows].indexOf(/** @type {any} */ (row));
+  const places = [openerOf(opener), row ?? opener];
+  const elsewhere = [...others, headingOf(opener)];
   const element = /** @type {HTMLDialogElement} */ (copyTemplate("dialog-template"));
   element.className = `sheet ${kind}`;
   element.ariaLabel = title;
@@ -229,7 +232,9 @@ export function openDialog({
   window.addEventListener("hashchange", close, { once: true });
   element.onclose = () => {
     element.remove();
-    giveBack(places);
+    // What was done may have drawn another row in the place of this one.
+    const after = rows[place]?.querySelector("a, button") ?? [];
+    giveBack([...places, after, elsewhere].flat());
     onClose();
   };
   document.body.append(element);

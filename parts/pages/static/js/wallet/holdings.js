@@ -2,8 +2,8 @@
 // links, what is under way, and the past. Pure.
 
 import { AMOUNT_MAX } from "../format/amounts.js";
-import { ticketText, wordsOf } from "../format/tickets.js";
-import { cutNote, isFree } from "./links.js";
+import { byAmount, comeBack, namerOf } from "./descent.js";
+import { isFree } from "./links.js";
 import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
 import { isCollected, unitsOf } from "./records.js";
 import { AT_REST, isUnderWay } from "./states.js";
@@ -20,15 +20,15 @@ import { AT_REST, isUnderWay } from "./states.js";
  * was shown to a door, `lastUsed` the latest of that, and `shownAt` when a code of what
  * is here was last shown; `collected` came in at the door; `unknownSum` the service
  * says it has never had; `offered` is in open offers, and `asked` what they get,
- * neither of which counts in another sum. `twice` is what its maker has handed out that
- * came back, and may be handed out again. `preparing` counts links while some of a
+ * neither of which counts in another sum. To its maker `cameBack` from others, in all,
+ * of which `back` is still here, in `sum` too. `preparing` counts links while some of a
  * series are still to be made.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
  *   lost: number, mayBeGiven: number, moved: number,
  *   used: number, lastUsed?: OutputRecord, shownAt: number,
- *   collected: number, unknownSum: number, offered: number, asked: number, twice: number,
+ *   collected: number, unknownSum: number, offered: number, asked: number, back: number, cameBack: number,
  *   preparing: {ready: number, count: number} | null,
  *   isOver: boolean,
  * }} Summary
@@ -55,7 +55,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  */
 
 /** @type {import("./records.js").Plan} what summariesOf looks at */
-export const SUMMARIES_WANTED = { outputs: "all", items: "all" };
+export const SUMMARIES_WANTED = { outputs: "all", items: "all", operations: "all" };
 
 /** Return what holdingOf looks at. @returns {import("./records.js").Plan} */
 export function holdingWanted(itemId) {
@@ -76,8 +76,13 @@ export function summariesOf(slices) {
     if (!byItem.has(output.itemId)) byItem.set(output.itemId, []);
     byItem.get(output.itemId).push(output);
   }
-  return Array.from(byItem, ([itemId, all]) => summaryOf(itemId, all, slices))
-    .filter((summary) => !summary.isOver || GONE.some((name) => summary[name]))
+  const kinds = kindsOf(slices.operations.list());
+  const summary = ([itemId, all]) => {
+    const item = slices.items.get(itemId);
+    return summaryOf(itemId, item, all, comeBack(item, all, kinds));
+  };
+  return Array.from(byItem, summary)
+    .filter((each) => !each.isOver || GONE.some((name) => each[name]))
     .reverse()
     .sort((one, other) => Number(one.isOver) - Number(other.isOver));
 }
@@ -89,16 +94,16 @@ export function summariesOf(slices) {
  */
 export function holdingOf(slices, itemId) {
   const all = slices.outputs.list({ itemId });
-  const summary = summaryOf(itemId, all, slices);
+  const item = slices.items.get(itemId);
+  const came = comeBack(item, all, kindsOf(slices.operations.list({ itemId })));
+  const summary = summaryOf(itemId, item, all, came);
   const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
   const own = all.flatMap((output) => linkOf(output, setAside) ?? []);
   const names = new Set(own.map(nameOf));
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
   const listed = listedLinks(summary.item).filter(isOther);
-  const operations = slices.operations.list({ itemId });
-  const kinds = new Map(operations.map(({ key, kind }) => [key, kind]));
-  const named = namerOf(all, summary.isMinted ? kinds : null);
+  const named = namerOf(all, came.keys);
   const links = [...own, ...listed]
     .map((link) => rowOf({ ...link, output: named(link.output) }))
     .sort(byNumber);
@@ -108,6 +113,38 @@ export function holdingOf(slices, itemId) {
     parts: all.filter(isFree).map(named).sort(byAmount),
     links: withSaid(links),
     admitted: unitsOf(admitted.map(({ output }) => output)),
+  };
+}
+
+/**
+ * Return where the units are that were made: the sum of those admitted, counted as
+ * handed out, handed out, claimed, left, come back and away, whatever has taken them.
+ * @param {Summary & {admitted?: number}} summary
+ */
+export function overviewOf(summary) {
+  const { item, given, waiting, mayBeGiven, leaving, back, cameBack } = summary;
+  const here = summary.sum + summary.coming + summary.offered;
+  let outside = Math.max(0, (item?.total ?? 0) - here - leaving);
+  const take = (amount) => {
+    const taken = Math.min(Math.max(0, amount), outside);
+    outside -= taken;
+    return taken;
+  };
+  // Lists may name more than there are, and what has not been asked for here yet.
+  const admitted = take(Math.min(summary.admitted ?? 0, given));
+  const unasked = Math.max(0, admitted - (given - waiting));
+  const counted = take(mayBeGiven);
+  const out = take(waiting - mayBeGiven - unasked);
+  // A door claims what it admits, and what came back had been claimed.
+  const claimed = take(given - waiting - admitted + unasked - cameBack);
+  return {
+    given: out + leaving,
+    claimed,
+    counted,
+    away: outside,
+    here: here - back,
+    back,
+    admitted,
   };
 }
 
@@ -129,8 +166,9 @@ const HERE = [
 const GONE = ["claimed", "used", "lost", "moved"];
 const SUMS = [...HERE, ...GONE, "given", "leaving", "mayBeGiven"];
 
-function summaryOf(itemId, all, { items }) {
-  const item = items.get(itemId) ?? null;
+const kindsOf = (operations) => new Map(operations.map(({ key, kind }) => [key, kind]));
+
+function summaryOf(itemId, item, all, came) {
   /** @type {any} */
   const sums = Object.fromEntries(SUMS.map((name) => [name, 0]));
   const add = (name, amount) => {
@@ -147,22 +185,18 @@ function summaryOf(itemId, all, { items }) {
   const summary = {
     ...sums,
     itemId,
-    item,
+    item: item ?? null,
     unit: item?.unit,
     isMinted: Boolean(item?.isMinted),
     lastUsed: all.filter(isUsed).sort(byChange).at(-1),
     shownAt: Math.max(0, ...all.filter(isFree).map(({ shownAt = 0 }) => shownAt)),
     preparing: preparingOf(all),
+    back: unitsOf(all.filter((each) => isFree(each) && came.keys.has(each.key))),
+    cameBack: came.units,
   };
   // Nor while anything of it is under way.
   const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);
-  return { ...summary, twice: twiceOf(summary), isOver };
-}
-
-/** Return how many units that were handed out are here again, or handed out again. */
-function twiceOf({ item, isMinted, given, ...rest }) {
-  const here = rest.sum + rest.coming + rest.offered + rest.leaving;
-  return isMinted ? Math.max(0, given + here - item.total) : 0;
+  return { ...summary, isOver };
 }
 
 /** Return whether an open offer waits for an output, maybe while it is cancelled. */
@@ -267,78 +301,9 @@ function withSaid(/** @type {Link[]} */ links) {
   });
 }
 
-/** Of one amount what has no number comes first, and then the first link of a series. */
-function byAmount(one, other) {
-  return other.amount - one.amount || (one.number ?? 0) - (other.number ?? 0);
-}
-
 /** Return a link of what is here, or came back. @returns {Link} */
 export const rowOf = (/** @type {Link} */ link) =>
   link.state === "here" && link.output.isBack ? { ...link, state: "back" } : link;
-
-/**
- * Return what gives an output of these the numbers of the links that were joined to it;
- * of what was minted here, by the `kinds` of operations, it tells too what came back,
- * claimed or for nothing else of this item, and what is left of that.
- * @param {OutputRecord[]} all
- * @param {Map<string, string> | null} kinds
- */
-function namerOf(all, kinds) {
-  const [taken, made] = ["takers", "makers"].map((role) => byOperation(all, role));
-  const known = new Map();
-  const back = new Set();
-  const sourcesOf = (/** @type {OutputRecord} */ { makers }) =>
-    taken.get(doneOf(makers)) ?? [];
-  // What an output was made of came before it.
-  for (const output of [...all].sort((one, other) => one.createdAt - other.createdAt)) {
-    const { key, number, makers, createdAt, givenAt } = output;
-    const maker = doneOf(makers) ?? "";
-    const others = made.get(maker) ?? [];
-    const sources = sourcesOf(output);
-    const kind = maker && kinds?.get(maker);
-    // Nothing of this item is given for what is paid or traded for.
-    const isBack = sources.length
-      ? kind === "claim" || sources.every((each) => back.has(each.key))
-      : maker && kind !== "mint";
-    if (kinds && isBack) back.add(key);
-    // Change, or a part of what was split.
-    const isRest =
-      givenAt !== createdAt && others.filter((each) => !each.number).length > 1;
-    const numbers = new Set(number ? [number] : []);
-    if (!number && !isRest) {
-      for (const source of sources)
-        known.get(source.key)?.forEach((each) => numbers.add(each));
-      // A link of the same operation may keep its number.
-      for (const other of others) numbers.delete(other.number);
-    }
-    known.set(key, numbers);
-  }
-  return (/** @type {OutputRecord} */ found) => {
-    const output = back.has(found.key) ? { ...found, isBack: true } : found;
-    const numbers = [...(known.get(output.key) ?? [])].sort(
-      (one, other) => one - other,
-    );
-    if (output.number || !numbers.length) return output;
-    const sources = [...sourcesOf(output)].sort(byAmount);
-    const told = (text) => cutNote(sources.map(text).filter(Boolean).join(", "));
-    const words = wordsOf({ ...output, numbers }, told(ticketText));
-    return { ...output, numbers, note: words ?? told(({ note }) => note) };
-  };
-}
-
-/** Return outputs by the operation that took them, or made them. */
-function byOperation(all, role) {
-  const found = new Map();
-  for (const output of all) {
-    const key = doneOf(output[role]);
-    if (!found.has(key)) found.set(key, []);
-    found.get(key).push(output);
-  }
-  found.delete(undefined);
-  return found;
-}
-
-const doneOf = (ends = {}) => Object.keys(ends).find((key) => ends[key] === "done");
 
 const nameOf = (/** @type {Link} */ { output: { number, issue = 1 } }) =>
   number && `${number} ${issue}`;

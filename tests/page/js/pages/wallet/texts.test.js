@@ -25,8 +25,8 @@ import {
 import {
   goneText,
   listedOf,
-  overviewOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/deed_view.js";
+import { overviewOf } from "../../../../../parts/pages/static/js/wallet/holdings.js";
 import {
   evenText,
   wholeAmountOf,
@@ -43,7 +43,11 @@ const nothing = {
   claimed: 0,
   mayBeGiven: 0,
   moved: 0,
-  twice: 0,
+  back: 0,
+  cameBack: 0,
+  given: 0,
+  sum: 0,
+  offered: 0,
 };
 const dated = (itemId, description) => ({
   itemId,
@@ -53,13 +57,12 @@ const TWO = { tint: "bad", text: "You hold two of this name: compare the marks."
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
   const preparing = { ready: 2560, count: 10_000 };
-  const isMinted = true;
+  const [isMinted, item] = [true, { total: 10 }];
   const cases = [
     [{ claimed: 3 }, "", "3 claimed"],
     [{ claimed: 3, waiting: 2 }, "wait", "2 handed out"],
-    [{ isMinted, given: 5, waiting: 2 }, "wait", "2 handed out · 3 claimed"],
+    [{ isMinted, item, given: 5, waiting: 2 }, "wait", "2 handed out · 3 claimed"],
     [{ waiting: 2, coming: 1 }, "wait", "1 ticket on the way"],
-    [{ claimed: 3, offered: 2 }, "wait", "2 offered"],
     [{ waiting: 5, mayBeGiven: 3 }, "wait", "2 handed out"],
     [{ waiting: 3, mayBeGiven: 3, claimed: 1 }, "", "3 counted as handed out"],
     [{ claimed: 3, moved: 2 }, "", "3 claimed"],
@@ -68,8 +71,11 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket no longer yours"],
     [{ unknownSum: 2 }, "bad", "Not known to the service: 2 × ticket."],
-    [{ isMinted, given: 3, claimed: 2, twice: 2 }, "", "1 claimed"],
-    [{ isMinted, given: 1, twice: 2 }, "", ""],
+    [
+      { isMinted, item, given: 3, sum: 9, back: 2, cameBack: 2 },
+      "",
+      "1 claimed · 2 came back",
+    ],
     [{ origin: TWO, sum: 1 }, "bad", TWO.text],
     [{ origin: { ...TWO, tint: "wait" }, sum: 1 }, "", ""],
     [{ origin: TWO }, "", ""],
@@ -205,9 +211,8 @@ test("what is lost is said in its number", () => {
 });
 
 test("the units of an overview add up to those that were made", () => {
-  const back = (amount) => [{ amount, isBack: true }];
   const nowhere = { given: 0, claimed: 0, counted: 0, away: 0, back: 0, here: 0 };
-  const sums = { ...nothing, given: 0, sum: 0, offered: 0, admitted: 0, parts: [] };
+  const sums = { ...nothing, admitted: 0 };
 
   for (const [given, expected] of [
     [
@@ -239,20 +244,20 @@ test("the units of an overview add up to those that were made", () => {
       { given: 30, away: 10, here: 60 },
     ],
     [
-      { given: 30, waiting: 30, sum: 73, twice: 3, parts: back(3) },
+      { given: 30, waiting: 30, sum: 73, back: 3, cameBack: 3 },
       { given: 27, back: 3, here: 70 },
     ],
     [
-      { given: 30, waiting: 20, sum: 82, twice: 12, parts: back(12) },
+      { given: 30, waiting: 20, sum: 82, back: 12, cameBack: 12 },
       { given: 18, back: 12, here: 70 },
     ],
     [
-      { given: 30, waiting: 20, sum: 73, twice: 3, parts: back(3) },
+      { given: 30, waiting: 20, sum: 73, back: 3, cameBack: 3 },
       { given: 20, claimed: 7, back: 3, here: 70 },
     ],
     // What came back was handed out again.
     [
-      { given: 33, waiting: 23, sum: 70, twice: 3 },
+      { given: 33, waiting: 23, sum: 70, cameBack: 3 },
       { given: 23, claimed: 7, here: 70 },
     ],
   ]) {

@@ -2,7 +2,7 @@
 
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
-import { byId, make } from "../../ui/dom.js";
+import { byId, find, make } from "../../ui/dom.js";
 import { scanWay, whyNoScan } from "../../ui/scan.js";
 import { say, sayCopied, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet, showLoss } from "../open_wallet.js";
@@ -123,8 +123,13 @@ async function readyToScan() {
     close();
     show(found);
   };
-  byId("ways").append(scanWay(onText));
+  const way = scanWay(onText);
+  byId("ways").append(way);
   byId("no-scan").textContent = await whyNoScan();
+  // Who comes from a voucher is at a till.
+  if (location.hash !== "#ways") return;
+  view.setAdding(true);
+  find(way, "button").click();
 }
 
 /**

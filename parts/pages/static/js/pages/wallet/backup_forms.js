@@ -33,7 +33,6 @@ const BACKED_UP = gettext("Backed up. Keep the file on another device.");
  *
  * Make the buttons work.
  * @param {Tools & {
- *   itemOf: import("../../texts.js").ItemOf,
  *   onRestored: (onWait: (text: string) => boolean) => Promise<string>,
  * }} tools `onRestored` looks for what moved since a file was written, and returns what to say of it
  */

@@ -2,9 +2,9 @@
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
-import { nameOf } from "../../format/about.js";
+import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
-import { copyTemplate, find } from "../../ui/dom.js";
+import { copyTemplate, find, make } from "../../ui/dom.js";
 import { ask, FieldError, readAmount } from "../../ui/forms.js";
 import { openLinksDialog } from "../../ui/link_view.js";
 import { isOneLink, lowestFirst } from "../../wallet/links.js";
@@ -21,8 +21,11 @@ const SENT_MAX = 20;
 /** Send units as one link, or each as a link of its own. */
 export function askToSend(/** @type {Shown} */ shown, opener) {
   const { itemId, item, sum, unit, wallet, run } = shown;
+  const about = aboutOf(item);
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
+  const have = gettext("You have {units}.", { units: unitsText(sum, unit) });
+  find(element, "p").textContent = have;
   const ways = find(element, "fieldset");
   const whole = wholeAmountOf(shown);
   field.value = String(whole);
@@ -37,10 +40,15 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   };
   const { close } = ask({
     title: gettext("Send {name}", { name: quoted(nameOf(item)) }),
-    content: sum > 1 ? [element] : [],
+    content: [
+      ...(isExpired(about)
+        ? [make("p", { class: "notice wait" }, untilText(about))]
+        : []),
+      ...(sum > 1 ? [element] : []),
+    ],
     yes: gettext("Send"),
     opener,
-    isSure: sum === 1,
+    isSure: sum === 1 && !isExpired(about),
     act: async (onWait) => {
       const amount = readAmount(field);
       if (amount > sum) throw new FieldError(field, tooMuchText(sum, unit));

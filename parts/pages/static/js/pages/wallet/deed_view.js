@@ -10,8 +10,7 @@ import { fillCard } from "../../ui/card.js";
 import { copyTemplate, find, make, partsIn, setEach } from "../../ui/dom.js";
 import { ask } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
-import { byNumber, rowOf } from "../../wallet/holdings.js";
-import { unitsOf } from "../../wallet/records.js";
+import { byNumber, overviewOf, rowOf } from "../../wallet/holdings.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
@@ -100,7 +99,14 @@ export function deedPage(
     // The overview has what is left, and those that are handed out.
     const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
-    part("more").textContent = [...waits, ...doors].join(" · ");
+    const { given, cameBack: redeemed } = holding;
+    // What was redeemed may be handed out again.
+    const inAll = gettext("in all {given} handed out, {redeemed} redeemed", {
+      given: formatAmount(given),
+      redeemed: formatAmount(redeemed),
+    });
+    const sums = !hidden.till && redeemed ? [inAll] : [];
+    part("more").textContent = [...waits, ...doors, ...sums].join(" · ");
     const { text = "", tint = "" } = holding.origin ?? {};
     // That it is here, or was made here, is seen; of what is gone it matters no more.
     tell(part("origin"), here && tint ? text : "", `notice ${tint}`);
@@ -111,7 +117,7 @@ export function deedPage(
     );
     view.toggleAttribute("data-overview", !hidden.overview);
     // The one button that matters: guests show, makers send, and take vouchers back.
-    const isForTill = !hidden.till && sum <= backIn(holding);
+    const isForTill = !hidden.till && sum <= holding.back;
     part("show").classList.toggle("quiet", isMinted);
     part("send").classList.toggle("quiet", !isMinted || isForTill);
     part("till").classList.toggle("quiet", !isForTill);
@@ -201,37 +207,6 @@ function drawOverview(part, holding) {
     return piece;
   });
   part("bar").replaceChildren(...pieces);
-}
-
-const backIn = (/** @type {Pick<Holding, "parts">} */ { parts }) =>
-  unitsOf(parts.filter(({ isBack }) => isBack));
-
-/**
- * Return where the units are that were made: the sum of those handed out, counted as
- * such, claimed, admitted, left, come back and away, whatever has taken them.
- */
-export function overviewOf(holding) {
-  const { item, given, waiting, mayBeGiven: counted, admitted, twice } = holding;
-  const made = item?.total ?? 0;
-  const here = holding.sum + holding.coming + holding.offered;
-  // Lists may name more than there are, and what has not been asked for here yet.
-  const letIn = Math.min(admitted, given);
-  const unasked = Math.max(0, letIn - (given - waiting));
-  const claimed = given - waiting - letIn + unasked;
-  // What came back had been claimed, whether that has been asked for here or not.
-  const fromClaimed = Math.min(twice, claimed);
-  const out = waiting - counted - unasked - (twice - fromClaimed);
-  const back = backIn(holding);
-  return {
-    given: Math.max(0, out) + holding.leaving,
-    // A door claims what it admits.
-    claimed: claimed - fromClaimed,
-    counted,
-    away: Math.max(0, made - given - here - holding.leaving),
-    here: here - back,
-    back,
-    admitted: letIn,
-  };
 }
 
 /** Take back what counts as handed out after a restore, but what was claimed since. */

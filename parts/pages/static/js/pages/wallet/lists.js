@@ -33,6 +33,7 @@ import {
   setEach,
 } from "../../ui/dom.js";
 import { sayError } from "../../ui/forms.js";
+import { overviewOf } from "../../wallet/holdings.js";
 import { partsOf } from "../../wallet/offers.js";
 import { openCodes } from "./show_code.js";
 
@@ -117,20 +118,21 @@ function deedRow({ itemId }, tools) {
   picture.before(...makeMark(itemId).querySelectorAll("svg"));
   note.before(makeMark(itemId));
   const update = (summary) => {
-    const { item } = summary;
+    const { item, isMinted } = summary;
     showPicture(picture, item);
     // Makers have many and show few: theirs is on the page of the deed.
-    show.hidden = summary.isMinted || !summary.sum;
-    const here = hereOf(summary);
+    show.hidden = isMinted || !summary.sum;
     const { kind, text } = noteOf(summary);
+    // As in the overview of its page.
+    const left = isMinted ? overviewOf(summary).here : hereOf(summary);
     setEach(
       "textContent",
       {
         name: nameOf(item),
         about: ` ${quoted(nameOf(item))} ${whenText(aboutOf(item))}`,
-        sum: here ? unitsText(here, summary.unit) : gettext("You have none"),
+        sum: hereOf(summary) ? unitsText(left, summary.unit) : gettext("You have none"),
         // Of a part of another's vouchers it would read as their worth.
-        of: summary.isMinted ? gettext("of {total}", item) : "",
+        of: isMinted ? gettext("of {total}", item) : "",
         when: whenAndWhereText(aboutOf(item)),
         note: text,
       },
@@ -159,7 +161,7 @@ function showPicture(picture, item) {
 export function noteOf(
   /** @type {Summary & {goneSeen: number, origin?: import("../../ui/origin.js").Origin}} */ summary,
 ) {
-  const { unit, goneSeen, preparing, mayBeGiven, moved, origin, twice } = summary;
+  const { unit, goneSeen, preparing, mayBeGiven, moved, origin, isMinted } = summary;
   const missing = summary.lost + summary.unknownSum;
   const values = { units: unitsText(missing, unit) };
   if (missing > goneSeen)
@@ -180,18 +182,20 @@ export function noteOf(
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
-  // As in the overview, with what was let in: what came back counts once.
-  const gone = summary.given - summary.waiting - twice;
-  const claimed = summary.isMinted ? Math.max(0, gone) : summary.claimed;
+  const { claimed, back } = isMinted ? overviewOf(summary) : { ...summary, back: 0 };
   const [wait] = waitTexts(summary);
-  const claimedToo = some(summary.isMinted && claimed, gettext("{amount} claimed"));
-  if (wait) return { kind: "wait", text: [wait, ...claimedToo, ...doors].join(" · ") };
+  const outside = [
+    ...some(claimed, gettext("{amount} claimed")),
+    ...some(back, gettext("{amount} came back")),
+  ].join(" · ");
+  const besides = [wait, isMinted && outside, ...doors].filter(Boolean).join(" · ");
+  if (wait) return { kind: "wait", text: besides };
   const [text = ""] = [
     ...doors,
     ...some(mayBeGiven, gettext("{amount} counted as handed out")),
-    ...some(claimed, gettext("{amount} claimed")),
+    outside,
     ...some(moved, gettext("{amount} used or sent elsewhere")),
-  ];
+  ].filter(Boolean);
   return { kind: "", text };
 }
 

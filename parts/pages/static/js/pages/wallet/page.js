@@ -101,7 +101,7 @@ function read({ name, itemId }) {
     }));
     const taken = openKeys.flatMap((key) => operations.get(key) ?? []).filter(isTaken);
     openKeys = keysOf(operations.list(open));
-    const past = wanted.operations === "all" ? historyOf(slices) : [];
+    const past = READINGS[name] ? [] : historyOf(slices);
     return { past, taken, begun: operations.list(begun) };
   });
 }
@@ -205,7 +205,7 @@ async function start() {
     await redraw();
     return found;
   };
-  const restoring = { wallet, itemOf, onRestored };
+  const restoring = { wallet, onRestored };
   backups(restoring);
   offerAfterLoss(restoring);
   await redraw();

@@ -3,7 +3,7 @@
 // what was moved since a backup, or by another copy of this wallet: after a restore, by
 // hand, and by itself where a look was broken off.
 
-import { gettext } from "../../format/gettext.js";
+import { gettext, ngettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
 import { copyTemplate, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, openDialog, showMissing } from "../../ui/forms.js";
@@ -43,7 +43,7 @@ function endLoss() {
   showMissing();
 }
 
-export function askToRestore({ wallet, itemOf, onRestored }, opener) {
+export function askToRestore({ wallet, onRestored }, opener) {
   ask({
     title: gettext("Restore"),
     content: [copyTemplate("restore-template")],
@@ -68,7 +68,7 @@ export function askToRestore({ wallet, itemOf, onRestored }, opener) {
         age: ageText(records),
         found,
       };
-      const text = restoredText(about, itemOf);
+      const text = restoredText(about);
       if (isOwn) return text;
       // It takes longer to read than a notice stays.
       openDialog({ title: gettext("Restored"), content: [text, THEIRS], opener });
@@ -167,16 +167,19 @@ async function readFile(field, passphrase) {
   });
 }
 
-/** Return what a file has brought, by value, and what was `found` besides. */
-export function restoredText(about, itemOf) {
+/** Return how much a file has brought, and what was `found` besides. */
+export function restoredText(about) {
   const { fresh, isOlder, isEmpty, isGiven, age, found } = about;
   const older = isEmpty
     ? gettext("Restored. Everything in it has been used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
   const text = isOlder ? older : gettext("Restored. Everything was already here.");
-  const brought = valueText(fresh, itemOf);
+  // What of them is here, and what handed out, the list tells.
+  const brought = new Set(oursOf(fresh).map(({ itemId }) => itemId)).size;
   const texts = [
-    brought ? gettext("Restored: {value}.", { value: brought }) : text,
+    brought
+      ? ngettext("Restored: {count} deed.", "Restored: {count} deeds.", brought)
+      : text,
     (brought || isOlder) && age,
     fresh.some(({ unknown }) => unknown) &&
       gettext(
@@ -190,11 +193,7 @@ export function restoredText(about, itemOf) {
   return [...texts, found].filter(Boolean).join(" ");
 }
 
-/** Return what of these outputs is ours, by value; nothing of none. */
-export function valueText(outputs, itemOf) {
-  const ours = outputs.filter(({ state }) => state !== "coming");
-  return sideText(sumsOf(ours), itemOf);
-}
+const oursOf = (outputs) => outputs.filter(({ state }) => state !== "coming");
 
 /**
  * Return what looks, one look after the other, and returns what to say of it: what was
@@ -217,7 +216,7 @@ export function makeLooker({ wallet, store, itemOf }, show) {
     const found = await store.read({ outputs: "all" }, ({ outputs }) =>
       outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
     );
-    const value = valueText(found.filter(isLive), itemOf);
+    const value = sideText(sumsOf(oursOf(found.filter(isLive))), itemOf);
     return value && gettext("Found: {value}.", { value });
   }
 

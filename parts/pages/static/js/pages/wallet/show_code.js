@@ -67,6 +67,7 @@ export async function openCodes(tools, opener) {
     const held = heldText(part, unit);
     const use = useText(part, unit, Boolean(about.date));
     write({ ".code-about": held, ".code-use": use });
+    find(view, ".code-pay").hidden = part.amount === 1 || Boolean(about.date);
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
     leave = watchCode(part, tools, (state) => {
       view.dataset.state = state;
@@ -102,17 +103,15 @@ export async function openCodes(tools, opener) {
   });
 }
 
-/** Return what to do with a code: of several units, that it is not for paying a few. */
+/** Return what to do with a code, or what it does. */
 function useText({ amount }, unit, isForDoor) {
   if (amount === 1)
     return isForDoor
       ? gettext("Let them scan this at the door.")
       : gettext("Let them scan this.");
-  const all = gettext("Whoever scans this code gets everything: {units}.", {
+  return gettext("Whoever scans this code gets everything: {units}.", {
     units: unitsText(amount, unit),
   });
-  const till = gettext("To pay at a till, scan the till's code instead.");
-  return isForDoor ? all : `${all} ${till}`;
 }
 
 /** Return the place of a code, which comes from the store; without one its link. */
