@@ -8,7 +8,7 @@ const BYTE_ORDER_MARK = "\ufeff";
 const FORMULA = /^'*(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
 
 /** Return a CSV file of links. */
-export function csvOf(outputs, addressOf, separator = ",") {
+export function csvOf(outputs, addressOf, separator = separatorOf()) {
   const rows = outputs.map((output) => {
     return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
   });
@@ -16,7 +16,7 @@ export function csvOf(outputs, addressOf, separator = ",") {
 }
 
 /** Return a CSV file of all links with their states, which hands none of them out. */
-export function statesCsvOf(links, stateText, separator = ",") {
+export function statesCsvOf(links, stateText, separator = separatorOf()) {
   const rows = links.map(({ output, state, at }) => {
     const {
       number = rangesText(output.numbers),
@@ -46,6 +46,10 @@ function cell(value) {
   return isSplit ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Return what spreadsheets take for the end of a column where 0.5 is written 0,5. */
+/**
+ * Return what spreadsheets take for the end of a column in a language, or the
+ * browser's own: another one where 0.5 is written 0,5.
+ * @param {string} [language]
+ */
 export const separatorOf = (language) =>
   new Intl.NumberFormat(language).format(0.5).includes(",") ? ";" : ",";

@@ -5,7 +5,7 @@
 
 import { parseAmount } from "../format/amounts.js";
 import { formatAmount, gettext } from "../format/gettext.js";
-import { csvOf, separatorOf } from "../format/csv.js";
+import { csvOf } from "../format/csv.js";
 import { aboutOf, metadataOf, nameOf, untilText, whenText } from "../format/about.js";
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
@@ -96,16 +96,6 @@ export function fileName(outputs, name) {
   return `${shortName(name.replace(NOT_IN_NAMES, " "))} ${range}`.trim();
 }
 
-/** Return the field that asks what separates the columns of a file. */
-export function separatorField() {
-  const field = selectField(gettext("Separator"), {
-    ",": gettext("comma"),
-    ";": gettext("semicolon"),
-  });
-  field.select.value = separatorOf(document.documentElement.lang);
-  return field;
-}
-
 /** What can be done with many links, by what their buttons are called in templates. */
 const ACTIONS = {
   print: {
@@ -114,11 +104,7 @@ const ACTIONS = {
     act: print,
     canCancel: true,
   },
-  csv: {
-    said: gettext("The file is saved."),
-    act: writeCsv,
-    separator: separatorField,
-  },
+  csv: { said: gettext("The file is saved."), act: writeCsv },
   copy: { said: gettext("All are copied."), act: copy },
   "take-back": {
     said: gettext("They are back in My deeds."),
@@ -150,9 +136,9 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
   await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
 }
 
-async function writeCsv(outputs, /** @type {Shown} */ shown, onWait, separator) {
+async function writeCsv(outputs, /** @type {Shown} */ shown) {
   const addressOf = (output) => linkOf(output, shown.unit);
-  const text = csvOf(await give(outputs, shown), addressOf, separator);
+  const text = csvOf(await give(outputs, shown), addressOf);
   download(text, "text/csv", `${fileName(outputs, nameOf(shown.item))}.csv`);
 }
 
@@ -204,15 +190,13 @@ function askWhich(shown, action, opener) {
     canCancel,
     hint = GIVEN,
     isFor = isUsable,
-    separator,
   } = action;
   const linksNow = () => shown.links.filter(isFor);
   if (!linksNow().length) return say(gettext("There are no such links."));
   const choice = choiceFields(linksNow(), countMax);
-  const columns = separator?.();
   ask({
     title: opener.textContent,
-    content: [choice.content, columns?.element ?? [], makeHint(hint)].flat(),
+    content: [...choice.content, makeHint(hint)],
     opener,
     said,
     canCancel,
@@ -222,7 +206,6 @@ function askWhich(shown, action, opener) {
         chosen.map(({ output }) => output),
         shown,
         onWait,
-        columns?.select.value,
       );
     },
   });

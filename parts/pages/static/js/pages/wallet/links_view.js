@@ -30,7 +30,6 @@ import {
   countIn,
   fileName,
   isUsable,
-  separatorField,
   setUpLinkButtons,
   STATES,
 } from "../link_export.js";
@@ -53,7 +52,7 @@ const SEARCHED_FROM = 8;
 export function linksView(view, shown) {
   const part = partsIn(view);
   setUpLinkButtons(view, shown);
-  part("states").onclick = () => askForStates(shown, part("states"));
+  part("states").onclick = () => saveStates(shown);
   const drawRows = rowsOf(part("links"), shown);
   return ({ item, links, preparing, isMinted }) => {
     const isUnusable = !links.some(isUsable);
@@ -83,21 +82,12 @@ export const isOfDoor = ({ links }) =>
   links.some(({ state }) => AT_DOORS.includes(state));
 
 /** Write all links with their states to a file, which hands none of them out. */
-function askForStates(/** @type {Shown} */ shown, opener) {
-  const { element, select } = separatorField();
-  ask({
-    title: opener.textContent,
-    content: [element],
-    opener,
-    said: gettext("The file is saved."),
-    act: async () => {
-      const { item, links } = shown;
-      const outputs = links.map(({ output }) => output);
-      const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
-      const text = statesCsvOf(links, (state) => STATES[state], select.value);
-      download(text, "text/csv", `${name}.csv`);
-    },
-  });
+function saveStates(/** @type {Shown} */ { item, links }) {
+  const outputs = links.map(({ output }) => output);
+  const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
+  const text = statesCsvOf(links, (state) => STATES[state]);
+  download(text, "text/csv", `${name}.csv`);
+  say(gettext("The file is saved."));
 }
 
 function rowsOf(place, shown) {
