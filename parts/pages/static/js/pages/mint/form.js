@@ -161,12 +161,12 @@ const atMost = (max) => (text) => {
 function factFields(form) {
   const { one, several, date, place, until } = form.elements;
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
-  const time = ({ value }) => (value ? new Date(value) : null);
+  const time = ({ value }, clock = "") => (value ? new Date(value + clock) : null);
   const said = () => ({
     unit: [one, several].map(line).filter(Boolean).join("/"),
     date: time(date),
     place: line(place),
-    validUntil: time(until),
+    validUntil: time(until, "T23:59"),
   });
 
   return {
@@ -178,7 +178,7 @@ function factFields(form) {
     check() {
       readField(one, (text) => checkWord(text || (several.value && "/")));
       readField(several, checkWord);
-      readField(date, () => checkTime(date));
+      readField(date, () => checkWhole(date, gettext("Enter a date and a time.")));
       readField(place, atMost(NAME_MAX));
       readField(until, () => checkUntil(until, said()));
     },
@@ -192,13 +192,13 @@ function checkWord(text) {
   checkUnit(text);
 }
 
-function checkTime(/** @type {HTMLInputElement} */ field) {
-  // A day without a time is no value either.
-  if (!field.validity.valid) throw new RangeError(gettext("Enter a date and a time."));
+/** A part of a date is no value, and without this would be taken for none. */
+function checkWhole(/** @type {HTMLInputElement} */ field, text) {
+  if (!field.validity.valid) throw new RangeError(text);
 }
 
 function checkUntil(field, { date, validUntil }) {
-  checkTime(field);
+  checkWhole(field, gettext("Enter a date."));
   if (!validUntil) return;
   if (validUntil < (date ?? 0))
     throw new RangeError(gettext("This is before the date above."));
