@@ -216,7 +216,8 @@ def clock_text(time: datetime) -> str:
     # As its own clocks show it.
     there = time.replace(tzinfo=None)
     date = format_skeleton(skeleton, there, locale=known)
-    return f"{date} · {format_time(there, 'short', locale=known)}"
+    # No line begins with the dot.
+    return f"{date}\N{NO-BREAK SPACE}· {format_time(there, 'short', locale=known)}"
 
 
 def deed_card(item: Item) -> DeedCard:

@@ -229,3 +229,5 @@ def test_an_open_door_fits_a_phone_and_can_be_read_in_each_colour(visitor):
     assert page.evaluate("door.scrollWidth <= innerWidth")
     page.emulate_media(forced_colors="active")
     assert page.evaluate("getComputedStyle(door).backgroundColor") == GREEN
+    icon = "getComputedStyle(document.querySelector('.door-title'), '::before')"
+    assert page.evaluate(f"{icon}.backgroundColor") == ring

@@ -82,7 +82,7 @@ test("a time is told as clocks show it where it is, wherever it is read", () => 
     const times = `Date: ${year}-12-05 20:00 +09:30\nValid until: ${year}-12-06 02:00 -08:00`;
     const about = readAbout(times);
     return [whenText(about), untilText(about)].map((text) =>
-      text.replace("\u202f", " "),
+      text.replace(/[\u202f\u00a0]/g, " "),
     );
   };
 

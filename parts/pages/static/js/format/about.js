@@ -138,7 +138,7 @@ export const whenText = (/** @type {About} */ { clock }) =>
 /** Return in a line when, or until when it was, and where; nothing where neither is said. */
 export function whenAndWhereText(/** @type {About} */ about) {
   const when = isExpired(about) || !about.date ? untilText(about) : whenText(about);
-  return [when, isolated(about.place)].filter(Boolean).join(" · ");
+  return [when, isolated(about.place)].filter(Boolean).join("\u00a0· ");
 }
 
 /** Return until when a deed is good for something, or when that has ended. */
@@ -168,8 +168,8 @@ function clockText(written, isWhole = false) {
     timeStyle: "short",
     timeZone: "UTC",
   });
-  // Browsers break a line before "PM" where they write a common space.
-  return `${day} · ${clock.replace(" ", "\u202f")}`;
+  // Browsers break a line before "PM" where they write a common space, and before a dot.
+  return `${day}\u00a0· ${clock.replace(" ", "\u202f")}`;
 }
 
 /** Return the description that says this. */

@@ -6,13 +6,14 @@ const GAP_PX = 8;
 
 /** Make the menus of a place work: each list is a popover, and its button stands before it. */
 export function setUpMenus(/** @type {ParentNode} */ place) {
-  for (const list of place.querySelectorAll("[popover]")) {
-    const button = /** @type {HTMLButtonElement} */ (list.previousElementSibling);
-    const menu = /** @type {HTMLElement} */ (list);
+  /** @type {NodeListOf<HTMLElement>} */
+  const lists = place.querySelectorAll("[popover]");
+  for (const menu of lists) {
+    const button = /** @type {HTMLButtonElement} */ (menu.previousElementSibling);
     button.popoverTargetElement = menu;
     menu.addEventListener("beforetoggle", () => moveTo(menu, button, heightOf(menu)));
     const close = () => menu.hidePopover?.();
-    list.parentElement?.addEventListener("keydown", (event) => step(event, menu));
+    menu.parentElement?.addEventListener("keydown", (event) => step(event, menu));
     menu.addEventListener("click", close);
     menu.addEventListener("focusout", ({ relatedTarget }) => {
       if (relatedTarget instanceof Node && !menu.contains(relatedTarget)) close();
@@ -20,15 +21,23 @@ export function setUpMenus(/** @type {ParentNode} */ place) {
   }
 }
 
-/** Let the arrow keys lead from entry to entry, from the button to the first or last. */
+/**
+ * Let the arrow keys lead from entry to entry, from the button to the first or last, and
+ * Home and End to these.
+ */
 function step(event, /** @type {HTMLElement} */ menu) {
-  const isDown = event.key === "ArrowDown";
-  if (!menu.offsetHeight || !(isDown || event.key === "ArrowUp")) return;
   const entries = /** @type {HTMLElement[]} */ ([...menu.children]).filter(
     ({ hidden }) => !hidden,
   );
-  const place = entries.findIndex((each) => each === document.activeElement);
-  entries.at(isDown ? (place + 1) % entries.length : Math.max(place, 0) - 1)?.focus();
+  const place = entries.indexOf(/** @type {any} */ (document.activeElement));
+  const next = {
+    ArrowDown: (place + 1) % entries.length,
+    ArrowUp: place < 0 ? place : place - 1,
+    Home: 0,
+    End: -1,
+  }[event.key];
+  if (!menu.offsetHeight || next === undefined) return;
+  entries.at(next)?.focus();
   event.preventDefault();
 }
 
@@ -51,12 +60,12 @@ function heightOf(/** @type {HTMLElement} */ menu) {
 function moveTo({ style }, button, height) {
   const { left, right, top, bottom } = button.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
-  const below = clientHeight - bottom - 2 * GAP_PX;
-  const isLow = below < Math.min(height, top);
-  const isRtl = document.dir === "rtl";
-  style.insetInlineEnd = `${isRtl ? left : clientWidth - right}px`;
+  const below = clientHeight - bottom - GAP_PX;
+  const isLow = below - GAP_PX < Math.min(height, top);
+  const end = document.dir === "rtl" ? left : clientWidth - right;
+  style.insetInlineEnd = `${end}px`;
   style.top = isLow ? "auto" : `${bottom + scrollY}px`;
   style.bottom = isLow ? `${clientHeight - top - scrollY}px` : "auto";
-  style.maxWidth = `${isRtl ? clientWidth - left : right}px`;
-  style.maxHeight = `${(isLow ? top : clientHeight - bottom) - GAP_PX}px`;
+  style.maxWidth = `${clientWidth - end}px`;
+  style.maxHeight = `${isLow ? top - GAP_PX : below}px`;
 }

@@ -37,7 +37,7 @@ const TEXTS = {
     gettext("Look-alike"),
     "bad",
   ],
-  unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), ""],
+  unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), "wait"],
 };
 /** What may not be what it seems, or is not known. */
 const DOUBTFUL = ["lookalike", "unknown"];

@@ -110,7 +110,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   let shown = {};
 
   function open({ key = "", amount }) {
-    shown = { key, units: unitsText(amount, item.unit) };
+    shown = { key, units: unitsText(amount, item.unit).replace(" ", "\u00a0") };
     screen.open(shown.units);
   }
 
@@ -215,7 +215,7 @@ function aboutText(item) {
 function showPaid(screen, units, operation) {
   const about = gettext("Code {signs}", { signs: signsText(operation) });
   // The number has a line of its own.
-  screen.turn("paid", units.replace(" ", "\n"), { about, state: gettext("Paid") });
+  screen.turn("paid", units.replace("\u00a0", "\n"), { about, state: gettext("Paid") });
 }
 
 /** Cancel the request on the screen, and say there what has become of it. */
