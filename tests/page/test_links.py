@@ -334,7 +334,7 @@ def test_links_are_shown_by_their_state(visitor, description):
     tags = page.locator("[data-part=links] .state")
     expect(tags).to_have_text(["claimed", *2 * ["left"]])
     # Only what has a date is let in at doors.
-    doors = page.get_by_text("may include guests let in at a door")
+    doors = page.get_by_text("may include guests who are in")
     expect(doors).to_be_visible(visible=bool(description))
 
     page.get_by_label("Which links to show").select_option(label="claimed")

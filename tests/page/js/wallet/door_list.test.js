@@ -98,6 +98,31 @@ test("a ticket that its guest had claimed at home is let in without its number, 
   assert.equal(fresh?.said, 1);
 });
 
+test("a link of several keeps its numbers and its note at a door, and is there once", async () => {
+  const { maker, tickets, door, itemId } = await party();
+  const guest = makerOn(maker.service);
+  const atHome = madeBy(guest.store, await guest.wallet.claim(tickets[2]));
+  await maker.wallet.takeBack(tickets[0].key, tickets[1].key);
+  const link = madeBy(maker.store, await maker.wallet.send(itemId, 2));
+  await maker.wallet.setNote(link.key, "1–2 · Pat + 1");
+  await handOver(maker, door);
+  await door.wallet.claim(atHome, AT_DOOR);
+  const ofTwo = async (browser) =>
+    (await told(browser)).filter((each) => /Pat/.test(each));
+  assert.deepEqual(await ofTwo(door), ["expected 1–2 · Pat + 1"]);
+
+  const knows = await door.wallet.listed(link.key);
+  await door.wallet.claim(link, { ...AT_DOOR, knows });
+  await maker.wallet.checkStates();
+  await handOver(door, maker);
+  // A door without the list knows no note.
+  const nameless = { ...ROW, id: await ticketId(link) };
+  await maker.wallet.takeInList(itemId, writeList(itemId, [nameless]));
+
+  assert.deepEqual(await ofTwo(door), ["admitted 1–2 · Pat + 1"]);
+  assert.deepEqual(await ofTwo(maker), ["admitted Pat + 1"]);
+});
+
 test("what a code said stays with what was claimed by it, in one browser", async () => {
   const { maker, tickets, itemId } = await party(0);
   const guest = makerOn(maker.service);

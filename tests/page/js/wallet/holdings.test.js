@@ -145,7 +145,7 @@ test("what came in at the door is collected, and where it was handed out its lin
   await ground.wallet.claim(given, { atDoor: true });
 
   assert.deepEqual(await told(ground.store), [
-    { sum: 3, given: 2, collected: 2, isMinted },
+    { sum: 3, given: 2, collected: 2, admitted: 2, isMinted },
   ]);
   assert.deepEqual(await links(ground), ["admitted"]);
 });

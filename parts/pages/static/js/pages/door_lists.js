@@ -17,6 +17,7 @@ import { codeImage } from "../ui/link_view.js";
 import { scanWay } from "../ui/scan.js";
 import { checkListSize, isDoorList, partsOfList } from "../wallet/door_list.js";
 import { readHolding } from "../wallet/holdings.js";
+import { unitsOf } from "../wallet/records.js";
 import { fileName, STATES } from "./link_export.js";
 
 /** What a phone reads off another one's screen with ease, in characters. */
@@ -178,7 +179,8 @@ function countText(text, count) {
 
 /** Return for example "New: admitted (2), admission undone (1) and 1 note." */
 function newsText(news, notesCount) {
-  const countOf = (wanted) => news.filter(({ state }) => state === wanted).length;
+  const countOf = (wanted) =>
+    unitsOf(news.flatMap(({ state, output }) => (state === wanted ? output : [])));
   const list = Object.entries(STATES).flatMap(([state, text]) =>
     countOf(state) ? `${text} (${formatAmount(countOf(state))})` : [],
   );

@@ -40,7 +40,7 @@ export const STATES = {
   admitted: gettext("admitted"),
   undone: gettext("admission undone"),
   "taken back": gettext("taken back"),
-  expected: gettext("not admitted"),
+  expected: gettext("not scanned"),
 };
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = {

@@ -120,13 +120,15 @@ export function claim(draft, plan) {
     throw new WalletError("already_held", gettext("You already have this."));
   }
   if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
-  const named = knows.number ? namedAs(knows) : { said: knows.said };
+  // What several links were joined to has its numbers in its note.
+  const { said, note } = knows;
+  const named = knows.number ? namedAs(knows) : { said, note };
   if (!record) draft.addOutput({ ...output, ...named });
   // The link before it may have named another amount; what this wallet made, it knows.
   if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
-  const made = atDoor ? { collectedAt: draft.now } : { said: knows.said };
+  const made = atDoor ? { collectedAt: draft.now } : { said };
   const about = { atDoor: atDoor || undefined, isUnsent, unit };
   return { kind: "claim", ...about, ...joined([draft.outputs.get(outputKey)], made) };
 }

@@ -9,7 +9,7 @@ import { sha256 } from "../format/raw_output.js";
 import { noteOf } from "../format/tickets.js";
 import { CLOCK_OFF_MS } from "./api.js";
 import { isNote, LINK_NUMBER_MAX } from "./links.js";
-import { isCollected, itemIdOf, recordsWith, WalletError } from "./records.js";
+import { isCollected, itemIdOf, recordsWith, unitsOf, WalletError } from "./records.js";
 import { hexOf } from "./seeds.js";
 import { isLive, isOurs } from "./states.js";
 
@@ -205,7 +205,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
     },
 
     /**
-     * Take in the list of another browser; return how many tickets it has.
+     * Take in the list of another browser; return how many units its tickets have.
      * @param {string} text
      * @throws {WalletError} it is no list, or of another deed, or has more than there can be.
      */
@@ -229,7 +229,8 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
       await changeOfNote(wantedOf(itemId), (draft) =>
         noteRows(draft, itemId, dated, keys),
       );
-      return rows.length;
+      // Of what was taken back or undone there is another link.
+      return unitsOf(rows.filter(({ letter }) => letter === "n" || letter === "a"));
     },
 
     /** Forget what lists have said of a deed, but for numbers and notes. */
@@ -300,7 +301,7 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   // that a copy of this wallet made.
   const isNameless = !output.number && (!isLive(output) || output.foundAt);
   draft.changeOutput(key, {
-    ...(isNameless && { number, of, issue, note }),
+    ...(isNameless && { number, of, issue, note: note ?? output.note }),
     ...(name && { [name]: Math.max(output[name] ?? 0, since) }),
   });
 }

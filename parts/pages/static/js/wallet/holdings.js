@@ -21,14 +21,15 @@ import { AT_REST, isUnderWay } from "./states.js";
  * is here was last shown; `collected` came in at the door; `unknownSum` the service
  * says it has never had; `offered` is in open offers, and `asked` what they get,
  * neither of which counts in another sum. To its maker `cameBack` from others, in all,
- * of which `back` is still here, in `sum` too. `preparing` counts links while some of a
+ * of which `back` is still here, in `sum` too; `admitted` were let in, at any door that
+ * is known of. `preparing` counts links while some of a
  * series are still to be made.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
  *   lost: number, mayBeGiven: number, moved: number,
  *   used: number, lastUsed?: OutputRecord, shownAt: number,
- *   collected: number, unknownSum: number, offered: number, asked: number, back: number, cameBack: number,
+ *   collected: number, unknownSum: number, offered: number, asked: number, back: number, cameBack: number, admitted: number,
  *   preparing: {ready: number, count: number} | null,
  *   isOver: boolean,
  * }} Summary
@@ -49,9 +50,8 @@ import { AT_REST, isUnderWay } from "./states.js";
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
  * largest first and before those with a number; `links` those that have a number or
- * were handed out, came in at the door, or are on a door list; `admitted` are the units
- * of those that were let in, at any door.
- * @typedef {Summary & {parts: Named[], links: Link[], admitted: number}} Holding
+ * were handed out, came in at the door, or are on a door list.
+ * @typedef {Summary & {parts: Named[], links: Link[]}} Holding
  */
 
 /** @type {import("./records.js").Plan} what summariesOf looks at */
@@ -78,7 +78,7 @@ export function summariesOf(slices) {
   }
   const kinds = kindsOf(slices.operations.list());
   const summary = ([itemId, all]) => {
-    const item = slices.items.get(itemId);
+    const item = slices.items.get(itemId) ?? null;
     return summaryOf(itemId, item, all, comeBack(item, all, kinds));
   };
   return Array.from(byItem, summary)
@@ -94,7 +94,7 @@ export function summariesOf(slices) {
  */
 export function holdingOf(slices, itemId) {
   const all = slices.outputs.list({ itemId });
-  const item = slices.items.get(itemId);
+  const item = slices.items.get(itemId) ?? null;
   const came = comeBack(item, all, kindsOf(slices.operations.list({ itemId })));
   const summary = summaryOf(itemId, item, all, came);
   const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
@@ -102,24 +102,22 @@ export function holdingOf(slices, itemId) {
   const names = new Set(own.map(nameOf));
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
-  const listed = listedLinks(summary.item).filter(isOther);
+  const listed = listedLinks(item).filter(isOther);
   const named = namerOf(all, came.keys);
   const links = [...own, ...listed]
     .map((link) => rowOf({ ...link, output: named(link.output) }))
     .sort(byNumber);
-  const admitted = links.filter(({ state }) => state === "admitted");
   return {
     ...summary,
     parts: all.filter(isFree).map(named).sort(byAmount),
     links: withSaid(links),
-    admitted: unitsOf(admitted.map(({ output }) => output)),
   };
 }
 
 /**
  * Return where the units are that were made: the sum of those admitted, counted as
  * handed out, handed out, claimed, left, come back and away, whatever has taken them.
- * @param {Summary & {admitted?: number}} summary
+ * @param {Summary} summary
  */
 export function overviewOf(summary) {
   const { item, given, waiting, mayBeGiven, leaving, back, cameBack } = summary;
@@ -131,7 +129,7 @@ export function overviewOf(summary) {
     return taken;
   };
   // Lists may name more than there are, and what has not been asked for here yet.
-  const admitted = take(Math.min(summary.admitted ?? 0, given));
+  const admitted = take(Math.min(summary.admitted, given));
   const unasked = Math.max(0, admitted - (given - waiting));
   const counted = take(mayBeGiven);
   const out = take(waiting - mayBeGiven - unasked);
@@ -185,7 +183,7 @@ function summaryOf(itemId, item, all, came) {
   const summary = {
     ...sums,
     itemId,
-    item: item ?? null,
+    item,
     unit: item?.unit,
     isMinted: Boolean(item?.isMinted),
     lastUsed: all.filter(isUsed).sort(byChange).at(-1),
@@ -193,10 +191,16 @@ function summaryOf(itemId, item, all, came) {
     preparing: preparingOf(all),
     back: unitsOf(all.filter((each) => isFree(each) && came.keys.has(each.key))),
     cameBack: came.units,
+    admitted: admittedOf(all, item),
   };
   // Nor while anything of it is under way.
   const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);
   return { ...summary, isOver };
+}
+
+function admittedOf(all, item) {
+  const listed = listedLinks(item).filter(({ state }) => state === "admitted");
+  return unitsOf([...all.filter(admittedAtOf), ...listed.map(({ output }) => output)]);
 }
 
 /** Return whether an open offer waits for an output, maybe while it is cancelled. */
@@ -283,7 +287,7 @@ function linkOf(output, setAside) {
 }
 
 /** The states of a link that may have been claimed at home, or will be. */
-const MAYBE_CLAIMED = ["here", "waiting", "claimed", "moved"];
+const MAYBE_CLAIMED = ["here", "waiting", "claimed", "moved", "expected"];
 
 /** Return links, each that may have been claimed at home with what was said to be it. */
 function withSaid(/** @type {Link[]} */ links) {
@@ -305,8 +309,9 @@ function withSaid(/** @type {Link[]} */ links) {
 export const rowOf = (/** @type {Link} */ link) =>
   link.state === "here" && link.output.isBack ? { ...link, state: "back" } : link;
 
-const nameOf = (/** @type {Link} */ { output: { number, issue = 1 } }) =>
-  number && `${number} ${issue}`;
+/** Return what tells a link from others: several that were joined have only a note. */
+const nameOf = (/** @type {Link} */ { output: { number, issue = 1, note, key } }) =>
+  number ? `${number} ${issue}` : (note ?? key);
 
 /** The order of rows. @param {Pick<Link, "output">} one @param {Pick<Link, "output">} other */
 export function byNumber(one, other) {

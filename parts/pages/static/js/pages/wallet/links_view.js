@@ -22,7 +22,7 @@ import {
   noteLengthOf,
   openLinkDialog,
 } from "../../ui/link_view.js";
-import { ask, say, sayError } from "../../ui/forms.js";
+import { ask, makeField, say, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { itemIdOf } from "../../wallet/records.js";
 import { drawSeries } from "../under_way.js";
@@ -234,16 +234,29 @@ function titleOf(output, { unit }) {
 
 function askToTakeBack(output, { wallet, run, unit, opener }) {
   const ticket = linkText(output, unit);
-  const hint = output.number
+  const { number, note = "" } = output;
+  const hint = number
     ? gettext("The link stops working. You'll get a new link with the same number.")
     : gettext("The link stops working.");
+  // It is often for somebody else.
+  const { element, field } = makeField(gettext("Note on the new link"), {
+    value: note,
+    maxlength: String(noteLengthOf(output)),
+    autocomplete: "off",
+    dir: "auto",
+  });
   ask({
     title: gettext("Take back this link?"),
-    content: [ticketLine(ticket), hint],
+    content: [ticketLine(ticket), hint, ...(number && note ? [element] : [])],
     yes: gettext("Take back"),
     opener,
     said: gettext("Back in My deeds: {ticket}.", { ticket }),
-    act: (onWait) => run(() => wallet.takeBack(output.key), onWait),
+    act: async (onWait) => {
+      const operation = await run(() => wallet.takeBack(output.key), onWait);
+      if (field.value === note) return;
+      const [fresh] = await wallet.outputsOf(operation);
+      await wallet.setNote(fresh.key, field.value);
+    },
   });
 }
 

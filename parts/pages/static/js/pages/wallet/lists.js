@@ -123,14 +123,12 @@ function deedRow({ itemId }, tools) {
     // Makers have many and show few: theirs is on the page of the deed.
     show.hidden = isMinted || !summary.sum;
     const { kind, text } = noteOf(summary);
-    // As in the overview of its page.
-    const left = isMinted ? overviewOf(summary).here : hereOf(summary);
     setEach(
       "textContent",
       {
         name: nameOf(item),
         about: ` ${quoted(nameOf(item))} ${whenText(aboutOf(item))}`,
-        sum: hereOf(summary) ? unitsText(left, summary.unit) : gettext("You have none"),
+        sum: sumText(summary),
         // Of a part of another's vouchers it would read as their worth.
         of: isMinted ? gettext("of {total}", item) : "",
         when: whenAndWhereText(aboutOf(item)),
@@ -141,6 +139,16 @@ function deedRow({ itemId }, tools) {
     note.className = `row-note ${kind}`;
   };
   return { element, update };
+}
+
+/** Return how many units are here; of a maker's as in the overview of the deed's page. */
+function sumText(/** @type {Summary} */ summary) {
+  const here = hereOf(summary);
+  if (!here) return gettext("You have none");
+  const units = (amount) => unitsText(amount, summary.unit);
+  return summary.isMinted
+    ? gettext("{units} left", { units: units(overviewOf(summary).here) })
+    : units(here);
 }
 
 /** Show the codes of what is held of a deed. */
@@ -182,9 +190,11 @@ export function noteOf(
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
-  const { claimed, back } = isMinted ? overviewOf(summary) : { ...summary, back: 0 };
+  const ours = { claimed: summary.claimed, back: 0, admitted: 0 };
+  const { claimed, back, admitted } = isMinted ? overviewOf(summary) : ours;
   const [wait] = waitTexts(summary);
   const outside = [
+    ...some(admitted, gettext("{amount} admitted")),
     ...some(claimed, gettext("{amount} claimed")),
     ...some(back, gettext("{amount} came back")),
   ].join(" · ");
