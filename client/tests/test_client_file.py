@@ -382,7 +382,7 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     steps.open_deed(page, item_id)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
     # Two were paid.
-    steps.expect_text(page, "[data-part=more]", "in all 6 handed out, 2 redeemed")
+    steps.expect_text(page, "[data-part=more]", "6 went out: 2 redeemed, 4 still out")
     steps.expect_text(page, "[data-part=here]", "4")
     steps.expect_text(page, "[data-part=back]", "2")
     steps.expect_text(page, "[data-part=given]", "3")

@@ -89,15 +89,14 @@ def test_a_long_description_is_whole_below_what_can_be_done(stranger):
     page = stranger.go(f"/wallet#{item_id}")
     about = page.locator("[data-card=description]")
 
-    expect(page.get_by_role("button", name="Show code")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("link", name="Scan to pay")).to_be_in_viewport(ratio=1)
     tops = [each.bounding_box()["y"] for each in (page.locator(".tools"), about)]
     assert tops == sorted(tops)
     assert about.evaluate(
         "({scrollHeight, clientHeight}) => scrollHeight == clientHeight"
     )
-    # What has no date is for a till too, which takes a part of it.
-    press(page, "Show code")
-    follow(page, "To pay, scan the till's code")
+    # What has no date is for a till, which takes a part of it.
+    follow(page, "Scan to pay")
     expect(page.get_by_role("heading", name="Scan a QR code")).to_be_visible()
 
 

@@ -34,6 +34,15 @@ export function statesCsvOf(links, stateText, separator = separatorOf()) {
   );
 }
 
+/** Return a CSV file of the payments of a till. */
+export function paymentsCsvOf(payments, signsOf, separator = separatorOf()) {
+  const rows = payments.map((payment) => {
+    const time = new Date(payment.endedAt).toLocaleString("sv");
+    return [time, payment.amount, signsOf(payment)];
+  });
+  return tableOf(["time", "units", "code"], rows, separator);
+}
+
 function tableOf(head, rows, separator) {
   const lines = [head, ...rows].map((row) => row.map(cell).join(separator));
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;

@@ -46,7 +46,7 @@ export const STATES = {
 const CHOICES = {
   here: (count) => gettext("All that are left ({count})", { count }),
   waiting: (count) => gettext("All handed out ({count})", { count }),
-  numbers: (count) => gettext("By number ({count})", { count }),
+  numbers: () => gettext("By number, also those handed out"),
 };
 /** What no system takes in the name of a file; babel reads no slash within brackets. */
 const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
@@ -215,7 +215,8 @@ function askWhich(shown, action, opener) {
  * The fields of a choice; numbers are asked for only where links are chosen by them.
  */
 function choiceFields(links, countMax) {
-  const numbers = links.flatMap(({ output }) => output.number ?? []);
+  const numbersOf = (some) => some.flatMap(({ output }) => output.number ?? []);
+  const numbers = numbersOf(links);
   const countOf = (which) =>
     which === "numbers" ? numbers.length : countIn(links, which);
   const texts = Object.entries(CHOICES)
@@ -227,9 +228,12 @@ function choiceFields(links, countMax) {
   );
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });
+  // Those that nobody has, where there are some.
+  const left = links.filter(({ state }) => state === "here");
+  const offered = numbersOf(left).length ? numbersOf(left) : numbers;
   const [from, to] = [
-    number(gettext("From"), numbers[0]),
-    number(gettext("To"), numbers.slice(0, countMax).at(-1)),
+    number(gettext("From"), offered[0]),
+    number(gettext("To"), offered.slice(0, countMax).at(-1)),
   ];
   const range = make("div", { class: "row-line" }, from.element, to.element);
   const showRange = () => (range.hidden = which.value !== "numbers");

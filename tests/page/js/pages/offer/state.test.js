@@ -92,9 +92,13 @@ test("who has too little is told how much is missing, and where more of it is", 
   const away = saying({ wants: [{ ...CHOIR, free: 3, away: 4 }] });
   const both = saying({ wants: [{ ...CHOIR, free: 0 }, { ...DRINK, free: 1 }, CHOIR] });
 
-  assert.equal(few.lead, "You need 2 units of “Choir” more.");
-  assert.match(away.lead, /^You need 2 units of “Choir” more\. .* links or offers/);
-  assert.equal(both.lead, "You need 5 units of “Choir” and 1 unit of “Drink” more.");
+  const lead = "You have 3 units of “Choir”. You need 2 units of “Choir” more.";
+  assert.equal(few.lead, lead);
+  assert.ok(away.lead.startsWith(`${lead} In My deeds`));
+  assert.match(
+    both.lead,
+    /^You have 1 unit of “Drink”\. You need 5 .* and 1 .* more\.$/,
+  );
   for (const each of [few, away, both])
     assert.deepEqual([each.action, each.isLacking], [undefined, true]);
 });

@@ -202,7 +202,14 @@ function expiredText(/** @type {Side[]} */ sides) {
 function lackText(short) {
   const missing = short.map((side) => ({ ...side, amount: side.amount - side.free }));
   const units = sideText(missing, itemFinder({ wants: short }));
-  const text = gettext("You need {units} more.", { units });
+  const has = short.map((side) => ({ ...side, amount: side.free }));
+  const have = sideText(
+    has.filter(({ amount }) => amount),
+    itemFinder({ wants: short }),
+  );
+  const text = have
+    ? gettext("You have {have}. You need {units} more.", { have, units })
+    : gettext("You have none of this. You need {units}.", { units });
   const isAway = short.some(({ away }) => away);
   const more = gettext("In My deeds you can take back what is in links or offers.");
   return isAway ? `${text} ${more}` : text;

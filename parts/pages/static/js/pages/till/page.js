@@ -4,9 +4,16 @@
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
-import { offerStateText, receiptText, textFor } from "../../texts.js";
+import { paymentsCsvOf } from "../../format/csv.js";
+import {
+  offerStateText,
+  receiptText,
+  shortName,
+  signsText,
+  textFor,
+} from "../../texts.js";
 import { makeMark } from "../../ui/card.js";
-import { byId, listInPieces, make, makeButton, put } from "../../ui/dom.js";
+import { byId, download, listInPieces, make, makeButton, put } from "../../ui/dom.js";
 import {
   clearWhenTyped,
   FieldError,
@@ -51,6 +58,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
       all.length > today.length && sumText(all, item.unit, gettext("In all")),
     ];
     put(byId("today"), sums.filter(Boolean).join(" · "));
+    byId("save").hidden = !all.length;
     drawRows(rows);
     await request.draw(operations);
   });
@@ -61,6 +69,10 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
     make: (row) => ({ element: rowOf(row, item, request.show) }),
   });
 
+  byId("save").onclick = () => {
+    const name = gettext("{name} payments", { name: shortName(nameOf(item)) });
+    download(paymentsCsvOf(payments.all, signsText), "text/csv", `${name}.csv`);
+  };
   onSubmit(byId("keys"), byId("ask"), async () => {
     try {
       await request.make(readAmountOf(field, item));

@@ -60,6 +60,7 @@ export function deedPage(
   setUpMenus(view);
   const acts = {
     show: openCode,
+    "more-show": openCode,
     send: askToSend,
     split: askToSplit,
     merge: askToMerge,
@@ -99,11 +100,13 @@ export function deedPage(
     // The overview has what is left, and those that are handed out.
     const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
-    const { given, cameBack: redeemed } = holding;
+    const { cameBack: redeemed } = holding;
     // What was redeemed may be handed out again.
-    const inAll = gettext("in all {given} handed out, {redeemed} redeemed", {
+    const given = holding.given - mayBeGiven;
+    const inAll = gettext("{given} went out: {redeemed} redeemed, {out} still out", {
       given: formatAmount(given),
       redeemed: formatAmount(redeemed),
+      out: formatAmount(Math.max(0, given - redeemed)),
     });
     const sums = !hidden.till && redeemed ? [inAll] : [];
     part("more").textContent = [...waits, ...doors, ...sums].join(" · ");
@@ -138,12 +141,16 @@ function hiddenOf(holding) {
     !isTicket &&
     links.length > 1 &&
     links.some(({ output }) => output.amount > 1);
+  // A maker's many links are handed out, and not shown one after the other.
+  const isShown = parts.length > 0 && !(isMinted && links.length > 1);
+  const isForPaying = !isMinted && !date && parts.some(({ amount }) => amount > 1);
   // Of what was never here there is nothing else to do.
   const isForTill = isVoucher || !isHere;
   return {
     "may-be-given": !holding.mayBeGiven,
-    // A maker's many links are handed out, and not shown one after the other.
-    show: !parts.length || (isMinted && links.length > 1),
+    show: !isShown || isForPaying,
+    "more-show": !isForPaying,
+    pay: !isForPaying,
     send: !sum,
     door: !isTicket,
     "more-door": isTicket || !isMinted,

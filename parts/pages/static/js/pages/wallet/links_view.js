@@ -85,7 +85,9 @@ export const isOfDoor = ({ links }) =>
 function saveStates(/** @type {Shown} */ { item, links }) {
   const outputs = links.map(({ output }) => output);
   const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
-  const text = statesCsvOf(links, (state) => STATES[state]);
+  // What came back is no link; the till has a file of payments.
+  const told = links.filter(({ state }) => state !== "back");
+  const text = statesCsvOf(told, (state) => STATES[state]);
   download(text, "text/csv", `${name}.csv`);
   say(gettext("The file is saved."));
 }

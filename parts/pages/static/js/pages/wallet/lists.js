@@ -120,8 +120,10 @@ function deedRow({ itemId }, tools) {
   const update = (summary) => {
     const { item, isMinted } = summary;
     showPicture(picture, item);
-    // Makers have many and show few: theirs is on the page of the deed.
-    show.hidden = isMinted || !summary.sum;
+    // Makers have many and show few: theirs is on the page of the deed. What is for
+    // paying a part of it is shown as a whole by mistake.
+    const isForTill = summary.sum > 1 && !aboutOf(item).date;
+    show.hidden = isMinted || !summary.sum || isForTill;
     const { kind, text } = noteOf(summary);
     setEach(
       "textContent",

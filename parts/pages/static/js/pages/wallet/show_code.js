@@ -67,7 +67,6 @@ export async function openCodes(tools, opener) {
     const held = heldText(part, unit);
     const use = useText(part, unit, Boolean(about.date));
     write({ ".code-about": held, ".code-use": use });
-    find(view, ".code-pay").hidden = part.amount === 1 || Boolean(about.date);
     find(view, ".code-frame").replaceChildren(codeOf(part, { ...tools, unit }));
     leave = watchCode(part, tools, (state) => {
       view.dataset.state = state;
