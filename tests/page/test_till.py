@@ -93,6 +93,13 @@ def test_a_customer_pays_and_both_screens_say_the_same(visitor, stranger):
     expect_text(page, "#today", "Today: 3 drinks in 1 payment")
     expect(page.locator("#last li")).to_contain_text(signs)
     assert amounts(page)["held"] == [3]
+    with page.expect_download() as download:
+        press(page, "CSV of payments")
+    assert download.value.suggested_filename == "A drink payments.csv"
+    text = download.value.path().read_text(encoding="utf-8-sig")
+    head, line = text.splitlines()
+    assert head == "time,units,code"
+    assert f",3,{signs} " in line
 
 
 def test_the_longest_word_for_what_was_paid_fits_the_smallest_screen(visitor):
