@@ -64,13 +64,6 @@ test("a second series goes on counting, and what was refused has had its numbers
   assert.equal(amountsByState(store).held.at(-1), 26);
 });
 
-test("what is still to be split into links is split by no person", async () => {
-  const { store, wallet } = await minted({ count: 9, each: 1 }, 4);
-  const { key } = heldIn(store).find(({ each }) => each);
-
-  await assert.rejects(wallet.split(key, [1]), hasCode("busy"));
-});
-
 test("links of one unit are handed out once each, whoever asks, the lowest first", async () => {
   const { store, wallet, itemId } = await minted({ count: 4, each: 1 });
   const numbersOf = (given) => given.map(({ number }) => number);

@@ -174,14 +174,13 @@ test("a look forgets nothing that another tab asks for meanwhile", async () => {
 
 test("a refused operation costs no question for what the service does not know", async () => {
   const ground = await walletHolding(500);
-  const [key] = ground.store.kept.outputs.keys();
   const asked = [];
   const wallet = walletMeeting(ground, (verb, given) => {
     if (verb === "check") asked.push(...given);
     return verb === "swap" ? "refused" : "answered";
   });
 
-  await wallet.split(key, Array(200).fill(1));
+  await wallet.makeLinks(ground.itemId, { count: 200, each: 1 });
 
   assert.equal(asked.length, 1);
 });

@@ -74,11 +74,6 @@ const PAIRS = {
     send(5),
     (wallet, { itemId }) => wallet.merge(itemId),
   ],
-  "one sends, one splits": [
-    () => walletHolding(5),
-    send(2),
-    (wallet, { store }) => wallet.split(outputsIn(store)[0].key, [1, 1]),
-  ],
   "one sends, one checks": [
     () => walletHolding(5),
     send(2),

@@ -41,14 +41,10 @@ const CLASSES = { AmountError, RawOutputError };
 
 /** By what each is refused with: the code of the wallet's error, or another's class. */
 const IMPOSSIBLE = {
-  not_held: {
-    "a split of what is not there": (wallet) => wallet.split("deed_x.y", [1]),
-  },
   AmountError: {
-    "no parts": (wallet, _, key) => wallet.split(key, []),
+    "no parts": (wallet) => wallet.mint({}),
     nothing: (wallet, itemId) => wallet.send(itemId, 0),
     "half a unit": (wallet, itemId) => wallet.send(itemId, 0.5),
-    "a part of nothing": (wallet, _, key) => wallet.split(key, [0]),
     "an ask for nothing": (wallet, itemId) =>
       offersOf(wallet).ask({ itemId, amount: 0 }),
     "a mint of too much": (wallet) => mintAmounts(wallet, Number.MAX_SAFE_INTEGER, 1),
@@ -116,7 +112,7 @@ test("what becomes of what is in a backup is found, and what comes in is not", a
   assert.deepEqual(await behind(wallet), [0, 0]);
 
   await wallet.send(itemId, 2);
-  await wallet.split(heldIn(store)[0].key, [1]);
+  await wallet.makeLinks(itemId, { count: 1, each: 1 });
   assert.deepEqual(await behind(wallet), [0, 2]);
 
   await mintAmounts(wallet, 1);

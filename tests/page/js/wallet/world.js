@@ -182,7 +182,6 @@ export class World {
       () => wallet.checkRound(),
       () => wallet.send(output.itemId, amount),
       () => wallet.send(output.itemId, amount + random.below(9)),
-      () => wallet.split(output.key, [amount, 1]),
       () => wallet.merge(output.itemId),
       () => wallet.takeBack(output.key),
       () => links.length && wallet.claim({ ...random.pick(links), amount }),

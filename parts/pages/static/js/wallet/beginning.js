@@ -6,7 +6,6 @@ import { gettext } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import {
-  checkCount,
   cutNote,
   isFree,
   linkParts,
@@ -147,20 +146,6 @@ export function send(draft, { itemId, amount, arrayMax }) {
   return { kind: "send", inputs, made, amount };
 }
 
-/** Split an output into these amounts, and the rest of it if there is one. */
-export function split(draft, { outputKeys: [outputKey], amounts, arrayMax }) {
-  const input = mine(draft, outputKey, "held");
-  const rest = amounts.reduce((left, amount) => left - amount, input.amount);
-  if (rest < 0)
-    throw new WalletError(
-      "not_enough",
-      gettext("The parts add up to more than you have."),
-    );
-  const all = rest ? [...amounts, rest] : amounts;
-  checkCount(all, arrayMax);
-  return { kind: "split", inputs: [input], made: all.map((amount) => ({ amount })) };
-}
-
 /** Make a series of numbered links from what is held; change comes back. */
 export function links(draft, { itemId, links: { count, each }, arrayMax }) {
   const amount = count * each;
@@ -212,7 +197,7 @@ export function merge(draft, { itemId, arrayMax }) {
 export function takeBack(draft, { outputKeys }) {
   const given = outputKeys.filter((key) => draft.outputs.get(key)?.state === "given");
   const keys = given.length ? given : outputKeys;
-  const inputs = keys.map((key) => mine(draft, key, "given"));
+  const inputs = keys.map((key) => givenOut(draft, key));
   const loose = inputs.filter(({ number }) => !number);
   const links = inputs.filter(({ number }) => number);
   const made = links.map((link) => {
@@ -255,12 +240,10 @@ function reserve(draft, { inputs, made, terms, ...about }, { secrets }) {
 const freeOf = (draft, itemId) =>
   draft.outputs.list({ itemId, state: "held" }).filter(isFree);
 
-function mine(draft, key, state) {
+function givenOut(draft, key) {
   const output = draft.outputs.get(key);
   if (isUnderWay(output)) throw busy();
-  if (output?.state !== state) {
-    if (state === "held")
-      throw new WalletError("not_held", gettext("It is no longer here."));
+  if (output?.state !== "given") {
     const claimed = output?.isUnclear
       ? gettext("Already claimed, or sent from another device.")
       : gettext("Already claimed.");
@@ -271,7 +254,6 @@ function mine(draft, key, state) {
   }
   if (isCollected(output))
     throw new WalletError("collected", gettext("This came in at the door."));
-  if (output.each) throw inTheMaking();
   return output;
 }
 

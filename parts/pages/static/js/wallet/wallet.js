@@ -19,7 +19,6 @@ import {
   mint,
   nextLinks,
   send,
-  split,
   takeBack,
 } from "./beginning.js";
 import { finish, makeChecks } from "./checking.js";
@@ -207,13 +206,6 @@ function makeVerbs(parts) {
      */
     send: async (itemId, amount) =>
       carryOut(parts, send, { itemId, amount: checkAmount(amount) }),
-
-    /** Split an output into these amounts and the rest of it. */
-    async split(outputKey, amounts) {
-      checkCount(amounts, arrayMax);
-      amounts.forEach(checkAmount);
-      return carryOut(parts, split, { outputKeys: [outputKey], amounts });
-    },
 
     /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
