@@ -1,7 +1,7 @@
 // The token that a service may ask for before it mints. This browser keeps it beside
 // the wallet and not in it: no backup, file or merge has it.
 
-import { kept } from "./store.js";
+import { inBrowser } from "./store.js";
 
 const NAME = "deeds-mint-token";
 
@@ -11,15 +11,15 @@ const TOKEN = /^[!-~]+$/;
 /** Whether the service has refused what this page had. */
 let isRefused = false;
 
-/** Return the token that is kept, or null. */
-export const readToken = () => kept((storage) => storage.getItem(NAME));
+/** Return the token that is kept, or nothing. */
+export const readToken = () => inBrowser.read(NAME);
 
-export const keepToken = (token) => kept((storage) => storage.setItem(NAME, token));
+export const keepToken = (token) => inBrowser.write(NAME, token);
 
 /** Forget a token that the service refuses, unless a tab has kept another by now. */
 export function refuseToken(token) {
   isRefused = true;
-  if (readToken() === token) kept((storage) => storage.removeItem(NAME));
+  if (readToken() === token) inBrowser.write(NAME, "");
 }
 
 /**

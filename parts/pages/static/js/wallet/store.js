@@ -138,7 +138,9 @@ export async function openStore(onClosed = () => {}) {
         isTold = KINDS.some((kind) => kind !== "codes" && changed[kind]);
         return changed;
       });
-      if (isHolding) kept(noteBeginning);
+      // No database tells that it was emptied.
+      if (isHolding && !inBrowser.read(SINCE))
+        inBrowser.write(SINCE, String(Date.now()));
       // Closed in between, for a newer page: what was written is there all the same.
       if (isTold && !isClosed) channel.postMessage("changed");
       if (isTold) tell();
@@ -165,41 +167,49 @@ export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 const SINCE = "deeds.since";
 const LOST = "deeds.lost";
 
-/** Return what `act` makes of what all tabs keep beside the wallet, see `inSession`. */
-export const kept = (act) => inSession(act, () => localStorage);
-
-/** Note when the wallet first held something: no database tells that it was emptied. */
-function noteBeginning(storage) {
-  if (!storage.getItem(SINCE)) storage.setItem(SINCE, String(Date.now()));
+/**
+ * Return the texts that a storage keeps by their names, of which an empty one is none.
+ * Where the browser keeps nothing, nothing is read, and nothing is thrown.
+ * @param {() => Storage} findStorage may throw, and so may the storage
+ */
+export function textsIn(findStorage) {
+  const attempt = (act) => {
+    try {
+      return act(findStorage());
+    } catch {
+      return null;
+    }
+  };
+  return {
+    read: (name) => attempt((storage) => storage.getItem(name)) ?? "",
+    write: (name, text) =>
+      attempt((storage) =>
+        text ? storage.setItem(name, text) : storage.removeItem(name),
+      ),
+  };
 }
 
-function noteLoss(storage) {
-  const since = storage.getItem(SINCE);
-  if (since) storage.setItem(LOST, since);
-  storage.removeItem(SINCE);
+/** What all tabs keep beside the wallet. */
+export const inBrowser = textsIn(() => localStorage);
+
+/** What this tab keeps. */
+export const inTab = textsIn(() => sessionStorage);
+
+function noteLoss() {
+  const since = inBrowser.read(SINCE);
+  if (since) inBrowser.write(LOST, since);
+  inBrowser.write(SINCE, "");
 }
 
 /** Return since when there was a wallet that is gone, or 0. */
-export const lostSince = () => Number(kept((storage) => storage.getItem(LOST)));
+export const lostSince = () => Number(inBrowser.read(LOST));
 
 /** Say no more of the wallet that is gone. */
-export const forgetLoss = () => kept((storage) => storage.removeItem(LOST));
-
-/**
- * Return what `act` makes of this tab's own storage, or null where the browser keeps
- * nothing.
- */
-export function inSession(act, findStorage = () => sessionStorage) {
-  try {
-    return act(findStorage());
-  } catch {
-    return null;
-  }
-}
+export const forgetLoss = () => inBrowser.write(LOST, "");
 
 async function openDatabase(room) {
   // The first thing that is written, unless there was a wallet: then it is only read.
-  const isNew = !kept((storage) => storage.getItem(SINCE));
+  const isNew = !inBrowser.read(SINCE);
   try {
     return await (isNew ? room.hold(requestDatabase) : requestDatabase());
   } catch (error) {
@@ -236,7 +246,7 @@ function create(/** @type {IDBDatabase} */ database) {
     records.createIndex("state", "state");
     if (kind === "seeds") records.put(newSeed());
   }
-  kept(noteLoss);
+  noteLoss();
 }
 
 function transact(database, mode, wanted, apply) {

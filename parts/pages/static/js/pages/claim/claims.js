@@ -8,7 +8,7 @@ import { markText } from "../../ui/card.js";
 import { findOrigins, originAs, twinsOf } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
-import { askToKeep, inSession } from "../../wallet/store.js";
+import { askToKeep, textsIn } from "../../wallet/store.js";
 import { oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
 import { keepTrying } from "../retries.js";
 import {
@@ -31,20 +31,17 @@ const OVERTAKEN = new Set(["already_held", "already_claimed"]);
  * Return the list of outputs that the page was given. Those that may still be taken are
  * kept for as long as the tab is there, so that a reload shows them again; their
  * secrets are in its storage alone.
- * @param {() => Storage} [findStorage] may throw, and so may the storage: then a reload forgets
+ * @param {() => Storage} [findStorage] where it keeps nothing, a reload forgets
  */
-export function makeClaimList(findStorage) {
-  const read = (storage) => Array.from(JSON.parse(storage.getItem(NAME) ?? "[]"));
-  const found = inSession(read, findStorage) ?? [];
+export function makeClaimList(findStorage = () => sessionStorage) {
+  const tab = textsIn(findStorage);
+  const found = Array.from(JSON.parse(tab.read(NAME) || "[]"));
   const shown = new Map(found.map((output) => [keyOf(output), output]));
   const forgotten = new Set();
 
   function keep() {
     const kept = [...shown.values()].filter((output) => !forgotten.has(keyOf(output)));
-    inSession((storage) => {
-      if (kept.length) storage.setItem(NAME, JSON.stringify(kept));
-      else storage.removeItem(NAME);
-    }, findStorage);
+    tab.write(NAME, kept.length ? JSON.stringify(kept) : "");
   }
 
   return {

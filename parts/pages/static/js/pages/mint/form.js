@@ -10,7 +10,7 @@ import { textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { clearWhenTyped, readField, showError } from "../../ui/forms.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
-import { inSession } from "../../wallet/store.js";
+import { inTab } from "../../wallet/store.js";
 import { imageField } from "./image_field.js";
 
 /**
@@ -80,7 +80,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     const texts = kept.map(({ value }) => value);
     const choices = { isDifferent: different.open, amounts: rows.amounts() };
     const draft = JSON.stringify({ texts, uploaded: image.uploaded(), ...choices });
-    inSession((storage) => storage.setItem(DRAFT, draft));
+    inTab.write(DRAFT, draft);
   }
 
   function fill({ texts = kept.map(({ value }) => value), ...draft }) {
@@ -104,7 +104,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     draw();
   };
 
-  fill(JSON.parse(inSession((storage) => storage.getItem(DRAFT)) ?? "{}"));
+  fill(JSON.parse(inTab.read(DRAFT) || "{}"));
   return {
     shown,
     saveDraft,
@@ -124,7 +124,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     },
 
     /** Forget the draft: what was asked for is written down in the wallet. */
-    dropDraft: () => inSession((storage) => storage.removeItem(DRAFT)),
+    dropDraft: () => inTab.write(DRAFT, ""),
 
     reset: () => fill({ texts: kept.map(({ defaultValue }) => defaultValue) }),
   };

@@ -18,7 +18,7 @@ import { onceAtATime, say, sayCopied } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
 import { recordsWith, unitsOf } from "../../wallet/records.js";
-import { askToKeep, inSession } from "../../wallet/store.js";
+import { askToKeep, inTab } from "../../wallet/store.js";
 import { untilEnded } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
 import { drawOfferCode, offerLink } from "../offer_view.js";
@@ -102,7 +102,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   const { store, wallet } = tools;
   const offers = offersOf(wallet);
   const leave = () => {
-    inSession((storage) => storage.removeItem(ON_SCREEN));
+    inTab.write(ON_SCREEN, "");
     onClose();
   };
   const screen = makeScreen(leave, () => onceAtATime(byId("cancel"), cancel));
@@ -131,7 +131,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   async function showOpen(operation) {
     const { offerId } = operation;
     if (shown.offerId) return;
-    inSession((storage) => storage.setItem(ON_SCREEN, operation.key));
+    inTab.write(ON_SCREEN, operation.key);
     const mine = shown;
     const wanted = { itemId: item.id, state: "held" };
     const parts = await recordsWith(store, "outputs", wanted);
@@ -201,7 +201,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
 /** Return which of these requests was on the screen of this tab before a reload. */
 export function leftOnScreen(requests) {
-  const key = inSession((storage) => storage.getItem(ON_SCREEN));
+  const key = inTab.read(ON_SCREEN);
   return requests.find((each) => each.key === key && canBePaid(each));
 }
 
