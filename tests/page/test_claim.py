@@ -175,7 +175,7 @@ def test_the_link_just_opened_is_alone_on_top_and_earlier_ones_are_folded(visito
     expect_text(page, "#heading", "This link was already used")
     expect(page.locator("#claim-button")).to_be_hidden()
     page.reload()
-    page.get_by_text("3 links opened before").click()
+    page.get_by_text("3 other links, not claimed yet").click()
     rows = page.locator("#older .found")
 
     press(rows.nth(0), "Remove")
@@ -184,7 +184,7 @@ def test_the_link_just_opened_is_alone_on_top_and_earlier_ones_are_folded(visito
     expect_heading(page, "Yours now")
 
     wait_for_rows(page, "taken", "free")
-    expect_text(page, "#older-count", "1 link opened before")
+    expect_text(page, "#older-count", "1 other link, not claimed yet")
     assert raws(page, "spent") == [second]
     press(page, "Close")
     page.goto(f"{visitor.origin}/claim#5.deed_x.secret")
@@ -234,12 +234,15 @@ def test_a_deed_that_looks_like_one_of_the_wallet_is_warned_of(visitor):
     wait_for_rows(page, "free")
 
     origin = page.locator(".origin")
-    said = f"the same as your other “{SHED['name']}”."
+    said = f"this isn't your other “{SHED['name']}”, which has the mark "
     expect(origin).to_contain_text(said)
     expect(origin).to_have_class("origin notice bad")
     anyway = page.get_by_role("button", name="Claim anyway")
     expect(anyway).to_have_class("button wide quiet")
     expect(page.locator(".mark")).to_contain_text(f"{forged[5:9]}·{forged[-4:]}")
+    # So does the public page, to who has one of them.
+    visitor.go(f"/item/{forged}")
+    expect(page.locator("#origin")).to_contain_text(said)
     visitor.assert_good()
 
 
@@ -340,7 +343,7 @@ def test_what_the_page_says_of_a_deed_stands_before_its_makers_words(visitor):
     page = visitor.go(claim_link("", raw).replace("#", "/#"))
     wait_for_rows(page, "free")
 
-    origin = page.get_by_text("the same as your other")
+    origin = page.get_by_text("this isn't your other")
     expect(origin).to_be_in_viewport(ratio=1)
     assert page.locator(".origin + .deed").count() == 1
     height = "document.documentElement.scrollHeight"

@@ -48,6 +48,7 @@ test("a file of states has all that is known of each link, and no link", () => {
       { output: { amount: 3, numbers: [5, 6, 7] }, state: "waiting", at: 0 },
     ],
     (state) => `is ${state}`,
+    2,
     ",",
   );
 
@@ -56,6 +57,7 @@ test("a file of states has all that is known of each link, and no link", () => {
     "4,2,1,is admitted,2030-06-01 19:42:07,' =Anna",
     ",,5,is waiting,,",
     "5–7,1,3,is waiting,,",
+    ",,-2,redeemed,,",
     "",
   ]);
 });

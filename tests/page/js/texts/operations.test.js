@@ -11,7 +11,6 @@ import {
   quoted,
   refusalText,
   textFor,
-  timeText,
   waitText,
 } from "../../../../parts/pages/static/js/texts.js";
 
@@ -39,13 +38,6 @@ test("every kind has a word", () => {
 
   for (const kind of kinds)
     assert.doesNotMatch(outcomesText([done(kind)], false), /undefined/);
-});
-
-test("that there is no answer is said once", () => {
-  const text = "You're offline. We keep trying; nothing is lost.";
-  assert.equal(outcomesText([begun], false), text);
-  assert.equal(outcomesText([begun], true), "");
-  assert.equal(outcomesText([], false), "");
 });
 
 test("only what is sent again is said to be, and no connection is not a wrong answer", () => {
@@ -131,9 +123,4 @@ test("a name of any length and form takes one short line", () => {
   assert.equal(quoted("a” and “b"), "“a’ and ’b”");
   assert.equal(quoted("😀".repeat(60)), `“${"😀".repeat(60)}”`);
   assert.equal(quoted("😀".repeat(61)), `“${"😀".repeat(59)}…”`);
-});
-
-test("a time that is none is not told", () => {
-  assert.deepEqual([1e300, NaN, Infinity].map(timeText), ["", "", ""]);
-  assert.match(timeText(0), /19(?:70|69)/);
 });

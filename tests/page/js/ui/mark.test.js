@@ -2,16 +2,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { markText, patternOf } from "../../../../parts/pages/static/js/ui/card.js";
+import { patternOf } from "../../../../parts/pages/static/js/ui/card.js";
 
 const VECTORS = JSON.parse(
   readFileSync(new URL("../../../vectors/patterns.json", import.meta.url), "utf8"),
 );
-
-test("the text of a mark is both ends of the id", () => {
-  assert.equal(markText("deed_7kq2aaaaaaaaaaaaaaaaaam9xd"), "7kq2·m9xd");
-  assert.equal(markText("anything"), "anyt·hing");
-});
 
 for (const { itemId, hue, lightHue, rows } of VECTORS)
   test(`the pattern of ${itemId} is the one that Python draws`, () => {

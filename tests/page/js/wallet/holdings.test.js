@@ -32,7 +32,7 @@ import {
 /** Return the fields of each summary that are not nothing, without its item. */
 async function told(store) {
   const summaries = await store.read(SUMMARIES_WANTED, summariesOf);
-  return summaries.map(({ itemId, item, ...more }) =>
+  return summaries.map(({ itemId, item, most: _, ...more }) =>
     Object.fromEntries(Object.entries(more).filter(([, value]) => value)),
   );
 }

@@ -1,6 +1,7 @@
 // Files for spreadsheets, RFC 4180 but for what separates the columns: where a decimal
 // comma is written, Excel takes semicolons. It knows UTF-8 by the byte order mark.
 
+import { gettext } from "./gettext.js";
 import { rangesText } from "./tickets.js";
 
 const BYTE_ORDER_MARK = "\ufeff";
@@ -15,8 +16,11 @@ export function csvOf(outputs, addressOf, separator = separatorOf()) {
   return tableOf(["number", "units", "link", "note"], rows, separator);
 }
 
-/** Return a CSV file of all links with their states, which hands none of them out. */
-export function statesCsvOf(links, stateText, separator = separatorOf()) {
+/**
+ * Return a CSV file of all links with their states, which hands none of them out. What
+ * was `redeemed` is taken off: the units of all rows are those that were made.
+ */
+export function statesCsvOf(links, stateText, redeemed, separator = separatorOf()) {
   const rows = links.map(({ output, state, at }) => {
     const {
       number = rangesText(output.numbers),
@@ -27,6 +31,7 @@ export function statesCsvOf(links, stateText, separator = separatorOf()) {
     const time = at ? new Date(at).toLocaleString("sv") : "";
     return [number, number && issue, amount, stateText(state), time, note];
   });
+  if (redeemed) rows.push(["", "", -redeemed, gettext("redeemed"), "", ""]);
   return tableOf(
     ["number", "issue", "units", "state", "time", "note"],
     rows,
@@ -50,7 +55,8 @@ function tableOf(head, rows, separator) {
 
 /** An apostrophe makes a formula a text. */
 function cell(value) {
-  const text = String(value).replace(FORMULA, "'$&");
+  const text =
+    typeof value === "number" ? `${value}` : String(value).replace(FORMULA, "'$&");
   const isSplit = /[",;\r\n]/.test(text);
   return isSplit ? `"${text.replaceAll('"', '""')}"` : text;
 }

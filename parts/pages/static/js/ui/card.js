@@ -64,7 +64,10 @@ export function fillCard(card, item, options = {}) {
     part,
   );
   part("until").classList.toggle("bad", isExpired(about));
-  part("genuine").hidden = !itemId;
+  const genuine = part("genuine");
+  genuine.hidden = !itemId;
+  // What it says may be behind what is at the foot of the window.
+  genuine.ontoggle = () => genuine.scrollIntoView({ block: "nearest" });
   part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   drawPattern(part("pattern"), itemId);
   showImage(part, unseen ? "" : image, pictures);

@@ -7,6 +7,7 @@
 // spends it from then on.
 
 import { gettext, ngettext } from "../format/gettext.js";
+import { aboutOf } from "../format/about.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { noteOf } from "../format/tickets.js";
@@ -107,6 +108,12 @@ function noteField(output, tools) {
     output.note = field.value;
     keepNote(output, tools, field.value);
   };
+  if (aboutOf(tools.item).date)
+    element.append(
+      makeHint(
+        gettext("Only your list has it: who claims it comes in without a name."),
+      ),
+    );
   return element;
 }
 

@@ -4,6 +4,7 @@
 import { aboutOf, dayOf, dayText, metadataOf, nameOf } from "../format/about.js";
 import { fill, gettext } from "../format/gettext.js";
 import { quoted } from "../texts.js";
+import { markText } from "./card.js";
 import { isMade } from "../wallet/states.js";
 
 /**
@@ -15,7 +16,7 @@ import { isMade } from "../wallet/states.js";
 /** By its kind: what is said, what in a list, and the tint. */
 const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
-  held: [gettext("You already have one of these."), gettext("You have this"), ""],
+  held: [gettext("Same as one that you have, or had."), gettext("You have this"), ""],
   two: [
     gettext("You hold two of this name: compare the marks."),
     gettext("Compare the marks"),
@@ -33,7 +34,9 @@ const TEXTS = {
     "wait",
   ],
   lookalike: [
-    gettext("Careful: this isn't the same as your other {name}."),
+    gettext(
+      "Careful: this isn't your other {name}, which has the mark {mark}. Compare them.",
+    ),
     gettext("Look-alike"),
     "bad",
   ],
@@ -149,7 +152,10 @@ export function originOf(item, items) {
   // Two of one day are more than two nights.
   if (!made && own && same) return { ...originAs("two"), tint: "bad" };
   if (!made && own) return originAs(others.length ? "two" : "held");
-  if (same) return originAs("lookalike", { name: quoted(nameOf(same)) });
+  if (same) {
+    const values = { name: quoted(nameOf(same)), mark: markText(same.id) };
+    return originAs("lookalike", values);
+  }
   if (!others.length) return originAs("new");
   return originAs("date", { date: dayText(aboutOf(item)) });
 }

@@ -67,9 +67,12 @@ export function namerOf(all, back) {
     const sources = [...sourcesOf(output)].sort(byAmount);
     const told = (text) => cutNote(sources.map(text).filter(Boolean).join(", "));
     const words = wordsOf({ ...output, numbers }, told(ticketText));
-    return { ...output, numbers, note: words ?? told(({ note }) => note) };
+    return { ...output, numbers, note: words ?? told(noteLeft) };
   };
 }
+
+/** Who had a link that was taken back has none of what it became. */
+const noteLeft = ({ note, givenAt }) => !givenAt && note;
 
 /** Return outputs by the operation that took them, or made them. */
 function byOperation(all, role) {

@@ -22,7 +22,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  * says it has never had; `offered` is in open offers, and `asked` what they get,
  * neither of which counts in another sum. To its maker `cameBack` from others, in all,
  * of which `back` is still here, in `sum` too; `admitted` were let in, at any door that
- * is known of. `preparing` counts links while some of a
+ * is known of; `most` were ever in one part. `preparing` counts links while some of a
  * series are still to be made.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
@@ -30,6 +30,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  *   lost: number, mayBeGiven: number, moved: number,
  *   used: number, lastUsed?: OutputRecord, shownAt: number,
  *   collected: number, unknownSum: number, offered: number, asked: number, back: number, cameBack: number, admitted: number,
+ *   most: number,
  *   preparing: {ready: number, count: number} | null,
  *   isOver: boolean,
  * }} Summary
@@ -192,6 +193,7 @@ function summaryOf(itemId, item, all, came) {
     back: unitsOf(all.filter((each) => isFree(each) && came.keys.has(each.key))),
     cameBack: came.units,
     admitted: admittedOf(all, item),
+    most: all.reduce((most, { amount }) => Math.max(most, amount), 0),
   };
   // Nor while anything of it is under way.
   const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);

@@ -49,8 +49,19 @@ const CASES = [
 ].map(([kind, found, record, operation, isAsked]) => {
   return [kind, { found, record, operation, isAsked }];
 });
+const SPENT = { record: record("spent") };
+/** What became of what was claimed. */
+const MADE = [
+  ["used", { record: record("given", { givenAt: 1 }) }],
+  ["used", { ...SPENT, operation: operation("send", "done") }],
+  ["taken", { ...SPENT, operation: operation("merge", "done") }],
+  ["past", { ...SPENT, operation: operation("complete", "done") }],
+  ["past", { record: record("spent", { spentElsewhere: true }) }],
+].map(([kind, made]) => {
+  return [kind, { ...SPENT, operation: operation("claim", "done"), made }];
+});
 
-for (const [kind, known] of CASES) {
+for (const [kind, known] of [...CASES, ...MADE]) {
   test(`${kind}: ${JSON.stringify(known)}`, () => {
     const state = claimState(known);
 

@@ -42,7 +42,7 @@ const itemOf = (itemId) => (itemId === "a" ? ITEM : null);
 const held = (amount, more) => ({ state: "held", itemId: "a", amount, ...more });
 
 test("a restore says how much it brought", () => {
-  const text = (given) => restoredText({ fresh: [], ...given });
+  const text = (given) => restoredText({ fresh: [], added: given.fresh, ...given });
 
   assert.equal(text({}), "Restored. Everything was already here.");
   assert.equal(

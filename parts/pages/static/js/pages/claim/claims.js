@@ -257,8 +257,13 @@ function makeKnown(answers, store, isAsked) {
     // What comes meanwhile is drawn with its origin.
     const items = outputs.map(answers.itemOf);
     await addOrigins(items);
-    const known = store && (await recordsOf(store, outputs.map(keyOf)));
-    return outputs.map((output, place) => rowOf(output, items[place], known?.[place]));
+    const known = store ? await recordsOf(store, outputs.map(keyOf)) : [];
+    // What a claim has made may be gone again.
+    const keys = known.map(({ operation }) => operation?.outputs[0]?.key ?? "");
+    const made = store ? await recordsOf(store, keys) : [];
+    return outputs.map((output, place) =>
+      rowOf(output, items[place], { ...known[place], made: made[place] }),
+    );
   }
 
   async function addOrigins(items) {

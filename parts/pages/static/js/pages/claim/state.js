@@ -81,11 +81,19 @@ const CAREFUL = gettext("Check before you claim");
  * @param {{
  *   record?: import("../../wallet/records.js").OutputRecord, found?: string, problem?: Error,
  *   operation?: import("../../wallet/records.js").OperationRecord, isAsked?: boolean,
- * }} known `operation` is the last one of the wallet's record
+ *   made?: any,
+ * }} known `operation` is the last one of the wallet's record; `made` are both of what that has made
  * @returns {ClaimState}
  */
-export function claimState({ record, operation, found, problem, isAsked = true }) {
-  const kind = isAsked ? kindOf(record, operation, found) : "unasked";
+export function claimState({
+  record,
+  operation,
+  made,
+  found,
+  problem,
+  isAsked = true,
+}) {
+  const kind = isAsked ? kindOf(record, operation, found, made) : "unasked";
   const state = stateAs(kind);
   if ((kind === "busy" || kind === "asking") && problem)
     return stateAs(kind, waitText(problem));
@@ -261,10 +269,10 @@ export function offerOf(rows) {
 }
 
 /** @returns {ClaimKind} */
-function kindOf(record, operation, found) {
+function kindOf(record, operation, found, made) {
   const state = record?.state;
   if (state === "leaving" || state === "coming") return "busy";
-  if (state === "spent") return kindOfSpent(record, operation);
+  if (state === "spent") return kindOfSpent(record, operation, made);
   // Before what the wallet believes: the link of a mint can be taken by anybody.
   if (found === "spent")
     return state === "given" || state === "held" ? "past" : "spent";
@@ -275,12 +283,27 @@ function kindOf(record, operation, found) {
 }
 
 /** @returns {ClaimKind} */
-function kindOfSpent(record, operation) {
+function kindOfSpent(record, operation, made) {
   const isByUs = operation?.state === "done" && operation.inputs.includes(record.key);
   // Another copy of this wallet may have used it.
   if (record.isUnclear) return "past";
   if (record.spentElsewhere && record.givenAt) return "gone";
   if (!isByUs || record.spentElsewhere) return "spent";
   if (operation.kind === "takeBack") return "back";
-  return operation.kind === "claim" ? "taken" : "used";
+  return operation.kind === "claim" ? kindOfMade(made) : "used";
+}
+
+/** What is said of what was claimed, once one of these has taken it. */
+const GONE = /** @type {Record<string, ClaimKind>} */ ({
+  send: "used",
+  complete: "past",
+  trade: "past",
+});
+
+/** @returns {ClaimKind} */
+function kindOfMade(/** @type {any} */ { record, operation } = {}) {
+  const { state, givenAt, spentElsewhere } = record ?? {};
+  if (givenAt) return "used";
+  if (state !== "spent") return "taken";
+  return spentElsewhere ? "past" : (GONE[operation?.kind] ?? "taken");
 }

@@ -66,8 +66,8 @@ export function claimView(acts) {
       put(
         byId("older-count"),
         ngettext(
-          "{count} link opened before",
-          "{count} links opened before",
+          "{count} other link, not claimed yet",
+          "{count} other links, not claimed yet",
           older.length,
         ),
       );
@@ -116,7 +116,10 @@ export function claimView(acts) {
       const { activeElement } = document;
       if (activeElement !== document.body && !section.contains(activeElement)) return;
       const title = byId("claimed").hidden ? problem : outcomeTitle;
-      if (title.textContent) title.focus();
+      if (!title.textContent) return;
+      // No further than to what it says.
+      title.focus({ preventScroll: true });
+      title.parentElement?.scrollIntoView({ block: "nearest" });
     },
   };
 }

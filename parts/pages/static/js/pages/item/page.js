@@ -3,8 +3,9 @@
 
 import { gettext } from "../../format/gettext.js";
 import { saveDate } from "../../ui/calendar.js";
-import { byId } from "../../ui/dom.js";
+import { byId, put } from "../../ui/dom.js";
 import { sayCopied, sayError } from "../../ui/forms.js";
+import { findOrigins } from "../../ui/origin.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 
 const { copy: itemId = "" } = byId("copy-id").dataset;
@@ -26,4 +27,11 @@ for (const image of document.images) {
 
 // An existing wallet finishes what was begun; looking at a deed creates none.
 const databases = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
-if (databases.some(({ name }) => name === "deeds")) await openWallet(makeTeller());
+const isThere = databases.some(({ name }) => name === "deeds");
+const opened = isThere && (await openWallet(makeTeller()));
+if (opened) {
+  const item = await opened.wallet.item(itemId);
+  const origin = (await findOrigins(opened.store, [item])).get(itemId);
+  put(byId("origin"), origin?.text);
+  byId("origin").className = origin?.text ? `notice ${origin.tint}` : "";
+}

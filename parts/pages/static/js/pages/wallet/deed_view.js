@@ -14,7 +14,7 @@ import { byNumber, overviewOf, rowOf } from "../../wallet/holdings.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
-import { doorTexts, hereOf, openCode, waitTexts } from "./lists.js";
+import { doorTexts, hereOf, isForPaying, openCode, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
 /** What the overview shows in any case; what else is 0 is left out. */
@@ -119,6 +119,9 @@ export function deedPage(
       { amount: mayBeGiven },
     );
     view.toggleAttribute("data-overview", !hidden.overview);
+    part("claimed-word").textContent = admitted
+      ? gettext("Claimed, not in")
+      : gettext("Claimed");
     // The one button that matters: guests show, makers send, and take vouchers back.
     const isForTill = !hidden.till && sum <= holding.back;
     part("show").classList.toggle("quiet", isMinted);
@@ -143,14 +146,14 @@ function hiddenOf(holding) {
     links.some(({ output }) => output.amount > 1);
   // A maker's many links are handed out, and not shown one after the other.
   const isShown = parts.length > 0 && !(isMinted && links.length > 1);
-  const isForPaying = !isMinted && !date && parts.some(({ amount }) => amount > 1);
+  const isPaid = isForPaying(holding) && parts.length > 0;
   // Of what was never here there is nothing else to do.
   const isForTill = isVoucher || !isHere;
   return {
     "may-be-given": !holding.mayBeGiven,
-    show: !isShown || isForPaying,
-    "more-show": !isForPaying,
-    pay: !isForPaying,
+    show: !isShown || isPaid,
+    "more-show": !isPaid,
+    pay: !isPaid,
     send: !sum,
     door: !isTicket,
     "more-door": isTicket || !isMinted,

@@ -82,12 +82,10 @@ export const isOfDoor = ({ links }) =>
   links.some(({ state }) => AT_DOORS.includes(state));
 
 /** Write all links with their states to a file, which hands none of them out. */
-function saveStates(/** @type {Shown} */ { item, links }) {
+function saveStates(/** @type {any} */ { item, links, cameBack }) {
   const outputs = links.map(({ output }) => output);
   const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
-  // What came back is no link; the till has a file of payments.
-  const told = links.filter(({ state }) => state !== "back");
-  const text = statesCsvOf(told, (state) => STATES[state]);
+  const text = statesCsvOf(links, (state) => STATES[state], cameBack);
   download(text, "text/csv", `${name}.csv`);
   say(gettext("The file is saved."));
 }

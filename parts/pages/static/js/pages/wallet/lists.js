@@ -122,8 +122,7 @@ function deedRow({ itemId }, tools) {
     showPicture(picture, item);
     // Makers have many and show few: theirs is on the page of the deed. What is for
     // paying a part of it is shown as a whole by mistake.
-    const isForTill = summary.sum > 1 && !aboutOf(item).date;
-    show.hidden = isMinted || !summary.sum || isForTill;
+    show.hidden = isMinted || !summary.sum || isForPaying(summary);
     const { kind, text } = noteOf(summary);
     setEach(
       "textContent",
@@ -152,6 +151,10 @@ function sumText(/** @type {Summary} */ summary) {
     ? gettext("{units} left", { units: units(overviewOf(summary).here) })
     : units(here);
 }
+
+/** Return whether a deed is a voucher, for example, to its holder. */
+export const isForPaying = (/** @type {Summary} */ { isMinted, item, most }) =>
+  !isMinted && !aboutOf(item).date && most > 1;
 
 /** Show the codes of what is held of a deed. */
 export const openCode = (tools, opener) => openCodes(tools, opener).catch(sayError);
@@ -200,11 +203,13 @@ export function noteOf(
     ...some(claimed, gettext("{amount} claimed")),
     ...some(back, gettext("{amount} came back")),
   ].join(" · ");
-  const besides = [wait, isMinted && outside, ...doors].filter(Boolean).join(" · ");
+  const counted = some(mayBeGiven, gettext("{amount} counted as handed out"));
+  const told = [wait, ...counted, isMinted && outside, ...doors];
+  const besides = told.filter(Boolean).join(" · ");
   if (wait) return { kind: "wait", text: besides };
   const [text = ""] = [
     ...doors,
-    ...some(mayBeGiven, gettext("{amount} counted as handed out")),
+    ...counted,
     outside,
     ...some(moved, gettext("{amount} used or sent elsewhere")),
   ].filter(Boolean);

@@ -61,6 +61,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
         (await wallet.outputsOf({ outputs })).filter(isLive);
       const inFile = records.outputs.filter(isLive);
       const about = {
+        added,
         fresh: await stillLive(added),
         isOlder: (await stillLive(live)).length < inFile.length,
         isGiven: (await stillLive(given)).length > 0,
@@ -169,13 +170,14 @@ async function readFile(field, passphrase) {
 
 /** Return how much a file has brought, and what was `found` besides. */
 export function restoredText(about) {
-  const { fresh, isOlder, isEmpty, isGiven, age, found } = about;
+  const { added, fresh, isOlder, isEmpty, isGiven, age, found } = about;
   const older = isEmpty
     ? gettext("Restored. Everything in it has been used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
   const text = isOlder ? older : gettext("Restored. Everything was already here.");
-  // What of them is here, and what handed out, the list tells.
-  const brought = new Set(oursOf(fresh).map(({ itemId }) => itemId)).size;
+  // What of them is here, handed out or used since, the list tells.
+  const brought =
+    oursOf(fresh).length && new Set(added.map(({ itemId }) => itemId)).size;
   const texts = [
     brought
       ? ngettext("Restored: {count} deed.", "Restored: {count} deeds.", brought)
