@@ -171,6 +171,8 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
 def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believed(
     visitor, organiser, stranger, other
 ):
+    row(organiser, 2).get_by_label("Note for 2 of 5").fill("Anna")
+    organiser.keyboard.press("Tab")
     choose(row(organiser, 2), "Show link")
     dialog = organiser.get_by_role("dialog")
     printed = code_in(dialog)
@@ -183,9 +185,10 @@ def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believe
     assert shown != printed
     assert [each.rpartition("&")[2] for each in (printed, shown)] == ["n=2", "n=2"]
     door = open_door(other, records(guest)[0]["itemId"])
+    take_in(door, hand_over(organiser))
     press(door, "Start")
     type_link(door, shown)
-    expect_text(door, "#verdict-detail", "The code says 2.")
+    expect_text(door, "#verdict-detail", "The code says 2 · Anna.")
     other.assert_good()
     press(door, "Stop")
 
@@ -327,13 +330,14 @@ def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
     choose(row(organiser, 2), "Take back")
     dialog = organiser.get_by_role("dialog")
     expect(dialog).to_contain_text("Ticket 2 of 5 · table 4")
+    dialog.get_by_label("Note on the new link").fill("table 7")
     press(dialog, "Take back")
 
     again = row(organiser, 2)
     expect(again).to_contain_text("2nd link")
-    expect(again.get_by_label("Note")).to_have_value("table 4")
+    expect(again.get_by_label("Note")).to_have_value("table 7")
     expect(send(visitor.page, "1")).to_contain_text(
-        "Ticket 2 of 5 · 2nd link · table 4"
+        "Ticket 2 of 5 · 2nd link · table 7"
     )
 
 

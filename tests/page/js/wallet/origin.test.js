@@ -9,6 +9,7 @@ import {
   findOwn,
   likenessOf,
   nameKey,
+  originAs,
   originOf,
 } from "../../../../parts/pages/static/js/ui/origin.js";
 import { isMixed } from "../../../../parts/pages/static/js/format/about.js";
@@ -167,7 +168,7 @@ const concert = (id, facts) => {
 };
 const OTHER_DATE = /^Same name, another date: S.*29.*\. Each date has its own mark\.$/;
 const HELD = "Same as one that you have, or had.";
-const TWO = "You hold two of this name: compare the marks.";
+const TWO = originAs("two").text;
 
 /** Return all orders of these. */
 const ordersOf = (all) =>
@@ -209,7 +210,10 @@ test("only where both say a day it is another one, by its own clock", () => {
   const samoa = concert("deed_samoa", "Date: 2026-11-28 23:59 -11:00");
 
   assert.match(originOf(sent, [held]).text, OTHER_DATE);
-  assert.match(originOf(undated, [held]).text, /which has the mark held·held\./);
+  assert.match(
+    originOf(undated, [held]).text,
+    /the mark unda·ated, and your other “Garden Concert” held·held\./,
+  );
   assert.equal(originOf(held, [undated]).kind, "lookalike");
   assert.equal(originOf(samoa, [held]).kind, "lookalike");
 });

@@ -46,7 +46,7 @@ export const STATES = {
 const CHOICES = {
   here: (count) => gettext("All that are left ({count})", { count }),
   waiting: (count) => gettext("All handed out ({count})", { count }),
-  numbers: () => gettext("By number, also those handed out"),
+  numbers: () => gettext("By number"),
 };
 /** What no system takes in the name of a file; babel reads no slash within brackets. */
 const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;

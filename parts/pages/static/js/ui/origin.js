@@ -16,14 +16,18 @@ import { isMade } from "../wallet/states.js";
 /** By its kind: what is said, what in a list, and the tint. */
 const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
-  held: [gettext("Same as one that you have, or had."), gettext("You have this"), ""],
+  held: [gettext("Same as one that you have, or had."), "", ""],
   two: [
-    gettext("You hold two of this name: compare the marks."),
+    gettext(
+      "You hold two of this name: the organiser's site or poster tells which mark is genuine.",
+    ),
     gettext("Compare the marks"),
     "wait",
   ],
   opened: [
-    gettext("You opened another of this name, with the mark {mark}. Compare them."),
+    gettext(
+      "This has the mark {own}. You opened another of this name, with the mark {mark}: the organiser's site or poster tells which is genuine.",
+    ),
     gettext("Compare the marks"),
     "wait",
   ],
@@ -35,7 +39,7 @@ const TEXTS = {
   ],
   lookalike: [
     gettext(
-      "Careful: this isn't your other {name}, which has the mark {mark}. Compare them.",
+      "Careful: this has the mark {own}, and your other {name} {mark}. The organiser's site or poster tells which is genuine.",
     ),
     gettext("Look-alike"),
     "bad",
@@ -142,18 +146,19 @@ function alikeAmong(items) {
  * @returns {Origin}
  */
 export function originOf(item, items) {
-  const own = items.find(({ id }) => id === item.id);
+  const known = items.find(({ id }) => id === item.id);
   const others = items.filter(({ id }) => id !== item.id);
-  if (own?.isMinted) return originAs("minted");
+  if (known?.isMinted) return originAs("minted");
   // Whoever made the other one knows which is genuine; of two that are held nobody here
   // does, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
   const same = made ?? others.find((other) => !isOtherDay(item, other));
   // Two of one day are more than two nights.
-  if (!made && own && same) return { ...originAs("two"), tint: "bad" };
-  if (!made && own) return originAs(others.length ? "two" : "held");
+  if (!made && known && same) return { ...originAs("two"), tint: "bad" };
+  if (!made && known) return originAs(others.length ? "two" : "held");
   if (same) {
-    const values = { name: quoted(nameOf(same)), mark: markText(same.id) };
+    const [own, mark] = [item, same].map(({ id }) => markText(id));
+    const values = { name: quoted(nameOf(same)), own, mark };
     return originAs("lookalike", values);
   }
   if (!others.length) return originAs("new");

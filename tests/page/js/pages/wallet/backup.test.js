@@ -23,7 +23,7 @@ test("it is said by value what a backup does not hold, and nothing more alarming
   assert.equal(text({ newCount: 2 }), "2 new items aren't backed up yet.");
   assert.equal(
     text({ changesCount: 9, file: { name: "a.json" } }),
-    "Backed up, but for small changes since.",
+    "Backed up, but not what you did since.",
   );
   assert.equal(text({}), "Everything is backed up.");
   assert.equal(

@@ -275,7 +275,10 @@ function makeKnown(answers, store, isAsked) {
     const each = new Map(items.flatMap((item) => (item ? [[item.id, item]] : [])));
     for (const [itemId, { id }] of twinsOf([...each.values()]))
       if (origins.get(itemId)?.kind === "new")
-        origins.set(itemId, originAs("opened", { mark: markText(id) }));
+        origins.set(
+          itemId,
+          originAs("opened", { own: markText(itemId), mark: markText(id) }),
+        );
   }
 
   function rowOf(output, item, known) {

@@ -213,7 +213,7 @@ function makeFoundRow({ output }, acts) {
 function drawOrigin(place, origin, { canTake }, isAlone) {
   const { text = "", short = "", tint = "" } = origin ?? {};
   const isWhole = isAlone || tint === "bad";
-  place.hidden = !text || !(canTake || tint === "bad");
+  place.hidden = !(isWhole ? text : short) || !(canTake || tint === "bad");
   place.className = `origin ${isWhole ? "notice" : "tag"} ${tint}`.trim();
   put(place, isWhole ? text : short);
 }

@@ -67,10 +67,11 @@ const tooLate = waiting(
   gettext("Claimed here. Let the guest in."),
 );
 
-/** Return a verdict with the number that its code says, which nobody has checked. */
-function withHint(verdict, number) {
+/** Return a verdict with what its code says, which nobody has checked. */
+function withHint(verdict, number, note) {
   if (!number) return verdict;
-  const said = gettext("The code says {number}.", { number });
+  const told = [number, note].filter(Boolean).join(" · ");
+  const said = gettext("The code says {number}.", { number: told });
   return { ...verdict, detail: `${verdict.detail} ${said}`.trim() };
 }
 
@@ -82,13 +83,14 @@ function withHint(verdict, number) {
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   serviceTime: () => number | null,
+ *   serviceTime: () => number | null, noteOf?: (number: number) => Promise<string | undefined>,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
  *   an answer that took too long to stand there without a word; the `serviceTime` decides what
  *   has expired
  */
 export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, serviceTime } = parts;
+  const { noteOf = async () => "" } = parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
@@ -146,7 +148,8 @@ export function makeJudge(parts) {
     const isNamed = number || note;
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     const told = { ...verdict, ...news, key, ticket };
-    return number ? told : withHint(told, found.record?.said);
+    const said = found.record?.said;
+    return number ? told : withHint(told, said, said && (await noteOf(said)));
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */

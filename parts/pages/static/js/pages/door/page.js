@@ -19,6 +19,7 @@ import { codeImage } from "../../ui/link_view.js";
 import { openDialog, say, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
 import { isDoorList } from "../../wallet/door_list.js";
+import { readHolding } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { askForScannedList, listButtons } from "../door_lists.js";
@@ -61,6 +62,7 @@ async function work(item, { wallet, store, api }) {
     readRecords: async (key) => (await recordsOf(store, [key]))[0],
     onLate: tell,
     serviceTime: clock.now,
+    noteOf: (number) => noteOf(store, item.id, number),
   });
   const cancel = async ({ key, ticket }) => {
     await wallet.cancel(key);
@@ -170,6 +172,12 @@ async function makeCount(store, { id: itemId, unit }) {
   };
   count();
   return count;
+}
+
+/** Return what the list of a door notes of a number. */
+async function noteOf(store, itemId, number) {
+  const { links } = await readHolding(store, itemId);
+  return links.find(({ output }) => output.number === number)?.output.note;
 }
 
 /**

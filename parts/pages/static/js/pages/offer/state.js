@@ -179,7 +179,9 @@ function sayingOfOpen(/** @type {Known} */ known) {
   const expired = expiredText([...wants, ...gives]);
   const told = [expired, doubt?.origin?.text].filter(Boolean).join(" ");
   const time = clockText(offer.expiresAt);
-  const enough = gettext("You have enough. Open until {time}.", { time });
+  const has = wants.map((side) => ({ ...side, amount: side.free }));
+  const units = sideText(has, itemFinder({ wants }));
+  const enough = gettext("You have {units}. Open until {time}.", { units, time });
   const action = actionOf(wants, gives, Boolean(doubt || expired));
   const busy = gives.length ? gettext("Trading…") : gettext("Paying…");
   return {

@@ -81,7 +81,7 @@ export function backupText({ at, newCount, changesCount, file, restored }) {
       newCount,
     );
   if (restored) return ageText(restored);
-  if (changesCount) return gettext("Backed up, but for small changes since.");
+  if (changesCount) return gettext("Backed up, but not what you did since.");
   return file
     ? gettext("Backed up {time} to {file}.", { time: clockText(at), file: file.name })
     : gettext("Everything is backed up.");

@@ -120,7 +120,7 @@ export function deedPage(
     );
     view.toggleAttribute("data-overview", !hidden.overview);
     part("claimed-word").textContent = admitted
-      ? gettext("Claimed, not in")
+      ? gettext("Not in yet")
       : gettext("Claimed");
     // The one button that matters: guests show, makers send, and take vouchers back.
     const isForTill = !hidden.till && sum <= holding.back;

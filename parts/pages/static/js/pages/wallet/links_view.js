@@ -240,7 +240,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     : gettext("The link stops working.");
   // It is often for somebody else.
   const { element, field } = makeField(gettext("Note on the new link"), {
-    value: note,
+    placeholder: note,
     maxlength: String(noteLengthOf(output)),
     autocomplete: "off",
     dir: "auto",
@@ -253,7 +253,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     said: gettext("Back in My deeds: {ticket}.", { ticket }),
     act: async (onWait) => {
       const operation = await run(() => wallet.takeBack(output.key), onWait);
-      if (field.value === note) return;
+      if (!number) return;
       const [fresh] = await wallet.outputsOf(operation);
       await wallet.setNote(fresh.key, field.value);
     },

@@ -206,7 +206,8 @@ export function noteOf(
   const counted = some(mayBeGiven, gettext("{amount} counted as handed out"));
   const told = [wait, ...counted, isMinted && outside, ...doors];
   const besides = told.filter(Boolean).join(" · ");
-  if (wait) return { kind: "wait", text: besides };
+  if (wait || (isMinted && counted.length))
+    return { kind: wait ? "wait" : "", text: besides };
   const [text = ""] = [
     ...doors,
     ...counted,
@@ -325,11 +326,12 @@ export function historyView(itemOf) {
 }
 
 function historyRow(group, itemOf) {
-  const { state, begunAt, count, code = "" } = group;
+  const { kind, state, begunAt, endedAt, count, code = "" } = group;
   // That nobody took an offer is no fault.
-  const [kind, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
-  const tag = word ? make("span", { class: `tag ${kind}` }, word) : "";
-  const values = { time: timeText(begunAt) };
+  const [tint, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
+  const tag = word ? make("span", { class: `tag ${tint}` }, word) : "";
+  // A payment may come long after it was asked for.
+  const values = { time: timeText(kind === "ask" ? endedAt || begunAt : begunAt) };
   const when =
     count > 1
       ? ngettext("{time}, {count} time", "{time}, {count} times", count, values)

@@ -89,7 +89,7 @@ const askWhose = (opener) =>
     title: gettext("Is this your own backup?"),
     content: [
       gettext(
-        "If it's yours, this browser becomes another copy of that wallet. Whoever has the file can also spend what you receive later. If it's somebody else's, you keep your own wallet.",
+        "If it's yours, you go on here with that wallet. If it's somebody else's, you keep your own: they could spend what you receive later.",
       ),
     ],
     choices: [
