@@ -119,7 +119,7 @@ export function claimView(acts) {
       if (!title.textContent) return;
       // No further than to what it says.
       title.focus({ preventScroll: true });
-      title.parentElement?.scrollIntoView({ block: "nearest" });
+      (title.closest(".notice") ?? title).scrollIntoView({ block: "nearest" });
     },
   };
 }

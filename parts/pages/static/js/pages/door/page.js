@@ -177,7 +177,8 @@ async function makeCount(store, { id: itemId, unit }) {
 /** Return what the list of a door notes of a number. */
 async function noteOf(store, itemId, number) {
   const { links } = await readHolding(store, itemId);
-  return links.find(({ output }) => output.number === number)?.output.note;
+  // Of one that was taken back, the link that came after it.
+  return links.findLast(({ output }) => output.number === number)?.output.note;
 }
 
 /**
