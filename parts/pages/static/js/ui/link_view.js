@@ -97,12 +97,8 @@ export function makeLinkView(
 }
 
 function noteField(output, tools) {
-  const { element, field } = makeField(gettext("For whom? (optional)"), {
-    value: output.note ?? "",
-    maxlength: String(noteLengthOf(output)),
-    autocomplete: "off",
-    dir: "auto",
-  });
+  const label = gettext("For whom? (optional)");
+  const { element, field } = makeNoteField(label, output, { value: output.note ?? "" });
   field.onchange = () => {
     // The view may be made once more of what it was made of.
     output.note = field.value;
@@ -155,6 +151,15 @@ export function openLinksDialog(outputs, tools) {
     });
   });
 }
+
+/** Return a field for a person's words on a link. */
+export const makeNoteField = (label, output, attributes) =>
+  makeField(label, {
+    ...attributes,
+    maxlength: String(noteLengthOf(output)),
+    autocomplete: "off",
+    dir: "auto",
+  });
 
 /** Return how many letters a person's words on a link may have. */
 export const noteLengthOf = (output) =>

@@ -179,8 +179,7 @@ function sayingOfOpen(/** @type {Known} */ known) {
   const expired = expiredText([...wants, ...gives]);
   const told = [expired, doubt?.origin?.text].filter(Boolean).join(" ");
   const time = clockText(offer.expiresAt);
-  const has = wants.map((side) => ({ ...side, amount: side.free }));
-  const units = sideText(has, itemFinder({ wants }));
+  const units = sideText(freeOf(wants), itemFinder({ wants }));
   const enough = gettext("You have {units}. Open until {time}.", { units, time });
   const action = actionOf(wants, gives, Boolean(doubt || expired));
   const busy = gives.length ? gettext("Trading…") : gettext("Paying…");
@@ -201,14 +200,14 @@ function expiredText(/** @type {Side[]} */ sides) {
   );
 }
 
+/** Return what is free of the deeds of a side, where there is any. */
+const freeOf = (/** @type {Side[]} */ side) =>
+  side.flatMap(({ free = 0, ...part }) => (free ? { ...part, amount: free } : []));
+
 function lackText(short) {
   const missing = short.map((side) => ({ ...side, amount: side.amount - side.free }));
   const units = sideText(missing, itemFinder({ wants: short }));
-  const has = short.map((side) => ({ ...side, amount: side.free }));
-  const have = sideText(
-    has.filter(({ amount }) => amount),
-    itemFinder({ wants: short }),
-  );
+  const have = sideText(freeOf(short), itemFinder({ wants: short }));
   const text = have
     ? gettext("You have {have}. You need {units} more.", { have, units })
     : gettext("You have none of this. You need {units}.", { units });

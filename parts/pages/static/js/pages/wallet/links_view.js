@@ -19,10 +19,11 @@ import {
 import {
   handOverByCopy,
   keepNote,
+  makeNoteField,
   noteLengthOf,
   openLinkDialog,
 } from "../../ui/link_view.js";
-import { ask, makeField, say, sayError } from "../../ui/forms.js";
+import { ask, say, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { itemIdOf } from "../../wallet/records.js";
 import { drawSeries } from "../under_way.js";
@@ -239,12 +240,8 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     ? gettext("The link stops working. You'll get a new link with the same number.")
     : gettext("The link stops working.");
   // It is often for somebody else.
-  const { element, field } = makeField(gettext("Note on the new link"), {
-    placeholder: note,
-    maxlength: String(noteLengthOf(output)),
-    autocomplete: "off",
-    dir: "auto",
-  });
+  const label = gettext("Note on the new link");
+  const { element, field } = makeNoteField(label, output, { placeholder: note });
   ask({
     title: gettext("Take back this link?"),
     content: [ticketLine(ticket), hint, ...(number && note ? [element] : [])],
