@@ -62,8 +62,11 @@ class StoppablePostgres:
             with connected(uri) as new:
                 return new.execute(f"SHOW {name}").fetchone() == (value,)
 
-        # Once a new session has it, the others have been told.
+        # Once a new session has it, all processes have been told. One of them acts on it
+        # for all: the checkpointer says whether commits wait for a standby.
         wait_until(is_set)
+        with connected(uri) as connection:
+            connection.execute("CHECKPOINT")
 
     def _signal_all(self, number):
         return signal_with_children(psutil.Process(self._server.get_pid()), number)
@@ -96,8 +99,7 @@ class ReplicatedPostgres:
         (directory / ".s.PGSQL.5432.lock").unlink()
         if is_synchronous:
             # For the primary alone: nobody follows the standby once it has taken over.
-            self._ask_primary("ALTER SYSTEM SET synchronous_standby_names = '*'")
-            self._ask_primary("SELECT pg_reload_conf()")
+            self.primary.set("synchronous_standby_names", "*")
         self.start_lonely_standby()
         followed = ("streaming", "sync" if is_synchronous else "async")
         question = "SELECT state, sync_state FROM pg_stat_replication"
