@@ -62,8 +62,8 @@ class StoppablePostgres:
             with connected(uri) as new:
                 return new.execute(f"SHOW {name}").fetchone() == (value,)
 
-        # Once a new session has it, all processes have been told. One of them acts on it
-        # for all: the checkpointer says whether commits wait for a standby.
+        # Once a new session has it, all processes have been told. The checkpointer acts
+        # on it for all: it says whether commits wait for a standby.
         wait_until(is_set)
         with connected(uri) as connection:
             connection.execute("CHECKPOINT")
