@@ -250,38 +250,36 @@ const isPassing = (error) =>
 function makeKnown(answers, store, isAsked) {
   /** Why an operation has not ended, by its key. */
   const problems = new Map();
-  /** What is said of items before any of them is claimed here, by their ids. */
-  const origins = new Map();
 
   async function rowsOf(outputs) {
     // What comes meanwhile is drawn with its origin.
     const items = outputs.map(answers.itemOf);
-    await addOrigins(items);
+    const origins = await originsOf(items);
     const known = store ? await recordsOf(store, outputs.map(keyOf)) : [];
     // What a claim has made may be gone again.
     const keys = known.map(({ operation }) => operation?.outputs[0]?.key ?? "");
     const made = store ? await recordsOf(store, keys) : [];
     return outputs.map((output, place) =>
-      rowOf(output, items[place], { ...known[place], made: made[place] }),
+      rowOf(output, items[place], origins, { ...known[place], made: made[place] }),
     );
   }
 
-  async function addOrigins(items) {
-    const missing = new Set(items.filter((item) => item && !origins.has(item.id)));
-    if (!store || !missing.size) return;
-    const found = await findOrigins(store, [...missing]);
-    for (const [itemId, origin] of found) origins.set(itemId, origin);
+  async function originsOf(items) {
+    const each = [
+      ...new Map(items.flatMap((item) => (item ? [[item.id, item]] : []))).values(),
+    ];
+    const origins = store ? await findOrigins(store, each) : new Map();
     // Of two that are both new one may be forged.
-    const each = new Map(items.flatMap((item) => (item ? [[item.id, item]] : [])));
-    for (const [itemId, { id }] of twinsOf([...each.values()]))
+    for (const [itemId, { id }] of twinsOf(each))
       if (origins.get(itemId)?.kind === "new")
         origins.set(
           itemId,
           originAs("opened", { own: markText(itemId), mark: markText(id) }),
         );
+    return origins;
   }
 
-  function rowOf(output, item, known) {
+  function rowOf(output, item, origins, known) {
     const problem = problems.get(known?.operation?.key) ?? answers.problem;
     const found = answers.stateOf(output);
     const state = claimState({ ...known, found, problem, isAsked });
