@@ -32,10 +32,6 @@ from tests.page.steps import (
 )
 from tests.page.visitor import answer, visiting, wait_for_true
 
-TWO = (
-    "You hold two of this name: the organiser's site or poster tells which mark is"
-    " genuine."
-)
 slow = pytest.mark.slow
 
 NOBODY = f"deed_{26 * '0'}"
@@ -251,6 +247,15 @@ def test_a_deed_that_looks_like_one_of_the_wallet_is_warned_of(visitor):
     visitor.assert_good()
 
 
+def two_text(item_id, other_id):
+    """Return what is said of a deed that is held beside another of its name."""
+    own, other = (f"{each[5:9]}·{each[-4:]}" for each in (item_id, other_id))
+    return (
+        f"You have this ({own}) and another of this name ({other}): the organiser's"
+        " site or poster tells which mark is genuine."
+    )
+
+
 def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
     links = [
         claim_link("", f"+5.{visitor.api.mint('+5.a', metadata=night)}.a")
@@ -277,29 +282,34 @@ def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
     # What has only been sent turns neither of them red.
     visitor.go(links[2])
     expect(origin).to_have_class("origin notice bad")
-    for link in links[:2]:
-        item_id = link.split("/")[2].partition("#")[0]
+    items = [link.split("/")[2].partition("#")[0] for link in links[:2]]
+    for item_id, other_id in zip(items, reversed(items), strict=True):
         visitor.go("/wallet")
         open_deed(page, item_id)
         told = page.locator("[data-part=origin]")
-        expect(told).to_have_text(TWO)
+        expect(told).to_have_text(two_text(item_id, other_id))
         expect(told).to_have_class("notice wait")
     visitor.assert_good()
 
 
 def test_two_that_are_held_of_one_name_and_day_are_red_everywhere(visitor):
-    for button in ("Claim", "Claim anyway"):
-        item_id = visitor.api.mint("+5.a", metadata=NIGHT)
+    items = [visitor.api.mint("+5.a", "+5.b", metadata=NIGHT) for _ in range(2)]
+    for item_id, button in zip(items, ("Claim", "Claim anyway"), strict=True):
         page = visitor.go(claim_link("", f"+5.{item_id}.a"))
         press(page, button)
         expect_shown(page, "Yours now")
 
+    first, second = two_text(*items), two_text(*reversed(items))
+    expect(page.locator(".origin")).to_have_text(second)
+    # Of one more link it is said which of the two it is of.
+    visitor.go(claim_link("", f"+5.{items[0]}.b"))
+    expect(page.locator(".origin")).to_have_text(first)
     visitor.go("/wallet")
 
     told = page.locator("[data-row] .bad")
-    expect(told).to_have_text([TWO] * 2)
+    expect(told).to_have_text([second, first])
     press(page.locator("[data-row]").first, "Show code")
-    expect_shown(page.get_by_role("dialog"), "You hold two of this name")
+    expect_shown(page.get_by_role("dialog"), second)
     visitor.assert_good()
 
 

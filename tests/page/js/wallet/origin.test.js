@@ -9,7 +9,6 @@ import {
   findOwn,
   likenessOf,
   nameKey,
-  originAs,
   originOf,
 } from "../../../../parts/pages/static/js/ui/origin.js";
 import { isMixed } from "../../../../parts/pages/static/js/format/about.js";
@@ -168,7 +167,6 @@ const concert = (id, facts) => {
 };
 const OTHER_DATE = /^Same name, another date: S.*29.*\. Each date has its own mark\.$/;
 const HELD = "Same as one that you have, or had.";
-const TWO = originAs("two").text;
 
 /** Return all orders of these. */
 const ordersOf = (all) =>
@@ -194,8 +192,8 @@ for (const order of ordersOf([held, sent, forged])) {
     }
     for (const item of order) {
       assert.equal(originOf(item, [item]).text, HELD);
-      const { text, tint } = originOf(item, order);
-      assert.deepEqual([text, tint], [TWO, item === sent ? "wait" : "bad"]);
+      const { kind, tint } = originOf(item, order);
+      assert.deepEqual([kind, tint], ["two", item === sent ? "wait" : "bad"]);
     }
     // Who made one knows.
     const made = order.map((each) => ({ ...each, isMinted: each === held }));

@@ -19,7 +19,7 @@ const TEXTS = {
   held: [gettext("Same as one that you have, or had."), "", ""],
   two: [
     gettext(
-      "You hold two of this name: the organiser's site or poster tells which mark is genuine.",
+      "You have this ({own}) and another of this name ({mark}): the organiser's site or poster tells which mark is genuine.",
     ),
     gettext("Compare the marks"),
     "wait",
@@ -152,17 +152,19 @@ export function originOf(item, items) {
   // Whoever made the other one knows which is genuine; of two that are held nobody here
   // does, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
-  const same = made ?? others.find((other) => !isOtherDay(item, other));
+  const same = made ?? others.find((each) => !isOtherDay(item, each));
+  const other = same ?? others[0];
+  if (!other) return originAs(known ? "held" : "new");
+  const values = {
+    own: markText(item.id),
+    mark: markText(other.id),
+    name: quoted(nameOf(other)),
+    date: dayText(aboutOf(item)),
+  };
+  if (made || !known) return originAs(same ? "lookalike" : "date", values);
+  const two = originAs("two", values);
   // Two of one day are more than two nights.
-  if (!made && known && same) return { ...originAs("two"), tint: "bad" };
-  if (!made && known) return originAs(others.length ? "two" : "held");
-  if (same) {
-    const [own, mark] = [item, same].map(({ id }) => markText(id));
-    const values = { name: quoted(nameOf(same)), own, mark };
-    return originAs("lookalike", values);
-  }
-  if (!others.length) return originAs("new");
-  return originAs("date", { date: dayText(aboutOf(item)) });
+  return same ? { ...two, tint: "bad" } : two;
 }
 
 /** Return whether both say a day, and not the same. */
