@@ -195,8 +195,12 @@ for (const order of ordersOf([held, sent, forged])) {
       const { kind, tint } = originOf(item, order);
       assert.deepEqual([kind, tint], ["two", item === sent ? "wait" : "bad"]);
     }
-    // Who made one knows.
-    const made = order.map((each) => ({ ...each, isMinted: each === held }));
+    // Who made one knows, whatever a person has compared.
+    const made = order.map((each) => ({
+      ...each,
+      isMinted: each === held,
+      isCompared: true,
+    }));
     const said = made.map((item) => originOf(item, made).kind);
     const expected = order.map((each) => (each === held ? "minted" : "lookalike"));
     assert.deepEqual(said, expected);

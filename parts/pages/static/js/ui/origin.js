@@ -8,7 +8,8 @@ import { markText } from "./card.js";
 import { isMade } from "../wallet/states.js";
 
 /**
- * @typedef {"minted" | "held" | "two" | "opened" | "new" | "date" | "lookalike" | "unknown"} OriginKind
+ * @typedef {"minted" | "held" | "compared" | "two" | "opened" | "new" | "date" | "lookalike" |
+ *   "unknown"} OriginKind of two that are held a person has `compared` the mark of this one
  * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
  *   a notice, if a person has to look closer; of what is new there is nothing to say
  */
@@ -17,6 +18,7 @@ import { isMade } from "../wallet/states.js";
 const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
   held: [gettext("Same as one that you have, or had."), "", ""],
+  compared: [gettext("You compared the mark, and said that it is right."), "", "good"],
   two: [
     gettext(
       "You have this ({own}) and another of this name ({mark}): the organiser's site or poster tells which mark is genuine.",
@@ -141,8 +143,8 @@ function alikeAmong(items) {
 /**
  * Return what to say of an item.
  * @param {import("../wallet/records.js").Item} item
- * @param {import("../wallet/records.js").Item[]} items of its looks, or itself, what this wallet has
- *   minted, or holds or has held; not what it only looked at
+ * @param {(import("../wallet/records.js").Item & {isCompared?: boolean})[]} items of its looks, or
+ *   itself, what this wallet has minted, or holds or has held; not what it only looked at
  * @returns {Origin}
  */
 export function originOf(item, items) {
@@ -162,6 +164,7 @@ export function originOf(item, items) {
     date: dayText(aboutOf(item)),
   };
   if (made || !known) return originAs(same ? "lookalike" : "date", values);
+  if (known.isCompared) return originAs("compared");
   const two = originAs("two", values);
   // Two of one day are more than two nights.
   return same ? { ...two, tint: "bad" } : two;
@@ -203,7 +206,13 @@ export const isSafe = (/** @type {Origin | undefined} */ origin) =>
  */
 export async function findOrigins(store, items) {
   if (!items.length) return new Map();
-  const all = await store.read({ items: "all" }, (slices) => slices.items.list());
+  // No file says what a person has compared: the note is of this browser alone.
+  const all = await store.read({ items: "all", notes: "all" }, ({ items, notes }) =>
+    items.list().map((item) => ({
+      ...item,
+      isCompared: notes.get(item.id)?.isCompared,
+    })),
+  );
   await loadPrototypes([...items, ...all].map(nameOf));
   const alikeOf = alikeAmong(all);
   const own = await findOwn(store, [...new Set(items.flatMap(alikeOf))]);
