@@ -309,7 +309,7 @@ def test_two_that_are_held_of_one_name_and_day_are_red_everywhere(visitor):
     visitor.go("/wallet")
 
     told = page.locator("[data-row] .bad")
-    expect(told).to_have_text([second, first])
+    expect(told).to_have_text(["Compare the marks"] * 2)
     press(page.locator("[data-row]").first, "Show code")
     expect_shown(page.get_by_role("dialog"), second)
     visitor.go("/wallet")
@@ -320,13 +320,13 @@ def test_two_that_are_held_of_one_name_and_day_are_red_everywhere(visitor):
     expect(page.locator("[data-part=origin]")).to_have_class("notice good")
     visitor.assert_good()
     follow(page, "All deeds")
-    expect(told).to_have_text([second])
+    expect(told).to_have_count(1)
     visitor.go(claim_link("", f"+5.{items[0]}.b"))
     expect(page.locator(".origin")).to_have_class("origin notice good")
     visitor.go(f"/wallet#{items[0]}")
     press(page, "Undo")
     follow(page, "All deeds")
-    expect(told).to_have_text([second, first])
+    expect(told).to_have_count(2)
     visitor.assert_good()
 
 
