@@ -201,6 +201,22 @@ def test_the_link_just_opened_is_alone_on_top_and_earlier_ones_are_folded(visito
 
 
 @slow
+def test_links_that_were_opened_before_are_claimed_together_by_a_button_of_theirs(
+    visitor,
+):
+    for raw in mint_outputs(visitor.api, *"abc"):
+        page = visitor.go(claim_link("", raw))
+    page.get_by_text("2 other links, not claimed yet").click()
+    visitor.assert_good()
+
+    press(page, "Claim all 2")
+
+    wait_for_rows(page, "taken", "taken", "free")
+    expect_heading(page, "2 are yours now")
+    expect_text(page, "#older-count", "1 other link, not claimed yet")
+
+
+@slow
 def test_a_text_without_a_link_of_this_service_is_told_and_not_sent(visitor):
     page = visitor.go("/claim#5.deed_x.secret")
     field, error = page.get_by_label(PASTE), page.locator("#paste-error")

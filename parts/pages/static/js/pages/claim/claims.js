@@ -140,11 +140,11 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
 
     /**
      * Claim what is offered of the links just opened, one after the other: each is a
-     * swap of its own. One that was opened before is opened again first.
+     * swap of its own. What was opened before is opened again first.
      */
-    async take(older = null) {
-      if (older) {
-        list.add([older]);
+    async take(older = []) {
+      if (older.length) {
+        list.add(older);
         await draw();
       }
       const wanted = offerOf(rows.filter(isOpened)).rows;
