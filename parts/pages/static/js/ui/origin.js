@@ -8,8 +8,8 @@ import { markText } from "./card.js";
 import { isMade } from "../wallet/states.js";
 
 /**
- * @typedef {"minted" | "held" | "compared" | "two" | "opened" | "new" | "date" | "lookalike" |
- *   "unknown"} OriginKind of two that are held a person has `compared` the mark of this one
+ * @typedef {"minted" | "held" | "compared" | "two" | "nights" | "opened" | "new" | "date" | "copied" |
+ *   "lookalike" | "unknown"} OriginKind of two that are held a person has `compared` the mark of this one
  * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
  *   a notice, if a person has to look closer; of what is new there is nothing to say
  */
@@ -24,6 +24,13 @@ const TEXTS = {
       "You have this ({own}) and another of this name ({mark}): the organiser's site or poster tells which mark is genuine.",
     ),
     gettext("Compare the marks"),
+    "bad",
+  ],
+  nights: [
+    gettext(
+      "You have this ({own}) and one of another date: {date} ({mark}). Each date has its own mark.",
+    ),
+    gettext("Another date"),
     "wait",
   ],
   opened: [
@@ -39,6 +46,13 @@ const TEXTS = {
     gettext("Another date"),
     "wait",
   ],
+  copied: [
+    gettext(
+      "Careful: you didn't make this. Your {name} has the mark {mark}, this has {own}.",
+    ),
+    gettext("Look-alike"),
+    "bad",
+  ],
   lookalike: [
     gettext(
       "Careful: this has the mark {own}, and your other {name} {mark}. The organiser's site or poster tells which is genuine.",
@@ -49,7 +63,7 @@ const TEXTS = {
   unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), "wait"],
 };
 /** What may not be what it seems, or is not known. */
-const DOUBTFUL = ["lookalike", "unknown"];
+const DOUBTFUL = ["copied", "lookalike", "unknown"];
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here
 // only where it looks like another letter than its small one.
@@ -145,47 +159,38 @@ function alikeAmong(items) {
  * @param {import("../wallet/records.js").Item} item
  * @param {(import("../wallet/records.js").Item & {isCompared?: boolean})[]} items of its looks, or
  *   itself, what this wallet has minted, or holds or has held; not what it only looked at
+ * @param {import("../wallet/records.js").Item[]} [opened] of its looks, what is looked at with it
  * @returns {Origin}
  */
-export function originOf(item, items) {
+export function originOf(item, items, opened = []) {
   const known = items.find(({ id }) => id === item.id);
   const others = items.filter(({ id }) => id !== item.id);
   if (known?.isMinted) return originAs("minted");
   // Whoever made the other one knows which is genuine; of two that are held nobody here
   // does, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
-  const same = made ?? others.find((each) => !isOtherDay(item, each));
-  const other = same ?? others[0];
-  if (!other) return originAs(known ? "held" : "new");
+  const isSame = (each) => each.id !== item.id && !isOtherDay(item, each);
+  const same = others.find(isSame);
+  // Two of one day are more than two nights. Of two that are both new one may be forged.
+  const other = made ?? same ?? others[0] ?? opened.find(isSame);
+  if (!other || (known && !others.length)) return originAs(known ? "held" : "new");
   const values = {
     own: markText(item.id),
     mark: markText(other.id),
     name: quoted(nameOf(other)),
-    date: dayText(aboutOf(item)),
+    date: dayText(aboutOf(known ? other : item)),
   };
-  if (made || !known) return originAs(same ? "lookalike" : "date", values);
-  if (known.isCompared) return originAs("compared");
-  const two = originAs("two", values);
-  // Two of one day are more than two nights.
-  return same ? { ...two, tint: "bad" } : two;
+  if (made) return originAs("copied", values);
+  if (!others.length) return originAs("opened", values);
+  if (!same) return originAs(known ? "nights" : "date", values);
+  if (!known) return originAs("lookalike", values);
+  return originAs(known.isCompared ? "compared" : "two", values);
 }
 
 /** Return whether both say a day, and not the same. */
 export function isOtherDay(...items) {
   const [one, other] = items.map((item) => dayOf(aboutOf(item)));
   return Boolean(one && other && one !== other);
-}
-
-/**
- * Return another of these items that a person may take each for, by the id, where there
- * is one; no item is among them twice.
- */
-export function twinsOf(items) {
-  const alikeOf = alikeAmong(items);
-  const twinOf = (item) =>
-    alikeOf(item).find((other) => other.id !== item.id && !isOtherDay(item, other));
-  const twins = items.map((item) => [item.id, twinOf(item)]);
-  return new Map(twins.filter(([, twin]) => twin));
 }
 
 /** @param {OriginKind} kind @returns {Origin} */
@@ -199,7 +204,7 @@ export const isSafe = (/** @type {Origin | undefined} */ origin) =>
   origin !== undefined && !DOUBTFUL.includes(origin.kind);
 
 /**
- * Return what to say of items, by their ids.
+ * Return what to say of items that are opened together, by their ids.
  * @param {Pick<import("../wallet/store.js").Store, "read">} store
  * @param {import("../wallet/records.js").Item[]} items
  * @returns {Promise<Map<string, Origin>>}
@@ -218,7 +223,10 @@ export async function findOrigins(store, items) {
   const own = await findOwn(store, [...new Set(items.flatMap(alikeOf))]);
   const ownIds = new Set(own.map(({ id }) => id));
   const ownOf = (item) => alikeOf(item).filter(({ id }) => ownIds.has(id));
-  return new Map(items.map((item) => [item.id, originOf(item, ownOf(item))]));
+  const openedOf = alikeAmong(items);
+  return new Map(
+    items.map((item) => [item.id, originOf(item, ownOf(item), openedOf(item))]),
+  );
 }
 
 /**

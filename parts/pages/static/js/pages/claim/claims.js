@@ -4,8 +4,7 @@
 import { gettext } from "../../format/gettext.js";
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
-import { markText } from "../../ui/card.js";
-import { findOrigins, originAs, twinsOf } from "../../ui/origin.js";
+import { findOrigins, originAs } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep, textsIn } from "../../wallet/store.js";
@@ -254,7 +253,8 @@ function makeKnown(answers, store, isAsked) {
   async function rowsOf(outputs) {
     // What comes meanwhile is drawn with its origin.
     const items = outputs.map(answers.itemOf);
-    const origins = await originsOf(items);
+    const given = items.flatMap((item) => item ?? []);
+    const origins = store ? await findOrigins(store, given) : new Map();
     const known = store ? await recordsOf(store, outputs.map(keyOf)) : [];
     // What a claim has made may be gone again.
     const keys = known.map(({ operation }) => operation?.outputs[0]?.key ?? "");
@@ -262,21 +262,6 @@ function makeKnown(answers, store, isAsked) {
     return outputs.map((output, place) =>
       rowOf(output, items[place], origins, { ...known[place], made: made[place] }),
     );
-  }
-
-  async function originsOf(items) {
-    const each = [
-      ...new Map(items.flatMap((item) => (item ? [[item.id, item]] : []))).values(),
-    ];
-    const origins = store ? await findOrigins(store, each) : new Map();
-    // Of two that are both new one may be forged.
-    for (const [itemId, { id }] of twinsOf(each))
-      if (origins.get(itemId)?.kind === "new")
-        origins.set(
-          itemId,
-          originAs("opened", { own: markText(itemId), mark: markText(id) }),
-        );
-    return origins;
   }
 
   function rowOf(output, item, origins, known) {

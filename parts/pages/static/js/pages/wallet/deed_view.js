@@ -174,8 +174,7 @@ function drawOrigin(part, holding) {
   part("origin").hidden = !tint || !hereOf(holding);
   part("origin").className = `notice ${tint}`;
   put(part("origin-text"), text);
-  // What this wallet has made is genuine, whatever is said of another one.
-  part("compared").hidden = kind === "lookalike";
+  part("compared").hidden = kind !== "two" && kind !== "compared";
   put(
     part("compared"),
     kind === "two" ? gettext("The mark is right") : gettext("Undo"),
