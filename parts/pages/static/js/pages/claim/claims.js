@@ -253,7 +253,8 @@ function makeKnown(answers, store, isAsked) {
   async function rowsOf(outputs) {
     // What comes meanwhile is drawn with its origin.
     const items = outputs.map(answers.itemOf);
-    const given = items.flatMap((item) => item ?? []);
+    // Of a thousand links of one item it is asked once.
+    const given = [...new Set(items)].flatMap((item) => item ?? []);
     const origins = store ? await findOrigins(store, given) : new Map();
     const known = store ? await recordsOf(store, outputs.map(keyOf)) : [];
     // What a claim has made may be gone again.
