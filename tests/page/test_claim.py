@@ -26,16 +26,14 @@ from tests.page.steps import (
     operations,
     paste,
     press,
+    put,
     raws,
+    records,
     spend,
     wait_for_rows,
 )
 from tests.page.visitor import answer, visiting, wait_for_true
 
-TWO = (
-    "You hold two of this name: the organiser's site or poster tells which mark is"
-    " genuine."
-)
 slow = pytest.mark.slow
 
 NOBODY = f"deed_{26 * '0'}"
@@ -203,6 +201,22 @@ def test_the_link_just_opened_is_alone_on_top_and_earlier_ones_are_folded(visito
 
 
 @slow
+def test_links_that_were_opened_before_are_claimed_together_by_a_button_of_theirs(
+    visitor,
+):
+    for raw in mint_outputs(visitor.api, *"abc"):
+        page = visitor.go(claim_link("", raw))
+    page.get_by_text("2 other links, not claimed yet").click()
+    visitor.assert_good()
+
+    press(page, "Claim all 2")
+
+    wait_for_rows(page, "taken", "taken", "free")
+    expect_heading(page, "2 are yours now")
+    expect_text(page, "#older-count", "1 other link, not claimed yet")
+
+
+@slow
 def test_a_text_without_a_link_of_this_service_is_told_and_not_sent(visitor):
     page = visitor.go("/claim#5.deed_x.secret")
     field, error = page.get_by_label(PASTE), page.locator("#paste-error")
@@ -230,7 +244,7 @@ def test_a_text_without_a_link_of_this_service_is_told_and_not_sent(visitor):
 
 @slow
 def test_a_deed_that_looks_like_one_of_the_wallet_is_warned_of(visitor):
-    page, _ = hold(visitor, 5, metadata=SHED)
+    page, item_id = hold(visitor, 5, metadata=SHED)
     name = SHED["name"].replace("a", "\N{CYRILLIC SMALL LETTER A}")
     forged = visitor.api.mint("+5.a", metadata=SHED | {"name": name})
 
@@ -239,7 +253,7 @@ def test_a_deed_that_looks_like_one_of_the_wallet_is_warned_of(visitor):
 
     origin = page.locator(".origin")
     mark = f"{forged[5:9]}·{forged[-4:]}"
-    said = f"this has the mark {mark}, and your other “{SHED['name']}” "
+    said = f"Your “{SHED['name']}” has the mark {item_id[5:9]}·{item_id[-4:]}, this "
     expect(origin).to_contain_text(said)
     expect(origin).to_have_class("origin notice bad")
     anyway = page.get_by_role("button", name="Claim anyway")
@@ -249,6 +263,15 @@ def test_a_deed_that_looks_like_one_of_the_wallet_is_warned_of(visitor):
     visitor.go(f"/item/{forged}")
     expect(page.locator("#origin")).to_contain_text(said)
     visitor.assert_good()
+
+
+def two_text(item_id, other_id):
+    """Return what is said of a deed that is held beside another of its name."""
+    own, other = (f"{each[5:9]}·{each[-4:]}" for each in (item_id, other_id))
+    return (
+        f"You have this ({own}) and another of this name ({other}): the organiser's"
+        " site or poster tells which mark is genuine."
+    )
 
 
 def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
@@ -277,29 +300,47 @@ def test_two_nights_of_one_name_are_claimed_without_alarm(visitor):
     # What has only been sent turns neither of them red.
     visitor.go(links[2])
     expect(origin).to_have_class("origin notice bad")
-    for link in links[:2]:
-        item_id = link.split("/")[2].partition("#")[0]
-        visitor.go("/wallet")
-        open_deed(page, item_id)
+    for link, other in zip(links, ("Fri, Nov 29", "Thu, Nov 28"), strict=False):
+        visitor.go(f"/wallet#{link.split('/')[2].partition('#')[0]}")
         told = page.locator("[data-part=origin]")
-        expect(told).to_have_text(TWO)
+        expect(told).to_contain_text(f"and one of another date: {other} (")
         expect(told).to_have_class("notice wait")
     visitor.assert_good()
 
 
 def test_two_that_are_held_of_one_name_and_day_are_red_everywhere(visitor):
-    for button in ("Claim", "Claim anyway"):
-        item_id = visitor.api.mint("+5.a", metadata=NIGHT)
+    items = [visitor.api.mint("+5.a", "+5.b", metadata=NIGHT) for _ in range(2)]
+    for item_id, button in zip(items, ("Claim", "Claim anyway"), strict=True):
         page = visitor.go(claim_link("", f"+5.{item_id}.a"))
         press(page, button)
         expect_shown(page, "Yours now")
 
+    first, second = two_text(*items), two_text(*reversed(items))
+    expect(page.locator(".origin")).to_have_text(second)
+    # Of one more link it is said which of the two it is of.
+    visitor.go(claim_link("", f"+5.{items[0]}.b"))
+    expect(page.locator(".origin")).to_have_text(first)
     visitor.go("/wallet")
 
     told = page.locator("[data-row] .bad")
-    expect(told).to_have_text([TWO] * 2)
+    expect(told).to_have_text(["Compare the marks"] * 2)
     press(page.locator("[data-row]").first, "Show code")
-    expect_shown(page.get_by_role("dialog"), "You hold two of this name")
+    expect_shown(page.get_by_role("dialog"), second)
+    visitor.go("/wallet")
+    # What a file says of an item counts for nothing, only a person's word here.
+    put(page, "items", [each | {"isCompared": True} for each in records(page, "items")])
+    open_deed(page, items[0])
+    press(page, "The mark is right")
+    expect(page.locator("[data-part=origin]")).to_have_class("notice good")
+    visitor.assert_good()
+    follow(page, "All deeds")
+    expect(told).to_have_count(1)
+    visitor.go(claim_link("", f"+5.{items[0]}.b"))
+    expect(page.locator(".origin")).to_have_class("origin notice good")
+    visitor.go(f"/wallet#{items[0]}")
+    press(page, "Undo")
+    follow(page, "All deeds")
+    expect(told).to_have_count(2)
     visitor.assert_good()
 
 
@@ -350,7 +391,7 @@ def test_what_the_page_says_of_a_deed_stands_before_its_makers_words(visitor):
     page = visitor.go(claim_link("", raw).replace("#", "/#"))
     wait_for_rows(page, "free")
 
-    origin = page.get_by_text("Careful: this has the mark")
+    origin = page.get_by_text("Careful: you didn't make this.")
     expect(origin).to_be_in_viewport(ratio=1)
     assert page.locator(".origin + .deed").count() == 1
     height = "document.documentElement.scrollHeight"

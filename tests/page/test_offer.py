@@ -129,7 +129,7 @@ def test_a_trade_for_a_look_alike_is_warned_of_before_it_is_shown(visitor):
     page, _ = open_offer(visitor, [fresh(3, item_id)], [forged])
 
     origin = page.locator("#gives .origin:has(+ .deed)")
-    expect(origin).to_contain_text("and your other “A ticket” ")
+    expect(origin).to_contain_text("Your “A ticket” has the mark ")
     expect(origin).to_have_class("origin notice bad")
     expect(page.locator("#wants .origin")).to_be_hidden()
     expect(origin).to_be_in_viewport(ratio=1)

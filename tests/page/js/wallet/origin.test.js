@@ -9,7 +9,6 @@ import {
   findOwn,
   likenessOf,
   nameKey,
-  originAs,
   originOf,
 } from "../../../../parts/pages/static/js/ui/origin.js";
 import { isMixed } from "../../../../parts/pages/static/js/format/about.js";
@@ -132,7 +131,7 @@ test("of 25 spellings of a name each is told or marked, of most by our own lette
   const spelled = SPELLINGS.map((name, at) => named(`deed_${at}`, name));
   const told = async () => {
     const origins = await findOrigins(store, spelled);
-    const isTold = ({ id }) => origins.get(id)?.kind === "lookalike";
+    const isTold = ({ id }) => origins.get(id)?.kind === "copied";
     return spelled.filter(isTold).length;
   };
   assert.equal(await told(), 19);
@@ -168,7 +167,6 @@ const concert = (id, facts) => {
 };
 const OTHER_DATE = /^Same name, another date: S.*29.*\. Each date has its own mark\.$/;
 const HELD = "Same as one that you have, or had.";
-const TWO = originAs("two").text;
 
 /** Return all orders of these. */
 const ordersOf = (all) =>
@@ -194,13 +192,17 @@ for (const order of ordersOf([held, sent, forged])) {
     }
     for (const item of order) {
       assert.equal(originOf(item, [item]).text, HELD);
-      const { text, tint } = originOf(item, order);
-      assert.deepEqual([text, tint], [TWO, item === sent ? "wait" : "bad"]);
+      const { kind } = originOf(item, order);
+      assert.equal(kind, item === sent ? "nights" : "two");
     }
-    // Who made one knows.
-    const made = order.map((each) => ({ ...each, isMinted: each === held }));
+    // Who made one knows, whatever a person has compared.
+    const made = order.map((each) => ({
+      ...each,
+      isMinted: each === held,
+      isCompared: true,
+    }));
     const said = made.map((item) => originOf(item, made).kind);
-    const expected = order.map((each) => (each === held ? "minted" : "lookalike"));
+    const expected = order.map((each) => (each === held ? "minted" : "copied"));
     assert.deepEqual(said, expected);
   });
 }
@@ -231,7 +233,7 @@ test("a deed of which only a claim was refused is as new as before", async () =>
   const origins = await findOrigins(store, items);
   assert.deepEqual(
     items.map(({ id }) => origins.get(id).kind),
-    ["new", "new"],
+    ["opened", "opened"],
   );
   // Nor has this wallet held it.
   assert.deepEqual(await findOwn(store, items), []);

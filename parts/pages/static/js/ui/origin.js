@@ -8,7 +8,8 @@ import { markText } from "./card.js";
 import { isMade } from "../wallet/states.js";
 
 /**
- * @typedef {"minted" | "held" | "two" | "opened" | "new" | "date" | "lookalike" | "unknown"} OriginKind
+ * @typedef {"minted" | "held" | "compared" | "two" | "nights" | "opened" | "new" | "date" | "copied" |
+ *   "lookalike" | "unknown"} OriginKind of two that are held a person has `compared` the mark of this one
  * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
  *   a notice, if a person has to look closer; of what is new there is nothing to say
  */
@@ -17,11 +18,19 @@ import { isMade } from "../wallet/states.js";
 const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
   held: [gettext("Same as one that you have, or had."), "", ""],
+  compared: [gettext("You compared the mark, and said that it is right."), "", "good"],
   two: [
     gettext(
-      "You hold two of this name: the organiser's site or poster tells which mark is genuine.",
+      "You have this ({own}) and another of this name ({mark}): the organiser's site or poster tells which mark is genuine.",
     ),
     gettext("Compare the marks"),
+    "bad",
+  ],
+  nights: [
+    gettext(
+      "You have this ({own}) and one of another date: {date} ({mark}). Each date has its own mark.",
+    ),
+    gettext("Another date"),
     "wait",
   ],
   opened: [
@@ -37,6 +46,13 @@ const TEXTS = {
     gettext("Another date"),
     "wait",
   ],
+  copied: [
+    gettext(
+      "Careful: you didn't make this. Your {name} has the mark {mark}, this has {own}.",
+    ),
+    gettext("Look-alike"),
+    "bad",
+  ],
   lookalike: [
     gettext(
       "Careful: this has the mark {own}, and your other {name} {mark}. The organiser's site or poster tells which is genuine.",
@@ -47,7 +63,7 @@ const TEXTS = {
   unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), "wait"],
 };
 /** What may not be what it seems, or is not known. */
-const DOUBTFUL = ["lookalike", "unknown"];
+const DOUBTFUL = ["copied", "lookalike", "unknown"];
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here
 // only where it looks like another letter than its small one.
@@ -141,46 +157,40 @@ function alikeAmong(items) {
 /**
  * Return what to say of an item.
  * @param {import("../wallet/records.js").Item} item
- * @param {import("../wallet/records.js").Item[]} items of its looks, or itself, what this wallet has
- *   minted, or holds or has held; not what it only looked at
+ * @param {(import("../wallet/records.js").Item & {isCompared?: boolean})[]} items of its looks, or
+ *   itself, what this wallet has minted, or holds or has held; not what it only looked at
+ * @param {import("../wallet/records.js").Item[]} [opened] of its looks, what is looked at with it
  * @returns {Origin}
  */
-export function originOf(item, items) {
+export function originOf(item, items, opened = []) {
   const known = items.find(({ id }) => id === item.id);
   const others = items.filter(({ id }) => id !== item.id);
   if (known?.isMinted) return originAs("minted");
   // Whoever made the other one knows which is genuine; of two that are held nobody here
   // does, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
-  const same = made ?? others.find((other) => !isOtherDay(item, other));
-  // Two of one day are more than two nights.
-  if (!made && known && same) return { ...originAs("two"), tint: "bad" };
-  if (!made && known) return originAs(others.length ? "two" : "held");
-  if (same) {
-    const [own, mark] = [item, same].map(({ id }) => markText(id));
-    const values = { name: quoted(nameOf(same)), own, mark };
-    return originAs("lookalike", values);
-  }
-  if (!others.length) return originAs("new");
-  return originAs("date", { date: dayText(aboutOf(item)) });
+  const isSame = (each) => each.id !== item.id && !isOtherDay(item, each);
+  const same = others.find(isSame);
+  // Two of one day are more than two nights. Of two that are both new one may be forged.
+  const other = made ?? same ?? others[0] ?? opened.find(isSame);
+  if (!other || (known && !others.length)) return originAs(known ? "held" : "new");
+  const values = {
+    own: markText(item.id),
+    mark: markText(other.id),
+    name: quoted(nameOf(other)),
+    date: dayText(aboutOf(known ? other : item)),
+  };
+  if (made) return originAs("copied", values);
+  if (!others.length) return originAs("opened", values);
+  if (!same) return originAs(known ? "nights" : "date", values);
+  if (!known) return originAs("lookalike", values);
+  return originAs(known.isCompared ? "compared" : "two", values);
 }
 
 /** Return whether both say a day, and not the same. */
 export function isOtherDay(...items) {
   const [one, other] = items.map((item) => dayOf(aboutOf(item)));
   return Boolean(one && other && one !== other);
-}
-
-/**
- * Return another of these items that a person may take each for, by the id, where there
- * is one; no item is among them twice.
- */
-export function twinsOf(items) {
-  const alikeOf = alikeAmong(items);
-  const twinOf = (item) =>
-    alikeOf(item).find((other) => other.id !== item.id && !isOtherDay(item, other));
-  const twins = items.map((item) => [item.id, twinOf(item)]);
-  return new Map(twins.filter(([, twin]) => twin));
 }
 
 /** @param {OriginKind} kind @returns {Origin} */
@@ -194,20 +204,29 @@ export const isSafe = (/** @type {Origin | undefined} */ origin) =>
   origin !== undefined && !DOUBTFUL.includes(origin.kind);
 
 /**
- * Return what to say of items, by their ids.
+ * Return what to say of items that are opened together, by their ids.
  * @param {Pick<import("../wallet/store.js").Store, "read">} store
  * @param {import("../wallet/records.js").Item[]} items
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items) {
   if (!items.length) return new Map();
-  const all = await store.read({ items: "all" }, (slices) => slices.items.list());
+  // No file says what a person has compared: the note is of this browser alone.
+  const all = await store.read({ items: "all", notes: "all" }, ({ items, notes }) =>
+    items.list().map((item) => ({
+      ...item,
+      isCompared: notes.get(item.id)?.isCompared,
+    })),
+  );
   await loadPrototypes([...items, ...all].map(nameOf));
   const alikeOf = alikeAmong(all);
   const own = await findOwn(store, [...new Set(items.flatMap(alikeOf))]);
   const ownIds = new Set(own.map(({ id }) => id));
   const ownOf = (item) => alikeOf(item).filter(({ id }) => ownIds.has(id));
-  return new Map(items.map((item) => [item.id, originOf(item, ownOf(item))]));
+  const openedOf = alikeAmong(items);
+  return new Map(
+    items.map((item) => [item.id, originOf(item, ownOf(item), openedOf(item))]),
+  );
 }
 
 /**

@@ -190,7 +190,7 @@ test("while the service says to wait, no other link is claimed, and the page is 
 const OVERTAKEN = new WalletError("already_claimed", "no");
 
 /** What a wallet was asked to claim, where the service says this of each link. */
-async function claimed(states, opened, older = null) {
+async function claimed(states, opened, older) {
   const secrets = [];
   const claim = async ({ secret }) => {
     secrets.push(secret);
@@ -235,7 +235,7 @@ test("of links that were opened before those that are over are gone", async () =
 test("a link that was opened before is claimed alone, by its own button", async () => {
   const states = { one: "unspent", two: "unspent" };
 
-  assert.deepEqual(await claimed(states, ["two"], OUTPUT), ["one"]);
+  assert.deepEqual(await claimed(states, ["two"], [OUTPUT]), ["one"]);
 });
 
 test("a claim that another tab has made is no mistake", async () => {

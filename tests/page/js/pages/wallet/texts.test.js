@@ -54,7 +54,7 @@ const dated = (itemId, description) => ({
   itemId,
   item: { metadata: JSON.stringify({ description }) },
 });
-const TWO = { tint: "bad", text: "You hold two" };
+const TWO = { tint: "bad", short: "Compare" };
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
   const preparing = { ready: 2560, count: 10_000 };
@@ -74,7 +74,7 @@ test("a row says the one thing that matters, in red only what needs the person",
       "",
       "1 claimed · 2 came back",
     ],
-    [{ origin: TWO, sum: 1 }, "bad", TWO.text],
+    [{ origin: TWO, sum: 1 }, "bad", TWO.short],
     [{ origin: TWO }, "", ""],
     [{ unknownSum: 1, lost: 2, goneSeen: 3 }, "", ""],
   ];

@@ -4,8 +4,7 @@
 import { gettext } from "../../format/gettext.js";
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
-import { markText } from "../../ui/card.js";
-import { findOrigins, originAs, twinsOf } from "../../ui/origin.js";
+import { findOrigins, originAs } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep, textsIn } from "../../wallet/store.js";
@@ -140,11 +139,11 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
 
     /**
      * Claim what is offered of the links just opened, one after the other: each is a
-     * swap of its own. One that was opened before is opened again first.
+     * swap of its own. What was opened before is opened again first.
      */
-    async take(older = null) {
-      if (older) {
-        list.add([older]);
+    async take(older = []) {
+      if (older.length) {
+        list.add(older);
         await draw();
       }
       const wanted = offerOf(rows.filter(isOpened)).rows;
@@ -250,38 +249,23 @@ const isPassing = (error) =>
 function makeKnown(answers, store, isAsked) {
   /** Why an operation has not ended, by its key. */
   const problems = new Map();
-  /** What is said of items before any of them is claimed here, by their ids. */
-  const origins = new Map();
 
   async function rowsOf(outputs) {
     // What comes meanwhile is drawn with its origin.
     const items = outputs.map(answers.itemOf);
-    await addOrigins(items);
+    // Of a thousand links of one item it is asked once.
+    const given = [...new Set(items)].flatMap((item) => item ?? []);
+    const origins = store ? await findOrigins(store, given) : new Map();
     const known = store ? await recordsOf(store, outputs.map(keyOf)) : [];
     // What a claim has made may be gone again.
     const keys = known.map(({ operation }) => operation?.outputs[0]?.key ?? "");
     const made = store ? await recordsOf(store, keys) : [];
     return outputs.map((output, place) =>
-      rowOf(output, items[place], { ...known[place], made: made[place] }),
+      rowOf(output, items[place], origins, { ...known[place], made: made[place] }),
     );
   }
 
-  async function addOrigins(items) {
-    const missing = new Set(items.filter((item) => item && !origins.has(item.id)));
-    if (!store || !missing.size) return;
-    const found = await findOrigins(store, [...missing]);
-    for (const [itemId, origin] of found) origins.set(itemId, origin);
-    // Of two that are both new one may be forged.
-    const each = new Map(items.flatMap((item) => (item ? [[item.id, item]] : [])));
-    for (const [itemId, { id }] of twinsOf([...each.values()]))
-      if (origins.get(itemId)?.kind === "new")
-        origins.set(
-          itemId,
-          originAs("opened", { own: markText(itemId), mark: markText(id) }),
-        );
-  }
-
-  function rowOf(output, item, known) {
+  function rowOf(output, item, origins, known) {
     const problem = problems.get(known?.operation?.key) ?? answers.problem;
     const found = answers.stateOf(output);
     const state = claimState({ ...known, found, problem, isAsked });

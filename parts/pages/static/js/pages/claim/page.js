@@ -38,7 +38,7 @@ if (opened)
 // The link is as good as before, in another browser.
 if (!opened && address) history.replaceState(history.state, "", address);
 const view = claimView({
-  take: (output) => claims.take(output),
+  take: (outputs) => claims.take(outputs),
   remove: (output) => claims.putAway([output]),
 });
 const claims = makeClaims({

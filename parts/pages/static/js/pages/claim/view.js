@@ -28,7 +28,7 @@ import {
  * }} FoundRow
  */
 
-/** @param {{take: (output) => any, remove: (output) => any}} acts on a link opened before */
+/** @param {{take: (outputs) => any, remove: (output) => any}} acts on links opened before */
 export function claimView(acts) {
   const section = byId("found");
   const list = byId("found-list");
@@ -39,6 +39,7 @@ export function claimView(acts) {
     });
   const drawRows = drawnIn(list);
   const drawOlder = drawnIn(byId("older-list"));
+  const takeOlder = byId("take-older");
   const button = byId("claim-button");
   const problem = byId("claim-error");
   const heading = byId("heading");
@@ -71,7 +72,12 @@ export function claimView(acts) {
           older.length,
         ),
       );
-      drawOlder(older.map((row) => ({ ...row, canTake: canClaim && !isBusy })));
+      const canTake = canClaim && !isBusy;
+      drawOlder(older.map((row) => ({ ...row, canTake })));
+      const offer = offerOf(older);
+      takeOlder.hidden = !canTake || offer.rows.length < 2;
+      takeOlder.textContent = offer.text;
+      takeOlder.onclick = () => acts.take(offer.rows.map(({ output }) => output));
       section.hidden = !rows.length && !strangersCount;
       // Then the heading of the page says what there is to say.
       const isAlone = rows.length === 1;
@@ -170,7 +176,7 @@ function makeFoundRow({ output }, acts) {
   take.onclick = () => {
     // The focus follows what becomes of it, to the top.
     take.blur();
-    acts.take(output);
+    acts.take([output]);
   };
   find(element, ".remove").onclick = () => acts.remove(output);
   /** @type {FoundRow["item"] | false} */

@@ -7,8 +7,8 @@ import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { quoted } from "../../texts.js";
 import { saveDate } from "../../ui/calendar.js";
 import { fillCard } from "../../ui/card.js";
-import { copyTemplate, find, make, partsIn, setEach } from "../../ui/dom.js";
-import { ask } from "../../ui/forms.js";
+import { copyTemplate, find, make, partsIn, put, setEach } from "../../ui/dom.js";
+import { ask, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { byNumber, overviewOf, rowOf } from "../../wallet/holdings.js";
 import { isUsable, takeBack } from "../link_export.js";
@@ -45,7 +45,7 @@ export function deedPage(
   /** The tools with what is drawn, for what a person does by then. @type {any} */
   const shown = { ...tools };
   const drawLinks = linksView(view, shown);
-  const drawGone = goneNotice(part("gone"), tools);
+  const drawGone = goneNotice(part("gone"), shown);
   setEach(
     "href",
     {
@@ -67,6 +67,8 @@ export function deedPage(
     trade: askToTrade,
     calendar: ({ item }) => saveDate(item),
     "take-them-back": askToTakeThemBack,
+    compared: ({ origin }) =>
+      keepNote(shown, { isCompared: origin.kind === "two" }).catch(sayError),
   };
   for (const [name, act] of Object.entries(acts))
     part(name).onclick = () => act(shown, part(name));
@@ -110,9 +112,7 @@ export function deedPage(
     });
     const sums = !hidden.till && redeemed ? [inAll] : [];
     part("more").textContent = [...waits, ...doors, ...sums].join(" · ");
-    const { text = "", tint = "" } = holding.origin ?? {};
-    // That it is here, or was made here, is seen; of what is gone it matters no more.
-    tell(part("origin"), here && tint ? text : "", `notice ${tint}`);
+    drawOrigin(part, holding);
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
       "Counted as handed out since you restored a backup: {amount}.",
@@ -168,25 +168,40 @@ function hiddenOf(holding) {
   };
 }
 
-function tell(place, text, kind) {
-  place.textContent = text;
-  place.className = kind;
-  place.hidden = !text;
+function drawOrigin(part, holding) {
+  const { kind, text = "", tint = "" } = holding.origin ?? {};
+  // That it is here, or was made here, is seen; of what is gone it matters no more.
+  part("origin").hidden = !tint || !hereOf(holding);
+  part("origin").className = `notice ${tint}`;
+  put(part("origin-text"), text);
+  part("compared").hidden = kind !== "two" && kind !== "compared";
+  put(
+    part("compared"),
+    kind === "two" ? gettext("The mark is right") : gettext("Undo"),
+  );
 }
 
 /** Return what draws that something is gone: in red until the page was left, once. */
-function goneNotice(place, { store }) {
+function goneNotice(place, shown) {
   let isNews = false;
   return (holding) => {
-    const { itemId, lost, unknownSum, goneSeen } = holding;
+    const { lost, unknownSum, goneSeen } = holding;
     const goneSum = lost + unknownSum;
-    const notes = [{ key: itemId, goneSum }];
     const isNew = goneSum > goneSeen;
     isNews ||= isNew;
-    tell(place, goneText(holding), isNews ? "notice bad" : "faint");
-    if (isNew) store.update({}, () => ({ notes, result: undefined })).catch(() => {});
+    place.textContent = goneText(holding);
+    place.className = isNews ? "notice bad" : "faint";
+    place.hidden = !place.textContent;
+    if (isNew) keepNote(shown, { goneSum }).catch(() => {});
   };
 }
+
+/** Note what a person has seen or said of a deed, in this browser alone. */
+const keepNote = ({ store, itemId }, facts) =>
+  store.update({ notes: [itemId] }, ({ notes }) => ({
+    notes: [{ ...notes.get(itemId), ...facts, key: itemId }],
+    result: undefined,
+  }));
 
 export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   const unitsOf = (amount) => ({ units: unitsText(amount, unit) });

@@ -191,7 +191,7 @@ export function noteOf(
     };
   // Of what is gone it matters no more.
   if (origin?.tint === "bad" && hereOf(summary))
-    return { kind: "bad", text: origin.text };
+    return { kind: "bad", text: origin.short };
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const doors = doorTexts(summary).slice(0, 1);
