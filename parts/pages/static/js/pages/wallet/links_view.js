@@ -134,7 +134,9 @@ const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
   const states = Object.keys(STATES).filter((state) => countIn(links, state));
-  const chosen = states.includes(filter.value) ? filter.value : "";
+  // At first as the link to this page says.
+  const wanted = filter.length ? filter.value : location.hash.split("?")[1];
+  const chosen = states.includes(wanted) ? wanted : "";
   const options = ["", ...states].map((value) => {
     const isChosen = { value, selected: value === chosen };
     return make("option", isChosen, STATES[value] ?? gettext("all"));
