@@ -143,7 +143,7 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     admit(second, raw[0])
 
     files = [hand_over(page) for page in (first, second)]
-    admitted, nothing = "New: admitted (1).", "Nothing new."
+    admitted, nothing = "New: 1 admitted.", "Nothing new."
     for path, said in zip(
         (*files, files[0]), (admitted, admitted, nothing), strict=True
     ):
@@ -193,7 +193,7 @@ def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believe
     other.assert_good()
     press(door, "Stop")
 
-    take_in(organiser, hand_over(door), "New: admitted (1).")
+    take_in(organiser, hand_over(door), "New: 1 admitted.")
 
     come_back_until(organiser, "somebody said 2 at ", row(organiser, 2))
     states = ["handed out", "claimed", "handed out", *2 * ["left"]]
@@ -207,7 +207,7 @@ def test_imported_lists_can_be_forgotten(visitor, organiser, tmp_path):
     item_id = tickets(organiser)[0].split(".")[1]
     path = tmp_path / "list.txt"
     path.write_text(f"deeds door list 1 {item_id}\n{'0' * 16} a1 1")
-    take_in(organiser, path, "The list has 1 ticket. New: admitted (1).")
+    take_in(organiser, path, "The list has 1 ticket. New: 1 admitted.")
     rows = organiser.locator("[data-part=links] li")
     expect(rows).to_have_count(6)
 
@@ -268,7 +268,7 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     with lists_of(organiser) as door:
         press(door, "Import guest list")
         press(door, "Scan a QR code")
-        said = "Code 1 of 2 has 1 ticket. New: admitted (1)."
+        said = "Code 1 of 2 has 1 ticket. New: 1 admitted."
         expect_shown(door.get_by_role("dialog"), said)
     expect(state(organiser, 1)).to_have_text("admitted")
     film(film_path, [(text, 0.7), ("", 1.8)])
@@ -280,7 +280,7 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     film(film_path, [("", 0.5)])
     press(question, "Import")
     expect(second.locator("#door [data-notices]")).to_have_text(
-        "The list has 1 ticket. New: admitted (1)."
+        "The list has 1 ticket. New: 1 admitted."
     )
     for scheme in ("light", "dark"):
         second.emulate_media(color_scheme=scheme)
