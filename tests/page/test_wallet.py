@@ -171,6 +171,9 @@ def test_units_in_several_parts_are_merged(visitor):
     expect(dialog).to_be_hidden()
     expect(rows).to_have_count(0)
     assert live_amounts(visitor.api, page) == [10]
+    # Of a guest's own links no door has a list.
+    expect_shown(send(page, "1"), "For whom?")
+    expect(dialog.get_by_text("Only your list")).to_have_count(0)
 
 
 @slow
