@@ -86,7 +86,7 @@ def lists_of(page):
         yield page
         return
     door = page.context.new_page()
-    door.goto(page.url.replace("/wallet", "/door"))
+    door.goto(page.url.replace("/wallet", "/door").removesuffix("?admitted"))
     door.get_by_text("Guest list", exact=True).click()
     yield door
     door.close()
@@ -143,17 +143,20 @@ def test_two_doors_add_up_in_the_organisers_list(visitor, organiser, stranger, o
     admit(second, raw[0])
 
     files = [hand_over(page) for page in (first, second)]
-    admitted, nothing = "New: admitted (1).", "Nothing new."
+    admitted, nothing = "New: 1 admitted.", "Nothing new."
     for path, said in zip(
         (*files, files[0]), (admitted, admitted, nothing), strict=True
     ):
         take_in(organiser, path, f"The list has 1 ticket. {said}")
 
     come_back_until(organiser, "claimed", row(organiser, 3))
+    # What doors let in was claimed, too.
+    expect_notice(organiser, "Claimed: 1 ticket of")
     states = ["admitted", "admitted", "claimed", *2 * ["left"]]
     expect(organiser.locator("[data-part=links] .state")).to_have_text(states)
     expect_text(organiser, "[data-part=admitted]", "2")
     follow(first, "Who is in")
+    expect(first.get_by_label("Which links to show")).to_have_value("admitted")
     expect_sum(first, "Let in here and on imported lists: 1")
     expect(first.get_by_role("link", name="Door mode")).to_be_visible()
     take_in(first, hand_over(organiser))
@@ -192,7 +195,7 @@ def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believe
     other.assert_good()
     press(door, "Stop")
 
-    take_in(organiser, hand_over(door), "New: admitted (1).")
+    take_in(organiser, hand_over(door), "New: 1 admitted.")
 
     come_back_until(organiser, "somebody said 2 at ", row(organiser, 2))
     states = ["handed out", "claimed", "handed out", *2 * ["left"]]
@@ -206,7 +209,7 @@ def test_imported_lists_can_be_forgotten(visitor, organiser, tmp_path):
     item_id = tickets(organiser)[0].split(".")[1]
     path = tmp_path / "list.txt"
     path.write_text(f"deeds door list 1 {item_id}\n{'0' * 16} a1 1")
-    take_in(organiser, path, "The list has 1 ticket. New: admitted (1).")
+    take_in(organiser, path, "The list has 1 ticket. New: 1 admitted.")
     rows = organiser.locator("[data-part=links] li")
     expect(rows).to_have_count(6)
 
@@ -267,7 +270,7 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     with lists_of(organiser) as door:
         press(door, "Import guest list")
         press(door, "Scan a QR code")
-        said = "Code 1 of 2 has 1 ticket. New: admitted (1)."
+        said = "Code 1 of 2 has 1 ticket. New: 1 admitted."
         expect_shown(door.get_by_role("dialog"), said)
     expect(state(organiser, 1)).to_have_text("admitted")
     film(film_path, [(text, 0.7), ("", 1.8)])
@@ -279,7 +282,7 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
     film(film_path, [("", 0.5)])
     press(question, "Import")
     expect(second.locator("#door [data-notices]")).to_have_text(
-        "The list has 1 ticket. New: admitted (1)."
+        "The list has 1 ticket. New: 1 admitted."
     )
     for scheme in ("light", "dark"):
         second.emulate_media(color_scheme=scheme)

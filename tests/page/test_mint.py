@@ -230,7 +230,7 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
         ("Date", "3126-01-02T03:04", "Enter a date and a time."),
         ("Picture", "javascript:alert(1)", "A link to a picture starts with https://"),
         ("How many links?", "10 001", "At most 10 000 links at once."),
-        ("each?", "0", "Enter a whole number, 1 or more."),
+        ("each?", "17,50", "Only whole numbers: for 17.50, count cents (1750)."),
         ("each?", str(2**53 - 1), "Together they are more than"),
     ],
 )
@@ -299,6 +299,10 @@ def test_what_looks_wrong_is_asked_about_before_it_is_permanent(form, visitor):
     press(dialog, "Create")
 
     expect(form.get_by_role("heading", name="Your link is ready")).to_be_focused()
+    press(form, "Create another")
+    form.get_by_label("Name").fill("A Ticket!")
+    press(form, "Create")
+    expect_shown(dialog, "You already made 1 unit of “A ticket”.")
 
 
 @slow

@@ -13,6 +13,7 @@ from tests.page.steps import (
     TICKET,
     amounts,
     choose,
+    claim,
     come_back_until,
     expect_shown,
     expect_sum,
@@ -154,9 +155,14 @@ def test_units_are_split_into_links_that_are_all_alike(page, visitor):
 
 
 def test_units_in_several_parts_are_merged(visitor):
-    page, _ = hold(visitor, 9, 1, metadata=TICKET)
+    metadata = TICKET | {"description": "Date: 2126-06-01 20:00 +01:00"}
+    item_id = visitor.api.mint("+9.a", "+1.b", metadata=metadata)
+    for link in ("+1.{}.b", "+9.{}.a"):
+        claim(visitor, link.format(item_id))
+    page = visitor.go(f"/wallet#{item_id}")
     rows = page.locator(".link-row")
     expect(rows.locator("[data-part=besides]")).to_have_text(["9 units", "1 unit"])
+    expect(rows.locator(".state")).to_have_text(["yours"] * 2)
 
     choose(page, "Merge")
     dialog = page.get_by_role("dialog")
@@ -165,6 +171,9 @@ def test_units_in_several_parts_are_merged(visitor):
     expect(dialog).to_be_hidden()
     expect(rows).to_have_count(0)
     assert live_amounts(visitor.api, page) == [10]
+    # Of a guest's own links no door has a list.
+    expect_shown(send(page, "1"), "For whom?")
+    expect(dialog.get_by_text("Only your list")).to_have_count(0)
 
 
 @slow

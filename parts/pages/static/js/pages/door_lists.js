@@ -177,13 +177,13 @@ function countText(text, count) {
     : ngettext("The list has {count} ticket.", "The list has {count} tickets.", count);
 }
 
-/** Return for example "New: admitted (2), admission undone (1) and 1 note." */
+/** Return for example "New: 2 admitted, 1 admission undone and 1 note." */
 function newsText(news, notesCount) {
-  const countOf = (wanted) =>
-    unitsOf(news.flatMap(({ state, output }) => (state === wanted ? output : [])));
-  const list = Object.entries(STATES).flatMap(([state, text]) =>
-    countOf(state) ? `${text} (${formatAmount(countOf(state))})` : [],
-  );
+  const list = Object.entries(STATES).flatMap(([state, text]) => {
+    const found = news.filter((link) => link.state === state);
+    const count = unitsOf(found.map(({ output }) => output));
+    return count ? `${formatAmount(count)} ${text}` : [];
+  });
   if (notesCount) list.push(ngettext("{count} note", "{count} notes", notesCount));
   return list.length
     ? gettext("New: {list}.", { list: listText(list) })

@@ -104,7 +104,7 @@ function noteField(output, tools) {
     output.note = field.value;
     keepNote(output, tools, field.value);
   };
-  if (aboutOf(tools.item).date)
+  if (aboutOf(tools.item).date && tools.item.isMinted)
     element.append(
       makeHint(
         gettext("Only your list has it: who claims it comes in without a name."),

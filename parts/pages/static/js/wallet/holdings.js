@@ -13,9 +13,9 @@ import { AT_REST, isUnderWay } from "./states.js";
  *
  * What is shown of an item in a list. Units: `sum` is here, to be sent or split;
  * `coming` is on its way back, and `leaving` becomes links to hand out; `given` was
- * handed out as links, of which `waiting` and `claimed` are those that nobody or
- * somebody has claimed, and `mayBeGiven` those that wait only because they may have
- * been handed out since a backup; `lost` was spent elsewhere and never handed out, and
+ * handed out as links, of which nobody has claimed `waiting`, and somebody `claimed`,
+ * but no door that is known of; `mayBeGiven` wait only because they may have been handed
+ * out since a backup; `lost` was spent elsewhere and never handed out, and
  * `moved` maybe by another copy of this wallet; `used` is like `lost` after its code
  * was shown to a door, `lastUsed` the latest of that, and `shownAt` when a code of what
  * is here was last shown; `collected` came in at the door; `unknownSum` the service
@@ -162,8 +162,8 @@ const HERE = [
   "asked",
 ];
 // With one of these it is shown all the same.
-const GONE = ["claimed", "used", "lost", "moved"];
-const SUMS = [...HERE, ...GONE, "given", "leaving", "mayBeGiven"];
+const GONE = ["given", "used", "lost", "moved"];
+const SUMS = [...HERE, ...GONE, "claimed", "leaving", "mayBeGiven"];
 
 const kindsOf = (operations) => new Map(operations.map(({ key, kind }) => [key, kind]));
 
@@ -222,7 +222,8 @@ function groupOf(output) {
   if (state === "coming") return givenAt ? "leaving" : "coming";
   if (state !== "spent" || isUnclear) return null;
   if (isUsed(output)) return "used";
-  if (spentElsewhere) return givenAt ? "claimed" : "lost";
+  if (spentElsewhere && !givenAt) return "lost";
+  if (spentElsewhere) return admittedAtOf(output) ? "given" : "claimed";
   // A link of this wallet that came back to it at the door.
   return (givenAt || output.number) && isCollected(output) ? "given" : null;
 }

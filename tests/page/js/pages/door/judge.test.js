@@ -232,7 +232,7 @@ test("another deed is named, and one that is called alike is a forgery or is mad
       `${facts(2)} ${ask}`,
     ],
     [
-      { ...night(2), isMinted: true },
+      { ...night(2), doorList: "l" },
       "Ticket for Sun, Jun 2",
       `${facts(2)} It belongs to another door.`,
     ],

@@ -308,30 +308,31 @@ const guestsText = ({ amount = 1 }) =>
 /**
  * Return what to say of a ticket of another deed than our own; it is null where it is
  * not known. Whoever forges tickets chooses their name, date and place: that this
- * browser has made a deed is all that speaks for it.
+ * browser has made a deed, or has its guest list, is all that speaks for it.
  */
 export function otherVerdict(other, own) {
   const { name = "" } = metadataOf(other);
   if (!name) return refused(gettext("Ticket for another event"));
   const facts = factsText(other);
   const isSame = facts === factsText(own);
+  const isKnown = other.isMinted || other.doorList;
   const isAlike = nameKey(name) === nameKey(metadataOf(own).name ?? "");
   const values = { name: quoted(name) };
-  if (isAlike && !other.isMinted && isSame)
-    return refused(
-      gettext("Forged ticket"),
-      `${gettext("Made by somebody else, or another batch.")} ${ASK_WHERE}`,
-    );
-  if (isAlike && !other.isMinted)
-    return refused(
-      gettext("Not for this door: another ticket of the same name"),
-      `${facts} ${ASK_WHERE}`.trim(),
-    );
+  if (isAlike && !isKnown)
+    return isSame
+      ? refused(
+          gettext("Forged ticket"),
+          `${gettext("Made by somebody else, or another batch.")} ${ASK_WHERE}`,
+        )
+      : refused(
+          gettext("Not for this door: another ticket of the same name"),
+          `${facts} ${ASK_WHERE}`.trim(),
+        );
   let title = gettext("Ticket for another event: {name}", values);
   if (isAlike && isSame) title = gettext("Ticket of another batch: {name}", values);
   else if (isAlike && isOtherDay(other, own))
     title = gettext("Ticket for {date}", { date: dayText(aboutOf(other)) });
-  const whose = other.isMinted ? gettext("It belongs to another door.") : "";
+  const whose = isKnown ? gettext("It belongs to another door.") : "";
   return refused(title, `${facts} ${whose}`.trim());
 }
 

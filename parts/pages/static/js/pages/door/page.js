@@ -39,7 +39,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
     "ready-when": whenAndWhereText(aboutOf(item)),
   });
   byId("ready-mark").append(makeMark(item.id));
-  byId("list-link").setAttribute("href", `/wallet#${item.id}`);
+  byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);
   byId("elsewhere").onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
   await work(item, tools);

@@ -4,10 +4,11 @@
 
 import { aboutOf, metadataOf } from "../../format/about.js";
 import { gettext } from "../../format/gettext.js";
-import { PROBLEM_TEXTS, textFor } from "../../texts.js";
+import { partText, PROBLEM_TEXTS, textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { ask, onceAtATime, say, sayError, showError } from "../../ui/forms.js";
+import { twinsOf } from "../../ui/origin.js";
 import { isToken, isTokenMissing, keepToken } from "../../wallet/mint_token.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
@@ -47,7 +48,8 @@ async function create(isSure = false) {
   tell("");
   showError(tokenField, "");
   const wanted = await form.read();
-  const doubts = isSure ? [] : doubtsOf(form.shown());
+  // Where the store fails, the mint says so.
+  const doubts = isSure ? [] : await doubtsOf(form.shown()).catch(() => []);
   if (wanted && doubts.length > 0) {
     setBusy(false);
     return askFirst(doubts);
@@ -62,12 +64,24 @@ async function create(isSure = false) {
 }
 
 /** Return what a person is asked about: what is made can never be changed. */
-function doubtsOf(item) {
+async function doubtsOf({ metadata }) {
+  const item = { id: "", metadata };
   const { date } = aboutOf(item);
+  const made = await opened.store.read(
+    { items: "all" },
+    (/** @type {any} */ { items }) => items.list({ isMinted: true }),
+  );
+  const twin = twinsOf([item, ...made]).get("");
   return [
-    ...(metadataOf(item).name ? [] : [gettext("It has no name.")]),
-    ...(date && date < new Date() ? [gettext("Its date is in the past.")] : []),
-  ];
+    metadataOf(item).name ? [] : gettext("It has no name."),
+    date && date < new Date() ? gettext("Its date is in the past.") : [],
+    twin
+      ? gettext(
+          "You already made {units}. The new ones get their own mark and their own door. People who see both marks are warned.",
+          { units: partText(twin.total, twin) },
+        )
+      : [],
+  ].flat();
 }
 
 function askFirst(doubts) {

@@ -103,7 +103,7 @@ function rowsOf(place, shown) {
     },
   );
   const draw = () => {
-    drawFilter(filter, shown.links);
+    drawFilter(filter, shown);
     const inState = shown.links.filter(
       ({ state }) => !filter.value || state === filter.value,
     );
@@ -131,13 +131,19 @@ export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
 /** Spaces may group digits, narrow ones too; no key has the dash of ranges. */
 const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
+/** Return what a link is; nothing is left to hand out where a guest has it. */
+const stateText = (state, { isMinted }) =>
+  state === "here" && !isMinted ? gettext("yours") : STATES[state];
+
 /** Offer all links, and those in each state that some are in. */
-function drawFilter(filter, links) {
-  const states = Object.keys(STATES).filter((state) => countIn(links, state));
-  const chosen = states.includes(filter.value) ? filter.value : "";
+function drawFilter(filter, /** @type {any} */ shown) {
+  const states = Object.keys(STATES).filter((state) => countIn(shown.links, state));
+  // At first as the link to this page says.
+  const wanted = filter.length ? filter.value : location.hash.split("?")[1];
+  const chosen = states.includes(wanted) ? wanted : "";
   const options = ["", ...states].map((value) => {
     const isChosen = { value, selected: value === chosen };
-    return make("option", isChosen, STATES[value] ?? gettext("all"));
+    return make("option", isChosen, stateText(value, shown) ?? gettext("all"));
   });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
@@ -192,7 +198,7 @@ function rowOf({ output: first }, shown) {
       {
         title: short,
         besides: besides.join(" · "),
-        state: STATES[state],
+        state: stateText(state, shown),
         when: at && !["here", "back"].includes(state) ? clockText(at) : "",
         said: saidText(link),
       },

@@ -60,7 +60,7 @@ const isTaken = ({ state, offerId = "" }) =>
   state === "done" && !document.querySelector(`[data-offer="${offerId}"]`);
 
 function viewNow() {
-  const id = location.hash.slice(1);
+  const [id] = location.hash.slice(1).split("?");
   if (id === "offers" || id === "history") return { name: id, itemId: "" };
   return id && id !== "main"
     ? { name: "deed", itemId: id }
