@@ -145,7 +145,7 @@ export function likenessOf(item) {
 const looksOf = (item) => [item.id, ...new Set(likenessOf(item))].filter(Boolean);
 
 /** Return what finds those of these items that are an item, or look like it. */
-function alikeAmong(items) {
+export function alikeAmong(items) {
   // Each is looked for among few: a list may ask for hundreds.
   const byLooks = new Map();
   for (const item of items)

@@ -8,7 +8,7 @@ import { partText, PROBLEM_TEXTS, textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { ask, onceAtATime, say, sayError, showError } from "../../ui/forms.js";
-import { twinsOf } from "../../ui/origin.js";
+import { alikeAmong, isOtherDay } from "../../ui/origin.js";
 import { isToken, isTokenMissing, keepToken } from "../../wallet/mint_token.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
@@ -71,7 +71,7 @@ async function doubtsOf({ metadata }) {
     { items: "all" },
     (/** @type {any} */ { items }) => items.list({ isMinted: true }),
   );
-  const twin = twinsOf([item, ...made]).get("");
+  const twin = alikeAmong(made)(item).find((each) => !isOtherDay(item, each));
   return [
     metadataOf(item).name ? [] : gettext("It has no name."),
     date && date < new Date() ? gettext("Its date is in the past.") : [],
