@@ -140,7 +140,9 @@ function readKeys(unit) {
   const press = ({ currentTarget }) => {
     const { key } = currentTarget.dataset;
     if (key === "clear") write("");
-    else write(key === "back" ? field.value.slice(0, -1) : field.value + key);
+    else if (key === "back") write(field.value.slice(0, -1));
+    // What was refused is not continued.
+    else write((field.ariaInvalid ? "" : field.value) + key);
   };
   for (const key of document.querySelectorAll("[data-key]"))
     key.addEventListener("click", press);
