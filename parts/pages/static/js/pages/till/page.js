@@ -62,7 +62,12 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
     drawRows(rows);
     await request.draw(operations);
   });
-  const request = makeRequest(item, tools, { redraw, onClose: () => write("") });
+  const onClose = () => {
+    write("");
+    // What has expired meanwhile can no longer be shown.
+    redraw();
+  };
+  const request = makeRequest(item, tools, { redraw, onClose });
   const drawRows = listInPieces(byId("last"), null, {
     keyOf: (row) =>
       [row.key, row.state, canBePaid(row), row.payments?.length].join(" "),
