@@ -14,6 +14,7 @@ from deeds.raw_output import is_strong_secret, parse_raw_output
 from tests.page.steps import (
     COPIED,
     amounts,
+    expect_heading,
     expect_notice,
     expect_shown,
     expect_text,
@@ -380,6 +381,7 @@ def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
     form.get_by_label("Name").fill("A ticket")
     form.get_by_label("Word for one").fill("ticket")
     form.get_by_label("How many links?").fill("130")
+    expect_text(form, "#preview .deed-units", "1 ticket")
     with form.expect_request("**/v1/swap"):
         create(form)
     expect_shown(form, "31 of 130 links are ready")
@@ -397,6 +399,7 @@ def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
     expect_shown(form, "All are copied.")
     form.keyboard.press("Escape")
     follow(form, "Open the links")
+    expect_heading(form, "A ticket")
     rows = form.locator("[data-part=links] li")
     expect(rows).to_have_count(100)
     press(form, "Show more")

@@ -212,9 +212,10 @@ def test_a_request_that_has_expired_shows_no_code(keeper):
 
     # By this device's clock; the service's own is not moved.
     expect_text(page, "#request-state", "Expired")
+    expect(page.locator("#request-code")).to_be_hidden()
     page.keyboard.press("Escape")
-    cut_off(page, "**/v1/**")
     expect_text(page, "#last li", "4 drinks. Expired")
+    cut_off(page, "**/v1/**")
     page.reload()
     expect_text(page, "#last li", "4 drinks. Expired")
     expect(page.locator("#request")).to_be_hidden()
@@ -232,6 +233,11 @@ def test_a_till_offers_the_deeds_of_this_browser(visitor):
     press(page, "9")
     press(page, "Ask for 9 drinks")
     expect(page.get_by_text("There are only 5 drinks in all.")).to_be_visible()
+    # What was refused is not continued, with neither kind of keys.
+    page.keyboard.type("1.5\n")
+    expect(page.get_by_text("Enter a whole number")).to_be_visible()
+    press(page, "2")
+    expect(page.get_by_label("Amount")).to_have_value("2")
 
 
 def test_what_has_expired_is_said_at_the_till_and_to_who_pays(visitor, stranger):

@@ -146,6 +146,7 @@ export class FieldError extends Error {
   show() {
     showError(this.field, this.message);
     this.field.focus();
+    this.field.select();
   }
 }
 

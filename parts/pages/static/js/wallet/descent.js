@@ -17,12 +17,18 @@ export function comeBack(item, all, kinds) {
   const found = { keys: new Set(), units: 0 };
   if (!item?.isMinted) return found;
   const taken = byOperation(all, "takers");
-  for (const { key, makers, amount, collectedAt } of byAge(all)) {
+  // While nothing else is gone, what a look has found was paid by others.
+  const isGone = (each) => each.isUnclear && !each.foundAt && !each.neverHeld;
+  const isWhole = !all.some(isGone);
+  for (const output of byAge(all)) {
+    const { key, makers, amount, collectedAt, foundAt, isUnclear } = output;
     const maker = doneOf(makers);
     const kind = kinds.get(maker ?? "");
     // What others have sent was not made here, and nothing of it is given for a payment.
     const own = (taken.get(maker) ?? []).filter((each) => doneOf(each.makers));
-    const isOthers = maker && !own.length && kind !== "mint";
+    const isOthers = maker
+      ? !own.length && kind !== "mint"
+      : isWhole && foundAt && !isUnclear;
     const isRest = own.length > 0 && own.every((each) => found.keys.has(each.key));
     if (isOthers && !collectedAt) found.units += amount;
     if (isOthers || isRest || kind === "claim") found.keys.add(key);

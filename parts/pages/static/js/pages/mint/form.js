@@ -22,7 +22,7 @@ const DESCRIPTION_MAX = 1000;
 const DRAFT = "deeds-mint";
 
 /**
- * @typedef {{count: number, total: number, text: string}} Sum
+ * @typedef {{count: number, each?: number, total: number, text: string}} Sum
  * @typedef {{metadata: string, unit: string} & Sum} Shown what the form says so far, as an item;
  *   `text` says how many, or what is wrong while `total` is 0
  */
@@ -214,7 +214,7 @@ function sumOfLinks(/** @type {import("../../wallet/links.js").Links} */ links, 
     count === 1
       ? gettext("{links}, {units}", values)
       : gettext("{links}, {units} each: {total} in all", values);
-  return { count, total, text };
+  return { count, each, total, text };
 }
 
 function sumOfRows(amounts, unit) {

@@ -24,7 +24,8 @@ const tokenField = byId("mint-token", HTMLInputElement);
 const tokenButton = byId("keep-token", HTMLButtonElement);
 
 const form = mintForm(find(preview, "[data-card=image]"), (item) => {
-  fillCard(preview, item);
+  // Who gets a link sees what is in that.
+  fillCard(preview, item, { amount: item.each });
   find(preview, ".deed-units").hidden = !item.total;
 });
 

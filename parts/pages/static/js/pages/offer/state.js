@@ -40,6 +40,7 @@ import { unitsOf } from "../../wallet/records.js";
 const MOVED = gettext("You haven't paid anything.");
 const AGAIN = `${MOVED} ${gettext("Ask for a new code or link.")}`;
 const OVER = [gettext("Wanted"), gettext("Offered")];
+const over = (lead, ...heads) => ({ heads, lead, titles: OVER });
 
 /** What is said of a request, and of a trade where that is another, and over what one gives and gets. */
 const SAID = {
@@ -53,21 +54,9 @@ const SAID = {
   },
   // Its receipt is said instead.
   done: { titles: [gettext("You gave"), gettext("You got")] },
-  completed: {
-    heads: [gettext("Already paid"), gettext("Already traded")],
-    lead: MOVED,
-    titles: OVER,
-  },
-  expired: {
-    heads: [gettext("Expired")],
-    lead: AGAIN,
-    titles: OVER,
-  },
-  void: {
-    heads: [gettext("Cancelled")],
-    lead: AGAIN,
-    titles: OVER,
-  },
+  completed: over(MOVED, gettext("Already paid"), gettext("Already traded")),
+  expired: over(AGAIN, gettext("Expired")),
+  void: over(AGAIN, gettext("Cancelled")),
   own: { heads: [gettext("Your request"), gettext("Your offer")] },
 };
 const SHOW = { text: gettext("Show link and code"), about: "", isQuiet: false };

@@ -62,7 +62,12 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
     drawRows(rows);
     await request.draw(operations);
   });
-  const request = makeRequest(item, tools, { redraw, onClose: () => write("") });
+  const onClose = () => {
+    write("");
+    // What has expired meanwhile can no longer be shown.
+    redraw();
+  };
+  const request = makeRequest(item, tools, { redraw, onClose });
   const drawRows = listInPieces(byId("last"), null, {
     keyOf: (row) =>
       [row.key, row.state, canBePaid(row), row.payments?.length].join(" "),
@@ -140,7 +145,9 @@ function readKeys(unit) {
   const press = ({ currentTarget }) => {
     const { key } = currentTarget.dataset;
     if (key === "clear") write("");
-    else write(key === "back" ? field.value.slice(0, -1) : field.value + key);
+    else if (key === "back") write(field.value.slice(0, -1));
+    // What was refused is not continued.
+    else write((field.ariaInvalid ? "" : field.value) + key);
   };
   for (const key of document.querySelectorAll("[data-key]"))
     key.addEventListener("click", press);

@@ -72,8 +72,8 @@ export function paymentsOf(operations, now = new Date()) {
 }
 
 /** Return whether a request can still be paid; this device's clock may be wrong. */
-export const canBePaid = ({ state, begunAt, body }, now = Date.now()) =>
-  state === "open" && now < begunAt + body.expiresIn * 1000;
+export const canBePaid = ({ state, begunAt, body }) =>
+  state === "open" && Date.now() < begunAt + body.expiresIn * 1000;
 
 const DAY = /** @type {const} */ ({ weekday: "short", day: "numeric", month: "short" });
 
@@ -123,7 +123,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (state === "done") showPaid(screen, shown.units, operation);
     if (state !== "refused") return;
     if (!CANCELLED.includes(code))
-      return screen.turn("over", shown.units, { state: offerStateText(operation) });
+      return screen.end(shown.units, offerStateText(operation));
     screen.close();
     say(gettext("Cancelled. The link no longer works."));
   }
@@ -138,9 +138,8 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (shown !== mine || !screen.isOpen()) return;
     Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);
-    const about = aboutText(item);
     const state = openText(operation, shown);
-    screen.turn("open", title, { ...shown, about, state });
+    screen.turn("open", title, { ...shown, about: aboutText(item), state });
     drawOfferCode(byId("request-code"), offerId, tools, title).catch((error) =>
       screen.tell(waitText(error, offerLink(offerId))),
     );
@@ -149,8 +148,9 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   async function checkRound() {
     const { operation, problem } = await wallet.finish(shown.key);
-    // That it was paid is drawn.
+    // That it was paid is drawn, also after it has expired by this device's clock.
     if (!screen.isAt("open") || operation.state === "done") return;
+    if (!canBePaid(operation)) return screen.end(shown.units, gettext("Expired"));
     screen.tell(problem ? lostText(problem) : openText(operation, shown));
     if (problem) throw problem;
   }
@@ -221,7 +221,7 @@ function showPaid(screen, units, operation) {
 /** Cancel the request on the screen, and say there what has become of it. */
 async function cancelShown({ key, units }, screen, tools, redraw) {
   if (!key) return screen.close();
-  const leave = (state) => screen.turn("over", units, { state });
+  const leave = (state) => screen.end(units, state);
   try {
     await end(key, tools, leave);
   } catch (error) {
@@ -266,7 +266,6 @@ function lostText(problem) {
 
 /** Say until when it can be paid, and why it cannot be cancelled. */
 function openText(operation, { canCancel }) {
-  if (!canBePaid(operation)) return gettext("Expired");
   const until = offerStateText(operation);
   return canCancel
     ? until
@@ -326,6 +325,7 @@ function makeScreen(onClose, onCancel) {
     isAt,
     close,
     isOpen: () => dialog.open,
+    end: (title, state) => turn("over", title, { state }),
     tell: (text) => put(byId("request-state"), text),
 
     open(units) {

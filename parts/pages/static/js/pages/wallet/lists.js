@@ -194,23 +194,21 @@ export function noteOf(
     return { kind: "bad", text: origin.short };
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
-  const doors = doorTexts(summary).slice(0, 1);
-  const ours = { claimed: summary.claimed, back: 0, admitted: 0 };
-  const { claimed, back, admitted } = isMinted ? overviewOf(summary) : ours;
+  const [door] = doorTexts(summary);
+  const { claimed, back, admitted } = isMinted ? overviewOf(summary) : summary;
   const [wait] = waitTexts(summary);
   const outside = [
     ...some(admitted, gettext("{amount} admitted")),
     ...some(claimed, gettext("{amount} claimed")),
     ...some(back, gettext("{amount} came back")),
   ].join(" · ");
-  const counted = some(mayBeGiven, gettext("{amount} counted as handed out"));
-  const told = [wait, ...counted, isMinted && outside, ...doors];
+  const [counted] = some(mayBeGiven, gettext("{amount} counted as handed out"));
+  const told = [wait, counted, isMinted && outside, door];
   const besides = told.filter(Boolean).join(" · ");
-  if (wait || (isMinted && counted.length))
-    return { kind: wait ? "wait" : "", text: besides };
+  if (wait || (isMinted && counted)) return { kind: wait ? "wait" : "", text: besides };
   const [text = ""] = [
-    ...doors,
-    ...counted,
+    door,
+    counted,
     outside,
     ...some(moved, gettext("{amount} used or sent elsewhere")),
   ].filter(Boolean);

@@ -173,9 +173,9 @@ function enter({ name, itemId }, before) {
     history: gettext("History"),
   };
   document.title = `${titles[name] ?? shortName(nameOf(itemOf(itemId)))} · Deeds`;
-  if (before.name) moveTo(name, before.itemId);
   byId("holdings").removeAttribute("aria-busy");
   byId("main").dataset.ready = "";
+  if (before.name || name === "deed") moveTo(name, before.itemId);
 }
 
 /** Give the focus to what a person has come to, or come back to. */
