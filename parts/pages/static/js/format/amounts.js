@@ -23,11 +23,7 @@ export function parseAmount(text) {
     ? typed.replaceAll(",", "")
     : typed;
   if (!/^0*[1-9][0-9]*$/.test(digits))
-    throw new AmountError(
-      /[.,]\d\d?$/.test(digits)
-        ? gettext("Only whole numbers: for 17.50, count cents (1750).")
-        : gettext("Enter a whole number, 1 or more."),
-    );
+    throw new AmountError(gettext("Enter a whole number, 1 or more."));
   const amount = Number(digits);
   if (!isAmount(amount))
     throw new AmountError(gettext("Enter at most {most}.", { most: AMOUNT_MAX }));
