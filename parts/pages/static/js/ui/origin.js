@@ -8,8 +8,9 @@ import { markText } from "./card.js";
 import { isMade } from "../wallet/states.js";
 
 /**
- * @typedef {"minted" | "held" | "compared" | "two" | "nights" | "opened" | "new" | "date" | "copied" |
- *   "lookalike" | "unknown"} OriginKind of two that are held a person has `compared` the mark of this one
+ * @typedef {"minted" | "held" | "compared" | "wrong" | "two" | "nights" | "opened" | "new" | "date" | "copied" |
+ *   "lookalike" | "unknown"} OriginKind of two alike a person has `compared` the mark of this one, or this is the
+ *   `wrong` one
  * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
  *   a notice, if a person has to look closer; of what is new there is nothing to say
  */
@@ -19,6 +20,13 @@ const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
   held: [gettext("Same as one that you have, or had."), "", ""],
   compared: [gettext("You compared the mark, and said that it is right."), "", "good"],
+  wrong: [
+    gettext(
+      "Careful: you compared the mark {mark}, and said that it is right. This has the mark {own}.",
+    ),
+    gettext("Look-alike"),
+    "bad",
+  ],
   two: [
     gettext(
       "You have this ({own}) and another of this name ({mark}): the organiser's site or poster tells which mark is genuine.",
@@ -63,7 +71,7 @@ const TEXTS = {
   unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), "wait"],
 };
 /** What may not be what it seems, or is not known. */
-const DOUBTFUL = ["copied", "lookalike", "unknown"];
+const DOUBTFUL = ["wrong", "copied", "lookalike", "unknown"];
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here
 // only where it looks like another letter than its small one.
@@ -170,7 +178,9 @@ export function originOf(item, items, opened = []) {
   // does, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
   const isSame = (each) => each.id !== item.id && !isOtherDay(item, each);
-  const same = others.find(isSame);
+  const alike = others.filter(isSame);
+  const compared = alike.find(({ isCompared }) => isCompared);
+  const same = compared ?? alike[0];
   // Two of one day are more than two nights. Of two that are both new one may be forged.
   const other = made ?? same ?? others[0] ?? opened.find(isSame);
   if (!other || (known && !others.length)) return originAs(known ? "held" : "new");
@@ -183,8 +193,9 @@ export function originOf(item, items, opened = []) {
   if (made) return originAs("copied", values);
   if (!others.length) return originAs("opened", values);
   if (!same) return originAs(known ? "nights" : "date", values);
-  if (!known) return originAs("lookalike", values);
-  return originAs(known.isCompared ? "compared" : "two", values);
+  if (known?.isCompared) return originAs("compared", values);
+  if (compared) return originAs("wrong", values);
+  return originAs(known ? "two" : "lookalike", values);
 }
 
 /** Return whether both say a day, and not the same. */
