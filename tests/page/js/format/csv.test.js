@@ -48,7 +48,7 @@ test("a file of states has all that is known of each link, and no link", () => {
       { output: { amount: 3, numbers: [5, 6, 7] }, state: "waiting", at: 0 },
     ],
     (state) => `is ${state}`,
-    2,
+    { redeemed: 2, made: 6 },
     ",",
   );
 
@@ -58,6 +58,7 @@ test("a file of states has all that is known of each link, and no link", () => {
     ",,5,is waiting,,",
     "5–7,1,3,is waiting,,",
     ",,-2,redeemed,,",
+    ",,-1,in two rows,,",
     "",
   ]);
 });

@@ -17,10 +17,13 @@ export function csvOf(outputs, addressOf, separator = separatorOf()) {
 }
 
 /**
- * Return a CSV file of all links with their states, which hands none of them out. What
- * was `redeemed` is taken off: the units of all rows are those that were made.
+ * Return a CSV file of all links with their states, which hands none of them out. Taken
+ * off are units that were `redeemed`, and what is more than were `made`: whoever claims
+ * at home is in two rows, once let in. So the units of all rows are those that were
+ * made.
  */
-export function statesCsvOf(links, stateText, redeemed, separator = separatorOf()) {
+export function statesCsvOf(links, stateText, counts, separator = separatorOf()) {
+  const { redeemed, made } = counts;
   const rows = links.map(({ output, state, at }) => {
     const {
       number = rangesText(output.numbers),
@@ -31,7 +34,11 @@ export function statesCsvOf(links, stateText, redeemed, separator = separatorOf(
     const time = at ? new Date(at).toLocaleString("sv") : "";
     return [number, number && issue, amount, stateText(state), time, note];
   });
-  if (redeemed) rows.push(["", "", -redeemed, gettext("redeemed"), "", ""]);
+  const listed = links.reduce((sum, { output }) => sum + output.amount, -redeemed);
+  const takeOff = (units, text) =>
+    units > 0 && rows.push(["", "", -units, text, "", ""]);
+  takeOff(redeemed, gettext("redeemed"));
+  takeOff(listed - made, gettext("in two rows"));
   return tableOf(
     ["number", "issue", "units", "state", "time", "note"],
     rows,

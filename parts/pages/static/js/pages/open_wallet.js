@@ -89,7 +89,11 @@ let offerRescue = () => /** @type {HTMLElement[]} */ ([]);
 function showEnd(error) {
   if (error.name !== "StoreError") return showFault(error);
   const reload = makeButton(gettext("Try again"), () => location.reload());
-  const rescue = error.code === "gone" ? offerRescue() : [];
+  const isGone = error.code === "gone";
+  // No code is shown on whose payment would be lost.
+  const dialogs = document.querySelectorAll("dialog[open]");
+  if (isGone) for (const dialog of /** @type {any} */ (dialogs)) dialog.close();
+  const rescue = isGone ? offerRescue() : [];
   showMissing(textFor(error), makeActions(...rescue, reload));
 }
 

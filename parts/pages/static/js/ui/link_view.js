@@ -107,7 +107,9 @@ function noteField(output, tools) {
   if (aboutOf(tools.item).date && tools.item.isMinted)
     element.append(
       makeHint(
-        gettext("Only your list has it: who claims it comes in without a name."),
+        gettext(
+          "Only your list has this note. Who claims at home comes in without it.",
+        ),
       ),
     );
   return element;

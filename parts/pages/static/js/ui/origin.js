@@ -70,8 +70,6 @@ const TEXTS = {
   ],
   unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), "wait"],
 };
-/** What may not be what it seems, or is not known. */
-const DOUBTFUL = ["wrong", "copied", "lookalike", "unknown"];
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here
 // only where it looks like another letter than its small one.
@@ -212,7 +210,7 @@ export function originAs(kind, values = {}) {
 
 /** Return whether nothing speaks against claiming a deed with others, or paying for it. */
 export const isSafe = (/** @type {Origin | undefined} */ origin) =>
-  origin !== undefined && !DOUBTFUL.includes(origin.kind);
+  origin !== undefined && origin.tint !== "bad" && origin.kind !== "unknown";
 
 /**
  * Return what to say of items that are opened together, by their ids.

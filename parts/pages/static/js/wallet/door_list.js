@@ -346,6 +346,6 @@ function undo(draft, itemId, key) {
     throw new WalletError("not_held", gettext("It is no longer here."));
   if (!fresh) return null;
   const named = number ? { number, of, issue: issue + 1, note } : { said };
-  draft.changeOutput(fresh.key, { ...named, givenAt: draft.now, undoneAt });
+  draft.changeOutput(fresh.key, { ...named, givenAt: undoneAt, undoneAt });
   return draft.outputs.get(fresh.key);
 }

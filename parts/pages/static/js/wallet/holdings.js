@@ -5,7 +5,7 @@ import { AMOUNT_MAX } from "../format/amounts.js";
 import { byAmount, comeBack, namerOf } from "./descent.js";
 import { isFree } from "./links.js";
 import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
-import { isCollected, unitsOf } from "./records.js";
+import { isCollected, undoneAtOf, unitsOf } from "./records.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
 /**
@@ -262,13 +262,13 @@ function preparingOf(all) {
  * is gone.
  */
 function linkOf(output, setAside) {
-  const { number, givenAt, each, state, before, createdAt, changedAt, undoneAt } =
-    output;
+  const { number, givenAt, each, state, before, createdAt, changedAt } = output;
   // Of what may have been handed out since a backup nobody knows when.
   const waitsSince = output.mayBeGiven ? 0 : (givenAt ?? changedAt);
   const link = (linkState, at) => ({ output, state: linkState, at });
   const admittedAt = admittedAtOf(output);
   if (admittedAt) return link("admitted", admittedAt);
+  const undoneAt = undoneAtOf(output);
   if (state === "spent" && undoneAt) {
     const isLeftHere = Boolean(output.collectedAt) && setAside.has(output.operation);
     return { ...link("undone", undoneAt), isLeftHere };

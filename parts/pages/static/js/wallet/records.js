@@ -235,6 +235,10 @@ export function readOutputs(store, keys) {
 export const isCollected = ({ collectedAt = 0, undoneAt = 0 }) =>
   collectedAt > undoneAt;
 
+/** Return when its admission was undone; 0 of the new link that was made of it then. */
+export const undoneAtOf = ({ undoneAt = 0, givenAt = 0 }) =>
+  givenAt < undoneAt ? undoneAt : 0;
+
 /** Return a record in which a field without a value is not there. */
 export const whole = (record) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));

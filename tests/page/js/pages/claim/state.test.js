@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { originAs } from "../../../../../parts/pages/static/js/ui/origin.js";
 import {
   NoAnswerError,
   ProblemError,
@@ -111,7 +112,7 @@ const stateOf = (kind) => claimState(CASES.find(([each]) => each === kind)[1]);
 const row = (kind, origin = "new") => ({
   output: { amount: 1 },
   state: stateOf(kind),
-  origin: { kind: origin },
+  origin: originAs(origin),
 });
 
 test("the heading says what a link is now", () => {

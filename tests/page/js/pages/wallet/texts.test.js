@@ -60,7 +60,7 @@ test("a row says the one thing that matters, in red only what needs the person",
   const preparing = { ready: 2560, count: 10_000 };
   const [isMinted, item] = [true, { total: 10 }];
   const cases = [
-    [{ claimed: 3 }, "", "3 claimed"],
+    [{ claimed: 3 }, "", "3 passed on"],
     [{ claimed: 3, waiting: 2 }, "wait", "2 handed out"],
     [{ isMinted, item, given: 5, waiting: 2 }, "wait", "2 handed out · 3 claimed"],
     [{ waiting: 2, coming: 1 }, "wait", "1 ticket on the way"],

@@ -205,14 +205,9 @@ function headingOfMany(rows) {
   const free = rows.filter(isSure).length;
   const taken = count("taken", "back");
   const total = rows.length;
-  if (free)
-    return [
-      gettext("You can claim {count} of {total}", {
-        count: free,
-        total,
-      }),
-      SAID.free[1],
-    ];
+  const some = gettext("You can claim {count} of {total}", { count: free, total });
+  const all = gettext("You've got {total} links", { total });
+  if (free) return [free < total ? some : all, SAID.free[1]];
   if (count("busy"))
     return [gettext("On their way"), gettext("They are on their way to you.")];
   if (rows.some(isDoubtful))
@@ -302,8 +297,10 @@ const GONE = /** @type {Record<string, ClaimKind>} */ ({
 
 /** @returns {ClaimKind} */
 function kindOfMade(/** @type {any} */ { record, operation } = {}) {
-  const { state, givenAt, spentElsewhere } = record ?? {};
+  const { state, givenAt, spentElsewhere, amount } = record ?? {};
   if (givenAt) return "used";
-  if (state !== "spent") return "taken";
+  // The change of what was sent on is still here.
+  const isRest = !spentElsewhere && operation?.amount < amount;
+  if (state !== "spent" || isRest) return "taken";
   return spentElsewhere ? "past" : (GONE[operation?.kind] ?? "taken");
 }

@@ -24,7 +24,7 @@ import { pause } from "../../ui/dom.js";
 import { isOtherDay, nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { admittedAtOf } from "../../wallet/door_list.js";
-import { isCollected, keyOf } from "../../wallet/records.js";
+import { isCollected, keyOf, undoneAtOf } from "../../wallet/records.js";
 import { EXPIRED } from "./queue.js";
 
 /** What a door says of a scan that was cancelled, and may have been sent before. */
@@ -67,12 +67,21 @@ const tooLate = waiting(
   gettext("Claimed here. Let the guest in."),
 );
 
-/** Return a verdict with what its code says, which nobody has checked. */
-function withHint(verdict, number, note) {
-  if (!number) return verdict;
-  const told = [number, note].filter(Boolean).join(" · ");
-  const said = gettext("The code says {number}.", { number: told });
-  return { ...verdict, detail: `${verdict.detail} ${said}`.trim() };
+/**
+ * Return a verdict with whose a ticket is by now that was taken back, or with the number
+ * that its code says, which nobody has checked.
+ */
+async function withNote(told, said, noteOf) {
+  const { ticket, isReplaced, detail } = told;
+  if (ticket.number) {
+    const latest = isReplaced && (await noteOf(ticket.number));
+    if (!latest || latest === ticket.note) return told;
+    return { ...told, detail: gettext("It is for {note} now.", { note: latest }) };
+  }
+  if (!said) return told;
+  const number = [said, await noteOf(said)].filter(Boolean).join(" · ");
+  const text = gettext("The code says {number}.", { number });
+  return { ...told, detail: `${detail} ${text}`.trim() };
 }
 
 /**
@@ -148,8 +157,7 @@ export function makeJudge(parts) {
     const isNamed = number || note;
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     const told = { ...verdict, ...news, key, ticket };
-    const said = found.record?.said;
-    return number ? told : withHint(told, said, said && (await noteOf(said)));
+    return withNote(told, found.record?.said, noteOf);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */
@@ -265,9 +273,8 @@ function toldVerdict(/** @type {any} */ found) {
   const isHere = isOurs(found);
   const listedAt = (letter) => row?.letter === letter && row.at;
   const admittedAt = admittedAtOf(record) || listedAt("a");
-  // A link that was made when another one was undone knows of that too.
   const isSpent = record.state === "spent" && !isCollected(record);
-  const undoneAt = (isSpent && record.undoneAt) || listedAt("u");
+  const undoneAt = (isSpent && undoneAtOf(record)) || listedAt("u");
   if (isHere && operation.isCancelled) return tooLate;
   if (undoneAt && !admittedAt) {
     const time = clockText(undoneAt);
@@ -285,7 +292,10 @@ function toldVerdict(/** @type {any} */ found) {
   const values = { issue: issueText({ issue: issue + 1 }) };
   const newer = gettext("Ask for the {issue}.", values);
   const remedy = number ? newer : ASK_ORGANISER;
-  return refused(gettext("Taken back by the organiser"), remedy);
+  return {
+    ...refused(gettext("Taken back by the organiser"), remedy),
+    isReplaced: true,
+  };
 }
 
 function scanTitle(count) {

@@ -1,7 +1,7 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
 import { unitsText } from "../../format/amounts.js";
-import { aboutOf, nameOf, whenAndWhereText } from "../../format/about.js";
+import { aboutOf, dayText, nameOf, whenAndWhereText } from "../../format/about.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { makeMark } from "../../ui/card.js";
 import {
@@ -35,7 +35,7 @@ const HOLD_MS = 300;
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   setEach("textContent", {
     "ready-title": nameOf(item),
-    "door-title": nameOf(item),
+    "door-title": [dayText(aboutOf(item)), nameOf(item)].filter(Boolean).join(" · "),
     "ready-when": whenAndWhereText(aboutOf(item)),
   });
   byId("ready-mark").append(makeMark(item.id));

@@ -20,6 +20,7 @@ import { imageField } from "./image_field.js";
 const NAME_MAX = 100;
 const DESCRIPTION_MAX = 1000;
 const DRAFT = "deeds-mint";
+const SERIES = ["one", "several", "place"];
 
 /**
  * @typedef {{count: number, each?: number, total: number, text: string}} Sum
@@ -126,9 +127,13 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     /** Forget the draft: what was asked for is written down in the wallet. */
     dropDraft: () => inTab.write(DRAFT, ""),
 
-    reset: () => fill({ texts: kept.map(({ defaultValue }) => defaultValue) }),
+    reset: () => fill({ texts: kept.map(nextText) }),
   };
 }
+
+/** What the next of a series has, too, stays. */
+const nextText = ({ id, value, defaultValue }) =>
+  SERIES.includes(id) ? value : defaultValue;
 
 /** Move to the first field that is wrong; return whether there is one. */
 function leadToWrong(form) {

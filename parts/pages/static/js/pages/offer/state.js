@@ -153,9 +153,8 @@ function sayingOfDone(
   const [{ amount, item, free = 0 }] = wants;
   if (own) return { title, lead: partText(amount, item) };
   const units = unitsText(free, item?.unit);
-  const lead = free
-    ? gettext("You have {units} left.", { units })
-    : gettext("That was all you had.");
+  const none = gives.length ? "" : gettext("That was all you had.");
+  const lead = free ? gettext("You have {units} left.", { units }) : none;
   return { title, lead };
 }
 

@@ -12,7 +12,8 @@ import { backupLine } from "./backup_forms.js";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
- * @typedef {import("../link_export.js").Shown & Holding} Shown what is drawn, and the tools
+ * @typedef {import("../link_export.js").Shown & Holding & {origin?: import("../../ui/origin.js").Origin}} Shown
+ *   what is drawn, and the tools
  */
 
 /** More at once are printed, exported or copied. */
@@ -20,8 +21,12 @@ const SENT_MAX = 20;
 
 /** Send units as one link, or each as a link of its own. */
 export function askToSend(/** @type {Shown} */ shown, opener) {
-  const { itemId, item, sum, unit, wallet, run } = shown;
+  const { itemId, item, sum, unit, wallet, run, origin } = shown;
   const about = aboutOf(item);
+  const doubts = [
+    ...(isExpired(about) ? [untilText(about)] : []),
+    ...(origin?.tint === "bad" ? [origin.text] : []),
+  ];
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
   const have = gettext("You have {units}.", { units: unitsText(sum, unit) });
@@ -41,14 +46,12 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   const { close } = ask({
     title: gettext("Send {name}", { name: quoted(nameOf(item)) }),
     content: [
-      ...(isExpired(about)
-        ? [make("p", { class: "notice wait" }, untilText(about))]
-        : []),
+      ...doubts.map((text) => make("p", { class: "notice wait" }, text)),
       ...(sum > 1 ? [element] : []),
     ],
     yes: gettext("Send"),
     opener,
-    isSure: sum === 1 && !isExpired(about),
+    isSure: sum === 1 && !doubts.length,
     act: async (onWait) => {
       const amount = readAmount(field);
       if (amount > sum) throw new FieldError(field, tooMuchText(sum, unit));

@@ -136,7 +136,7 @@ export function deedPage(
 
 /** Return which parts of the page a person has no use for. */
 function hiddenOf(holding) {
-  const { item, sum, isMinted, isHere, links, parts } = holding;
+  const { item, sum, isMinted, isHere, links, parts, offered } = holding;
   const { date } = aboutOf(item);
   const isTicket = isOfDoor(holding) || (isMinted && Boolean(date));
   const isVoucher =
@@ -165,6 +165,7 @@ function hiddenOf(holding) {
     calendar: !date,
     merge: looseOf(holding).length < 2,
     overview: !isMinted || !(item?.total > 1),
+    "to-offers": !offered,
   };
 }
 

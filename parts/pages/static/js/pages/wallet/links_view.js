@@ -86,7 +86,10 @@ export const isOfDoor = ({ links }) =>
 function saveStates(/** @type {any} */ { item, links, cameBack }) {
   const outputs = links.map(({ output }) => output);
   const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
-  const text = statesCsvOf(links, (state) => STATES[state], cameBack);
+  const text = statesCsvOf(links, (state) => STATES[state], {
+    redeemed: cameBack,
+    made: item?.total,
+  });
   download(text, "text/csv", `${name}.csv`);
   say(gettext("The file is saved."));
 }

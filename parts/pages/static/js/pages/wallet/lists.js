@@ -199,7 +199,10 @@ export function noteOf(
   const [wait] = waitTexts(summary);
   const outside = [
     ...some(admitted, gettext("{amount} admitted")),
-    ...some(claimed, gettext("{amount} claimed")),
+    ...some(
+      claimed,
+      isMinted ? gettext("{amount} claimed") : gettext("{amount} passed on"),
+    ),
     ...some(back, gettext("{amount} came back")),
   ].join(" · ");
   const [counted] = some(mayBeGiven, gettext("{amount} counted as handed out"));
@@ -242,8 +245,8 @@ function usedText(amount, isLate, time) {
     : gettext("{amount} used at the door {time}", values);
 }
 
-/** Return how many units are here, also those that may have been handed out. */
-export const hereOf = ({ sum, mayBeGiven }) => sum + mayBeGiven;
+/** Return how many units are here, also those that may be taken by somebody else. */
+export const hereOf = ({ sum, mayBeGiven, offered }) => sum + mayBeGiven + offered;
 
 /** Return how many units of a deed are elsewhere for now, or will be here. */
 export function waitTexts(

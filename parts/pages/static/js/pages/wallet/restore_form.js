@@ -174,7 +174,8 @@ export function restoredText(about) {
   const older = isEmpty
     ? gettext("Restored. Everything in it has been used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
-  const text = isOlder ? older : gettext("Restored. Everything was already here.");
+  const here = isOlder ? older : gettext("Restored. Everything was already here.");
+  const text = isEmpty && found ? gettext("Restored.") : here;
   // What of them is here, handed out or used since, the list tells.
   const brought =
     oursOf(fresh).length && new Set(added.map(({ itemId }) => itemId)).size;
