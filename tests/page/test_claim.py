@@ -344,7 +344,6 @@ def test_two_that_are_held_of_one_name_and_day_are_red_everywhere(visitor):
     press(page, "Undo")
     follow(page, "All deeds")
     expect(told).to_have_count(2)
-    visitor.assert_good()
 
 
 def test_two_links_of_one_name_that_are_opened_are_to_be_compared(visitor):

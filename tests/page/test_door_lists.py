@@ -9,6 +9,7 @@ from tests.page.camera import film
 from tests.page.steps import (
     TICKET,
     choose,
+    claim_link,
     come_back_until,
     expect_notice,
     expect_shown,
@@ -322,14 +323,16 @@ def test_an_undone_admission_gives_the_guest_a_new_code(
     assert visitor.api.check(raw[1], fresh) == ["spent", "unspent"]
     take_in(organiser, hand_over(door))
     come_back_until(organiser, "admission undone", row(organiser, 2))
-    another_door = open_door(other, item_id)
-    admit(another_door, fresh)
-    take_in(organiser, hand_over(another_door))
+    # At another door, or at the same one.
+    door = open_door(other if undone_by == "the organiser" else stranger, item_id)
+    admit(door, fresh)
+    take_in(organiser, hand_over(door))
     again = organiser.locator("[data-part=links] li").filter(has_text="2nd link")
     expect(again.locator(".state")).to_have_text("admitted")
 
 
 def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
+    old = tickets(organiser)[1]
     choose(row(organiser, 2), "Take back")
     dialog = organiser.get_by_role("dialog")
     expect(dialog).to_contain_text("Ticket 2 of 5 · table 4")
@@ -342,6 +345,11 @@ def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
     expect(send(visitor.page, "1")).to_contain_text(
         "Ticket 2 of 5 · 2nd link · table 7"
     )
+    door = open_door(visitor, old.split(".")[1])
+    press(door, "Start")
+    type_link(door, claim_link(visitor.origin, old))
+    expect_text(door, "#verdict-title", "Taken back by the organiser")
+    expect_text(door, "#verdict-detail", "It is for table 7 now.")
 
 
 def test_without_a_network_a_list_goes_over_as_a_file(organiser, visitor):

@@ -49,11 +49,11 @@ def visitor(browser, port):
         yield visitor
 
 
-def open_form(visitor):
+def open_form(visitor, name="A ticket"):
     """Open the page, and say what is to be created."""
     page = visitor.go("/mint")
     expect(page.get_by_role("button", name="Create")).to_be_enabled()
-    page.get_by_label("Name").fill("A ticket")
+    page.get_by_label("Name").fill(name)
     return page
 
 
@@ -88,7 +88,7 @@ def test_create_asks_once_for_the_token_and_keeps_it_beside_the_wallet(life, vis
         field_of(page).fill(f" {OLD} ")
         create(page)
         expect(field_of(page)).to_be_hidden()
-        page = open_form(visitor)
+        page = open_form(visitor, "A voucher")
         expect(field_of(page)).to_be_hidden()
         create(page)
 

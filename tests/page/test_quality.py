@@ -208,9 +208,11 @@ def test_nothing_is_cut_off_in_letters_of_twice_the_size(
             assert path == "/docs" or page.evaluate(OVERHANGING) == []
         facts = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club, Long Street 5"
         unit = "Unit: Eintrittskarte/Eintrittskarten"
-        name = "Sommerkonzert im Schlossgarten"
-        metadata = {"name": name, "description": f"{facts}\n{unit}"}
-        for language, size in (("en", PHONE), ("de", SMALL_PHONE)):
+        for language, size, name in (
+            ("en", PHONE, "Summer concert in the castle garden"),
+            ("de", SMALL_PHONE, "Sommerkonzert im Schlossgarten"),
+        ):
+            metadata = {"name": name, "description": f"{facts}\n{unit}"}
             item_id = visitor.api.mint("+1.large", metadata=metadata)
             claim(visitor, f"+1.{item_id}.large")
             visitor.page.set_viewport_size(size)

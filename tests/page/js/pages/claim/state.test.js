@@ -56,6 +56,7 @@ const MADE = [
   ["used", { record: record("given", { givenAt: 1 }) }],
   ["used", { ...SPENT, operation: operation("send", "done") }],
   ["taken", { ...SPENT, operation: operation("merge", "done") }],
+  ["taken", { record: record("spent", { amount: 2 }), operation: { amount: 1 } }],
   ["past", { ...SPENT, operation: operation("complete", "done") }],
   ["past", { record: record("spent", { spentElsewhere: true }) }],
 ].map(([kind, made]) => {

@@ -33,10 +33,13 @@ const HOLD_MS = 300;
 
 /** Get the door of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
+  const about = aboutOf(item);
   setEach("textContent", {
     "ready-title": nameOf(item),
-    "door-title": [dayText(aboutOf(item)), nameOf(item)].filter(Boolean).join(" · "),
-    "ready-when": whenAndWhereText(aboutOf(item)),
+    "door-title": [about.date && dayText(about), nameOf(item)]
+      .filter(Boolean)
+      .join(" · "),
+    "ready-when": whenAndWhereText(about),
   });
   byId("ready-mark").append(makeMark(item.id));
   byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);
