@@ -55,8 +55,8 @@ const SPENT = { record: record("spent") };
 const MADE = [
   ["used", { record: record("given", { givenAt: 1 }) }],
   ["used", { ...SPENT, operation: operation("send", "done") }],
-  ["taken", { ...SPENT, operation: operation("merge", "done") }],
-  ["taken", { record: record("spent", { amount: 2 }), operation: { amount: 1 } }],
+  ["part", { ...SPENT, operation: operation("merge", "done") }],
+  ["part", { record: record("spent", { amount: 2 }), operation: { amount: 1 } }],
   ["past", { ...SPENT, operation: operation("complete", "done") }],
   ["past", { record: record("spent", { spentElsewhere: true }) }],
 ].map(([kind, made]) => {

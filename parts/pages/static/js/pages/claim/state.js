@@ -9,7 +9,7 @@ import { isSafe } from "../../ui/origin.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
- *   "back" | "mine" | "used" | "past" | "lost"} ClaimKind `own` is free as well, and a link of this wallet; `past`
+ *   "part" | "back" | "mine" | "used" | "past" | "lost"} ClaimKind `own` is free as well, and a link of this wallet; `past`
  *   was of this wallet, and it is not known who used it
  * @typedef {{kind: ClaimKind, word: string, text: string, canTake: boolean, isTold: boolean}} ClaimState
  *   `isTold` where the text must be read in a list of several too
@@ -64,6 +64,10 @@ const SAID = {
     gettext("Already yours"),
     gettext("This browser has it. The link still works for others."),
   ],
+  part: [
+    gettext("Claimed"),
+    gettext("It was yours. What is left of it is in My deeds."),
+  ],
   used: [gettext("Passed on"), gettext("It was yours, and you have passed it on.")],
   lost: [
     gettext("Not saved"),
@@ -114,7 +118,8 @@ export function isBad({ kind }) {
 }
 
 /** Return whether the wallet has it, or has had it: then the tab need not keep it. */
-export const isKept = ({ kind }) => ["taken", "back", "mine", "used"].includes(kind);
+export const isKept = ({ kind }) =>
+  ["taken", "part", "back", "mine", "used"].includes(kind);
 
 export const isOver = (state) =>
   isBad(state) || isKept(state) || ["gone", "past"].includes(state.kind);
@@ -299,8 +304,9 @@ const GONE = /** @type {Record<string, ClaimKind>} */ ({
 function kindOfMade(/** @type {any} */ { record, operation } = {}) {
   const { state, givenAt, spentElsewhere, amount } = record ?? {};
   if (givenAt) return "used";
-  // The change of what was sent on is still here.
-  const isRest = !spentElsewhere && operation?.amount < amount;
-  if (state !== "spent" || isRest) return "taken";
-  return spentElsewhere ? "past" : (GONE[operation?.kind] ?? "taken");
+  if (state !== "spent") return "taken";
+  if (spentElsewhere) return "past";
+  // Of what was sent in part, or split, only My deeds knows what is left.
+  const isWhole = !(operation?.amount < amount);
+  return (isWhole && GONE[operation?.kind]) || "part";
 }
