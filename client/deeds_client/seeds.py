@@ -300,8 +300,8 @@ def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
     facts |= {"number": number, "of": of}
     known_at = known.given_at if known else None
     facts["given_at"] = None if is_kept else known_at or at
-    # A copy may have made a link and not have handed it out yet.
-    facts["may_be_given"] = bool(number and not is_kept)
+    # A copy may have made it, or have taken it back, and not have handed it out yet.
+    facts["may_be_given"] = not is_kept
     if place.is_spent:
         facts |= {"spent_elsewhere": True, "is_unclear": True}
     return facts

@@ -153,6 +153,7 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
             # look may have been the first to see it, but no other copy has made it.
             amount = output.amount
             records.change(output, amount=amount, unknown=False, found_at=None)
+            records.change(output, may_be_given=False)
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
         # Nobody has seen it: it comes back as the same link.
         [taken] = records.known(keys_of(operation.inputs))

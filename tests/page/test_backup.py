@@ -151,7 +151,7 @@ def test_what_was_done_since_a_backup_is_found_and_told_by_value(visitor):
 
     said = (
         "^Restored. This backup is from .* is not in it. "
-        "Found: 98 units of “A ticket”.$"
+        "Found in a newer state: 98 units of “A ticket”.$"
     )
     expect_text(page, "#notices", re.compile(said))
     open_deed(page, item_id)

@@ -217,6 +217,24 @@ def test_links_that_were_opened_before_are_claimed_together_by_a_button_of_their
 
 
 @slow
+def test_a_claim_that_was_overtaken_is_told_until_the_page_is_left(visitor):
+    [raw] = mint_outputs(visitor.api, "secret")
+    page = visitor.go(claim_link("", raw))
+    expect(page.get_by_role("button", name="Claim")).to_be_visible()
+    visitor.go_offline()
+    press(page, "Claim")
+    expect_text(page, "#claimed-title", "On its way")
+    expect_shown(page.locator("#claimed"), "You're offline.")
+    page.close()
+    spend(visitor.api, raw)
+    visitor.go_online()
+
+    page = visitor.open_tab("/wallet")
+
+    expect(page.get_by_role("alert")).to_contain_text("5 units refused (")
+
+
+@slow
 def test_a_text_without_a_link_of_this_service_is_told_and_not_sent(visitor):
     page = visitor.go("/claim#5.deed_x.secret")
     field, error = page.get_by_label(PASTE), page.locator("#paste-error")

@@ -31,6 +31,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
+NIGHT = {"name": "Concert", "description": "Date: 2126-11-28 20:00 +01:00"}
 VERDICT = "#verdict-title"
 TICKET_TEXT = "#verdict-ticket"
 
@@ -88,7 +89,7 @@ def lists_of(page):
         return
     door = page.context.new_page()
     door.goto(page.url.replace("/wallet", "/door").removesuffix("?admitted"))
-    door.get_by_text("Guest list", exact=True).click()
+    door.locator("summary").click()
     yield door
     door.close()
 
@@ -120,7 +121,7 @@ def undo(admitted):
 
 def open_door(visitor, item_id):
     page = visitor.go(f"/door#{item_id}")
-    page.get_by_text("Guest list", exact=True).click()
+    page.locator("summary").click()
     visitor.context.grant_permissions(["camera"])
     return page
 
@@ -229,17 +230,20 @@ def test_a_door_with_the_organisers_list_knows_numbers_and_what_guests_can_do(
     raw = tickets(organiser)
     door = open_door(stranger, raw[0].split(".")[1])
     take_in(door, hand_over(organiser))
+    write_note(organiser, 2, "table 9")
     write_note(organiser, 4, "x" * 80)
     path = hand_over(organiser)
     assert all(each.rpartition(".")[2] not in path.read_text() for each in raw)
-    take_in(door, path, "The list has 5 tickets. New: 1 note.")
+    take_in(door, path, "The list has 5 tickets. New: 2 notes.")
+    expect_text(door, "#list-count", "5")
     press(door, "Start")
 
     type_link(door, raw[1])
-    expect_text(door, TICKET_TEXT, "2 of 5 table 4")
+    # The latest list has the name as it was corrected.
+    expect_text(door, TICKET_TEXT, "2 of 5 table 9")
     expect_text(door, "#verdict-number", "2")
     last = door.locator("#door-last li").first
-    expect(last).to_contain_text("2 Valid table 4")
+    expect(last).to_contain_text("2 Valid table 9")
     type_link(door, raw[1])
     expect(door.locator(VERDICT)).to_have_text("2nd scan")
     stranger.assert_good()
@@ -290,7 +294,9 @@ def test_an_open_door_reads_another_ones_list_from_its_screen(
         other.assert_good()
     type_link(second, raw[0])
 
-    expect(second.locator(LAST).filter(has_text="Another door")).not_to_have_count(0)
+    expect(
+        second.locator(LAST).filter(has_text="In at another door")
+    ).not_to_have_count(0)
 
 
 @pytest.mark.parametrize("undone_by", ["the door", "the organiser"])
@@ -309,6 +315,8 @@ def test_an_undone_admission_gives_the_guest_a_new_code(
         expect(row(organiser, 2).locator("[data-part=undo]")).to_be_hidden()
         take_in(door, hand_over(organiser))
         follow(door, "Who is in")
+        expect_shown(door, "There are no such links.")
+        door.get_by_label("Which links to show").select_option("all")
         choose(door.locator("[data-part=links] li"), "New code")
     else:
         follow(door, "Who is in")
@@ -350,6 +358,42 @@ def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):
     type_link(door, claim_link(visitor.origin, old))
     expect_text(door, "#verdict-title", "Taken back by the organiser")
     expect_text(door, "#verdict-detail", "It is for table 7 now.")
+
+
+def test_names_that_are_pasted_are_the_notes_of_the_rows_below(organiser):
+    organiser.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    names = "Eve\r\nFred\r\n\r\nGina\nHugo\nIda\n"
+    organiser.evaluate("text => navigator.clipboard.writeText(text)", names)
+    notes = organiser.locator("[data-part=links] li").get_by_label("Note")
+
+    notes.first.press("Control+V")
+
+    # The second has a note of its own.
+    expect_notice(organiser, "Notes added: 4 of 5.")
+    for place, name in enumerate(["Eve", "table 4", "Fred", "Gina", "Hugo"]):
+        expect(notes.nth(place)).to_have_value(name)
+    notes.nth(2).press("Enter")
+    expect(notes.nth(3)).to_be_focused()
+
+
+def test_the_organiser_lets_a_guest_in_who_has_no_code(visitor):
+    page, item_id = hold(visitor, links=2, metadata=NIGHT)
+    inside = visitor.open_tab(f"/wallet#{item_id}?admitted")
+    expect_shown(inside, "There are no such links.")
+
+    choose(row(page, 1), "Let in")
+    press(page.get_by_role("dialog"), "Let in")
+
+    expect(state(page, 1)).to_have_text("admitted")
+    assert visitor.api.check(tickets(page)[0]) == ["spent"]
+    expect(inside.locator("[data-part=links] li")).to_have_count(1)
+    door = open_door(visitor, item_id)
+    press(door, "Export guest list")
+    with door.expect_download() as download:
+        press(door.get_by_role("dialog"), "Download")
+    # Each night has a list of its own.
+    assert download.value.suggested_filename == "Concert Thu, Nov 28 guest list.txt"
+    visitor.assert_good()
 
 
 def test_without_a_network_a_list_goes_over_as_a_file(organiser, visitor):

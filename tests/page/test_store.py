@@ -22,6 +22,7 @@ from tests.page.steps import (
     wait_for_rows,
 )
 from tests.page.visitor import visiting, wait_for_true
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -133,6 +134,10 @@ def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restore
     visitor.clear_storage()
 
     expect_shown(page, "This page's data was deleted in this browser.")
+    asked = []
+    page.once("dialog", lambda dialog: asked.append(dialog.type) or dialog.dismiss())
+    press(page, "Try again")
+    wait_until(lambda: asked == ["beforeunload"])
     press(page, "Save partial backup")
     dialog = page.get_by_role("dialog")
     with page.expect_download() as download:

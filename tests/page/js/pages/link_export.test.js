@@ -53,10 +53,11 @@ for (const [choice, countMax, message] of [
 }
 
 test("a file has the name of the deed and the numbers of its links", () => {
+  const item = { metadata: '{"name":"Rock: a/b?"}' };
   const named = (...numbers) =>
     fileName(
       numbers.map((number) => ({ number })),
-      "Rock: a/b?",
+      item,
     );
 
   assert.equal(named(120, 101), "Rock a b 101-120");

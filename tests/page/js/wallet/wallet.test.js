@@ -173,4 +173,9 @@ test("a file of another wallet is not in this one's, and a look is due", async (
   assert.deepEqual(await behind(older), [0, 0]);
   await older.send(theirs.itemId, 2);
   assert.deepEqual(await behind(older), [1, 1]);
+  // A later file of one's own has all that is here.
+  const { wallet: copy } = await walletOf(theirs.service, file);
+  await mintAmounts(theirs.wallet, 1);
+  await copy.importRecords(await theirs.wallet.exportRecords(), { isOwn: true });
+  assert.deepEqual(await behind(copy), [0, 0]);
 });

@@ -2,7 +2,6 @@
 // codes that an open door scans. It holds no secret.
 
 import { formatAmount, gettext, listText, ngettext } from "../format/gettext.js";
-import { nameOf } from "../format/about.js";
 import { waitText } from "../texts.js";
 import {
   download,
@@ -56,7 +55,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
   const parts = lists.map((list, place) =>
     lists.length > 1 ? `${list}\ncode ${place + 1} of ${lists.length}` : list,
   );
-  const name = fileName([], gettext("{name} guest list", { name: nameOf(item) }));
+  const name = gettext("{name} guest list", { name: fileName([], item) });
   const place = make("div", {}, make("div", { class: "qr" }));
   const show = async (part) => {
     const [svg] = await api.qr([part]);
@@ -75,7 +74,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
         "The list has numbers, notes and who was let in. It has no links, so nobody can claim a ticket with it.",
       ),
       gettext(
-        "Guests who claimed at home come in without a name: the door only sees the number that their code says.",
+        "Guests who claimed at home come in without a name. If they scanned a printed or shown code, the door sees its number.",
       ),
       makeActions(makeButton(gettext("Download"), save)),
       makeHint(

@@ -6,7 +6,14 @@
 import { parseAmount } from "../format/amounts.js";
 import { formatAmount, gettext } from "../format/gettext.js";
 import { csvOf } from "../format/csv.js";
-import { aboutOf, metadataOf, nameOf, untilText, whenText } from "../format/about.js";
+import {
+  aboutOf,
+  dayText,
+  metadataOf,
+  nameOf,
+  untilText,
+  whenText,
+} from "../format/about.js";
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
 import { isShown, makeMark } from "../ui/card.js";
@@ -26,7 +33,7 @@ const NO_COPY = gettext(
   "This browser doesn't let pages copy. The links now count as handed out. Use “CSV with links”.",
 );
 const TAKEN_BACK = gettext(
-  "These links stop working. You'll get new links with the same numbers.",
+  "These links stop working. Those with a number get a new link with the same one.",
 );
 /** What a link is, in the order in which a person chooses among them. */
 export const STATES = {
@@ -87,13 +94,16 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
 }
 
 /**
- * Return the name of a file of links without its ending, for example "Concert 101-120".
+ * Return the name of a file of links without its ending, for example
+ * "Concert Fri 4 Dec 101-120".
  */
-export function fileName(outputs, name) {
+export function fileName(outputs, item) {
+  const about = aboutOf(item);
   const numbers = outputs.flatMap(({ number }) => number ?? []);
   const ends = [...new Set([Math.min(...numbers), Math.max(...numbers)])];
   const range = numbers.length ? ends.join("-") : "";
-  return `${shortName(name.replace(NOT_IN_NAMES, " "))} ${range}`.trim();
+  const name = shortName(nameOf(item).replace(NOT_IN_NAMES, " "));
+  return [name, about.date && dayText(about), range].filter(Boolean).join(" ");
 }
 
 /** What can be done with many links, by what their buttons are called in templates. */
@@ -139,7 +149,7 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
 async function writeCsv(outputs, /** @type {Shown} */ shown) {
   const addressOf = (output) => linkOf(output, shown.unit);
   const text = csvOf(await give(outputs, shown), addressOf);
-  download(text, "text/csv", `${fileName(outputs, nameOf(shown.item))}.csv`);
+  download(text, "text/csv", `${fileName(outputs, shown.item)}.csv`);
 }
 
 async function copy(outputs, /** @type {Shown} */ shown) {

@@ -94,7 +94,12 @@ function showEnd(error) {
   const dialogs = document.querySelectorAll("dialog[open]");
   if (isGone) for (const dialog of /** @type {any} */ (dialogs)) dialog.close();
   const rescue = isGone ? offerRescue() : [];
-  showMissing(textFor(error), makeActions(...rescue, reload));
+  const hint = gettext("This page still has some of it. Save it before you reload.");
+  showMissing(
+    textFor(error),
+    ...rescue.map(() => hint),
+    makeActions(...rescue, reload),
+  );
 }
 
 /** Say that this browser had a wallet which is gone, and what can be done. */
@@ -171,7 +176,9 @@ export function makeTeller() {
     // What this visit does is told where it was asked for.
     const earlier = outcomes.filter(({ operation }) => operation.begunAt < openedAt);
     const text = outcomesText(earlier, isWaiting);
-    if (text) say(text);
+    const isRefused = earlier.some(({ operation }) => operation.state === "refused");
+    // What nobody expects any more stays until the page is left.
+    if (text) (isRefused ? showMissing : say)(text);
     isWaiting = earlier.some(({ operation }) => operation.state === "begun");
   };
 }

@@ -108,7 +108,7 @@ function noteField(output, tools) {
     element.append(
       makeHint(
         gettext(
-          "Only your list has this note. Who claims at home comes in without it.",
+          "The door shows this note for this link, but not for a guest who claimed it at home.",
         ),
       ),
     );

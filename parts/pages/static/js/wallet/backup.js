@@ -118,15 +118,19 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 function takeIn(draft, theirs, isOwn) {
   const note = noteOf(draft);
   const isEmpty = !isUsed(draft);
+  const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
+  const hasSeed = isEmpty || theirs.seeds.some(({ key }) => key === ownSeed(draft));
+  const isAllInFile = itemIdsOf(draft.outputs.list().filter(isLive)).every((itemId) =>
+    inFile.includes(itemId),
+  );
   const merged = { ...mergeInto(draft, theirs, isOwn), isEmpty };
   if (!draft.isChanged()) return merged;
-  // What comes into an empty wallet is in a file, maybe of a page without seeds; beside
-  // other deeds it is not in theirs.
-  const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
+  // A later file of this wallet has all that is here, and so has each file where nothing
+  // is, maybe of a page without seeds; beside other deeds it is not in theirs.
   const added = itemIdsOf(merged.added);
   const itemIds = note.itemIds.filter((itemId) => !added.includes(itemId));
   const saved = { savedCount: note.count + 1, at: draft.now, itemIds: inFile };
-  const more = isOwn && isEmpty ? saved : { itemIds };
+  const more = isOwn && hasSeed && isAllInFile ? saved : { itemIds };
   draft.put("notes", { ...note, ...more, restored: { at: theirs.at } });
   // What was moved since is still to be found.
   askForLook(draft, itemIdsOf(draft.outputs.list()));

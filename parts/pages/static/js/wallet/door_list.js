@@ -100,7 +100,10 @@ export const joinLists = (itemId, ...texts) =>
 
 const listOf = (itemId, rows) => (rows.length ? writeList(itemId, rows) : undefined);
 
-/** Return one row of each ticket, from those of several lists of one deed. */
+/**
+ * Return one row of each ticket, from those of several lists of one deed. Of two notes
+ * the one that comes first stays.
+ */
 function joinRows(/** @type {Row[]} */ all) {
   /** @type {Map<string, Row>} */
   const rows = new Map();
@@ -114,7 +117,7 @@ function joinRows(/** @type {Row[]} */ all) {
 function joined(/** @type {Row} */ known, /** @type {Row} */ row) {
   const latest = isLater(row, known) ? row : known;
   const { number, of, issue } = known.number ? known : row;
-  const note = latest.note ?? known.note ?? row.note;
+  const note = known.note ?? row.note;
   const said = Math.max(known.said ?? 0, row.said ?? 0) || undefined;
   return { ...latest, number, of, issue, note, said };
 }
@@ -273,7 +276,8 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
 function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
   const { doorList, total } = draft.items.existing(itemId);
   const isPossible = ({ amount }) => amount <= total;
-  const all = joinRows([...rowsOf(doorList), ...rows.filter(isPossible)]);
+  // Who sends a list once more has mostly corrected a name in it.
+  const all = joinRows([...rows.filter(isPossible), ...rowsOf(doorList)]);
   const issuesMax = draft.outputs
     .list({ itemId })
     .reduce((most, { issue = 1 }) => Math.max(most, issue), ISSUES_MAX);

@@ -294,8 +294,8 @@ function foundAs(/** @type {FoundPlace} */ place, known, now) {
     spentElsewhere: isSpent,
     isUnclear: isSpent,
     givenAt: isKept ? undefined : (known.givenAt ?? now),
-    // A copy may have made a link and not have handed it out yet.
-    mayBeGiven: (!isKept && isNumbered) || undefined,
+    // A copy may have made a link, or have taken it back, and not have handed it out yet.
+    mayBeGiven: !isKept || undefined,
     number: isNumbered ? number : undefined,
     of: isNumbered ? of : undefined,
     each: isPromised ? known.each : undefined,

@@ -288,7 +288,7 @@ test("a ticket that waits is told by what lists say of it, or that none names it
     [expected, ITEM, { ...ours, undoneAt: 1 }],
     [expected, listing, seen, listed("n")],
     ["refused: Taken back by the organiser Ask", listing, seen, listed("b")],
-    ["again: Another door Let in once, ", listing, seen, listed("a")],
+    ["again: In at another door Let in once, ", listing, seen, listed("a")],
   ]) {
     const wallet = { item: async () => item, listed: async () => row };
     const readRecords = async () => ({ record, operation: begun });
@@ -379,7 +379,7 @@ test("a spent ticket is told by who spent it, and what the guest can do", (t) =>
   const undone = ["refused", "Not let in after all", "Ask for the new code."];
   const back = ["refused", "Taken back by the organiser"];
   const once = "Let in once, … One guest only.";
-  const inOnce = ["again", "Another door", once];
+  const inOnce = ["again", "In at another door", once];
   const spent = { state: "spent", amount: 1 };
   const away = { ...spent, spentElsewhere: true };
   const here = { ...spent, collectedAt: SCANNED_AT - 1 };

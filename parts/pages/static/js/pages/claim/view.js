@@ -167,6 +167,8 @@ function drawOutcome(rows, isBusy) {
   byId("claimed-calendar").hidden = !dated;
   byId("claimed-calendar").onclick = () => dated?.item && saveDate(dated.item);
   put(byId("claimed-title"), taken.length ? title : gettext("On its way"));
+  const why = rows.find(({ state }) => state.kind === "busy")?.state.text ?? "";
+  put(byId("claimed-why"), taken.length ? "" : why);
 }
 
 function makeFoundRow({ output }, acts) {

@@ -283,7 +283,7 @@ function toldVerdict(/** @type {any} */ found) {
   }
   if (admittedAt) {
     const isThisDoor = isHere && operation.atDoor;
-    const title = isThisDoor ? scanTitle(count) : gettext("Another door");
+    const title = isThisDoor ? scanTitle(count) : gettext("In at another door");
     return again(title, letInText(admittedAt, record));
   }
   const isTakenBack = record.takenBackAt || row?.letter === "b";

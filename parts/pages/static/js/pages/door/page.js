@@ -2,7 +2,7 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { aboutOf, dayText, nameOf, whenAndWhereText } from "../../format/about.js";
-import { gettext, ngettext } from "../../format/gettext.js";
+import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
 import { makeMark } from "../../ui/card.js";
 import {
   byId,
@@ -18,7 +18,7 @@ import {
 import { codeImage } from "../../ui/link_view.js";
 import { openDialog, say, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
-import { isDoorList } from "../../wallet/door_list.js";
+import { isDoorList, rowsOf } from "../../wallet/door_list.js";
 import { readHolding } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
@@ -45,6 +45,13 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);
   byId("elsewhere").onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
+  const showList = async () => {
+    const { doorList } = await tools.wallet.item(item.id);
+    const listed = rowsOf(doorList).filter(({ letter }) => "na".includes(letter));
+    put(byId("list-count"), listed.length ? formatAmount(unitsOf(listed)) : "");
+  };
+  tools.store.onChange(showList);
+  await showList();
   await work(item, tools);
   byId("ready").hidden = false;
 }

@@ -50,7 +50,7 @@ const SAID = {
   },
   busy: {
     heads: [gettext("On its way")],
-    lead: gettext("We keep trying; nothing is lost."),
+    lead: gettext("We keep trying; nothing is lost. It may have gone through already."),
   },
   // Its receipt is said instead.
   done: { titles: [gettext("You gave"), gettext("You got")] },

@@ -247,7 +247,8 @@ async function end(
   if (operation.state !== "open") return;
   await run(
     () => offersOf(wallet).cancel(key),
-    (text) => onWait(`${text} ${offerStateText(operation)}`),
+    (text) =>
+      onWait(`${gettext("Being cancelled.")} ${text} ${offerStateText(operation)}`),
   );
 }
 

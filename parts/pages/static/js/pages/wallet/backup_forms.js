@@ -8,12 +8,13 @@ import {
   byId,
   copyTemplate,
   download,
+  find,
   make,
   makeButton,
   put,
   setEach,
 } from "../../ui/dom.js";
-import { ask, FieldError, say } from "../../ui/forms.js";
+import { ask, FieldError, say, sayError } from "../../ui/forms.js";
 import { exportWallet, makeMaterial } from "../../wallet/file.js";
 import { WalletError } from "../../wallet/records.js";
 import { ageText, askToRestore, FILE_BYTES_MAX } from "./restore_form.js";
@@ -84,7 +85,7 @@ export function backupText({ at, newCount, changesCount, file, restored }) {
   if (changesCount) return gettext("Backed up, but not what you did since.");
   return file
     ? gettext("Backed up {time} to {file}.", { time: clockText(at), file: file.name })
-    : gettext("Everything is backed up.");
+    : gettext("Everything is backed up, {time}.", { time: clockText(at) });
 }
 
 /**
@@ -108,13 +109,15 @@ export async function backupLine(tools, opener) {
 }
 
 async function backUp(/** @type {Tools} */ { wallet }, opener) {
-  const { material } = await wallet.backup.status();
-  if (!material) return askToBackUp({ wallet }, opener);
-  say(await writeFile(wallet, material).then(() => BACKED_UP, textFor));
+  const status = await wallet.backup.status().catch(sayError);
+  if (!status) return;
+  if (!status.material) return askToBackUp({ wallet }, opener);
+  say(await writeFile(wallet, status.material).then(() => BACKED_UP, textFor));
 }
 
 function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
-  askPassphrase({ title: gettext("Back up"), said: BACKED_UP, opener }, (material) =>
+  const title = opener.textContent;
+  askPassphrase({ title, said: BACKED_UP, opener }, (material) =>
     writeFile(wallet, material),
   );
 }
@@ -122,8 +125,8 @@ function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
 /** Ask for a passphrase twice, and write what it encrypts. */
 function askPassphrase(parts, write) {
   ask({
-    ...parts,
     content: [copyTemplate("back-up-template")],
+    ...parts,
     act: async (_onWait, [first, again]) => {
       const { value } = first;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
@@ -147,8 +150,12 @@ function askPassphrase(parts, write) {
  */
 export function makeRescue() {
   let known;
-  const write = async (material) =>
+  let isSaved = false;
+  const stay = (event) => isSaved || event.preventDefault();
+  const write = async (material) => {
     saveText(await exportWallet(known, await material), "my-deeds-partial");
+    isSaved = true;
+  };
 
   return {
     /** Remember what is there now. */
@@ -162,7 +169,14 @@ export function makeRescue() {
       const title = gettext("Save partial backup");
       const said = gettext("This page saved what it still had. Restore that file now.");
       const yes = gettext("Save");
-      const save = (opener) => askPassphrase({ title, yes, said, opener }, write);
+      const save = (opener) => {
+        const form = copyTemplate("back-up-template");
+        find(form, "p").textContent = gettext(
+          "This saves what this page still has in an encrypted file.",
+        );
+        askPassphrase({ title, yes, said, content: [form], opener }, write);
+      };
+      window.addEventListener("beforeunload", stay);
       return [makeButton(title, save, { kind: "" })];
     },
   };

@@ -98,7 +98,7 @@ export function deedPage(
     const large = item && !hidden.overview ? item.total : here;
     part("sum").textContent = large
       ? unitsText(large, unit)
-      : doors.shift() || (admitted ? letIn : gettext("You have none"));
+      : doors.shift() || (hidden.door ? gettext("You have none") : letIn);
     // The overview has what is left, and those that are handed out.
     const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
@@ -138,7 +138,8 @@ export function deedPage(
 function hiddenOf(holding) {
   const { item, sum, isMinted, isHere, links, parts, offered } = holding;
   const { date } = aboutOf(item);
-  const isTicket = isOfDoor(holding) || (isMinted && Boolean(date));
+  // Of what was never here a door or a till is all there is to open.
+  const isTicket = isOfDoor(holding) || ((isMinted || !isHere) && Boolean(date));
   const isVoucher =
     isMinted &&
     !isTicket &&
@@ -147,8 +148,7 @@ function hiddenOf(holding) {
   // A maker's many links are handed out, and not shown one after the other.
   const isShown = parts.length > 0 && !(isMinted && links.length > 1);
   const isPaid = isForPaying(holding) && parts.length > 0;
-  // Of what was never here there is nothing else to do.
-  const isForTill = isVoucher || !isHere;
+  const isForTill = isVoucher || !(isHere || isTicket);
   return {
     "may-be-given": !holding.mayBeGiven,
     show: !isShown || isPaid,
@@ -244,7 +244,7 @@ function askToTakeThemBack(shown, opener) {
     title: gettext("Take them back?"),
     content: [
       gettext("Links that you shared since the backup stop working."),
-      gettext("You'll get new links with the same numbers."),
+      gettext("Those with a number get a new link with the same one."),
     ],
     yes: gettext("Take them back"),
     opener,

@@ -85,7 +85,7 @@ export const isOfDoor = ({ links }) =>
 /** Write all links with their states to a file, which hands none of them out. */
 function saveStates(/** @type {any} */ { item, links, cameBack }) {
   const outputs = links.map(({ output }) => output);
-  const name = gettext("{file} list", { file: fileName(outputs, nameOf(item)) });
+  const name = gettext("{file} list", { file: fileName(outputs, item) });
   const text = statesCsvOf(links, (state) => STATES[state], {
     redeemed: cameBack,
     made: item?.total,
@@ -102,9 +102,10 @@ function rowsOf(place, shown) {
     find(place, "[data-part=more-links]"),
     {
       keyOf: ({ output }) => output.key,
-      make: (link) => rowOf(link, shown),
+      make: (link) => rowOf(link, shown, (lines) => noteEach(lines, link, found)),
     },
   );
+  let found = [];
   const draw = () => {
     drawFilter(filter, shown);
     const inState = shown.links.filter(
@@ -112,9 +113,25 @@ function rowsOf(place, shown) {
     );
     search.hidden = shown.links.length < SEARCHED_FROM;
     const text = search.hidden ? "" : search.value;
-    const found = inState.filter(({ output }) => isFound(output, text));
+    found = inState.filter(({ output }) => isFound(output, text));
     drawRows(found);
   };
+
+  /** Note lines on the rows from a link down, but for those that have a note. */
+  async function noteEach(lines, { output: { key } }, rows) {
+    const start = rows.findIndex(({ output }) => output.key === key);
+    const free = rows
+      .slice(start)
+      .filter(
+        ({ output, state }) => isOwn(output) && !output.note && state !== "taken back",
+      );
+    const noted = free.slice(0, lines.length);
+    for (const [place, { output }] of noted.entries())
+      await keepNote(output, shown, lines[place].slice(0, noteLengthOf(output)));
+    const values = { added: noted.length, count: lines.length };
+    say(gettext("Notes added: {added} of {count}.", values));
+  }
+
   filter.onchange = draw;
   search.oninput = () => {
     draw();
@@ -140,12 +157,13 @@ const stateText = (state, { isMinted }) =>
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, /** @type {any} */ shown) {
-  const states = Object.keys(STATES).filter((state) => countIn(shown.links, state));
   // At first as the link to this page says.
   const wanted = filter.length ? filter.value : location.hash.split("?")[1];
-  const chosen = states.includes(wanted) ? wanted : "";
+  const states = Object.keys(STATES).filter(
+    (state) => state === wanted || countIn(shown.links, state),
+  );
   const options = ["", ...states].map((value) => {
-    const isChosen = { value, selected: value === chosen };
+    const isChosen = { value, selected: value === wanted };
     return make("option", isChosen, stateText(value, shown) ?? gettext("all"));
   });
   // A person may be choosing just now.
@@ -153,24 +171,39 @@ function drawFilter(filter, /** @type {any} */ shown) {
   filter.replaceChildren(...options);
 }
 
-function rowOf({ output: first }, shown) {
+/** Whether a link is of this wallet: what only a list knows of is noted by who wrote it. */
+const isOwn = ({ key }) => Boolean(itemIdOf(key));
+
+/** Return the row of a link; `noteEach` gets the lines that are pasted into its note. */
+function rowOf({ output: first }, shown, noteEach) {
   let output = first;
   const element = copyTemplate("link-template");
   const actions = find(element, ".menu-list");
   const part = partsIn(element);
   setUpMenus(element);
   const note = find(element, "input", HTMLInputElement);
-  // What only a list knows of is noted by who wrote it.
-  note.readOnly = !itemIdOf(first.key);
+  note.readOnly = !isOwn(first);
   note.oninput = () => {
     const values = { most: note.maxLength };
     if (note.value.length === note.maxLength)
       say(gettext("A note has at most {most} characters.", values));
   };
   note.onchange = () => keepNote(output, shown, note.value);
+  note.onkeydown = ({ key }) => {
+    if (key === "Enter") element.nextElementSibling?.querySelector("input")?.focus();
+  };
+  note.onpaste = (event) => {
+    const text = event.clipboardData?.getData("text") ?? "";
+    const lines = text.trim().split(/\s*\n\s*/);
+    if (lines.length < 2 || note.value) return;
+    event.preventDefault();
+    note.blur();
+    noteEach(lines);
+  };
   const acts = {
     show: openLinkDialog,
     copy: handOverByCopy,
+    "let-in": askToLetIn,
     "take-back": askToTakeBack,
     undo: askToUndo,
     "new-code": makeNewCode,
@@ -214,6 +247,7 @@ function rowOf({ output: first }, shown) {
       {
         show: !isOpen,
         copy: !isOpen,
+        "let-in": !isOpen || !shown.isMinted || !aboutOf(shown.item).date,
         "take-back": state !== "waiting",
         undo: state !== "admitted",
         "new-code": !isLeftHere,
@@ -240,6 +274,17 @@ function titleOf(output, { unit }) {
   const units = unitsText(output.amount, unit);
   if (!number) return units;
   return output.amount > 1 ? `${number} · ${units}` : number;
+}
+
+/** Let in a guest who has no code to show: the link in this browser is that code. */
+function askToLetIn(output, { wallet, run, unit, opener }) {
+  ask({
+    title: gettext("Let in without a code?"),
+    content: [ticketLine(linkText(output, unit)), gettext("The link stops working.")],
+    yes: gettext("Let in"),
+    opener,
+    act: (onWait) => run(() => wallet.claim(output, { atDoor: true }), onWait),
+  });
 }
 
 function askToTakeBack(output, { wallet, run, unit, opener }) {

@@ -18,16 +18,16 @@ import {
 import { keysOf } from "../../wallet/records.js";
 import { isMade } from "../../wallet/states.js";
 import { askToKeep } from "../../wallet/store.js";
-import { oneByOne, openWallet } from "../open_wallet.js";
+import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { drawBegun, seriesMaker } from "../under_way.js";
-import { keepAsking } from "../retries.js";
+import { keepAsking, keepTrying } from "../retries.js";
 import { offersView } from "../offer_view.js";
 import { backups, backupWriter, drawBackup, makeRescue } from "./backup_forms.js";
 import { deedPage } from "./deed_view.js";
 import { deedList, historyView, newsOf } from "./lists.js";
 import { makeLooker, offerAfterLoss } from "./restore_form.js";
 
-const openedAt = Date.now();
+const tellEarlier = makeTeller();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */
 const ITEM_ID = /^deed_[0-9a-z]{26}$/;
 /** Why operations have not ended, by their keys. */
@@ -47,11 +47,10 @@ const itemOf = (itemId) => items.get(itemId);
  */
 function onOutcomes(outcomes) {
   problems.clear();
-  for (const { operation, problem } of outcomes) {
+  for (const { operation, problem } of outcomes)
     if (problem) problems.set(operation.key, problem);
-    if (operation.state === "done" && operation.begunAt < openedAt)
-      say(gettext("Finished: {what}.", { what: operationText(operation, itemOf) }));
-  }
+  // What is under way has a place of its own.
+  tellEarlier(outcomes.filter(({ operation }) => operation.state !== "begun"));
   redraw();
 }
 
@@ -198,10 +197,16 @@ async function start() {
     onceAtATime(button, async () =>
       say((await look()) || gettext("Nothing new was found.")),
     );
+  // A look that was broken off goes on.
+  const lookOn = keepTrying(async () => {
+    await look({ isDueOnly: true });
+    return (await wallet.isLookDue().catch(() => false)) ? [null] : null;
+  });
   const onRestored = async (onWait) => {
     wake();
     await redraw();
     const found = await look({ onWait });
+    lookOn();
     await redraw();
     return found;
   };
@@ -238,8 +243,7 @@ async function start() {
   const comeBack = () => {
     fetchItems(true);
     ask();
-    // One that was broken off goes on.
-    look({ isDueOnly: true });
+    lookOn();
     backUpSoon();
   };
   onReturn(comeBack);
