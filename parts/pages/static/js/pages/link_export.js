@@ -281,12 +281,13 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 function makeTicket(link, { item, image, unit, codes }) {
   const about = aboutOf(item);
   const until = untilText(about, Date.now(), true);
-  const said = [whenText(about), about.place, until, about.text];
+  const said = [about.place, until, about.text];
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
     ...(image ? [pictureOf(image)] : []),
     line("name", nameOf(item)),
+    line("when", whenText(about)),
     ...said.filter(Boolean).map((text) => line("about", text)),
     make(
       "p",

@@ -39,7 +39,8 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
     "door-title": [about.date && dayText(about), nameOf(item)]
       .filter(Boolean)
       .join(" · "),
-    "ready-when": whenAndWhereText(about),
+    "ready-when": whenAndWhereText({ ...about, place: "" }),
+    "ready-where": about.place,
   });
   byId("ready-mark").append(makeMark(item.id));
   byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);

@@ -5,6 +5,7 @@ import { unitsText } from "../../format/amounts.js";
 import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
 import {
   aboutOf,
+  isExpired,
   isMixed,
   isPast,
   metadataOf,
@@ -137,6 +138,7 @@ function deedRow({ itemId }, tools) {
       },
       part,
     );
+    part("when").classList.toggle("bad", isExpired(aboutOf(item)));
     note.className = `row-note ${kind}`;
   };
   return { element, update };
