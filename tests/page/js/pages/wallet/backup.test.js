@@ -20,7 +20,6 @@ test("it is said by value what a backup does not hold, and nothing more alarming
     text({ newCount: 1, changesCount: 9 }),
     "1 new item isn't backed up yet.",
   );
-  assert.equal(text({ newCount: 2 }), "2 new items aren't backed up yet.");
   assert.equal(
     text({ changesCount: 9, file: { name: "a.json" } }),
     "Backed up, but not what you did since.",
@@ -29,10 +28,6 @@ test("it is said by value what a backup does not hold, and nothing more alarming
   assert.equal(
     text({ changesCount: 9, restored: {} }),
     "What came in after this backup is not in it.",
-  );
-  assert.match(
-    text({ restored: { at: 5 } }),
-    /^This backup is from .*1970.* not in it\.$/,
   );
   assert.match(text({ file: { name: "a.json" } }), /^Backed up .*1970.* to a\.json\.$/);
 });
@@ -89,34 +84,27 @@ test("a look tells how far it is, and what it found, by value", async () => {
   });
 
   const found = await look();
-  const restored = await look();
 
   assert.equal(found, "Found in a newer state: 98 × ticket of “Concert”.");
-  assert.equal(restored, "Found in a newer state: 98 × ticket of “Concert”.");
   assert.deepEqual(shown.slice(0, 2), ["Checking for missing deeds: 12 of 340", found]);
 });
 
 test("a look that was broken off goes on once, after the one that is under way", async () => {
   const { look, looks } = looker(async () => {});
 
-  const found = await Promise.all([
-    look(),
-    look({ isDueOnly: true }),
-    look({ isDueOnly: true }),
-  ]);
+  const found = await Promise.all([look(), look({ isDueOnly: true })]);
 
-  assert.deepEqual([looks.length, found], [1, ["", "", ""]]);
+  assert.deepEqual([looks.length, found], [1, ["", ""]]);
 });
 
 test("why a look has to wait is said until it goes on", async () => {
-  const problems = [
+  for (const [problem, said] of [
     [
       new NoAnswerError(),
       "The service can't be reached. We'll check again when it can.",
     ],
     [new FindingError(), "The service's answer doesn't add up. Nothing was changed."],
-  ];
-  for (const [problem, said] of problems) {
+  ]) {
     const { look, shown } = looker(async () => {
       throw problem;
     });
