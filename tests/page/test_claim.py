@@ -231,7 +231,7 @@ def test_a_claim_that_was_overtaken_is_told_until_the_page_is_left(visitor):
 
     page = visitor.open_tab("/wallet")
 
-    expect(page.get_by_role("alert")).to_contain_text("5 units refused (")
+    expect(page.get_by_role("alert")).to_contain_text("Claiming 5 units was refused (")
 
 
 @slow

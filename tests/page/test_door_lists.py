@@ -367,7 +367,7 @@ def test_names_that_are_pasted_are_the_notes_of_the_rows_below(organiser):
     notes.first.press("Control+V")
 
     # The second has a note of its own.
-    expect_notice(organiser, "Notes added: 4 of 5.")
+    expect_notice(organiser, "There is no row for Ida.")
     for place, name in enumerate(["Eve", "table 4", "Fred", "Gina", "Hugo"]):
         expect(notes.nth(place)).to_have_value(name)
     notes.nth(2).press("Enter")
@@ -382,6 +382,7 @@ def test_the_organiser_lets_a_guest_in_who_has_no_code(visitor):
     choose(row(page, 1), "Let in")
     press(page.get_by_role("dialog"), "Let in")
 
+    expect_notice(page, "Let in: Number 1 of 2.")
     expect(state(page, 1)).to_have_text("admitted")
     assert visitor.api.check(tickets(page)[0]) == ["spent"]
     expect(inside.locator("[data-part=links] li")).to_have_count(1)

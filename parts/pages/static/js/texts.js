@@ -267,7 +267,8 @@ function endText({ kind, state, amount, unit, code }) {
   if (state !== "refused") return "";
   // In the middle of a sentence, so without its own end.
   const reason = refusalText({ code, kind }).replace(/\.$/, "");
-  return gettext("{units} refused ({reason})", { ...values, reason });
+  const what = fill(OPERATIONS[kind][1], values);
+  return gettext("{what} was refused ({reason})", { what, reason });
 }
 
 /** How many deeds of one side are named; parts/pages/card.py names as many. */

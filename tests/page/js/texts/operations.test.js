@@ -27,7 +27,8 @@ test("what is finished is said in one sentence for all", () => {
 
   assert.equal(
     outcomesText([done("mint"), done("claim", 1000), begun, refused], false),
-    "Finished since your last visit: Created 5 units; Claimed 1\u202f000 units; 1 unit refused " +
+    "Finished since your last visit: Created 5 units; Claimed 1\u202f000 units; " +
+      "Making a link of 1 unit was refused " +
       "(It is no longer here: it was used elsewhere). See My deeds.",
   );
 });

@@ -70,14 +70,25 @@ export const countIn = (links, state) =>
   links.filter((link) => link.state === state).length;
 
 /**
- * Return the links that a person chose: `which` is one of CHOICES, `from` and `to` as
+ * Return the links that a person means: `which` is one of CHOICES, `from` and `to` as
  * typed.
  */
-export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
+function linksMeant(links, { which, from = "", to = "" }) {
   const isBetween = ({ output: { number = 0 } }) =>
     number >= parseAmount(from) && number <= parseAmount(to);
-  const isChosen = which === "numbers" ? isBetween : ({ state }) => state === which;
-  const chosen = links.filter((link) => isUsable(link) && isChosen(link));
+  const isMeant = which === "numbers" ? isBetween : ({ state }) => state === which;
+  return links.filter((link) => isUsable(link) && isMeant(link));
+}
+
+/**
+ * Return those of the links that a person means which nobody has yet, or all of them
+ * where they all are handed out.
+ */
+export function chosenLinks(links, choice, countMax) {
+  const { which, from, to } = choice;
+  const meant = linksMeant(links, choice);
+  const left = meant.filter(({ state }) => state === "here");
+  const chosen = left.length ? left : meant;
   if (!chosen.length) {
     const why =
       which === "numbers"
@@ -208,15 +219,20 @@ function askWhich(shown, action, opener) {
     title: opener.textContent,
     content: [...choice.content, makeHint(hint)],
     opener,
-    said,
     canCancel,
     act: async (onWait) => {
-      const chosen = chosenLinks(linksNow(), choice.read(), countMax);
+      const [links, wanted] = [linksNow(), choice.read()];
+      const chosen = chosenLinks(links, wanted, countMax);
+      const count = linksMeant(links, wanted).length - chosen.length;
       await act(
         chosen.map(({ output }) => output),
         shown,
         onWait,
       );
+      const others = gettext("Left out, because handed out before: {count}.", {
+        count,
+      });
+      return count ? `${said} ${others}` : said;
     },
   });
 }
@@ -285,7 +301,7 @@ function makeTicket(link, { item, image, unit, codes }) {
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
-    ...(image ? [pictureOf(image)] : []),
+    image ? pictureOf(image) : patternOf(link.itemId),
     line("name", nameOf(item)),
     line("when", whenText(about)),
     ...said.filter(Boolean).map((text) => line("about", text)),
@@ -311,6 +327,13 @@ function makeTicket(link, { item, image, unit, codes }) {
     ),
   );
 }
+
+/** Return what stands in for a picture. */
+const patternOf = (itemId) => {
+  const [pattern] = makeMark(itemId).querySelectorAll("svg");
+  pattern.setAttribute("class", "ticket-picture ticket-pattern");
+  return pattern;
+};
 
 /** A broken picture leaves its place to the name. */
 function pictureOf(src) {

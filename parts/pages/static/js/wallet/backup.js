@@ -117,13 +117,13 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 
 function takeIn(draft, theirs, isOwn) {
   const note = noteOf(draft);
-  const isEmpty = !isUsed(draft);
   const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
-  const hasSeed = isEmpty || theirs.seeds.some(({ key }) => key === ownSeed(draft));
+  const hasSeed =
+    !isUsed(draft) || theirs.seeds.some(({ key }) => key === ownSeed(draft));
   const isAllInFile = itemIdsOf(draft.outputs.list().filter(isLive)).every((itemId) =>
     inFile.includes(itemId),
   );
-  const merged = { ...mergeInto(draft, theirs, isOwn), isEmpty };
+  const merged = mergeInto(draft, theirs, isOwn);
   if (!draft.isChanged()) return merged;
   // A later file of this wallet has all that is here, and so has each file where nothing
   // is, maybe of a page without seeds; beside other deeds it is not in theirs.

@@ -257,6 +257,12 @@ function makeRecords({ store, api, change, changeOfNote }) {
     setNote: (key, text) =>
       changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
 
+    /** Keep the notes of several links, each with its key, or none of them. */
+    setNotes: (notes) =>
+      changeOfNote({ outputs: notes.map(([key]) => key) }, (draft) =>
+        notes.forEach(([key, text]) => setNote(draft, key, text)),
+      ),
+
     /**
      * Return the registry's item, which never changes, from the store if it is there:
      * where it `isWhole`, what a file has cut is asked for.

@@ -44,9 +44,8 @@ test("a restore says how much it brought", () => {
     text({ isOlder: true, found: "Found." }),
     "Restored. This backup is older than the last change here. Found.",
   );
-  // A wallet that never did anything has no last change.
   assert.equal(
-    text({ isOlder: true, isEmpty: true, age: "From then." }),
+    text({ isOlder: true, isGone: true, age: "From then." }),
     "Restored. Everything in it has been used or passed on since. From then.",
   );
   const fresh = [held(3), held(2, { state: "given" }), held(9, { state: "coming" })];

@@ -100,7 +100,10 @@ export function claimState({
   const kind = isAsked ? kindOf(record, operation, found, made) : "unasked";
   const state = stateAs(kind);
   if ((kind === "busy" || kind === "asking") && problem)
-    return stateAs(kind, waitText(problem));
+    return stateAs(
+      kind,
+      waitText(problem, gettext("We keep trying. Somebody else may be faster.")),
+    );
   if (state.canTake && operation?.state === "refused")
     return stateAs(kind, refusalText(operation));
   return state;

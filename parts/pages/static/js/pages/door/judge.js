@@ -40,6 +40,9 @@ const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
 const ASK_ORGANISER = gettext("Ask the organiser.");
+const BY_NAME = gettext(
+  "By name or number, only the browser that made the tickets lets guests in: My deeds, ⋯ in the row.",
+);
 const IN_DOUBT = gettext("Expired, if this phone's clock is right");
 
 const NOTHING = /** @type {any} */ ({});
@@ -201,7 +204,9 @@ export function makeJudge(parts) {
 async function readTicketOf(text, host) {
   const { links, problem } = await readLinks(text);
   const [link] = links;
-  if (!link) return { problem: refused(gettext("Not a ticket"), problem) };
+  // A guest without a code has a name or a number.
+  const remedy = /[^\p{L}\p{N}\s-]/u.test(text) ? problem : BY_NAME;
+  if (!link) return { problem: refused(gettext("Not a ticket"), remedy) };
   const { size } = new Set(links.map(({ output }) => keyOf(output)));
   if (size > 1) {
     const several = gettext("{count} tickets: show them one by one.", { count: size });

@@ -49,7 +49,10 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const showList = async () => {
     const { doorList } = await tools.wallet.item(item.id);
     const listed = rowsOf(doorList).filter(({ letter }) => "na".includes(letter));
-    put(byId("list-count"), listed.length ? formatAmount(unitsOf(listed)) : "");
+    put(
+      byId("list-count"),
+      listed.length && !item.isMinted ? formatAmount(unitsOf(listed)) : "",
+    );
   };
   tools.store.onChange(showList);
   await showList();

@@ -5,6 +5,7 @@ import { fillCard } from "../../ui/card.js";
 import { findOrigins } from "../../ui/origin.js";
 import { byId, copyTemplate, find, onReturn, put, setEach } from "../../ui/dom.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
+import { recordsWith } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
@@ -28,7 +29,7 @@ async function start(opened) {
   // Without the punctuation that a message around it has left behind it.
   const offerId = location.pathname.split("/")[2]?.slice(0, ID_LENGTH) ?? "";
   /** @type {import("./state.js").Known} */
-  let known = {};
+  let known = { paying: await payingOf(store, offerId) };
   let saying = /** @type {any} */ (sayingOf(known));
   let origins = new Map();
   let isPaying = false;
@@ -99,6 +100,12 @@ async function start(opened) {
   });
   onReturn(ask);
   await ask();
+}
+
+/** Return what an earlier visit has begun to pay this offer with. */
+async function payingOf(store, offerId) {
+  const begun = await recordsWith(store, "operations", { state: "begun" });
+  return begun.find((each) => each.kind === "complete" && each.offerId === offerId);
 }
 
 function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) {

@@ -137,7 +137,8 @@ export function sayingOf(/** @type {Known} */ known) {
 
 /** What this wallet has done itself is known before the service is asked. */
 function kindOf(/** @type {Known} */ { offer, problem, own, paying }) {
-  if (!offer) return problem?.status === 404 ? "unknown" : "loading";
+  if (!offer && problem?.status === 404) return "unknown";
+  if (!offer) return paying ? "busy" : "loading";
   if (own?.state === "done" || paying?.state === "done") return "done";
   const isSettling = own?.state === "open" && offer.state === "completed";
   if (paying || isSettling) return "busy";

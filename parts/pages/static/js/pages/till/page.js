@@ -26,6 +26,7 @@ import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
 import {
+  BEING_CANCELLED,
   canBePaid,
   dayOfRow,
   leftOnScreen,
@@ -70,7 +71,9 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const request = makeRequest(item, tools, { redraw, onClose });
   const drawRows = listInPieces(byId("last"), null, {
     keyOf: (row) =>
-      [row.key, row.state, canBePaid(row), row.payments?.length].join(" "),
+      [row.key, row.state, row.isEnding, canBePaid(row), row.payments?.length].join(
+        " ",
+      ),
     make: (row) => ({ element: rowOf(row, item, request.show) }),
   });
 
@@ -122,7 +125,8 @@ function rowOf(operation, { unit }, show) {
   if (operation.state === "done")
     return make("li", {}, make("span", {}, receiptText(operation)), units);
   const isOpen = canBePaid(operation);
-  const state = isOpen ? offerStateText(operation) : gettext("Expired");
+  const now = operation.isEnding ? BEING_CANCELLED : offerStateText(operation);
+  const state = isOpen ? now : gettext("Expired");
   const text = make("span", {}, `${units}. ${state}`);
   if (!isOpen) return make("li", {}, text);
   const about = `: ${units}`;

@@ -17,7 +17,7 @@ import {
 import { onceAtATime, say, sayCopied } from "../../ui/forms.js";
 import { isFree } from "../../wallet/links.js";
 import { offersOf } from "../../wallet/offers.js";
-import { recordsWith, unitsOf } from "../../wallet/records.js";
+import { keysOf, recordsWith, unitsOf } from "../../wallet/records.js";
 import { askToKeep, inTab } from "../../wallet/store.js";
 import { untilEnded } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
@@ -34,6 +34,8 @@ const CANCELLED = ["offer_withdrawn", "cancelled"];
 /** So many of the latest payments are listed, and the sums of so many days. */
 const LAST_COUNT = 8;
 
+export const BEING_CANCELLED = gettext("Being cancelled.");
+
 /** Under this name a tab keeps which request is on its screen. */
 const ON_SCREEN = "request";
 
@@ -47,8 +49,16 @@ export function paymentsOf(operations, now = new Date()) {
   const isShown = ({ kind, state, offerId = "" }) =>
     kind === "ask" && offerId && (state === "done" || state === "open");
   const since = ({ endedAt = 0, begunAt }) => endedAt || begunAt;
+  const isEnding = ({ kind, state }) => kind === "withdraw" && state === "begun";
+  const ending = new Set(
+    operations.filter(isEnding).flatMap(({ outputs }) => keysOf(outputs)),
+  );
   const shown = operations
     .filter(isShown)
+    .map((each) => ({
+      ...each,
+      isEnding: each.outputs?.some(({ key }) => ending.has(key)),
+    }))
     .sort((one, other) => since(other) - since(one));
   const dayAt = (key) => ({ key, payments: /** @type {OperationRecord[]} */ ([]) });
   const today = dayAt(now.toDateString());
@@ -202,7 +212,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 /** Return which of these requests was on the screen of this tab before a reload. */
 export function leftOnScreen(requests) {
   const key = inTab.read(ON_SCREEN);
-  return requests.find((each) => each.key === key && canBePaid(each));
+  return requests.find((each) => each.key === key && canBePaid(each) && !each.isEnding);
 }
 
 /** Return what is asked for, and that it has expired. */
@@ -247,8 +257,7 @@ async function end(
   if (operation.state !== "open") return;
   await run(
     () => offersOf(wallet).cancel(key),
-    (text) =>
-      onWait(`${gettext("Being cancelled.")} ${text} ${offerStateText(operation)}`),
+    (text) => onWait(`${BEING_CANCELLED} ${text} ${offerStateText(operation)}`),
   );
 }
 

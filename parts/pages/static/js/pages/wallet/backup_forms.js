@@ -71,7 +71,7 @@ const isUpToDate = ({ at, newCount }) => at && !newCount;
 
 /** Return what is to be said of `wallet.backup.status()`. */
 export function backupText({ at, newCount, changesCount, file, restored }) {
-  if (!at)
+  if (!at && !restored)
     return gettext(
       "Not backed up yet. If this browser's data is cleared, you lose everything.",
     );

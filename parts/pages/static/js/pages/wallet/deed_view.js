@@ -119,9 +119,6 @@ export function deedPage(
       { amount: mayBeGiven },
     );
     view.toggleAttribute("data-overview", !hidden.overview);
-    part("claimed-word").textContent = admitted
-      ? gettext("Not in yet")
-      : gettext("Claimed");
     // The one button that matters: guests show, makers send, and take vouchers back.
     const isForTill = !hidden.till && sum <= holding.back;
     part("show").classList.toggle("quiet", isMinted);

@@ -3,8 +3,8 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
-import { formatAmount, gettext, plain } from "../../format/gettext.js";
-import { issueText, numberText } from "../../format/tickets.js";
+import { formatAmount, gettext, listText, plain } from "../../format/gettext.js";
+import { issueText, noteOf, numberText } from "../../format/tickets.js";
 import { aboutOf, nameOf } from "../../format/about.js";
 import { clockText, linkText, quoted, saidText } from "../../texts.js";
 import {
@@ -113,7 +113,10 @@ function rowsOf(place, shown) {
     );
     search.hidden = shown.links.length < SEARCHED_FROM;
     const text = search.hidden ? "" : search.value;
-    found = inState.filter(({ output }) => isFound(output, text));
+    const isWanted = ({ output }) => isFound(output, text);
+    found = inState.filter(isWanted);
+    // Who searches wants it in whatever state.
+    if (text && !found.length) found = shown.links.filter(isWanted);
     drawRows(found);
   };
 
@@ -125,11 +128,18 @@ function rowsOf(place, shown) {
       .filter(
         ({ output, state }) => isOwn(output) && !output.note && state !== "taken back",
       );
-    const noted = free.slice(0, lines.length);
-    for (const [place, { output }] of noted.entries())
-      await keepNote(output, shown, lines[place].slice(0, noteLengthOf(output)));
-    const values = { added: noted.length, count: lines.length };
-    say(gettext("Notes added: {added} of {count}.", values));
+    const notes = free.slice(0, lines.length).map(({ output }, place) => {
+      const words = lines[place].slice(0, noteLengthOf(output));
+      return [output.key, noteOf(output, words)];
+    });
+    await shown.wallet.setNotes(notes);
+    const values = { added: notes.length, count: lines.length };
+    const left = { names: listText(lines.slice(notes.length)) };
+    say(
+      left.names
+        ? gettext("There is no row for {names}.", left)
+        : gettext("Notes added: {added} of {count}.", values),
+    );
   }
 
   filter.onchange = draw;
@@ -198,7 +208,7 @@ function rowOf({ output: first }, shown, noteEach) {
     if (lines.length < 2 || note.value) return;
     event.preventDefault();
     note.blur();
-    noteEach(lines);
+    noteEach(lines).catch(sayError);
   };
   const acts = {
     show: openLinkDialog,
@@ -234,7 +244,10 @@ function rowOf({ output: first }, shown, noteEach) {
       {
         title: short,
         besides: besides.join(" · "),
-        state: stateText(state, shown),
+        state:
+          state === "waiting" && output.mayBeGiven
+            ? gettext("counted as handed out")
+            : stateText(state, shown),
         when: at && !["here", "back"].includes(state) ? clockText(at) : "",
         said: saidText(link),
       },
@@ -278,10 +291,12 @@ function titleOf(output, { unit }) {
 
 /** Let in a guest who has no code to show: the link in this browser is that code. */
 function askToLetIn(output, { wallet, run, unit, opener }) {
+  const ticket = linkText(output, unit);
   ask({
     title: gettext("Let in without a code?"),
-    content: [ticketLine(linkText(output, unit)), gettext("The link stops working.")],
+    content: [ticketLine(ticket), gettext("The link stops working.")],
     yes: gettext("Let in"),
+    said: gettext("Let in: {ticket}.", { ticket }),
     opener,
     act: (onWait) => run(() => wallet.claim(output, { atDoor: true }), onWait),
   });
@@ -295,7 +310,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     : gettext("The link stops working.");
   // It is often for somebody else.
   const label = gettext("Note on the new link");
-  const { element, field } = makeNoteField(label, output, { placeholder: note });
+  const { element, field } = makeNoteField(label, output, { value: note });
   ask({
     title: gettext("Take back this link?"),
     content: [ticketLine(ticket), hint, ...(number && note ? [element] : [])],

@@ -247,8 +247,8 @@ function usedText(amount, isLate, time) {
     : gettext("{amount} used at the door {time}", values);
 }
 
-/** Return how many units are here, also those that may be taken by somebody else. */
-export const hereOf = ({ sum, mayBeGiven, offered }) => sum + mayBeGiven + offered;
+/** Return how many units are here, also those that an offer may take. */
+export const hereOf = ({ sum, offered }) => sum + offered;
 
 /** Return how many units of a deed are elsewhere for now, or will be here. */
 export function waitTexts(

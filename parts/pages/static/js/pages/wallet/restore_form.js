@@ -52,7 +52,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
       const records = await readFile(file, passphrase);
       const isOwn = (await wallet.isOwnFile(records)) ?? (await askWhose(opener));
       const imported = await importOrAsk(wallet, records, isOwn, opener);
-      const { live, added, given, isEmpty } = imported;
+      const { live, added, given } = imported;
       await nameAll(wallet, added).catch(() => {});
       endLoss();
       const found = await onRestored(onWait);
@@ -60,12 +60,13 @@ export function askToRestore({ wallet, onRestored }, opener) {
       const stillLive = async (outputs) =>
         (await wallet.outputsOf({ outputs })).filter(isLive);
       const inFile = records.outputs.filter(isLive);
+      const left = await stillLive(live);
       const about = {
         added,
         fresh: await stillLive(added),
-        isOlder: (await stillLive(live)).length < inFile.length,
+        isOlder: left.length < inFile.length,
+        isGone: !left.length,
         isGiven: (await stillLive(given)).length > 0,
-        isEmpty,
         age: ageText(records),
         found,
       };
@@ -89,7 +90,7 @@ const askWhose = (opener) =>
     title: gettext("Is this your own backup?"),
     content: [
       gettext(
-        "If it's yours, you go on here with that wallet. If it's somebody else's, you keep your own: they could spend what you receive later.",
+        "If it's yours, you go on here with that wallet. Don't say yes to somebody else's: they could then spend what you receive later.",
       ),
     ],
     choices: [
@@ -170,12 +171,12 @@ async function readFile(field, passphrase) {
 
 /** Return how much a file has brought, and what was `found` besides. */
 export function restoredText(about) {
-  const { added, fresh, isOlder, isEmpty, isGiven, age, found } = about;
-  const older = isEmpty
+  const { added, fresh, isOlder, isGone, isGiven, age, found } = about;
+  const older = isGone
     ? gettext("Restored. Everything in it has been used or passed on since.")
     : gettext("Restored. This backup is older than the last change here.");
   const here = isOlder ? older : gettext("Restored. Everything was already here.");
-  const text = isEmpty && found ? gettext("Restored.") : here;
+  const text = isGone && found ? gettext("Restored.") : here;
   // What of them is here, handed out or used since, the list tells.
   const brought =
     oursOf(fresh).length && new Set(added.map(({ itemId }) => itemId)).size;
