@@ -303,7 +303,8 @@ function makeTicket(link, { item, image, unit, codes }) {
   const texts = [
     image ? pictureOf(image) : patternOf(link.itemId),
     line("name", nameOf(item)),
-    line("when", whenText(about)),
+    // A day in one line.
+    line("when", whenText(about).replace(/ (?=.*·)/g, "\u00a0")),
     ...said.filter(Boolean).map((text) => line("about", text)),
     make(
       "p",

@@ -41,7 +41,7 @@ const MINUTE_MS = 60_000;
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
 const ASK_ORGANISER = gettext("Ask the organiser.");
 const BY_NAME = gettext(
-  "By name or number, only the browser that made the tickets lets guests in: My deeds, ⋯ in the row.",
+  "To let a guest in by name or number, open My deeds in the browser that made the tickets, and tap ⋯ in the row.",
 );
 const IN_DOUBT = gettext("Expired, if this phone's clock is right");
 

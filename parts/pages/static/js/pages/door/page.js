@@ -16,7 +16,7 @@ import {
   setEach,
 } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
-import { openDialog, say, sayError } from "../../ui/forms.js";
+import { openDialog, say, sayCopied, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
 import { isDoorList, rowsOf } from "../../wallet/door_list.js";
 import { readHolding } from "../../wallet/holdings.js";
@@ -219,6 +219,7 @@ async function showAddress(api) {
   openDialog({
     title: gettext("Open on another phone"),
     content: [content],
+    actions: [makeButton(gettext("Copy link"), () => sayCopied(location.href))],
     opener: byId("elsewhere"),
   });
 }
