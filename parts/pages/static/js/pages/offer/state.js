@@ -39,6 +39,9 @@ import { unitsOf } from "../../wallet/records.js";
 
 const MOVED = gettext("You haven't paid anything.");
 const AGAIN = `${MOVED} ${gettext("Ask for a new code or link.")}`;
+const MAY_BE_THERE = gettext(
+  "We keep trying; nothing is lost. It may have gone through already.",
+);
 const OVER = [gettext("Wanted"), gettext("Offered")];
 const over = (lead, ...heads) => ({ heads, lead, titles: OVER });
 
@@ -50,7 +53,7 @@ const SAID = {
   },
   busy: {
     heads: [gettext("On its way")],
-    lead: gettext("We keep trying; nothing is lost. It may have gone through already."),
+    lead: MAY_BE_THERE,
   },
   // Its receipt is said instead.
   done: { titles: [gettext("You gave"), gettext("You got")] },
@@ -121,6 +124,8 @@ export function sayingOf(/** @type {Known} */ known) {
   const title = (gives.length && heads[1]) || heads[0];
   const said = { kind, title, lead, titles };
   if (kind === "loading") return problem ? { ...said, lead: waitText(problem) } : said;
+  if (kind === "busy")
+    return problem ? { ...said, lead: waitText(problem, MAY_BE_THERE) } : said;
   const [give, want] = own ? [gives, wants] : [wants, gives];
   const deal = offerText({ give, want, state: own?.state }, itemFinder(known));
   if (kind === "open") return { ...said, title: deal, ...sayingOfOpen(known) };
