@@ -6,7 +6,7 @@ import { statesCsvOf } from "../../format/csv.js";
 import { formatAmount, gettext, listText, plain } from "../../format/gettext.js";
 import { issueText, noteOf, numberText } from "../../format/tickets.js";
 import { aboutOf, nameOf } from "../../format/about.js";
-import { clockText, linkText, quoted, saidText } from "../../texts.js";
+import { clockText, linkText, quoted, refusalText, saidText } from "../../texts.js";
 import {
   copyTemplate,
   download,
@@ -25,7 +25,7 @@ import {
 } from "../../ui/link_view.js";
 import { ask, say, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
-import { itemIdOf } from "../../wallet/records.js";
+import { itemIdOf, WalletError } from "../../wallet/records.js";
 import { drawSeries } from "../under_way.js";
 import {
   countIn,
@@ -290,7 +290,7 @@ function titleOf(output, { unit }) {
 }
 
 /** Let in a guest who has no code to show: the link in this browser is that code. */
-function askToLetIn(output, { wallet, run, unit, opener }) {
+function askToLetIn(output, { wallet, unit, opener }) {
   const ticket = linkText(output, unit);
   ask({
     title: gettext("Let in without a code?"),
@@ -298,7 +298,15 @@ function askToLetIn(output, { wallet, run, unit, opener }) {
     yes: gettext("Let in"),
     said: gettext("Let in: {ticket}.", { ticket }),
     opener,
-    act: (onWait) => run(() => wallet.claim(output, { atDoor: true }), onWait),
+    act: async () => {
+      const { operation, problem } = await wallet.claim(output, { atDoor: true });
+      if (operation.state === "refused")
+        throw new WalletError("refused", refusalText(operation));
+      if (operation.state !== "begun") return;
+      // Only an open door sends it again.
+      await wallet.cancel(operation.key);
+      throw problem;
+    },
   });
 }
 
