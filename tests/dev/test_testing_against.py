@@ -168,14 +168,14 @@ def test_each_worker_of_xdist_has_a_service(run_tests):
     assert len(set(re.findall(r"^http://127.0.0.1:\d+$", printed, re.MULTILINE))) == 2
 
 
-def test_a_hundred_tests_take_ten_seconds_of_cpu_at_most(run_tests):
+def test_a_hundred_tests_take_twenty_seconds_of_cpu_at_most(run_tests):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     printed = run_tests(MANY.format(count=100))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
 
     assert "100 passed" in printed
     used_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    assert used_s < 10
+    assert used_s < 20
 
 
 @pytest.mark.parametrize(
