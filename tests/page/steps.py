@@ -181,7 +181,15 @@ def take_in(page, path, whose=MINE):
     restore(page, path, PASSPHRASE)
     if whose:
         press(page, whose)
-    expect_notice(page, "Restored")
+    close_report(page)
+
+
+def close_report(page, *said):
+    """Close what tells of a restore, and expect these texts in it."""
+    told = page.get_by_role("dialog", name="Restored")
+    for text in said:
+        expect_shown(told, text)
+    press(told, "Close")
 
 
 def expect_shown(place, said):

@@ -16,8 +16,8 @@ from tests.page.steps import (
     TICKET,
     amounts,
     back_up,
+    close_report,
     confirm_passphrase,
-    expect_notice,
     expect_shown,
     expect_sum,
     expect_text,
@@ -67,8 +67,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     press(page, MINE)
 
     # The part that was spent counts for nothing.
-    expect_notice(page, "Restored: 1 deed.")
-    expect_notice(page, "We'll check again when it can.")
+    close_report(page, "Restored: 1 deed.", "We'll check again when it can.")
     open_deed(page, item_id)
     expect_sum(page, "0 units of 10 · 5 units on the way")
     assert records(page) == outputs
@@ -147,13 +146,14 @@ def test_what_was_done_since_a_backup_is_found_and_told_by_value(visitor):
     with page.expect_download():
         press(send(page, "3"), "Back up")
 
-    restore_elsewhere(visitor, path)
+    visitor.forget()
+    page = visitor.go("/wallet")
+    press(page, "Restore")
+    restore(page, path, PASSPHRASE)
+    press(page, MINE)
 
-    said = (
-        "^Restored. This backup is from .* is not in it. "
-        "Found in a newer state: 98 units of “A ticket”.$"
-    )
-    expect_text(page, "#notices", re.compile(said))
+    found = "Found in a newer state: 98 units of “A ticket”."
+    close_report(page, re.compile("^This backup is from .* is not in it.$"), found)
     open_deed(page, item_id)
     expect_sum(page, "95 units of 100")
     moved = "2 units were used or sent from another device."
@@ -224,9 +224,7 @@ def test_somebody_elses_backup_does_not_become_the_wallet_here(visitor, stranger
     restore(page, path, PASSPHRASE)
     press(question, "No, it")
 
-    told = page.get_by_role("dialog", name="Restored")
-    expect_shown(told, "Restored: 1 deed.")
-    expect_shown(told, "can spend this until you move it")
+    close_report(page, "Restored: 1 deed.", "can spend this until you move it")
     [theirs] = records(visitor.page, "seeds")
     seeds = {seed["key"]: "isOwn" in seed for seed in records(page, "seeds")}
     assert sorted(seeds.values()) == [False, True]
@@ -255,8 +253,7 @@ def test_a_ninth_wallet_takes_the_place_of_an_empty_one(visitor, stranger):
     press(page, THEIRS)
     press(question, "Remove and restore")
 
-    told = page.get_by_role("dialog", name="Restored")
-    expect_shown(told, "Restored: 1 deed.")
+    close_report(page, "Restored: 1 deed.")
     seeds = records(page, "seeds")
     assert len([seed for seed in seeds if "isUnused" not in seed]) == 2
 

@@ -10,8 +10,8 @@ from tests.page.steps import (
     MINE,
     PASSPHRASE,
     claim_link,
+    close_report,
     confirm_passphrase,
-    expect_notice,
     expect_shown,
     expect_sum,
     hold,
@@ -150,7 +150,7 @@ def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restore
     press(page.get_by_role("alert"), "Restore")
     restore(page, download.value.path(), PASSPHRASE)
     press(page, MINE)
-    expect_notice(page, "Restored: 1 deed.")
+    close_report(page)
     expect(page.locator("#backup-state")).to_contain_text("after that is not in it.")
     expect(page.get_by_role("alert")).to_have_count(0)
 

@@ -251,8 +251,13 @@ export function outcomesText(outcomes, wasWaiting) {
       list: ended.join("; "),
     });
   const waiting = outcomes.find(({ problem }) => problem);
-  return waiting && !wasWaiting ? waitText(waiting.problem) : "";
+  if (!waiting || wasWaiting) return "";
+  const isClaim = waiting.operation.kind === "claim";
+  return waitText(waiting.problem, isClaim ? MAY_COME_LATE : undefined);
 }
+
+/** Said of a claim that waits: the link still works for others. */
+export const MAY_COME_LATE = gettext("We keep trying. Somebody else may be faster.");
 
 /** Return why something is still under way, and what of it. */
 export function waitText(problem, then = gettext("We keep trying; nothing is lost.")) {

@@ -58,7 +58,7 @@ test("a file of states has all that is known of each link, and no link", () => {
     ",,5,is waiting,,",
     "5–7,1,3,is waiting,,",
     ",,-2,redeemed,,",
-    ",,-1,in two rows,,",
+    ",,-1,claimed and admitted,,",
     "",
   ]);
 });

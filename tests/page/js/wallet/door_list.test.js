@@ -274,6 +274,23 @@ test("a copy from an old backup learns from lists what it can only guess", async
   assert.deepEqual(await told(next), learned);
 });
 
+test("what a copy of the maker's wallet let in is not left with the maker", async () => {
+  const { maker, tickets, itemId } = await party(0);
+  const copy = await copyFrom(maker);
+  await copy.wallet.claim(tickets[0], AT_DOOR);
+  await maker.wallet.checkStates();
+  await maker.wallet.look();
+  assert.equal((await readHolding(maker.store, itemId)).sum, 1);
+
+  await handOver(copy, maker);
+
+  const { sum, admitted } = await readHolding(maker.store, itemId);
+  assert.deepEqual([sum, admitted], [0, 1]);
+  await copy.wallet.undoAdmission(itemId, tickets[0].key);
+  await handOver(copy, maker);
+  assert.deepEqual((await told(maker)).slice(0, 2), ["1 undone", "1 waiting"]);
+});
+
 test("what a list said before it was found here is there once", async () => {
   const { maker, tickets, door } = await party();
   const backup = await fileOf(maker);

@@ -38,7 +38,7 @@ export function statesCsvOf(links, stateText, counts, separator = separatorOf())
   const takeOff = (units, text) =>
     units > 0 && rows.push(["", "", -units, text, "", ""]);
   takeOff(redeemed, gettext("redeemed"));
-  takeOff(listed - made, gettext("in two rows"));
+  takeOff(listed - made, gettext("claimed and admitted"));
   return tableOf(
     ["number", "issue", "units", "state", "time", "note"],
     rows,

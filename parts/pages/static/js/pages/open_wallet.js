@@ -4,7 +4,7 @@
 
 import { gettext } from "../format/gettext.js";
 import { outcomesText, refusalText, textFor, timeText, waitText } from "../texts.js";
-import { make, makeActions, makeButton } from "../ui/dom.js";
+import { make, makeActions, makeButton, onReturn } from "../ui/dom.js";
 import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
@@ -67,7 +67,8 @@ export async function openWallet(onOutcomes, rescue = offerRescue) {
       onOutcomes,
       onError: showEnd,
     });
-    window.addEventListener("online", () => wake());
+    // A tab that is closed meanwhile leaves what it began to this one.
+    onReturn(() => wake());
     prepareOffline();
     keepCodesReady({ store, wallet, api });
     const run = async (verb, onWait) => {

@@ -22,11 +22,22 @@ const LIST_SIZE_MAX = 8_000_000;
 const ISSUES_MAX = 10;
 const DAY_MS = 86_400_000;
 const ROW =
-  /^([0-9a-f]{16}) ([aubn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
+  /^([0-9a-f]{16}) ([aubcn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
 /** What a letter of a list means; of the first one nothing has become yet. */
-const STATES = { n: "expected", b: "taken back", a: "admitted", u: "undone" };
+const STATES = {
+  n: "expected",
+  b: "taken back",
+  a: "admitted",
+  u: "undone",
+  c: "collected",
+};
 /** The field of an output that says when a letter became true. */
-const TIMES = { b: "takenBackAt", a: "admittedAt", u: "undoneAt" };
+const TIMES = {
+  b: "takenBackAt",
+  a: "admittedAt",
+  u: "undoneAt",
+  c: "collectedAt",
+};
 /** Of two letters of one second the later of these is true. */
 const LETTERS = Object.keys(STATES);
 
@@ -185,13 +196,17 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   return {
     /**
      * Return the list of these links. A secret that a person made could be guessed from
-     * its hash: such a ticket is left out until it is spent.
+     * its hash: such a ticket is left out until it is spent. The maker's other browsers
+     * find what came in here, and learn of it that it is not left.
      * @param {import("./holdings.js").Link[]} links
      */
     async doorList(itemId, links) {
       const ahead = aheadMs();
+      const collected = await store.read(wantedOf(itemId), (slices) =>
+        collectedOf(slices, itemId),
+      );
       const rows = await Promise.all(
-        links.map(async ({ output, state, at }) => {
+        [...links, ...collected].map(async ({ output, state, at }) => {
           const isSpent = output.state === "spent";
           const { secret } = output;
           const isSafe = !secret || isSpent || (await isStrong(secret));
@@ -270,6 +285,13 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   };
 }
 
+/** Return what came in for tickets at the door of their maker, as links are. */
+const collectedOf = ({ items, outputs }, itemId) =>
+  outputs
+    .list({ itemId })
+    .filter((output) => items.get(itemId)?.isMinted && isSetAside(output))
+    .map((output) => ({ output, state: "collected", at: output.collectedAt }));
+
 /**
  * Note what lists say with the outputs that are known here, by now, and keep the rest.
  */
@@ -291,7 +313,7 @@ function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
   for (const row of all) {
     if (keys.has(row.id)) noteRow(draft, keys.get(row.id), row);
   }
-  const others = all.filter(({ id }) => !keys.has(id));
+  const others = all.filter(({ id, letter }) => !keys.has(id) && letter !== "c");
   keepList(draft, itemId, listOf(itemId, others));
 }
 
@@ -304,8 +326,13 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   // A ticket of another's making, which came in here without its number, or a next issue
   // that a copy of this wallet made.
   const isNameless = !output.number && (!isLive(output) || output.foundAt);
+  // Its admission was undone where it came in, and the guest may have the new link.
+  const { foundAt, givenAt } = output;
+  const isNewLink = isNameless && foundAt && !givenAt && letter === "n";
+  const asLink = { collectedAt: undefined, givenAt: draft.now, mayBeGiven: true };
   draft.changeOutput(key, {
     ...(isNameless && { number, of, issue, note: note ?? output.note }),
+    ...(isNewLink && asLink),
     ...(name && { [name]: Math.max(output[name] ?? 0, since) }),
   });
 }
@@ -313,12 +340,15 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
 function forget(/** @type {Draft} */ draft, itemId) {
   const all = draft.outputs.list({ itemId });
   const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
-  for (const { key, collectedAt, operation, undoneAt } of all) {
+  for (const { key, collectedAt, operation, undoneAt, foundAt, state } of all) {
     // What was undone here has become another link.
     const isUndoneHere = collectedAt && !setAside.has(operation);
     const left = isUndoneHere ? undoneAt : undefined;
     const unsaid = { admittedAt: undefined, takenBackAt: undefined };
     draft.changeOutput(key, { ...unsaid, undoneAt: left });
+    // What another copy of this wallet let in is known from its list.
+    if (foundAt && state === "held")
+      draft.changeOutput(key, { collectedAt: undefined });
   }
   keepList(draft, itemId, undefined);
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { backupText } from "../../../../../parts/pages/static/js/pages/wallet/backup_forms.js";
 import {
   makeLooker,
-  restoredText,
+  restoredTexts,
 } from "../../../../../parts/pages/static/js/pages/wallet/restore_form.js";
 import { NoAnswerError } from "../../../../../parts/pages/static/js/wallet/api.js";
 import { FindingError } from "../../../../../parts/pages/static/js/wallet/finding.js";
@@ -37,7 +37,8 @@ const itemOf = (itemId) => (itemId === "a" ? ITEM : null);
 const held = (amount, more) => ({ state: "held", itemId: "a", amount, ...more });
 
 test("a restore says how much it brought", () => {
-  const text = (given) => restoredText({ fresh: [], added: given.fresh, ...given });
+  const text = (given) =>
+    restoredTexts({ fresh: [], added: given.fresh, ...given }).join(" ");
 
   assert.equal(text({}), "Restored. Everything was already here.");
   assert.equal(

@@ -4,7 +4,7 @@
 import { unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { aboutOf, isPast, nameOf } from "../../format/about.js";
-import { quoted, refusalText, waitText } from "../../texts.js";
+import { MAY_COME_LATE, quoted, refusalText, waitText } from "../../texts.js";
 import { isSafe } from "../../ui/origin.js";
 
 /**
@@ -100,10 +100,7 @@ export function claimState({
   const kind = isAsked ? kindOf(record, operation, found, made) : "unasked";
   const state = stateAs(kind);
   if ((kind === "busy" || kind === "asking") && problem)
-    return stateAs(
-      kind,
-      waitText(problem, gettext("We keep trying. Somebody else may be faster.")),
-    );
+    return stateAs(kind, waitText(problem, MAY_COME_LATE));
   if (state.canTake && operation?.state === "refused")
     return stateAs(kind, refusalText(operation));
   return state;

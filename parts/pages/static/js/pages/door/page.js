@@ -177,7 +177,9 @@ function scanRow(scan, unit, cancel) {
 async function makeCount(store, { id: itemId, unit }) {
   const all = await recordsWith(store, "outputs", { itemId, state: "held" });
   const tickets = new Map(
-    all.filter(isCollected).map((ticket) => [ticket.operation, ticket]),
+    all
+      .filter((ticket) => isCollected(ticket) && !ticket.foundAt)
+      .map((ticket) => [ticket.operation, ticket]),
   );
   const count = (operation, ticket) => {
     if (operation) tickets.set(operation, ticket);

@@ -219,6 +219,19 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
 
 function drawOverview(part, holding) {
   const overview = overviewOf(holding);
+  // Of the rows of those that were claimed, the bar counts these as admitted.
+  const count = holding.claimed - overview.claimed;
+  put(
+    part("claimed-hint"),
+    count > 0
+      ? gettext(
+          "In with a code of their own, so “claimed” below: {count}. That code doesn't tell which ticket it was.",
+          { count: formatAmount(count) },
+        )
+      : gettext(
+          "“Claimed” may include guests who are in: their own code doesn't tell which ticket it was.",
+        ),
+  );
   for (const [name, count] of Object.entries(overview)) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);

@@ -116,18 +116,20 @@ function rowsOf(place, shown) {
     const isWanted = ({ output }) => isFound(output, text);
     found = inState.filter(isWanted);
     // Who searches wants it in whatever state.
-    if (text && !found.length) found = shown.links.filter(isWanted);
+    if (text && !found.length) {
+      found = shown.links.filter(isWanted);
+      if (found.length) filter.value = "";
+    }
     drawRows(found);
   };
 
   /** Note lines on the rows from a link down, but for those that have a note. */
   async function noteEach(lines, { output: { key } }, rows) {
     const start = rows.findIndex(({ output }) => output.key === key);
-    const free = rows
+    const below = rows
       .slice(start)
-      .filter(
-        ({ output, state }) => isOwn(output) && !output.note && state !== "taken back",
-      );
+      .filter(({ output, state }) => isOwn(output) && state !== "taken back");
+    const free = below.filter(({ output }) => !output.note);
     const notes = free.slice(0, lines.length).map(({ output }, place) => {
       const words = lines[place].slice(0, noteLengthOf(output));
       return [output.key, noteOf(output, words)];
@@ -135,11 +137,14 @@ function rowsOf(place, shown) {
     await shown.wallet.setNotes(notes);
     const values = { added: notes.length, count: lines.length };
     const left = { names: listText(lines.slice(notes.length)) };
-    say(
+    const kept = below.indexOf(free[notes.length - 1]) + 1 - notes.length;
+    const texts = [
       left.names
         ? gettext("There is no row for {names}.", left)
         : gettext("Notes added: {added} of {count}.", values),
-    );
+      kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept }),
+    ];
+    say(texts.filter(Boolean).join(" "));
   }
 
   filter.onchange = draw;

@@ -70,10 +70,9 @@ export function askToRestore({ wallet, onRestored }, opener) {
         age: ageText(records),
         found,
       };
-      const text = restoredText(about);
-      if (isOwn) return text;
+      const content = [...restoredTexts(about), ...(isOwn ? [] : [THEIRS])];
       // It takes longer to read than a notice stays.
-      openDialog({ title: gettext("Restored"), content: [text, THEIRS], opener });
+      openDialog({ title: gettext("Restored"), content, opener });
     },
   });
 }
@@ -160,6 +159,8 @@ async function readFile(field, passphrase) {
   if (!file) throw new FieldError(field, gettext("Choose the file first."));
   if (file.size > FILE_BYTES_MAX)
     throw new FieldError(field, gettext("This file is too large to be a backup."));
+  if (!passphrase.value)
+    throw new FieldError(passphrase, gettext("Enter the passphrase of the backup."));
   const text = await file.text().catch(() => {
     throw new FieldError(field, gettext("The browser can't read this file."));
   });
@@ -170,7 +171,7 @@ async function readFile(field, passphrase) {
 }
 
 /** Return how much a file has brought, and what was `found` besides. */
-export function restoredText(about) {
+export function restoredTexts(about) {
   const { added, fresh, isOlder, isGone, isGiven, age, found } = about;
   const older = isGone
     ? gettext("Restored. Everything in it has been used or passed on since.")
@@ -194,7 +195,7 @@ export function restoredText(about) {
         "We can't tell which links you shared after this backup, so we treat them all as shared.",
       ),
   ];
-  return [...texts, found].filter(Boolean).join(" ");
+  return [...texts, found].filter(Boolean);
 }
 
 const oursOf = (outputs) => outputs.filter(({ state }) => state !== "coming");
