@@ -300,7 +300,9 @@ def test_what_looks_wrong_is_asked_about_before_it_is_permanent(form, visitor):
     press(dialog, "Create")
 
     expect(form.get_by_role("heading", name="Your link is ready")).to_be_focused()
-    press(form, "Create another")
+    press(form, "Create a similar one")
+    expect(form.get_by_label("Date")).to_have_value("")
+    expect(form.get_by_label("Name")).to_have_value("A ticket")
     form.get_by_label("Name").fill("A Ticket!")
     press(form, "Create")
     expect_shown(dialog, "You already made 1 unit of “A ticket”.")

@@ -204,14 +204,14 @@ export function clockText(
 }
 
 /**
- * Return what was said at doors of a link's number: for example "somebody said 12 at
- * 19:41". @param {import("./wallet/holdings.js").Link} link
+ * Return what was said at doors of a link's number: for example "a guest let in at 19:41
+ * said 12". @param {import("./wallet/holdings.js").Link} link
  */
 export function saidText({ output: { number }, said }) {
   if (!said) return "";
   return ngettext(
-    "somebody said {number} at {time}",
-    "{count} said {number}, the last at {time}",
+    "a guest let in at {time} said {number}",
+    "{count} guests who were let in said {number}, the last at {time}",
     said.count,
     { number, time: clockText(said.at) },
   );

@@ -24,6 +24,11 @@ export function csvOf(outputs, addressOf, separator = separatorOf()) {
  */
 export function statesCsvOf(links, stateText, counts, separator = separatorOf()) {
   const { redeemed, made } = counts;
+  // Where an admission was undone, the next link of its number has the units.
+  const isReplaced = ({ output: { number, issue = 1 }, state }) =>
+    state === "undone" &&
+    number &&
+    links.some(({ output }) => output.number === number && output.issue > issue);
   const rows = links.map(({ output, state, at }) => {
     const {
       number = rangesText(output.numbers),
@@ -32,13 +37,14 @@ export function statesCsvOf(links, stateText, counts, separator = separatorOf())
       note = "",
     } = output;
     const time = at ? new Date(at).toLocaleString("sv") : "";
-    return [number, number && issue, amount, stateText(state), time, note];
+    const units = isReplaced({ output, state }) ? 0 : amount;
+    return [number, number && issue, units, stateText(state), time, note];
   });
-  const listed = links.reduce((sum, { output }) => sum + output.amount, -redeemed);
+  const listed = rows.reduce((sum, [, , units]) => sum + units, -redeemed);
   const takeOff = (units, text) =>
     units > 0 && rows.push(["", "", -units, text, "", ""]);
   takeOff(redeemed, gettext("redeemed"));
-  takeOff(listed - made, gettext("claimed and admitted"));
+  takeOff(listed - made, gettext("in two rows: claimed and admitted"));
   return tableOf(
     ["number", "issue", "units", "state", "time", "note"],
     rows,

@@ -124,6 +124,7 @@ const ACTIONS = {
     countMax: PRINTED_MAX,
     act: print,
     canCancel: true,
+    hasNotes: true,
   },
   csv: { said: gettext("The file is saved."), act: writeCsv },
   copy: { said: gettext("All are copied."), act: copy },
@@ -211,13 +212,17 @@ function askWhich(shown, action, opener) {
     canCancel,
     hint = GIVEN,
     isFor = isUsable,
+    hasNotes = false,
   } = action;
   const linksNow = () => shown.links.filter(isFor);
   if (!linksNow().length) return say(gettext("There are no such links."));
   const choice = choiceFields(linksNow(), countMax);
+  const isNoted = make("input", { type: "checkbox" });
+  const noted = hasNotes && linksNow().some(({ output }) => output.note);
+  const notes = make("label", { class: "check" }, isNoted, gettext("With the notes"));
   ask({
     title: opener.textContent,
-    content: [...choice.content, makeHint(hint)],
+    content: [...choice.content, ...(noted ? [notes] : []), makeHint(hint)],
     opener,
     canCancel,
     act: async (onWait) => {
@@ -226,7 +231,7 @@ function askWhich(shown, action, opener) {
       const count = linksMeant(links, wanted).length - chosen.length;
       await act(
         chosen.map(({ output }) => output),
-        shown,
+        { ...shown, isNoted: isNoted.checked },
         onWait,
       );
       const others = gettext("Left out, because handed out before: {count}.", {
@@ -294,7 +299,7 @@ async function printLinks(links, printed) {
 /** Remove what was to be printed: from now on a printer gets the page itself. */
 const removeSheets = () => document.querySelector(".sheets")?.remove();
 
-function makeTicket(link, { item, image, unit, codes }) {
+function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const about = aboutOf(item);
   const until = untilText(about, Date.now(), true);
   const said = [about.place, until, about.text];
@@ -313,6 +318,7 @@ function makeTicket(link, { item, image, unit, codes }) {
       " ",
       issueText(link),
     ),
+    ...(isNoted && link.note ? [line("about", link.note)] : []),
     line("mark", makeMark(link.itemId)),
   ];
   const hint = gettext("Scan to keep it on your phone. Don't post a photo of it.");

@@ -187,7 +187,7 @@ test("a link tells who said its number at a door", () => {
 
   const text = saidText({ output, state: "claimed", at, said: { count: 2, at } });
 
-  assert.equal(text, `2 said 12, the last at ${clockText(at)}`);
+  assert.equal(text, `2 guests who were let in said 12, the last at ${clockText(at)}`);
 });
 
 test("the place of a link among those of its number is an ordinal", () => {

@@ -49,10 +49,8 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const showList = async () => {
     const { doorList } = await tools.wallet.item(item.id);
     const listed = rowsOf(doorList).filter(({ letter }) => "na".includes(letter));
-    put(
-      byId("list-count"),
-      listed.length && !item.isMinted ? formatAmount(unitsOf(listed)) : "",
-    );
+    const count = listed.length ? formatAmount(unitsOf(listed)) : gettext("none yet");
+    put(byId("list-count"), item.isMinted ? "" : count);
   };
   tools.store.onChange(showList);
   await showList();

@@ -20,7 +20,7 @@ import { imageField } from "./image_field.js";
 const NAME_MAX = 100;
 const DESCRIPTION_MAX = 1000;
 const DRAFT = "deeds-mint";
-const SERIES = ["one", "several", "place"];
+const DATES = ["date", "until"];
 
 /**
  * @typedef {{count: number, each?: number, total: number, text: string}} Sum
@@ -35,13 +35,8 @@ const SERIES = ["one", "several", "place"];
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
   const different = byId("different", HTMLDetailsElement);
-  const {
-    name,
-    description,
-    count,
-    each,
-    image: link,
-  } = /** @type {any} */ (form.elements);
+  const elements = /** @type {any} */ (form.elements);
+  const { name, description, count, each, image: link } = elements;
   const facts = factFields(form);
   const image = imageField(picture, draw);
   const rows = outputRows(draw);
@@ -77,14 +72,16 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     onChange(now);
   }
 
-  function saveDraft() {
-    const texts = kept.map(({ value }) => value);
-    const choices = { isDifferent: different.open, amounts: rows.amounts() };
-    const draft = JSON.stringify({ texts, uploaded: image.uploaded(), ...choices });
-    inTab.write(DRAFT, draft);
-  }
+  const draftOf = (textOf) => ({
+    texts: kept.map(textOf),
+    uploaded: image.uploaded(),
+    isDifferent: different.open,
+    amounts: rows.amounts(),
+  });
 
-  function fill({ texts = kept.map(({ value }) => value), ...draft }) {
+  const saveDraft = () => inTab.write(DRAFT, JSON.stringify(draftOf(typed)));
+
+  function fill({ texts = kept.map(typed), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
     different.open = Boolean(draft.isDifferent);
     byId("when", HTMLDetailsElement).open = facts.isDated();
@@ -92,16 +89,10 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     rows.fill(draft.amounts ?? ["1"]);
   }
 
-  /** Take back what was said of amounts and secrets: unused ones are not wrong. */
-  function clearErrors() {
-    for (const field of form.querySelectorAll("#many [aria-invalid]"))
-      showError(field, "");
-  }
-
   clearWhenTyped(form);
   form.oninput = draw;
   different.ontoggle = () => {
-    clearErrors();
+    clearErrors(form);
     draw();
   };
 
@@ -113,7 +104,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     /** Return what to ask for, or null after saying beside the fields what is wrong. */
     async read() {
       await image.read();
-      clearErrors();
+      clearErrors(form);
       facts.check();
       const amounts = different.open
         ? { outputs: rows.read() }
@@ -127,13 +118,26 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     /** Forget the draft: what was asked for is written down in the wallet. */
     dropDraft: () => inTab.write(DRAFT, ""),
 
-    reset: () => fill({ texts: kept.map(nextText) }),
+    /** Empty the form; return what fills it for one of another date. */
+    reset() {
+      const next = draftOf(typedAgain);
+      fill({ texts: kept.map(({ defaultValue }) => defaultValue) });
+      return () => {
+        fill(next);
+        draw();
+      };
+    },
   };
 }
 
-/** What the next of a series has, too, stays. */
-const nextText = ({ id, value, defaultValue }) =>
-  SERIES.includes(id) ? value : defaultValue;
+/** Take back what was said of amounts and secrets: unused ones are not wrong. */
+function clearErrors(form) {
+  for (const field of form.querySelectorAll("#many [aria-invalid]"))
+    showError(field, "");
+}
+
+const typed = ({ value }) => value;
+const typedAgain = ({ id, value }) => (DATES.includes(id) ? "" : value);
 
 /** Move to the first field that is wrong; return whether there is one. */
 function leadToWrong(form) {

@@ -106,7 +106,11 @@ async function carryOut(wanted) {
   const operation = await run(() => wallet.mint(wanted), tell).catch(refuse);
   if (!operation) return;
   tell("");
-  form.reset();
+  const fillAgain = form.reset();
+  byId("similar-button").onclick = () => {
+    fillAgain();
+    showStep("form");
+  };
   await showResult(opened, operation, { unit, count });
   showStep("done");
 }

@@ -4,7 +4,7 @@ import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
-import { copyTemplate, find, make } from "../../ui/dom.js";
+import { copyTemplate, find, make, put } from "../../ui/dom.js";
 import { ask, FieldError, readAmount } from "../../ui/forms.js";
 import { openLinksDialog } from "../../ui/link_view.js";
 import { isOneLink, lowestFirst } from "../../wallet/links.js";
@@ -30,13 +30,19 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
   const have = gettext("You have {units}.", { units: unitsText(sum, unit) });
-  find(element, "p").textContent = have;
   const ways = find(element, "fieldset");
   const whole = wholeAmountOf(shown);
   field.value = String(whole);
   // Links of one unit each are no vouchers of 50.
-  const showWays = () =>
-    (ways.hidden = whole > 1 || ["", "0", "1"].includes(field.value.trim()));
+  const showWays = () => {
+    const text = field.value.trim();
+    ways.hidden = whole > 1 || ["", "0", "1"].includes(text);
+    const isCut = Number(text) % whole > 0;
+    const cut = gettext("One of {units} is split for that.", {
+      units: unitsText(whole, unit),
+    });
+    put(find(element, "[role=status]"), isCut ? `${have} ${cut}` : have);
+  };
   field.oninput = showWays;
   showWays();
   const sendOne = async (amount, onWait) => {

@@ -115,7 +115,7 @@ export function deedPage(
     drawOrigin(part, holding);
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
-      "Counted as handed out since you restored a backup: {amount}.",
+      "Counted as handed out since a backup was restored: {amount}.",
       { amount: mayBeGiven },
     );
     view.toggleAttribute("data-overview", !hidden.overview);
@@ -224,9 +224,10 @@ function drawOverview(part, holding) {
   put(
     part("claimed-hint"),
     count > 0
-      ? gettext(
-          "In with a code of their own, so “claimed” below: {count}. That code doesn't tell which ticket it was.",
-          { count: formatAmount(count) },
+      ? ngettext(
+          "{count} of the rows “claimed” is in: a guest's own code doesn't tell which ticket it was.",
+          "{count} of the rows “claimed” are in: a guest's own code doesn't tell which ticket it was.",
+          count,
         )
       : gettext(
           "“Claimed” may include guests who are in: their own code doesn't tell which ticket it was.",

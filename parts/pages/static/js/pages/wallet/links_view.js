@@ -37,8 +37,17 @@ import {
 
 /** What only makers and doors see. */
 const AT_DOORS = ["admitted", "undone", "expected"];
+/** What is chosen for all that are not let in, so far as is known. */
+const NOT_IN = "not in";
 /** From so many links on there is a search. */
 const SEARCHED_FROM = 8;
+
+const HAS_OWN_CODE = gettext(
+  "It was claimed: the guest's own browser has the code now, and this one can't let it in. You can write a note.",
+);
+const PASTE_NAMES = gettext(
+  "If you paste a list of names into a note, the rows below get one each.",
+);
 
 /**
  * @typedef {import("../link_export.js").Shown} Shown
@@ -108,8 +117,9 @@ function rowsOf(place, shown) {
   let found = [];
   const draw = () => {
     drawFilter(filter, shown);
+    const { value } = filter;
     const inState = shown.links.filter(
-      ({ state }) => !filter.value || state === filter.value,
+      ({ state }) => !value || state === value || (value === NOT_IN && isOut(state)),
     );
     search.hidden = shown.links.length < SEARCHED_FROM;
     const text = search.hidden ? "" : search.value;
@@ -166,6 +176,9 @@ export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
 /** Spaces may group digits, narrow ones too; no key has the dash of ranges. */
 const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
+/** Return whether a guest with a link in this state is not in, so far as is known. */
+const isOut = (state) => !["admitted", "undone", "taken back"].includes(state);
+
 /** Return what a link is; nothing is left to hand out where a guest has it. */
 const stateText = (state, { isMinted }) =>
   state === "here" && !isMinted ? gettext("yours") : STATES[state];
@@ -177,9 +190,12 @@ function drawFilter(filter, /** @type {any} */ shown) {
   const states = Object.keys(STATES).filter(
     (state) => state === wanted || countIn(shown.links, state),
   );
-  const options = ["", ...states].map((value) => {
+  const isOfDoor = countIn(shown.links, "admitted") > 0;
+  const values = ["", ...states, ...(isOfDoor ? [NOT_IN] : [])];
+  const texts = { "": gettext("all"), [NOT_IN]: gettext("not admitted") };
+  const options = values.map((value) => {
     const isChosen = { value, selected: value === wanted };
-    return make("option", isChosen, stateText(value, shown) ?? gettext("all"));
+    return make("option", isChosen, texts[value] ?? stateText(value, shown));
   });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
@@ -203,7 +219,10 @@ function rowOf({ output: first }, shown, noteEach) {
     if (note.value.length === note.maxLength)
       say(gettext("A note has at most {most} characters.", values));
   };
-  note.onchange = () => keepNote(output, shown, note.value);
+  note.onchange = () => {
+    if (note.value && !shown.links.some((link) => link.output.note)) say(PASTE_NAMES);
+    keepNote(output, shown, note.value);
+  };
   note.onkeydown = ({ key }) => {
     if (key === "Enter") element.nextElementSibling?.querySelector("input")?.focus();
   };
@@ -265,7 +284,10 @@ function rowOf({ output: first }, shown, noteEach) {
       {
         show: !isOpen,
         copy: !isOpen,
-        "let-in": !isOpen || !shown.isMinted || !aboutOf(shown.item).date,
+        "let-in":
+          !(isOpen || state === "claimed") ||
+          !shown.isMinted ||
+          !aboutOf(shown.item).date,
         "take-back": state !== "waiting",
         undo: state !== "admitted",
         "new-code": !isLeftHere,
@@ -296,6 +318,7 @@ function titleOf(output, { unit }) {
 
 /** Let in a guest who has no code to show: the link in this browser is that code. */
 function askToLetIn(output, { wallet, unit, opener }) {
+  if (output.spentElsewhere) return say(HAS_OWN_CODE);
   const ticket = linkText(output, unit);
   ask({
     title: gettext("Let in without a code?"),
