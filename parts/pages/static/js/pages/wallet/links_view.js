@@ -174,7 +174,8 @@ function drawFilter(filter, /** @type {any} */ shown) {
   );
   const options = ["", ...states].map((value) => {
     const isChosen = { value, selected: value === wanted };
-    return make("option", isChosen, stateText(value, shown) ?? gettext("all"));
+    const [first, ...others] = stateText(value, shown) ?? gettext("all");
+    return make("option", isChosen, `${first.toUpperCase()}${others.join("")}`);
   });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
