@@ -216,8 +216,9 @@ def clock_text(time: datetime) -> str:
     # As its own clocks show it.
     there = time.replace(tzinfo=None)
     date = format_skeleton(skeleton, there, locale=known)
-    # No line begins with the dot.
-    return f"{date}\N{NO-BREAK SPACE}· {format_time(there, 'short', locale=known)}"
+    # A day stays in one line, and no line begins with the dot.
+    day = f"{date} ".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{day}· {format_time(there, 'short', locale=known)}"
 
 
 def deed_card(item: Item) -> DeedCard:

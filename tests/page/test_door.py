@@ -116,15 +116,15 @@ def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor
     page = visitor.go("/door")
     # As for another night of the same name.
     when, where = "Sat, Jun 1, 2126 · 8:00\u202fPM", "Moonlight Club"
-    expect_text(page, "#choose-list .hint", f"{when} · {where}")
+    expect_text(page, "#choose-list .hint", f"{when}\n{where}")
     door = page.get_by_role("link", name="Concert, 1 June")
     expect(door).to_be_visible()
     assert page.evaluate("inBrowser.smallControls()") == []
     door.click()
     expect(page.get_by_role("heading", name="Concert, 1 June")).to_be_visible()
-    expect_text(page, "#ready-when", when)
-    expect_text(page, "#ready-where", where)
-    expect_text(visitor.open_tab("/wallet"), "[data-card=when]", f"{when} · {where}")
+    expect_text(page, "#ready [data-card=date]", when)
+    expect_text(page, "#ready [data-card=place]", where)
+    expect_text(visitor.open_tab("/wallet"), "[data-card=when]", f"{when}\n{where}")
 
     press(page, "Open on another phone")
 

@@ -317,7 +317,7 @@ def test_an_undone_admission_gives_the_guest_a_new_code(
         expect(row(organiser, 2).locator("[data-part=undo]")).to_be_hidden()
         take_in(door, hand_over(organiser))
         follow(door, "Who is in")
-        door.get_by_label("Which links to show").select_option("all")
+        door.get_by_label("Which links to show").select_option("All")
         choose(door.locator("[data-part=links] li"), "New code")
     else:
         follow(door, "Who is in")

@@ -337,7 +337,7 @@ def test_links_are_shown_by_their_state(visitor, description):
     doors = page.get_by_text("may include guests who are in")
     expect(doors).to_be_visible(visible=bool(description))
 
-    page.get_by_label("Which links to show").select_option(label="claimed")
+    page.get_by_label("Which links to show").select_option(label="Claimed")
 
     expect(tags).to_have_text(["claimed"])
     expect(row(page, 1).locator(ACTIONS)).to_have_text(["Note"])

@@ -135,10 +135,10 @@ export const dayText = (/** @type {About} */ about) =>
 export const whenText = (/** @type {About} */ { clock }) =>
   clock.date ? clockText(clock.date) : "";
 
-/** Return in a line when, or until when it was, and where; nothing where neither is said. */
+/** Return when, or until when it was, and in a line below where; nothing where neither is said. */
 export function whenAndWhereText(/** @type {About} */ about) {
   const when = isExpired(about) || !about.date ? untilText(about) : whenText(about);
-  return [when, isolated(about.place)].filter(Boolean).join("\u00a0· ");
+  return [when, isolated(about.place)].filter(Boolean).join("\n");
 }
 
 /** Return until when a deed is good for something, or when that has ended. */
@@ -168,8 +168,9 @@ function clockText(written, isWhole = false) {
     timeStyle: "short",
     timeZone: "UTC",
   });
-  // Browsers break a line before "PM" where they write a common space, and before a dot.
-  return `${day}\u00a0· ${clock.replace(" ", "\u202f")}`;
+  // Browsers break a line before "PM" where they write a common space, and before a dot;
+  // a day stays in one line.
+  return `${day.replaceAll(" ", "\u00a0")}\u00a0· ${clock.replace(" ", "\u202f")}`;
 }
 
 /** Return the description that says this. */

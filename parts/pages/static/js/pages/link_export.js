@@ -308,8 +308,7 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const texts = [
     image ? pictureOf(image) : patternOf(link.itemId),
     line("name", nameOf(item)),
-    // A day in one line.
-    line("when", whenText(about).replace(/ (?=.*·)/g, "\u00a0")),
+    line("when", whenText(about)),
     ...said.filter(Boolean).map((text) => line("about", text)),
     make(
       "p",

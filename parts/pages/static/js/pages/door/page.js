@@ -1,9 +1,9 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
 import { unitsText } from "../../format/amounts.js";
-import { aboutOf, dayText, nameOf, whenAndWhereText } from "../../format/about.js";
+import { aboutOf, dayText, nameOf } from "../../format/about.js";
 import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
-import { makeMark } from "../../ui/card.js";
+import { fillCard } from "../../ui/card.js";
 import {
   byId,
   copyTemplate,
@@ -34,15 +34,10 @@ const HOLD_MS = 300;
 /** Get the door of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const about = aboutOf(item);
-  setEach("textContent", {
-    "ready-title": nameOf(item),
-    "door-title": [about.date && dayText(about), nameOf(item)]
-      .filter(Boolean)
-      .join(" · "),
-    "ready-when": whenAndWhereText({ ...about, place: "" }),
-    "ready-where": about.place,
-  });
-  byId("ready-mark").append(makeMark(item.id));
+  byId("door-title").textContent = [about.date && dayText(about), nameOf(item)]
+    .filter(Boolean)
+    .join(" · ");
+  fillCard(byId("ready"), item, { itemId: item.id });
   byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);
   byId("elsewhere").onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));

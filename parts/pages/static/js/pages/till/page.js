@@ -12,7 +12,7 @@ import {
   signsText,
   textFor,
 } from "../../texts.js";
-import { makeMark } from "../../ui/card.js";
+import { fillCard } from "../../ui/card.js";
 import { byId, download, listInPieces, make, makeButton, put } from "../../ui/dom.js";
 import {
   clearWhenTyped,
@@ -40,8 +40,7 @@ const field = byId("amount", HTMLInputElement);
 /** Get the till of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const { store, wallet } = tools;
-  const name = make("strong", { dir: "auto" }, nameOf(item));
-  byId("lead").replaceChildren(name, " ", makeMark(item.id));
+  fillCard(byId("till"), item, { itemId: item.id });
   byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
   const wanted = { itemId: item.id };

@@ -221,18 +221,12 @@ function drawOverview(part, holding) {
   const overview = overviewOf(holding);
   // Of the rows of those that were claimed, the bar counts these as admitted.
   const count = holding.claimed - overview.claimed;
-  put(
-    part("claimed-hint"),
-    count > 0
-      ? ngettext(
-          "{count} of the rows “claimed” is in: a guest's own code doesn't tell which ticket it was.",
-          "{count} of the rows “claimed” are in: a guest's own code doesn't tell which ticket it was.",
-          count,
-        )
-      : gettext(
-          "“Claimed” may include guests who are in: their own code doesn't tell which ticket it was.",
-        ),
+  const known = ngettext(
+    "{count} of the rows “claimed” is in: a guest's own code doesn't tell which ticket it was.",
+    "{count} of the rows “claimed” are in: a guest's own code doesn't tell which ticket it was.",
+    count,
   );
+  put(part("in-hint"), count > 0 && aboutOf(holding.item).date ? known : "");
   for (const [name, count] of Object.entries(overview)) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);

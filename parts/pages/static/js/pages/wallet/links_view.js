@@ -195,7 +195,8 @@ function drawFilter(filter, /** @type {any} */ shown) {
   const texts = { "": gettext("all"), [NOT_IN]: gettext("not admitted") };
   const options = values.map((value) => {
     const isChosen = { value, selected: value === wanted };
-    return make("option", isChosen, texts[value] ?? stateText(value, shown));
+    const [first, ...others] = texts[value] ?? stateText(value, shown);
+    return make("option", isChosen, `${first.toUpperCase()}${others.join("")}`);
   });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
