@@ -14,6 +14,7 @@ from deeds.raw_output import is_strong_secret, parse_raw_output
 from tests.page.steps import (
     COPIED,
     amounts,
+    choose,
     expect_heading,
     expect_notice,
     expect_shown,
@@ -21,6 +22,7 @@ from tests.page.steps import (
     follow,
     press,
     raws,
+    records,
     wait_for_amounts,
 )
 from tests.page.visitor import answer, cut_off, first_held, hold_back
@@ -82,6 +84,10 @@ def test_by_the_keyboard_alone_only_create_mints(form, visitor):
     tab_to(form, "Create another")
     form.keyboard.press("Enter")
     expect(form.get_by_label("Name")).to_have_value("")
+    visitor.go(f"/wallet#{records(form)[0]['itemId']}")
+    choose(form, "Create a similar one")
+    expect(form.get_by_label("Name")).to_have_value("A ticket")
+    expect_text(form, "#total", "3 links, 1 unit each: 3 in all")
 
 
 def test_what_was_typed_is_what_is_minted(form, visitor):

@@ -266,7 +266,12 @@ function choiceFields(links, countMax) {
     number(gettext("From"), offered[0]),
     number(gettext("To"), offered.slice(0, countMax).at(-1)),
   ];
-  const range = make("div", { class: "row-line" }, from.element, to.element);
+  const range = make(
+    "div",
+    {},
+    make("div", { class: "row-line" }, from.element, to.element),
+    makeHint(gettext("Where some of these are left, those handed out are left out.")),
+  );
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.onchange = showRange;
   showRange();
@@ -320,7 +325,9 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
     ...(isNoted && link.note ? [line("about", link.note)] : []),
     line("mark", makeMark(link.itemId)),
   ];
-  const hint = gettext("Scan to keep it on your phone. Don't post a photo of it.");
+  const hint = about.date
+    ? gettext("Show it at the door, or scan it to keep it. Don't post a photo of it.")
+    : gettext("Scan to keep it on your phone. Don't post a photo of it.");
   return make(
     "div",
     { class: "ticket" },

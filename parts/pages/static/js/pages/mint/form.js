@@ -2,7 +2,7 @@
 // outlives the page, so that nothing that was typed is lost. Secrets of a person's own
 // are never in the draft.
 
-import { writeAbout } from "../../format/about.js";
+import { aboutOf, metadataOf, writeAbout } from "../../format/about.js";
 import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
@@ -20,7 +20,6 @@ import { imageField } from "./image_field.js";
 const NAME_MAX = 100;
 const DESCRIPTION_MAX = 1000;
 const DRAFT = "deeds-mint";
-const DATES = ["date", "until"];
 
 /**
  * @typedef {{count: number, each?: number, total: number, text: string}} Sum
@@ -72,16 +71,16 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     onChange(now);
   }
 
-  const draftOf = (textOf) => ({
-    texts: kept.map(textOf),
-    uploaded: image.uploaded(),
-    isDifferent: different.open,
-    amounts: rows.amounts(),
-  });
+  function saveDraft() {
+    const texts = kept.map(({ value }) => value);
+    const choices = { isDifferent: different.open, amounts: rows.amounts() };
+    const draft = JSON.stringify({ texts, uploaded: image.uploaded(), ...choices });
+    inTab.write(DRAFT, draft);
+  }
 
-  const saveDraft = () => inTab.write(DRAFT, JSON.stringify(draftOf(typed)));
+  const dropDraft = () => inTab.write(DRAFT, "");
 
-  function fill({ texts = kept.map(typed), ...draft }) {
+  function fill({ texts = kept.map(({ value }) => value), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
     different.open = Boolean(draft.isDifferent);
     byId("when", HTMLDetailsElement).open = facts.isDated();
@@ -116,18 +115,28 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     },
 
     /** Forget the draft: what was asked for is written down in the wallet. */
-    dropDraft: () => inTab.write(DRAFT, ""),
+    dropDraft,
 
-    /** Empty the form; return what fills it for one of another date. */
-    reset() {
-      const next = draftOf(typedAgain);
-      fill({ texts: kept.map(({ defaultValue }) => defaultValue) });
-      return () => {
-        fill(next);
-        draw();
-      };
+    reset: () => fill({ texts: kept.map(({ defaultValue }) => defaultValue) }),
+
+    /** Fill in what an item of so many links has, but its dates. */
+    fillLike(item, links) {
+      fill(textsOf(item, links));
+      // Who leaves without a word more wants none.
+      dropDraft();
     },
   };
+}
+
+/** Return what the fields say of an item of so many links, without its dates. */
+function textsOf(item, links) {
+  const { text, place } = aboutOf(item);
+  const { name = "", image = "" } = metadataOf(item);
+  const [one = "", several = ""] = item.unit?.split("/") ?? [];
+  const uploaded = image.startsWith("data:") ? image : "";
+  const facts = [one, several, "", place, ""];
+  const sum = [`${links}`, `${item.total / links}`];
+  return { texts: [name, text, ...facts, ...sum, uploaded ? "" : image], uploaded };
 }
 
 /** Take back what was said of amounts and secrets: unused ones are not wrong. */
@@ -135,9 +144,6 @@ function clearErrors(form) {
   for (const field of form.querySelectorAll("#many [aria-invalid]"))
     showError(field, "");
 }
-
-const typed = ({ value }) => value;
-const typedAgain = ({ id, value }) => (DATES.includes(id) ? "" : value);
 
 /** Move to the first field that is wrong; return whether there is one. */
 function leadToWrong(form) {

@@ -9,6 +9,7 @@ import { fillCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { ask, onceAtATime, say, sayError, showError } from "../../ui/forms.js";
 import { alikeAmong, isOtherDay } from "../../ui/origin.js";
+import { readHolding } from "../../wallet/holdings.js";
 import { isToken, isTokenMissing, keepToken } from "../../wallet/mint_token.js";
 import { recordsWith } from "../../wallet/records.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
@@ -106,13 +107,18 @@ async function carryOut(wanted) {
   const operation = await run(() => wallet.mint(wanted), tell).catch(refuse);
   if (!operation) return;
   tell("");
-  const fillAgain = form.reset();
-  byId("similar-button").onclick = () => {
-    fillAgain();
-    showStep("form");
-  };
+  form.reset();
+  byId("similar-button").onclick = () => createLike(operation.itemId);
   await showResult(opened, operation, { unit, count });
   showStep("done");
+}
+
+/** Offer the form with what a deed of this browser has, but its dates. */
+async function createLike(itemId) {
+  const { item, links } = await readHolding(opened.store, itemId);
+  if (!item) return;
+  form.fillLike(item, links.find(({ output }) => output.of)?.output.of ?? 1);
+  showStep("form");
 }
 
 function refuse(error) {
@@ -188,6 +194,7 @@ if (opened) {
   createButton.onclick = () => create();
   byId("another-button").onclick = () => showStep("form");
   createButton.disabled = false;
+  createLike(location.hash.slice(1));
   opened.store.onChange(drawEarlier);
   drawEarlier();
 }

@@ -1,13 +1,16 @@
-// Asks how many units of a deed are sent, and how they are to be split.
+// Asks how many units of a deed are sent, how they are to be split, and for the names of
+// those who get its links.
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { gettext, ngettext } from "../../format/gettext.js";
+import { gettext, listText, ngettext } from "../../format/gettext.js";
+import { noteOf } from "../../format/tickets.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
 import { copyTemplate, find, make, put } from "../../ui/dom.js";
 import { ask, FieldError, readAmount } from "../../ui/forms.js";
-import { openLinksDialog } from "../../ui/link_view.js";
+import { noteLengthOf, openLinksDialog } from "../../ui/link_view.js";
 import { isOneLink, lowestFirst } from "../../wallet/links.js";
+import { itemIdOf } from "../../wallet/records.js";
 import { backupLine } from "./backup_forms.js";
 
 /**
@@ -162,3 +165,41 @@ export function evenText(links, each, sum, unit) {
 
 export const tooMuchText = (sum, unit) =>
   gettext("You only have {units}.", { units: unitsText(sum, unit) });
+
+/** Note lines on rows, but on those that have a note. */
+export async function noteEach(lines, rows, { wallet }) {
+  const own = rows.filter(
+    ({ output, state }) => itemIdOf(output.key) && state !== "taken back",
+  );
+  const free = own.filter(({ output }) => !output.note);
+  const notes = free.slice(0, lines.length).map(({ output }, place) => {
+    const words = lines[place].slice(0, noteLengthOf(output));
+    return [output.key, noteOf(output, words)];
+  });
+  await wallet.setNotes(notes);
+  const values = { added: notes.length, count: lines.length };
+  const left = { names: listText(lines.slice(notes.length)) };
+  const kept = own.indexOf(free[notes.length - 1]) + 1 - notes.length;
+  const texts = [
+    left.names
+      ? gettext("There is no row for {names}.", left)
+      : gettext("Notes added: {added} of {count}.", values),
+    kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept }),
+  ];
+  return texts.filter(Boolean).join(" ");
+}
+
+/** Return the lines of a text that has some. */
+export const linesOf = (text) => text.trim().split(/\s*\n\s*/);
+
+/** Ask for a list of names, and note them on the links. */
+export function askForNames(/** @type {Shown} */ shown, opener) {
+  const content = copyTemplate("names-template");
+  const field = find(content, "textarea", HTMLTextAreaElement);
+  ask({
+    title: gettext("Add names"),
+    content: [content],
+    opener,
+    act: () => noteEach(linesOf(field.value).filter(Boolean), shown.links, shown),
+  });
+}

@@ -11,8 +11,9 @@ import { copyTemplate, find, make, partsIn, put, setEach } from "../../ui/dom.js
 import { ask, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { byNumber, overviewOf, rowOf } from "../../wallet/holdings.js";
+import { unitsOf } from "../../wallet/records.js";
 import { isUsable, takeBack } from "../link_export.js";
-import { askToSend, askToSplit } from "./deed_forms.js";
+import { askForNames, askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
 import { doorTexts, hereOf, isForPaying, openCode, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
@@ -52,6 +53,8 @@ export function deedPage(
       item: `/item/${itemId}`,
       door: `/door#${itemId}`,
       "more-door": `/door#${itemId}`,
+      lists: `/door#${itemId}`,
+      similar: `/mint#${itemId}`,
       till: `/till#${itemId}`,
       "more-till": `/till#${itemId}`,
     },
@@ -65,6 +68,7 @@ export function deedPage(
     split: askToSplit,
     merge: askToMerge,
     trade: askToTrade,
+    names: askForNames,
     calendar: ({ item }) => saveDate(item),
     "take-them-back": askToTakeThemBack,
     compared: ({ origin }) =>
@@ -157,6 +161,9 @@ function hiddenOf(holding) {
     print: !links.some(isUsable),
     till: !isForTill,
     "more-till": isForTill,
+    lists: !isTicket,
+    similar: !isMinted,
+    names: !isMinted || links.length < 2,
     split: sum < 2,
     trade: !sum,
     calendar: !date,
@@ -219,8 +226,11 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
 
 function drawOverview(part, holding) {
   const overview = overviewOf(holding);
-  // Of the rows of those that were claimed, the bar counts these as admitted.
-  const count = holding.claimed - overview.claimed;
+  // Where guests claimed at home, they came in by a code of theirs.
+  const isNameless = ({ state, output: { number, numbers, givenAt } }) =>
+    state === "admitted" && !number && !numbers && !givenAt;
+  const nameless = holding.links.filter(isNameless).map(({ output }) => output);
+  const count = Math.min(unitsOf(nameless), holding.claimed);
   const known = ngettext(
     "{count} of the rows “claimed” is in: a guest's own code doesn't tell which ticket it was.",
     "{count} of the rows “claimed” are in: a guest's own code doesn't tell which ticket it was.",

@@ -3,8 +3,8 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
-import { formatAmount, gettext, listText, plain } from "../../format/gettext.js";
-import { issueText, noteOf, numberText } from "../../format/tickets.js";
+import { formatAmount, gettext, plain } from "../../format/gettext.js";
+import { issueText, numberText } from "../../format/tickets.js";
 import { aboutOf, nameOf } from "../../format/about.js";
 import { clockText, linkText, quoted, refusalText, saidText } from "../../texts.js";
 import {
@@ -27,6 +27,7 @@ import { ask, say, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
 import { itemIdOf, WalletError } from "../../wallet/records.js";
 import { drawSeries } from "../under_way.js";
+import { linesOf, noteEach } from "./deed_forms.js";
 import {
   countIn,
   fileName,
@@ -44,9 +45,6 @@ const SEARCHED_FROM = 8;
 
 const HAS_OWN_CODE = gettext(
   "It was claimed: the guest's own browser has the code now, and this one can't let it in. You can write a note.",
-);
-const PASTE_NAMES = gettext(
-  "If you paste a list of names into a note, the rows below get one each.",
 );
 
 /**
@@ -111,7 +109,8 @@ function rowsOf(place, shown) {
     find(place, "[data-part=more-links]"),
     {
       keyOf: ({ output }) => output.key,
-      make: (link) => rowOf(link, shown, (lines) => noteEach(lines, link, found)),
+      make: (link) =>
+        rowOf(link, shown, (lines) => noteEach(lines, below(found, link), shown)),
     },
   );
   let found = [];
@@ -133,30 +132,6 @@ function rowsOf(place, shown) {
     drawRows(found);
   };
 
-  /** Note lines on the rows from a link down, but for those that have a note. */
-  async function noteEach(lines, { output: { key } }, rows) {
-    const start = rows.findIndex(({ output }) => output.key === key);
-    const below = rows
-      .slice(start)
-      .filter(({ output, state }) => isOwn(output) && state !== "taken back");
-    const free = below.filter(({ output }) => !output.note);
-    const notes = free.slice(0, lines.length).map(({ output }, place) => {
-      const words = lines[place].slice(0, noteLengthOf(output));
-      return [output.key, noteOf(output, words)];
-    });
-    await shown.wallet.setNotes(notes);
-    const values = { added: notes.length, count: lines.length };
-    const left = { names: listText(lines.slice(notes.length)) };
-    const kept = below.indexOf(free[notes.length - 1]) + 1 - notes.length;
-    const texts = [
-      left.names
-        ? gettext("There is no row for {names}.", left)
-        : gettext("Notes added: {added} of {count}.", values),
-      kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept }),
-    ];
-    say(texts.filter(Boolean).join(" "));
-  }
-
   filter.onchange = draw;
   search.oninput = () => {
     draw();
@@ -165,6 +140,10 @@ function rowsOf(place, shown) {
   };
   return draw;
 }
+
+/** Return these rows from a link on. */
+const below = (rows, { output: { key } }) =>
+  rows.slice(rows.findIndex(({ output }) => output.key === key));
 
 /** Return whether a link has the number, or a note with the words, that are looked for. */
 export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
@@ -192,7 +171,7 @@ function drawFilter(filter, /** @type {any} */ shown) {
   );
   const isOfDoor = countIn(shown.links, "admitted") > 0;
   const values = ["", ...states, ...(isOfDoor ? [NOT_IN] : [])];
-  const texts = { "": gettext("all"), [NOT_IN]: gettext("not admitted") };
+  const texts = { "": gettext("all"), [NOT_IN]: gettext("not seen at a door") };
   const options = values.map((value) => {
     const isChosen = { value, selected: value === wanted };
     const [first, ...others] = texts[value] ?? stateText(value, shown);
@@ -220,20 +199,17 @@ function rowOf({ output: first }, shown, noteEach) {
     if (note.value.length === note.maxLength)
       say(gettext("A note has at most {most} characters.", values));
   };
-  note.onchange = () => {
-    if (note.value && !shown.links.some((link) => link.output.note)) say(PASTE_NAMES);
-    keepNote(output, shown, note.value);
-  };
+  note.onchange = () => keepNote(output, shown, note.value);
   note.onkeydown = ({ key }) => {
     if (key === "Enter") element.nextElementSibling?.querySelector("input")?.focus();
   };
   note.onpaste = (event) => {
     const text = event.clipboardData?.getData("text") ?? "";
-    const lines = text.trim().split(/\s*\n\s*/);
+    const lines = linesOf(text);
     if (lines.length < 2 || note.value) return;
     event.preventDefault();
     note.blur();
-    noteEach(lines).catch(sayError);
+    noteEach(lines).then(say, sayError);
   };
   const acts = {
     show: openLinkDialog,

@@ -147,7 +147,7 @@ function deedRow({ itemId }, tools) {
 /** Return how many units are here; of a maker's as in the overview of the deed's page. */
 function sumText(/** @type {Summary} */ summary) {
   const here = hereOf(summary);
-  if (!here) return gettext("You have none");
+  if (!here && !summary.isMinted) return gettext("You have none");
   const units = (amount) => unitsText(amount, summary.unit);
   return summary.isMinted
     ? gettext("{units} left", { units: units(overviewOf(summary).here) })
