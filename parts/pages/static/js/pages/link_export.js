@@ -301,15 +301,14 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const about = aboutOf(item);
-  const until = untilText(about, Date.now(), true);
-  const said = [about.place, until, about.text];
+  const note = isNoted && link.note;
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
     image ? pictureOf(image) : patternOf(link.itemId),
     line("name", nameOf(item)),
-    line("when", whenText(about)),
-    ...said.filter(Boolean).map((text) => line("about", text)),
+    line("when", inTwoLines(whenText(about))),
+    line("place", about.place),
     make(
       "p",
       { class: "ticket-units" },
@@ -317,8 +316,9 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
       " ",
       issueText(link),
     ),
-    ...(isNoted && link.note ? [line("about", link.note)] : []),
-    line("mark", makeMark(link.itemId)),
+    line("note", note || ""),
+    line("about", about.text),
+    line("until", inTwoLines(untilText(about, Date.now(), true))),
   ];
   const hint = gettext("Scan to keep it on your phone. Don't post a photo of it.");
   return make(
@@ -329,10 +329,14 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
       "div",
       { class: "ticket-code" },
       codeImage(codes.get(link.key)),
+      line("mark", makeMark(link.itemId)),
       line("hint", hint),
     ),
   );
 }
+
+/** A day and an hour have a line each: there is no room for both in one. */
+const inTwoLines = (text) => text.replace("\u00a0· ", "\n");
 
 /** Return what stands in for a picture. */
 const patternOf = (itemId) => {
