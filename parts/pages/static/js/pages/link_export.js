@@ -16,7 +16,7 @@ import {
 } from "../format/about.js";
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
-import { isShown, makeMark } from "../ui/card.js";
+import { isShown, makeMark, pictureOf } from "../ui/card.js";
 import { copyText, download, make, makeHint, pause } from "../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
 import { ask, makeField, say, selectField } from "../ui/forms.js";
@@ -305,7 +305,7 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
-    image ? pictureOf(image) : patternOf(link.itemId),
+    image ? pictureOf(image, "ticket-picture") : patternOf(link.itemId),
     line("name", nameOf(item)),
     line("when", inTwoLines(whenText(about))),
     line("place", about.place),
@@ -344,13 +344,6 @@ const patternOf = (itemId) => {
   pattern.setAttribute("class", "ticket-picture ticket-pattern");
   return pattern;
 };
-
-/** A broken picture leaves its place to the name. */
-function pictureOf(src) {
-  const onerror = ({ target }) => target.remove();
-  const policy = { referrerpolicy: "no-referrer" };
-  return make("img", { class: "ticket-picture", alt: "", ...policy, onerror, src });
-}
 
 /** Wait until all pictures are there, or will not come. */
 function picturesOf(sheets) {
