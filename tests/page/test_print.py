@@ -34,7 +34,7 @@ Valid until: 2126-12-06 02:00 +00:00"""
 SHOWN = [
     "Dec 5, 2126",
     PLACE,
-    "Valid until Fri, Dec 6, 2126",
+    "Valid until Fri, Dec 6, 2126 2:00 AM",
     "Doors open at seven. Every seat",
     "Don't post a photo of it.",
 ]
@@ -116,7 +116,7 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link_and_numb
     assert read_codes([part(ticket, *code) for ticket in tickets[:20]]) == links
     for number, said in enumerate(texts[:20], 1):
         lines = said.splitlines()
-        line = " ".join(lines)
+        line = " ".join(said.split())
         assert [text for text in SHOWN if text not in line] == []
         assert f"Ticket {number} of 20" in lines
         assert f"{item_id[5:9]}·{item_id[-4:]}" in said

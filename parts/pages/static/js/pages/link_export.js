@@ -16,7 +16,7 @@ import {
 } from "../format/about.js";
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
-import { isShown, makeMark } from "../ui/card.js";
+import { isShown, makeMark, pictureOf } from "../ui/card.js";
 import { copyText, download, make, makeHint, pause } from "../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
 import { ask, makeField, say, selectField } from "../ui/forms.js";
@@ -306,15 +306,14 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const about = aboutOf(item);
-  const until = untilText(about, Date.now(), true);
-  const said = [about.place, until, about.text];
+  const note = isNoted && link.note;
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
-    image ? pictureOf(image) : patternOf(link.itemId),
+    image ? pictureOf(image, "ticket-picture") : patternOf(link.itemId),
     line("name", nameOf(item)),
-    line("when", whenText(about)),
-    ...said.filter(Boolean).map((text) => line("about", text)),
+    line("when", inTwoLines(whenText(about))),
+    line("place", about.place),
     make(
       "p",
       { class: "ticket-units" },
@@ -322,8 +321,9 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
       " ",
       issueText(link),
     ),
-    ...(isNoted && link.note ? [line("about", link.note)] : []),
-    line("mark", makeMark(link.itemId)),
+    line("note", note || ""),
+    line("about", about.text),
+    line("until", inTwoLines(untilText(about, Date.now(), true))),
   ];
   const hint = about.date
     ? gettext("Show it at the door, or scan it to keep it. Don't post a photo of it.")
@@ -336,10 +336,14 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
       "div",
       { class: "ticket-code" },
       codeImage(codes.get(link.key)),
+      line("mark", makeMark(link.itemId)),
       line("hint", hint),
     ),
   );
 }
+
+/** A day and an hour have a line each: there is no room for both in one. */
+const inTwoLines = (text) => text.replace("\u00a0· ", "\n");
 
 /** Return what stands in for a picture. */
 const patternOf = (itemId) => {
@@ -347,13 +351,6 @@ const patternOf = (itemId) => {
   pattern.setAttribute("class", "ticket-picture ticket-pattern");
   return pattern;
 };
-
-/** A broken picture leaves its place to the name. */
-function pictureOf(src) {
-  const onerror = ({ target }) => target.remove();
-  const policy = { referrerpolicy: "no-referrer" };
-  return make("img", { class: "ticket-picture", alt: "", ...policy, onerror, src });
-}
 
 /** Wait until all pictures are there, or will not come. */
 function picturesOf(sheets) {

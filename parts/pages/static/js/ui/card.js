@@ -108,6 +108,13 @@ function showImage(part, address, pictures) {
   else picture.setAttribute("src", address);
 }
 
+/** Return a picture that takes no room where it is broken. */
+export function pictureOf(src, className) {
+  const onerror = ({ target }) => target.remove();
+  const policy = { referrerpolicy: "no-referrer" };
+  return make("img", { class: className, alt: "", ...policy, onerror, src });
+}
+
 /**
  * Return the host that a picture comes from; nothing for one of ours, or within the
  * metadata.
