@@ -140,6 +140,11 @@ function deedRow({ itemId }, tools) {
     );
     part("when").classList.toggle("bad", isExpired(aboutOf(item)));
     note.className = `row-note ${kind}`;
+    // A maker who has handed out all is not done with it.
+    element.classList.toggle(
+      "over",
+      isPast(aboutOf(item)) || !(isMinted || hereOf(summary)),
+    );
   };
   return { element, update };
 }
