@@ -81,7 +81,8 @@ export function deedPage(
     /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ found,
   ) {
     const holding = { ...found, links: listedOf(found) };
-    Object.assign(shown, holding);
+    const nameless = namelessIn(found);
+    Object.assign(shown, holding, { areSomeIn: nameless > 0 });
     const { item, unit, sum, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
@@ -119,7 +120,7 @@ export function deedPage(
     drawOrigin(part, holding);
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
-      "Counted as handed out since a backup was restored: {amount}.",
+      "Counted as handed out since a backup was restored: {amount}. To send them, take them back first.",
       { amount: mayBeGiven },
     );
     view.toggleAttribute("data-overview", !hidden.overview);
@@ -129,7 +130,7 @@ export function deedPage(
     part("send").classList.toggle("quiet", !isMinted || isForTill);
     part("till").classList.toggle("quiet", !isForTill);
     setEach("hidden", hidden, part);
-    drawOverview(part, holding);
+    drawOverview(part, holding, nameless);
     drawLinks(holding);
   }
   return { element: view, draw };
@@ -224,19 +225,25 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   return texts.filter(Boolean).join(" ");
 }
 
-function drawOverview(part, holding) {
-  const overview = overviewOf(holding);
-  // Where guests claimed at home, they came in by a code of theirs.
+/**
+ * Return how many of those that were claimed at home came in at a door, by a code of
+ * their own.
+ */
+function namelessIn({ links, item, claimed }) {
   const isNameless = ({ state, output: { number, numbers, givenAt } }) =>
     state === "admitted" && !number && !numbers && !givenAt;
-  const nameless = holding.links.filter(isNameless).map(({ output }) => output);
-  const count = Math.min(unitsOf(nameless), holding.claimed);
+  const units = unitsOf(links.filter(isNameless).map(({ output }) => output));
+  return aboutOf(item).date ? Math.min(units, claimed) : 0;
+}
+
+function drawOverview(part, holding, nameless) {
+  const overview = overviewOf(holding);
   const known = ngettext(
     "{count} of the rows “claimed” is in: a guest's own code doesn't tell which ticket it was.",
     "{count} of the rows “claimed” are in: a guest's own code doesn't tell which ticket it was.",
-    count,
+    nameless,
   );
-  put(part("in-hint"), count > 0 && aboutOf(holding.item).date ? known : "");
+  put(part("in-hint"), nameless ? known : "");
   for (const [name, count] of Object.entries(overview)) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);

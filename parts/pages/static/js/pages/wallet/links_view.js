@@ -156,11 +156,14 @@ export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
 const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
 /** Return whether a guest with a link in this state is not in, so far as is known. */
-const isOut = (state) => !["admitted", "undone", "taken back"].includes(state);
+const isOut = (state) => ["waiting", "claimed", "moved", "expected"].includes(state);
 
 /** Return what a link is; nothing is left to hand out where a guest has it. */
-const stateText = (state, { isMinted }) =>
-  state === "here" && !isMinted ? gettext("yours") : STATES[state];
+function stateText(state, { isMinted, areSomeIn = false }) {
+  if (state === "here" && !isMinted) return gettext("yours");
+  if (state === "claimed" && areSomeIn) return gettext("claimed, maybe in");
+  return STATES[state];
+}
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, /** @type {any} */ shown) {
@@ -225,7 +228,7 @@ function rowOf({ output: first }, shown, noteEach) {
   }
   const update = (link) => {
     output = link.output;
-    const { state, at, isLeftHere = false } = link;
+    const { state, isLeftHere = false } = link;
     // What came back is handed out one by one.
     const isOpen = isUsable(link) || state === "back";
     // Before any of them is hidden, which takes the focus away.
@@ -249,7 +252,7 @@ function rowOf({ output: first }, shown, noteEach) {
           state === "waiting" && output.mayBeGiven
             ? gettext("counted as handed out")
             : stateText(state, shown),
-        when: at && !["here", "back"].includes(state) ? clockText(at) : "",
+        when: whenText(link),
         said: saidText(link),
       },
       part,
@@ -273,6 +276,13 @@ function rowOf({ output: first }, shown, noteEach) {
     );
   };
   return { element, update };
+}
+
+/** Return since when it is so; of a claim it is only known when it was heard of. */
+function whenText({ state, at }) {
+  if (!at || state === "here" || state === "back") return "";
+  const time = clockText(at);
+  return state === "claimed" ? gettext("seen {time}", { time }) : time;
 }
 
 /** Return for example "17" and "2 tickets", "17" of one, or "2–4" of three. */
