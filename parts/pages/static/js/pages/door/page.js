@@ -171,6 +171,7 @@ async function makeCount(store, { id: itemId, unit }) {
   const all = await recordsWith(store, "outputs", { itemId, state: "held" });
   const tickets = new Map(
     all
+      // What another copy of this wallet let in was not let in on this phone.
       .filter((ticket) => isCollected(ticket) && !ticket.foundAt)
       .map((ticket) => [ticket.operation, ticket]),
   );

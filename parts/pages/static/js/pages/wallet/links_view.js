@@ -172,8 +172,8 @@ function drawFilter(filter, /** @type {any} */ shown) {
   const states = Object.keys(STATES).filter(
     (state) => state === wanted || countIn(shown.links, state),
   );
-  const isOfDoor = countIn(shown.links, "admitted") > 0;
-  const values = ["", ...states, ...(isOfDoor ? [NOT_IN] : [])];
+  const more = countIn(shown.links, "admitted") ? [NOT_IN] : [];
+  const values = ["", ...states, ...more];
   const texts = { "": gettext("all"), [NOT_IN]: gettext("not seen at a door") };
   const options = values.map((value) => {
     const isChosen = { value, selected: value === wanted };
