@@ -377,8 +377,7 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     steps.restore(page, tmp_path / "wallet.json", steps.PASSPHRASE)
     steps.press(page, steps.MINE)
 
-    restored = "Restored: 1 deed."
-    steps.expect_notice(page, restored)
+    steps.close_report(page, "Restored: 1 deed.")
     steps.open_deed(page, item_id)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
     # Two were paid.
