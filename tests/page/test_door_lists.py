@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.page.camera import film
 from tests.page.steps import (
+    COPIED,
     TICKET,
     choose,
     claim_link,
@@ -182,13 +183,17 @@ def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believe
     dialog = organiser.get_by_role("dialog")
     printed = code_in(dialog)
     press(dialog, "Done")
-    guest = stranger.go(printed.removeprefix(visitor.origin))
+    choose(row(organiser, 2), "Copy")
+    expect_notice(organiser, "Link copied: Ticket 2 of 5")
+    sent = organiser.evaluate(COPIED)
+    guest = stranger.go(sent.removeprefix(visitor.origin))
     press(guest, "Claim")
     expect_shown(guest, "Yours now")
     press(stranger.go("/wallet"), "Show code")
     shown = code_in(guest)
     assert shown != printed
-    assert [each.rpartition("&")[2] for each in (printed, shown)] == ["n=2", "n=2"]
+    numbers = [each.rpartition("&")[2] for each in (printed, sent, shown)]
+    assert numbers == ["n=2"] * 3
     door = open_door(other, records(guest)[0]["itemId"])
     take_in(door, hand_over(organiser))
     press(door, "Start")
@@ -202,10 +207,12 @@ def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believe
     take_in(organiser, hand_over(door), "New: 1 admitted.")
 
     come_back_until(organiser, " said 2", row(organiser, 2))
-    states = ["handed out", "claimed", "handed out", *2 * ["left"]]
+    states = ["handed out", "claimed, maybe in", "handed out", *2 * ["left"]]
     shown_states = organiser.locator("[data-part=links] .state")
     expect(shown_states).to_have_text([*states, "admitted"])
     expect_text(organiser, "[data-part=admitted]", "1")
+    organiser.get_by_label("Which links to show").select_option("Not seen at a door")
+    expect(shown_states).to_have_text(["handed out", "handed out"])
     visitor.assert_good()
 
 
@@ -332,11 +339,14 @@ def test_an_undone_admission_gives_the_guest_a_new_code(
     assert visitor.api.check(raw[1], fresh) == ["spent", "unspent"]
     take_in(organiser, hand_over(door))
     come_back_until(organiser, "admission undone", row(organiser, 2))
+    # Where the new link is.
+    expect_text(organiser, "[data-part=given]", "3")
     # At another door, or at the same one.
     door = open_door(other if undone_by == "the organiser" else stranger, item_id)
     admit(door, fresh)
     take_in(organiser, hand_over(door))
     expect(row(organiser, 3)).to_contain_text("2nd link admitted")
+    expect_text(organiser, "[data-part=given]", "2")
 
 
 def test_what_is_taken_back_comes_again_under_its_number(organiser, visitor):

@@ -15,7 +15,7 @@ import {
 /**
  * @typedef {import("./raw_output.js").RawOutput} RawOutput
  * @typedef {{output: RawOutput, unit: string, said?: number, host: string, address: string}} ReadLink
- *   `said` is the number that a code says it has, which proves nothing; `host` is the one that the
+ *   `said` is the number that it says it has, which proves nothing; `host` is the one that the
  *   text names, and `address` the same link as it is opened there; both are empty where it names none
  */
 
@@ -104,16 +104,16 @@ const CLOSERS = new Map(
 );
 
 /**
- * Return the link that hands over an output; `unit` is the issuer's word for one. Codes
- * alone say the `number` of theirs: a link that is sent does not.
+ * Return the link that hands over an output; `unit` is the issuer's word for one, and
+ * `said` the number that it is handed out under.
  */
 export function claimLink(
   origin,
   /** @type {RawOutput} */ { itemId, amount, secret },
-  { unit = "", number = 0 } = {},
+  { unit = "", said = 0 } = {},
 ) {
   const named = unit && `&unit=${escape(unit)}`;
-  const numbered = number ? `&n=${number}` : "";
+  const numbered = said ? `&n=${said}` : "";
   return `${origin}/claim/${itemId}#+${amount}.${escape(secret)}${named}${numbered}`;
 }
 

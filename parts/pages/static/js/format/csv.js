@@ -29,7 +29,8 @@ export function statesCsvOf(links, stateText, counts, separator = separatorOf())
     state === "undone" &&
     number &&
     links.some(({ output }) => output.number === number && output.issue > issue);
-  const rows = links.map(({ output, state, at }) => {
+  const rows = links.map((link) => {
+    const { output, state, at } = link;
     const {
       number = rangesText(output.numbers),
       issue = 1,
@@ -38,7 +39,7 @@ export function statesCsvOf(links, stateText, counts, separator = separatorOf())
     } = output;
     const time = at ? new Date(at).toLocaleString("sv") : "";
     const units = isReplaced({ output, state }) ? 0 : amount;
-    return [number, number && issue, units, stateText(state), time, note];
+    return [number, number && issue, units, stateText(link), time, note];
   });
   const listed = rows.reduce((sum, [, , units]) => sum + units, -redeemed);
   const takeOff = (units, text) =>

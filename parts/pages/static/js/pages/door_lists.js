@@ -74,7 +74,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
         "The list has numbers, notes and who was let in. It has no links, so nobody can claim a ticket with it.",
       ),
       gettext(
-        "Guests who claimed at home come in without a name. If they scanned a printed or shown code, the door sees its number.",
+        "Of guests who claimed at home the door sees what their code says: the number and its note. Nobody has checked that.",
       ),
       makeActions(makeButton(gettext("Download"), save)),
       makeHint(

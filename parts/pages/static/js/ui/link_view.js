@@ -107,9 +107,7 @@ function noteField(output, tools) {
   if (aboutOf(tools.item).date && tools.item.isMinted)
     element.append(
       makeHint(
-        gettext(
-          "The door shows this note for this link, but not for a guest who claimed it at home.",
-        ),
+        gettext("The door shows this note, where it has the guest list."),
       ),
     );
   return element;
@@ -248,14 +246,9 @@ export function textField([label, value]) {
   return element;
 }
 
-/** Return the link that hands over an output, as it is copied and sent. */
-export const linkOf = (output, unit) => claimLink(location.origin, output, { unit });
-
-/** Return what the code of an output holds: its link, with its number for a door. */
-function codeTextOf(output, unit) {
-  const { number = output.said } = output;
-  return claimLink(location.origin, output, { unit, number });
-}
+/** Return the link that hands over an output, with its number for a door. */
+export const linkOf = (output, unit) =>
+  claimLink(location.origin, output, { unit, said: output.number ?? output.said });
 
 /**
  * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came
@@ -267,7 +260,7 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
   const {
     onProgress = () => {},
     wait = pause,
-    link = (output) => codeTextOf(output, unit),
+    link = (output) => linkOf(output, unit),
   } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));

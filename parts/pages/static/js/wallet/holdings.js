@@ -174,8 +174,11 @@ function summaryOf(itemId, item, all, came) {
     // No item has more: a file that was imported may say so, but must break nothing.
     sums[name] = Math.min(sums[name] + amount, AMOUNT_MAX);
   };
+  const letIn = listedLinks(item)
+    .filter(({ state }) => state === "admitted")
+    .map(({ output }) => output);
   for (const output of all) {
-    const group = groupOf(output);
+    const group = groupOf(output, letIn);
     if (group) add(group, output.amount);
     if (group === "waiting" || group === "claimed") add("given", output.amount);
     if (group === "waiting" && output.mayBeGiven) add("mayBeGiven", output.amount);
@@ -192,7 +195,7 @@ function summaryOf(itemId, item, all, came) {
     preparing: preparingOf(all),
     back: unitsOf(all.filter((each) => isFree(each) && came.keys.has(each.key))),
     cameBack: came.units,
-    admitted: admittedOf(all, item),
+    admitted: unitsOf([...all.filter(admittedAtOf), ...letIn]),
     most: all.reduce((most, { amount }) => Math.max(most, amount), 0),
   };
   // Nor while anything of it is under way.
@@ -200,17 +203,19 @@ function summaryOf(itemId, item, all, came) {
   return { ...summary, isOver };
 }
 
-function admittedOf(all, item) {
-  const listed = listedLinks(item).filter(({ state }) => state === "admitted");
-  return unitsOf([...all.filter(admittedAtOf), ...listed.map(({ output }) => output)]);
-}
-
 /** Return whether an open offer waits for an output, maybe while it is cancelled. */
 const isAsked = ({ state, makers = {} }) =>
   state === "coming" && Object.values(makers).includes("open");
 
+/**
+ * Return whether an admission was undone elsewhere: its guest has the next link of its
+ * number, which nobody has let in.
+ */
+const isOutAgain = (output, letIn) =>
+  undoneAtOf(output) && !letIn.some(({ number }) => number === output.number);
+
 /** Return which of a summary's sums an output counts in. */
-function groupOf(output) {
+function groupOf(output, letIn) {
   const { state, givenAt, spentElsewhere, isUnclear } = output;
   if (isAsked(output)) return "asked";
   if (output.neverHeld) return null;
@@ -223,6 +228,7 @@ function groupOf(output) {
   if (state !== "spent" || isUnclear) return null;
   if (isUsed(output)) return "used";
   if (spentElsewhere && !givenAt) return "lost";
+  if (spentElsewhere && isOutAgain(output, letIn)) return "waiting";
   if (spentElsewhere) return admittedAtOf(output) ? "given" : "claimed";
   // A link of this wallet that came back to it at the door.
   return (givenAt || output.number) && isCollected(output) ? "given" : null;

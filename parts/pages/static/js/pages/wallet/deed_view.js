@@ -82,7 +82,8 @@ export function deedPage(
   ) {
     const holding = { ...found, links: listedOf(found) };
     const nameless = namelessIn(found);
-    Object.assign(shown, holding, { areSomeIn: nameless > 0 });
+    const areSomeIn = found.links.some((link) => isNameless(link) && !link.output.said);
+    Object.assign(shown, holding, { areSomeIn });
     const { item, unit, sum, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
@@ -225,13 +226,12 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   return texts.filter(Boolean).join(" ");
 }
 
-/**
- * Return how many of those that were claimed at home came in at a door, by a code of
- * their own.
- */
+/** Return whether a link came in at a door by a code of the guest's own. */
+const isNameless = ({ state, output: { number, numbers, givenAt } }) =>
+  state === "admitted" && !number && !numbers && !givenAt;
+
+/** Return how many of those that were claimed at home came in by a code of their own. */
 function namelessIn({ links, item, claimed }) {
-  const isNameless = ({ state, output: { number, numbers, givenAt } }) =>
-    state === "admitted" && !number && !numbers && !givenAt;
   const units = unitsOf(links.filter(isNameless).map(({ output }) => output));
   return aboutOf(item).date ? Math.min(units, claimed) : 0;
 }
@@ -239,8 +239,8 @@ function namelessIn({ links, item, claimed }) {
 function drawOverview(part, holding, nameless) {
   const overview = overviewOf(holding);
   const known = ngettext(
-    "{count} of the rows “claimed” is in: a guest's own code doesn't tell which ticket it was.",
-    "{count} of the rows “claimed” are in: a guest's own code doesn't tell which ticket it was.",
+    "{count} of the rows “claimed” is in. Which one, the door couldn't check.",
+    "{count} of the rows “claimed” are in. Which ones, the door couldn't check.",
     nameless,
   );
   put(part("in-hint"), nameless ? known : "");

@@ -93,10 +93,9 @@ export const isOfDoor = ({ links }) =>
 function saveStates(/** @type {any} */ { item, links, cameBack }) {
   const outputs = links.map(({ output }) => output);
   const name = gettext("{file} list", { file: fileName(outputs, item) });
-  const text = statesCsvOf(links, (state) => STATES[state], {
-    redeemed: cameBack,
-    made: item?.total,
-  });
+  const textOf = (link) =>
+    [STATES[link.state], saidText(link)].filter(Boolean).join(", ");
+  const text = statesCsvOf(links, textOf, { redeemed: cameBack, made: item?.total });
   download(text, "text/csv", `${name}.csv`);
   say(gettext("The file is saved."));
 }
@@ -118,7 +117,7 @@ function rowsOf(place, shown) {
     drawFilter(filter, shown);
     const { value } = filter;
     const inState = shown.links.filter(
-      ({ state }) => !value || state === value || (value === NOT_IN && isOut(state)),
+      (link) => !value || link.state === value || (value === NOT_IN && isOut(link)),
     );
     search.hidden = shown.links.length < SEARCHED_FROM;
     const text = search.hidden ? "" : search.value;
@@ -155,13 +154,14 @@ export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
 /** Spaces may group digits, narrow ones too; no key has the dash of ranges. */
 const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
-/** Return whether a guest with a link in this state is not in, so far as is known. */
-const isOut = (state) => ["waiting", "claimed", "moved", "expected"].includes(state);
+/** Return whether nobody with this link has come in, so far as is known or was said. */
+const isOut = ({ state, said }) =>
+  !said && ["waiting", "claimed", "moved", "expected"].includes(state);
 
 /** Return what a link is; nothing is left to hand out where a guest has it. */
-function stateText(state, { isMinted, areSomeIn = false }) {
+function stateText(state, { isMinted, areSomeIn = false }, said) {
   if (state === "here" && !isMinted) return gettext("yours");
-  if (state === "claimed" && areSomeIn) return gettext("claimed, maybe in");
+  if (state === "claimed" && (areSomeIn || said)) return gettext("claimed, maybe in");
   return STATES[state];
 }
 
@@ -251,7 +251,7 @@ function rowOf({ output: first }, shown, noteEach) {
         state:
           state === "waiting" && output.mayBeGiven
             ? gettext("counted as handed out")
-            : stateText(state, shown),
+            : stateText(state, shown, link.said),
         when: whenText(link),
         said: saidText(link),
       },
