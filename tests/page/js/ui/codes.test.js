@@ -134,6 +134,6 @@ test("the codes of what others made and is held are fetched, the latest fifty, w
   assert.deepEqual([...codes.keys()].sort(), latest.sort());
   assert.equal(
     codes.get(theirs[10].key),
-    `code of ${claimLink(globalThis.location.origin, theirs[10], { unit: "ticket", number: 7 })}`,
+    `code of ${claimLink(globalThis.location.origin, theirs[10], { unit: "ticket", said: 7 })}`,
   );
 });

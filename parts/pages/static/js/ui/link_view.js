@@ -106,9 +106,7 @@ function noteField(output, tools) {
   };
   if (aboutOf(tools.item).date && tools.item.isMinted)
     element.append(
-      makeHint(
-        gettext("The door shows this note, where it has the guest list."),
-      ),
+      makeHint(gettext("The door shows this note, where it has the guest list.")),
     );
   return element;
 }
@@ -296,7 +294,7 @@ export async function keepReady(
   );
   const ofOthers = held.filter(({ item }) => !item?.isMinted);
   const latest = ofOthers.sort((one, other) => other.createdAt - one.createdAt);
-  const link = (output) => codeTextOf(output, output.item?.unit);
+  const link = (output) => linkOf(output, output.item?.unit);
   await codesOf(latest.slice(0, READY_MAX), { wallet, api }, { link });
 }
 

@@ -44,7 +44,9 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const showList = async () => {
     const { doorList } = await tools.wallet.item(item.id);
     const listed = rowsOf(doorList).filter(({ letter }) => "na".includes(letter));
-    const count = listed.length ? formatAmount(unitsOf(listed)) : gettext("none yet, so no names");
+    const count = listed.length
+      ? formatAmount(unitsOf(listed))
+      : gettext("none yet, so no names");
     put(byId("list-count"), item.isMinted ? "" : count);
   };
   tools.store.onChange(showList);

@@ -227,8 +227,12 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
 }
 
 /** Return whether a link came in at a door by a code of the guest's own. */
-const isNameless = ({ state, output: { number, numbers, givenAt } }) =>
-  state === "admitted" && !number && !numbers && !givenAt;
+const isNameless = (
+  /** @type {import("../../wallet/holdings.js").Link} */ {
+    state,
+    output: { number, numbers, givenAt },
+  },
+) => state === "admitted" && !number && !numbers && !givenAt;
 
 /** Return how many of those that were claimed at home came in by a code of their own. */
 function namelessIn({ links, item, claimed }) {
