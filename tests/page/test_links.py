@@ -116,7 +116,7 @@ def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
     dialog = send(page, "2")
 
     both = "1\u20132"
-    said = f"2 tickets · {both}"
+    said = f"2 tickets · No. {both}"
     expect(dialog.get_by_role("heading", name=f"Your link: {said}")).to_be_visible()
     expect(dialog.get_by_role("img", name="QR code")).to_be_in_viewport(ratio=1)
     visitor.assert_good()

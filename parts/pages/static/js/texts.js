@@ -217,14 +217,19 @@ export function saidText({ output: { number }, said }) {
   );
 }
 
-/** Return for example "Ticket 17 of 200", "50 euros · No. 5 of 20", "3 tickets · 2–4", or "1 ticket". */
+/**
+ * Return for example "Ticket 17 of 200", "50 euros · No. 5 of 20", "3 tickets · No. 2–4", or "1
+ * ticket".
+ */
 export function heldText(
   /** @type {import("./format/tickets.js").Ticket & {amount: number}} */
   { amount, number = 0, of = 0, numbers },
   unit,
 ) {
   const units = unitsText(amount, unit);
-  if (!number) return [units, rangesText(numbers)].filter(Boolean).join(" · ");
+  if (numbers)
+    return `${units} · ${gettext("No. {number}", { number: rangesText(numbers) })}`;
+  if (!number) return units;
   const [first = "", ...others] = unit?.split("/")[0] ?? "";
   const word = `${first.toLocaleUpperCase(LOCALE)}${others.join("")}`;
   const values = { word: isolated(word), number, total: of };

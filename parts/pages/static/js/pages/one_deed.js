@@ -1,10 +1,10 @@
 // The door and the till are each of one deed, which the fragment of their address
 // names. Without one, a person chooses among the deeds that this browser knows.
 
-import { aboutOf, metadataOf, nameOf, whenAndWhereText } from "../format/about.js";
+import { aboutOf, nameOf, whenAndWhereText } from "../format/about.js";
 import { gettext } from "../format/gettext.js";
 import { waitText } from "../texts.js";
-import { isShown, makeMark, pictureOf } from "../ui/card.js";
+import { makeMark, thumbnailOf } from "../ui/card.js";
 import { byId, make, makeHint } from "../ui/dom.js";
 import { showMissing } from "../ui/forms.js";
 
@@ -37,11 +37,7 @@ function offer(items) {
   byId("choose").hidden = false;
   for (const item of items) {
     const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
-    const { image = "" } = metadataOf(item);
-    const picture = isShown(image) ? [pictureOf(image, "deed-image")] : [];
-    const patterns = makeMark(item.id).querySelectorAll("svg");
-    const frame = make("span", { class: "deed-frame" }, ...patterns, ...picture);
-    const row = make("li", {}, frame, link, " ", makeMark(item.id));
+    const row = make("li", {}, thumbnailOf(item), link, " ", makeMark(item.id));
     const when = whenAndWhereText(aboutOf(item));
     if (when) row.append(makeHint(when));
     byId("choose-list").append(row);

@@ -115,6 +115,16 @@ export function pictureOf(src, className) {
   return make("img", { class: className, alt: "", ...policy, onerror, src });
 }
 
+/** Return the small picture of an item, with the pattern of its mark where it has none. */
+export function thumbnailOf(
+  /** @type {{id: string, metadata?: string | null}} */ item,
+) {
+  const { image = "" } = metadataOf(item);
+  const patterns = makeMark(item.id).querySelectorAll("svg");
+  const pictures = isShown(image) ? [pictureOf(image, "deed-image")] : [];
+  return make("span", { class: "deed-frame" }, ...patterns, ...pictures);
+}
+
 /**
  * Return the host that a picture comes from; nothing for one of ours, or within the
  * metadata.

@@ -121,7 +121,7 @@ test("a part is told by its number, or else its units", () => {
   const unit = "ticket/tickets";
   for (const [said, output, word] of [
     ["1 ticket", { amount: 1 }, "ticket"],
-    ["4 tickets · 2–4, 9", { amount: 4, numbers: [2, 3, 4, 9] }, unit],
+    ["4 tickets · No. 2–4, 9", { amount: 4, numbers: [2, 3, 4, 9] }, unit],
     ["Ticket 17 of 200", numbered, unit],
     // Not 17 of 200 euros.
     ["50 euros · No. 17 of 200", { ...numbered, amount: 50 }, "euro/euros"],

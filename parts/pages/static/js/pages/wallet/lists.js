@@ -51,10 +51,11 @@ const SEARCHED_FROM = 8;
 const GROUP_MS_MAX = 60_000;
 /** What is spent so soon after it was shown, the door has used. */
 const SCAN_MS_MAX = 600_000;
+const ENDED = gettext("ended");
 const TAGS = {
   begun: ["wait", gettext("under way")],
   open: ["wait", gettext("open")],
-  ended: ["", gettext("ended")],
+  ended: ["", ENDED],
   refused: ["bad", gettext("refused")],
 };
 
@@ -120,6 +121,8 @@ function deedRow({ itemId }, tools) {
   note.before(makeMark(itemId));
   const update = (summary) => {
     const { item, isMinted } = summary;
+    const about = aboutOf(item);
+    const isOver = isPast(about);
     showPicture(picture, item);
     // Makers have many and show few: theirs is on the page of the deed. What is for
     // paying a part of it is shown as a whole by mistake.
@@ -129,22 +132,20 @@ function deedRow({ itemId }, tools) {
       "textContent",
       {
         name: nameOf(item),
-        about: ` ${quoted(nameOf(item))} ${whenText(aboutOf(item))}`,
+        about: ` ${quoted(nameOf(item))} ${whenText(about)}`,
         sum: sumText(summary),
         // Of a part of another's vouchers it would read as their worth.
         of: isMinted ? gettext("of {total}", item) : "",
-        when: whenAndWhereText(aboutOf(item)),
+        when: whenAndWhereText(about),
         note: text,
+        ended: isOver && !isExpired(about) ? ENDED : "",
       },
       part,
     );
-    part("when").classList.toggle("bad", isExpired(aboutOf(item)));
+    part("when").classList.toggle("bad", isExpired(about));
     note.className = `row-note ${kind}`;
     // A maker who has handed out all is not done with it.
-    element.classList.toggle(
-      "over",
-      isPast(aboutOf(item)) || !(isMinted || hereOf(summary)),
-    );
+    element.classList.toggle("over", isOver || !(isMinted || hereOf(summary)));
   };
   return { element, update };
 }

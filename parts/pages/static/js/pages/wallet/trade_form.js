@@ -5,7 +5,7 @@ import { readItem } from "../../format/claim_link.js";
 import { gettext } from "../../format/gettext.js";
 import { aboutOf, nameOf, whenText } from "../../format/about.js";
 import { offerText, quoted, textFor } from "../../texts.js";
-import { makeCard, makeMark } from "../../ui/card.js";
+import { makeCard, makeMark, thumbnailOf } from "../../ui/card.js";
 import { make, makeButton, makeHint, put } from "../../ui/dom.js";
 import {
   ask,
@@ -94,6 +94,7 @@ function itemButton(item, { short, tint }, goOn) {
   return make(
     "button",
     { type: "button", class: "button quiet wide choice", onclick: () => goOn(item) },
+    thumbnailOf(item),
     about,
   );
 }
