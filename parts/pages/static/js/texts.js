@@ -190,7 +190,14 @@ const ofText = (units, name) =>
 export function timeText(milliseconds) {
   const date = new Date(milliseconds);
   if (Number.isNaN(date.getTime())) return "";
-  return date.toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
+  const isThisYear = date.getFullYear() === new Date().getFullYear();
+  return date.toLocaleString(LOCALE, {
+    year: isThisYear ? undefined : "numeric",
+    month: "short",
+    day: "numeric",
+    hour: "numeric",
+    minute: "2-digit",
+  });
 }
 
 /** Return when it was; of today the time alone. */

@@ -48,7 +48,7 @@ test("a file of states has all that is known of each link, and no link", () => {
       { output: { amount: 5 }, state: "waiting", at: 0 },
       { output: { amount: 3, numbers: [5, 6, 7] }, state: "waiting", at: 0 },
     ],
-    ({ state }) => `is ${state}`,
+    (state) => `is ${state}`,
     { redeemed: 2, made: 6 },
     ",",
   );

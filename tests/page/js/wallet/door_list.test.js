@@ -164,7 +164,7 @@ test("who says a number at a door is told beside its link, and counts nowhere", 
   assert.deepEqual(
     links.map(({ state, said }) => [state, said]),
     [
-      ["admitted", undefined],
+      ["admitted", { count: 1, at: 2000 }],
       ["waiting", { count: 2, at: 5000 }],
       ["waiting", undefined],
     ],

@@ -29,8 +29,7 @@ export function statesCsvOf(links, stateText, counts, separator = separatorOf())
     state === "undone" &&
     number &&
     links.some(({ output }) => output.number === number && output.issue > issue);
-  const rows = links.map((link) => {
-    const { output, state, at } = link;
+  const rows = links.map(({ output, state, at }) => {
     const {
       number = rangesText(output.numbers),
       issue = 1,
@@ -39,7 +38,7 @@ export function statesCsvOf(links, stateText, counts, separator = separatorOf())
     } = output;
     const time = at ? new Date(at).toLocaleString("sv") : "";
     const units = isReplaced({ output, state }) ? 0 : amount;
-    return [number, number && issue, units, stateText(link), time, note];
+    return [number, number && issue, units, stateText(state), time, note];
   });
   const listed = rows.reduce((sum, [, , units]) => sum + units, -redeemed);
   const takeOff = (units, text) =>

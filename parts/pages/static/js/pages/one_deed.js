@@ -8,7 +8,8 @@ import { makeMark, thumbnailOf } from "../ui/card.js";
 import { byId, make, makeHint } from "../ui/dom.js";
 import { showMissing } from "../ui/forms.js";
 
-const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
+const itemIdOf = () =>
+  /^#(deed_[0-9a-hjkmnp-tv-z]{26})(?:\?|$)/.exec(location.hash)?.[1];
 
 /**
  * Begin with the deed that the address names, or offer those that `choices` returns.

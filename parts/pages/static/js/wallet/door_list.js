@@ -379,7 +379,7 @@ function undo(draft, itemId, key) {
   if (!fresh && isCollected(output))
     throw new WalletError("not_held", gettext("It is no longer here."));
   if (!fresh) return null;
-  const named = number ? { number, of, issue: issue + 1, note } : { said };
+  const named = number ? { number, of, issue: issue + 1, note } : { said, note };
   draft.changeOutput(fresh.key, { ...named, givenAt: undoneAt, undoneAt });
   return draft.outputs.get(fresh.key);
 }

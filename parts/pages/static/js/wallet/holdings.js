@@ -296,7 +296,7 @@ function linkOf(output, setAside) {
 }
 
 /** The states of a link that may have been claimed at home, or will be. */
-const MAYBE_CLAIMED = ["here", "waiting", "claimed", "moved", "expected"];
+const MAYBE_CLAIMED = ["here", "waiting", "claimed", "moved", "expected", "admitted"];
 
 /** Return links, each that may have been claimed at home with what was said to be it. */
 function withSaid(/** @type {Link[]} */ links) {

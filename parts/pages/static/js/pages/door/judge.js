@@ -24,6 +24,7 @@ import { pause } from "../../ui/dom.js";
 import { isOtherDay, nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { admittedAtOf } from "../../wallet/door_list.js";
+import { cutNote } from "../../wallet/links.js";
 import { isCollected, keyOf, undoneAtOf } from "../../wallet/records.js";
 import { EXPIRED } from "./queue.js";
 
@@ -70,21 +71,20 @@ const tooLate = waiting(
   gettext("Claimed here. Let the guest in."),
 );
 
-/**
- * Return a verdict with whose a ticket is by now that was taken back, or with the number
- * that its code says, which nobody has checked.
- */
-async function withNote(told, said, noteOf) {
-  const { ticket, isReplaced, detail } = told;
-  if (ticket.number) {
-    const latest = isReplaced && (await noteOf(ticket.number));
-    if (!latest || latest === ticket.note) return told;
-    return { ...told, detail: gettext("It is for {note} now.", { note: latest }) };
-  }
-  if (!said) return told;
+/** Return what is known of a ticket, and what its code says, which nobody has checked. */
+async function knownOf(/** @type {Row | undefined} */ row, said, noteOf) {
+  if (!said || row?.number) return row;
   const number = [said, await noteOf(said)].filter(Boolean).join(" · ");
-  const text = gettext("The code says {number}.", { number });
-  return { ...told, detail: `${detail} ${text}`.trim() };
+  const note = row?.note ?? cutNote(gettext("Code says {number}", { number }));
+  return { ...row, said, note };
+}
+
+/** Return a verdict with whose a ticket is by now that was taken back. */
+async function withNote(told, noteOf) {
+  const { ticket, isReplaced } = told;
+  const latest = isReplaced && ticket.number && (await noteOf(ticket.number));
+  if (!latest || latest === ticket.note) return told;
+  return { ...told, detail: gettext("It is for {note} now.", { note: latest }) };
 }
 
 /**
@@ -113,7 +113,7 @@ export function makeJudge(parts) {
     const time = serviceTime();
     if (time !== null && isExpired(about, time)) return expired();
     const late = kept(gettext("No answer yet"));
-    const claiming = claim(output, { ...row, said: said ?? row?.said });
+    const claiming = claim(output, await knownOf(row, said, noteOf));
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
       (error) => problemVerdict(keyOf(output), error, row),
@@ -157,10 +157,10 @@ export function makeJudge(parts) {
     const found = await readTicket(key);
     const { number, of, issue, note } = namedBy(found.record, row);
     const ticket = { number, of, issue, note };
-    const isNamed = number || note;
+    const isNamed = number || (note && !found.record?.said);
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     const told = { ...verdict, ...news, key, ticket };
-    return withNote(told, found.record?.said, noteOf);
+    return withNote(told, noteOf);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */

@@ -31,6 +31,9 @@ import { makeDoor } from "./screen.js";
 /** So long a ticket has the screen at least, when the next one is there already. */
 const HOLD_MS = 300;
 
+/** What the address of a door ends in whose guest list is asked for. */
+const LIST = "?list";
+
 /** Get the door of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const about = aboutOf(item);
@@ -39,6 +42,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
     .join(" · ");
   fillCard(byId("ready"), item, { itemId: item.id });
   byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);
+  byId("list", HTMLDetailsElement).open = location.hash.endsWith(LIST);
   byId("elsewhere").onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
   const showList = async () => {
@@ -208,16 +212,18 @@ function choices(store) {
 
 /** Show the address of this door as a code. It holds no secret. */
 async function showAddress(api) {
-  const [svg] = await api.qr([location.href]);
+  // Another phone needs the list as well.
+  const address = `${location.href.replace(LIST, "")}${LIST}`;
+  const [svg] = await api.qr([address]);
   const content = copyTemplate("address-template");
   find(content, ".door-code").append(
     codeImage(svg, gettext("QR code of this page's address")),
   );
-  find(content, ".code").textContent = location.href;
+  find(content, ".code").textContent = address;
   openDialog({
     title: gettext("Open on another phone"),
     content: [content],
-    actions: [makeButton(gettext("Copy link"), () => sayCopied(location.href))],
+    actions: [makeButton(gettext("Copy link"), () => sayCopied(address))],
     opener: byId("elsewhere"),
   });
 }

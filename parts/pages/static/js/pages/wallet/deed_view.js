@@ -53,7 +53,7 @@ export function deedPage(
       item: `/item/${itemId}`,
       door: `/door#${itemId}`,
       "more-door": `/door#${itemId}`,
-      lists: `/door#${itemId}`,
+      lists: `/door#${itemId}?list`,
       similar: `/mint#${itemId}`,
       till: `/till#${itemId}`,
       "more-till": `/till#${itemId}`,
@@ -82,7 +82,7 @@ export function deedPage(
   ) {
     const holding = { ...found, links: listedOf(found) };
     const nameless = namelessIn(found);
-    const areSomeIn = found.links.some((link) => isNameless(link) && !link.output.said);
+    const areSomeIn = found.links.some((link) => isNameless(link) && !link.output.note);
     Object.assign(shown, holding, { areSomeIn });
     const { item, unit, sum, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);

@@ -43,10 +43,6 @@ const NOT_IN = "not in";
 /** From so many links on there is a search. */
 const SEARCHED_FROM = 8;
 
-const HAS_OWN_CODE = gettext(
-  "It was claimed: the guest's own browser has the code now, and this one can't let it in. You can write a note.",
-);
-
 /**
  * @typedef {import("../link_export.js").Shown} Shown
  */
@@ -93,9 +89,10 @@ export const isOfDoor = ({ links }) =>
 function saveStates(/** @type {any} */ { item, links, cameBack }) {
   const outputs = links.map(({ output }) => output);
   const name = gettext("{file} list", { file: fileName(outputs, item) });
-  const textOf = (link) =>
-    [STATES[link.state], saidText(link)].filter(Boolean).join(", ");
-  const text = statesCsvOf(links, textOf, { redeemed: cameBack, made: item?.total });
+  const text = statesCsvOf(links, (state) => STATES[state], {
+    redeemed: cameBack,
+    made: item?.total,
+  });
   download(text, "text/csv", `${name}.csv`);
   say(gettext("The file is saved."));
 }
@@ -161,6 +158,7 @@ const isOut = ({ state, said }) =>
 /** Return what a link is; nothing is left to hand out where a guest has it. */
 function stateText(state, { isMinted, areSomeIn = false }, said) {
   if (state === "here" && !isMinted) return gettext("yours");
+  if (state === "expected" && said) return gettext("maybe in");
   if (state === "claimed" && (areSomeIn || said)) return gettext("claimed, maybe in");
   return STATES[state];
 }
@@ -305,15 +303,23 @@ function titleOf(output, { unit }) {
 
 /** Let in a guest who has no code to show: the link in this browser is that code. */
 function askToLetIn(output, { wallet, unit, opener }) {
-  if (output.spentElsewhere) return say(HAS_OWN_CODE);
   const ticket = linkText(output, unit);
+  const isClaimed = output.spentElsewhere;
   ask({
     title: gettext("Let in without a code?"),
-    content: [ticketLine(ticket), gettext("The link stops working.")],
+    content: [
+      ticketLine(ticket),
+      isClaimed
+        ? gettext(
+            "It was claimed, and only the guest's own browser has the code. This marks the row; whoever comes with that code later is let in, too.",
+          )
+        : gettext("The link stops working."),
+    ],
     yes: gettext("Let in"),
     said: gettext("Let in: {ticket}.", { ticket }),
     opener,
     act: async () => {
+      if (isClaimed) return mark(output, wallet);
       const { operation, problem } = await wallet.claim(output, { atDoor: true });
       if (operation.state === "refused")
         throw new WalletError("refused", refusalText(operation));
@@ -323,6 +329,14 @@ function askToLetIn(output, { wallet, unit, opener }) {
       throw problem;
     },
   });
+}
+
+/** Mark a ticket as let in, as the list of a door would that let it in just now. */
+async function mark(output, wallet) {
+  const at = Date.now();
+  const link = { output: { ...output, collectedAt: at }, state: "admitted", at };
+  const list = await wallet.doorList(output.itemId, [link]);
+  await wallet.takeInList(output.itemId, list);
 }
 
 function askToTakeBack(output, { wallet, run, unit, opener }) {
