@@ -190,7 +190,7 @@ function draw(
   setEach("textContent", {
     "verdict-title": title,
     "verdict-number": number
-      ? gettext("No. {number} of {total}", { number, total })
+      ? ` ${gettext("No. {number} of {total}", { number, total })} `
       : "",
     "verdict-issue": number ? issueText(ticket) : "",
     "verdict-note": note,
