@@ -125,7 +125,7 @@ export function claimView(acts) {
       if (!title.textContent) return;
       // No further than to what it says.
       title.focus({ preventScroll: true });
-      (title.closest(".notice") ?? title).scrollIntoView({ block: "nearest" });
+      title.scrollIntoView({ block: "nearest" });
     },
   };
 }

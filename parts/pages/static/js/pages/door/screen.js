@@ -1,7 +1,7 @@
 // The screen of a door, which sees by the camera, is filled by a verdict, and lets it be
 // heard and felt.
 
-import { formatAmount, gettext, LOCALE } from "../../format/gettext.js";
+import { gettext, LOCALE } from "../../format/gettext.js";
 import { issueText, ticketText } from "../../format/tickets.js";
 import {
   byId,
@@ -180,16 +180,19 @@ function makeEyes(onText, seen) {
 const textOf = ({ title, ticket, detail }) =>
   [title, ticketText(ticket), detail].filter(Boolean).join(" · ");
 
-/** Write a verdict: the number of its ticket, which is called out, is the largest. */
+/** Write a verdict: whose ticket it is, is the largest, no wider than its longest word has room. */
 function draw(
   /** @type {Partial<Verdict>} */ { title = "", ticket = {}, detail = "" },
 ) {
-  const { number, of: total = 0, note = "" } = ticket;
-  const ofAll = [gettext("of {total}", { total }), issueText(ticket)];
+  const { number, of: total, note = "" } = ticket;
+  const letters = Math.max(...note.split(/[ -]/).map((word) => word.length));
+  byId("verdict-note").style.setProperty("--letters", `${letters}`);
   setEach("textContent", {
     "verdict-title": title,
-    "verdict-number": number ? formatAmount(number) : "",
-    "verdict-of": number ? ` ${ofAll.filter(Boolean).join(", ")} ` : "",
+    "verdict-number": number
+      ? ` ${gettext("No. {number} of {total}", { number, total })} `
+      : "",
+    "verdict-issue": number ? issueText(ticket) : "",
     "verdict-note": note,
     "verdict-detail": detail,
   });
