@@ -215,7 +215,7 @@ def test_the_number_of_a_ticket_that_was_claimed_at_home_is_said_and_not_believe
     take_in(organiser, hand_over(door), "New: 1 admitted and 1 note.")
 
     come_back_until(organiser, " said 2", row(organiser, 2))
-    states = ["handed out", "claimed, maybe in", "handed out", *2 * ["left"]]
+    states = ["handed out", "claimed, in", "handed out", *2 * ["left"]]
     expect_states(organiser, *states, "admitted")
     expect_text(organiser, "[data-part=admitted]", "1")
     organiser.get_by_label("Which links to show").select_option("Not seen at a door")

@@ -190,24 +190,19 @@ const ofText = (units, name) =>
 export function timeText(milliseconds) {
   const date = new Date(milliseconds);
   if (Number.isNaN(date.getTime())) return "";
-  const isThisYear = date.getFullYear() === new Date().getFullYear();
-  return date.toLocaleString(LOCALE, {
-    year: isThisYear ? undefined : "numeric",
-    month: "short",
-    day: "numeric",
-    hour: "numeric",
-    minute: "2-digit",
-  });
+  return date.toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** Return when it was; of today the time alone. */
+/** Return when it was; of today the time alone, of this year without the year. */
 export function clockText(
   milliseconds,
   /** @type {"short" | "medium"} */ timeStyle = "short",
 ) {
-  const date = new Date(milliseconds);
-  if (date.toDateString() !== new Date().toDateString()) return timeText(milliseconds);
-  return date.toLocaleTimeString(LOCALE, { timeStyle });
+  const [date, today] = [new Date(milliseconds), new Date()];
+  if (date.getFullYear() !== today.getFullYear()) return timeText(milliseconds);
+  const time = date.toLocaleTimeString(LOCALE, { timeStyle });
+  if (date.toDateString() === today.toDateString()) return time;
+  return `${date.toLocaleDateString(LOCALE, { day: "numeric", month: "short" })}, ${time}`;
 }
 
 /**

@@ -48,19 +48,19 @@ test("a file of states has all that is known of each link, and no link", () => {
       { output: { amount: 5 }, state: "waiting", at: 0 },
       { output: { amount: 3, numbers: [5, 6, 7] }, state: "waiting", at: 0 },
     ],
-    (state) => `is ${state}`,
+    ({ state }) => [`is ${state}`, ""],
     { redeemed: 2, made: 6 },
     ",",
   );
 
   assert.deepEqual(text.slice(1).split("\r\n"), [
-    "number,issue,units,state,time,note",
-    "4,1,0,is undone,,' =Anna",
-    "4,2,1,is admitted,2030-06-01 19:42:07,' =Anna",
-    ",,5,is waiting,,",
-    "5–7,1,3,is waiting,,",
-    ",,-2,redeemed,,",
-    ",,-1,in two rows: claimed and admitted,,",
+    "number,issue,units,state,time,note,said",
+    "4,1,0,is undone,,' =Anna,",
+    "4,2,1,is admitted,2030-06-01 19:42:07,' =Anna,",
+    ",,5,is waiting,,,",
+    "5–7,1,3,is waiting,,,",
+    ",,-2,redeemed,,,",
+    ",,-1,in two rows: claimed and admitted,,,",
     "",
   ]);
 });

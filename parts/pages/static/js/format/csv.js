@@ -17,19 +17,22 @@ export function csvOf(outputs, addressOf, separator = separatorOf()) {
 }
 
 /**
- * Return a CSV file of all links with their states, which hands none of them out. Taken
+ * Return a CSV file of all links with their states, and what was said to be them, which
+ * are `textsOf` each; it hands none of them out. Taken
  * off are units that were `redeemed`, and what is more than were `made`: whoever claims
  * at home is in two rows, once let in. So the units of all rows are those that were
  * made.
  */
-export function statesCsvOf(links, stateText, counts, separator = separatorOf()) {
+export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
   const { redeemed, made } = counts;
   // Where an admission was undone, the next link of its number has the units.
   const isReplaced = ({ output: { number, issue = 1 }, state }) =>
     state === "undone" &&
     number &&
     links.some(({ output }) => output.number === number && output.issue > issue);
-  const rows = links.map(({ output, state, at }) => {
+  const rows = links.map((link) => {
+    const { output, state, at } = link;
+    const [told, said] = textsOf(link);
     const {
       number = rangesText(output.numbers),
       issue = 1,
@@ -38,15 +41,15 @@ export function statesCsvOf(links, stateText, counts, separator = separatorOf())
     } = output;
     const time = at ? new Date(at).toLocaleString("sv") : "";
     const units = isReplaced({ output, state }) ? 0 : amount;
-    return [number, number && issue, units, stateText(state), time, note];
+    return [number, number && issue, units, told, time, note, said];
   });
   const listed = rows.reduce((sum, [, , units]) => sum + units, -redeemed);
   const takeOff = (units, text) =>
-    units > 0 && rows.push(["", "", -units, text, "", ""]);
+    units > 0 && rows.push(["", "", -units, text, "", "", ""]);
   takeOff(redeemed, gettext("redeemed"));
   takeOff(listed - made, gettext("in two rows: claimed and admitted"));
   return tableOf(
-    ["number", "issue", "units", "state", "time", "note"],
+    ["number", "issue", "units", "state", "time", "note", "said"],
     rows,
     separator,
   );

@@ -60,7 +60,7 @@ const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
 /**
  * @typedef {import("./open_wallet.js").Opened & {
  *   itemId: string, item: import("../wallet/records.js").Item | null, unit?: string,
- *   links: import("../wallet/holdings.js").Link[],
+ *   links: import("../wallet/holdings.js").Link[], areAllIn?: boolean, areSomeIn?: boolean,
  * }} Shown
  */
 

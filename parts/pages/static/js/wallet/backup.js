@@ -38,7 +38,7 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 
   /** @returns {import("./records.js").Records} */
   const recordsOf = (slices) => ({
-    outputs: slices.outputs.list().map(({ takers, makers, said, ...output }) => output),
+    outputs: slices.outputs.list().map(({ takers, makers, ...output }) => output),
     operations: slices.operations.list(),
     items: slices.items.list(),
     ...seedsAndNumbers(slices),

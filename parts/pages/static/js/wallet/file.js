@@ -273,7 +273,7 @@ function isLink(output) {
     number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
     TIMES.map((name) => output[name]).every((time = 0) => areTimes(time)) &&
-    [output.issue, output.scans].every((count = 1) => isNumber(count)) &&
+    [output.issue, output.scans, output.said].every((count = 1) => isNumber(count)) &&
     isNote(note) &&
     isFlag(mayBeGiven) &&
     isNumbered &&

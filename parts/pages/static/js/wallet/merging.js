@@ -167,7 +167,7 @@ function mergeOperation(draft, operation, isOfSeed) {
 function mergeOutput(draft, theirs) {
   const mine = draft.outputs.get(theirs.key);
   // What follows in their wallet may not in this one.
-  const { state, takers, makers, said, ...told } = theirs;
+  const { state, takers, makers, ...told } = theirs;
   if (!mine) return draft.addOutput(told);
   const latest = LATEST.map((name) => [
     name,

@@ -17,6 +17,8 @@ import { startScan, whyNoScan } from "../../ui/scan.js";
 import { makeKeyReader, textOfScan } from "./key_scans.js";
 
 const LAST_COUNT = 3;
+/** A note has the size in which its longest word is in one line, and it in so many. */
+const NOTE_LINES_MAX = 3;
 
 /**
  * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
@@ -180,12 +182,13 @@ function makeEyes(onText, seen) {
 const textOf = ({ title, ticket, detail }) =>
   [title, ticketText(ticket), detail].filter(Boolean).join(" · ");
 
-/** Write a verdict: whose ticket it is, is the largest, no wider than its longest word has room. */
+/** Write a verdict: whose ticket it is, is the largest. */
 function draw(
   /** @type {Partial<Verdict>} */ { title = "", ticket = {}, detail = "" },
 ) {
   const { number, of: total, note = "" } = ticket;
-  const letters = Math.max(...note.split(/[ -]/).map((word) => word.length));
+  const words = note.split(/[ -]/).map((word) => word.length);
+  const letters = Math.max(...words, note.length / NOTE_LINES_MAX);
   byId("verdict-note").style.setProperty("--letters", `${letters}`);
   setEach("textContent", {
     "verdict-title": title,

@@ -41,8 +41,9 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
     const text = field.value.trim();
     ways.hidden = whole > 1 || ["", "0", "1"].includes(text);
     const isCut = Number(text) % whole > 0;
-    const cut = gettext("One of {units} is split for that.", {
-      units: unitsText(whole, unit),
+    const cut = gettext("For {units} one of {whole} is split.", {
+      units: unitsText(Number(text), unit),
+      whole: unitsText(whole, unit),
     });
     put(find(element, "[role=status]"), isCut ? `${have} ${cut}` : have);
   };

@@ -82,8 +82,7 @@ export function deedPage(
   ) {
     const holding = { ...found, links: listedOf(found) };
     const nameless = namelessIn(found);
-    const areSomeIn = found.links.some((link) => isNameless(link) && !link.output.note);
-    Object.assign(shown, holding, { areSomeIn });
+    Object.assign(shown, holding, areIn(found, nameless));
     const { item, unit, sum, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
@@ -240,6 +239,12 @@ function namelessIn({ links, item, claimed }) {
   return aboutOf(item).date ? Math.min(units, claimed) : 0;
 }
 
+/** Return whether the claimed are in: all, or some of which nobody knows which. */
+const areIn = (/** @type {Holding} */ found, nameless) => ({
+  areAllIn: nameless > 0 && !overviewOf(found).claimed,
+  areSomeIn: found.links.some((link) => isNameless(link) && !link.output.note),
+});
+
 function drawOverview(part, holding, nameless) {
   const overview = overviewOf(holding);
   const known = ngettext(
@@ -247,7 +252,7 @@ function drawOverview(part, holding, nameless) {
     "{count} of the rows “claimed” are in. Which ones, the door couldn't check.",
     nameless,
   );
-  put(part("in-hint"), nameless ? known : "");
+  put(part("in-hint"), nameless && overview.claimed ? known : "");
   for (const [name, count] of Object.entries(overview)) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);

@@ -72,7 +72,11 @@ export function linksView(view, shown) {
         states: !isMinted && !isOfDoor({ links }),
         "take-links-back": countIn(links, "waiting") < 2,
         // What has no date is for no door.
-        "claimed-hint": !isMinted || !countIn(links, "claimed") || !aboutOf(item).date,
+        "claimed-hint":
+          !isMinted ||
+          shown.areAllIn ||
+          !countIn(links, "claimed") ||
+          !aboutOf(item).date,
       },
       part,
     );
@@ -86,10 +90,11 @@ export const isOfDoor = ({ links }) =>
   links.some(({ state }) => AT_DOORS.includes(state));
 
 /** Write all links with their states to a file, which hands none of them out. */
-function saveStates(/** @type {any} */ { item, links, cameBack }) {
+function saveStates(/** @type {any} */ shown) {
+  const { item, links, cameBack } = shown;
   const outputs = links.map(({ output }) => output);
   const name = gettext("{file} list", { file: fileName(outputs, item) });
-  const text = statesCsvOf(links, (state) => STATES[state], {
+  const text = statesCsvOf(links, (link) => [stateText(link, shown), saidText(link)], {
     redeemed: cameBack,
     made: item?.total,
   });
@@ -114,7 +119,8 @@ function rowsOf(place, shown) {
     drawFilter(filter, shown);
     const { value } = filter;
     const inState = shown.links.filter(
-      (link) => !value || link.state === value || (value === NOT_IN && isOut(link)),
+      (link) =>
+        !value || link.state === value || (value === NOT_IN && isOut(link, shown)),
     );
     search.hidden = shown.links.length < SEARCHED_FROM;
     const text = search.hidden ? "" : search.value;
@@ -152,13 +158,18 @@ export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
 const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
 /** Return whether nobody with this link has come in, so far as is known or was said. */
-const isOut = ({ state, said }) =>
-  !said && ["waiting", "claimed", "moved", "expected"].includes(state);
+const isOut = ({ state, said }, { areAllIn }) =>
+  !(said || (areAllIn && state === "claimed")) &&
+  ["waiting", "claimed", "moved", "expected"].includes(state);
 
 /** Return what a link is; nothing is left to hand out where a guest has it. */
-function stateText(state, { isMinted, areSomeIn = false }, said) {
+function stateText(
+  /** @type {{state: string, said?: any}} */ { state, said },
+  { isMinted, areSomeIn, areAllIn },
+) {
   if (state === "here" && !isMinted) return gettext("yours");
   if (state === "expected" && said) return gettext("maybe in");
+  if (state === "claimed" && areAllIn) return gettext("claimed, in");
   if (state === "claimed" && (areSomeIn || said)) return gettext("claimed, maybe in");
   return STATES[state];
 }
@@ -175,7 +186,7 @@ function drawFilter(filter, /** @type {any} */ shown) {
   const texts = { "": gettext("all"), [NOT_IN]: gettext("not seen at a door") };
   const options = values.map((value) => {
     const isChosen = { value, selected: value === wanted };
-    const [first, ...others] = texts[value] ?? stateText(value, shown);
+    const [first, ...others] = texts[value] ?? stateText({ state: value }, shown);
     return make("option", isChosen, `${first.toUpperCase()}${others.join("")}`);
   });
   // A person may be choosing just now.
@@ -249,7 +260,7 @@ function rowOf({ output: first }, shown, noteEach) {
         state:
           state === "waiting" && output.mayBeGiven
             ? gettext("counted as handed out")
-            : stateText(state, shown, link.said),
+            : stateText(link, shown),
         when: whenText(link),
         said: saidText(link),
       },
