@@ -88,6 +88,8 @@ export function makeDoor({ onText, ask, onClose }) {
     signal(audio, SIGNALS[kind]);
   }
 
+  /** The rows of what waits for its answer, by its key. */
+  const waiting = new Map();
   /** What the camera still sees, and is not judged again. */
   const seen = new Map();
   const look = makeEyes(onText, seen);
@@ -139,10 +141,14 @@ export function makeDoor({ onText, ask, onClose }) {
     /** Wait until what is shown was seen; what is of the same ticket may be replaced. */
     untilSeen: (key) => pause(key === shownKey ? 0 : seenAt - performance.now()),
 
-    /** Put a verdict on top of the list. */
+    /** Put a verdict on top of the list, in the place of one that waited for it. */
     note(verdict) {
+      const { key, isKept } = verdict;
       const list = byId("door-last");
-      list.prepend(rowOf(verdict));
+      const row = rowOf(verdict);
+      waiting.get(key)?.remove();
+      waiting.set(key, isKept ? row : null);
+      list.prepend(row);
       list.children[LAST_COUNT]?.remove();
     },
   };

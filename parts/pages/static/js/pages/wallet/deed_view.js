@@ -234,9 +234,9 @@ const isNameless = (
 ) => state === "admitted" && !number && !numbers && !givenAt;
 
 /** Return how many of those that were claimed at home came in by a code of their own. */
-function namelessIn({ links, item, claimed }) {
+function namelessIn({ links, claimed }) {
   const units = unitsOf(links.filter(isNameless).map(({ output }) => output));
-  return aboutOf(item).date ? Math.min(units, claimed) : 0;
+  return Math.min(units, claimed);
 }
 
 /** Return whether the claimed are in: all, or some of which nobody knows which. */
