@@ -34,7 +34,7 @@ Valid until: 2126-12-06 02:00 +00:00"""
 SHOWN = [
     "Dec 5, 2126",
     PLACE,
-    "Valid until Fri, Dec 6, 2126 2:00 AM",
+    "Valid until Fri, Dec 6, 2126 · 2:00 AM",
     "Doors open at seven. Every seat",
     "Don't post a photo of it.",
 ]
