@@ -20,7 +20,7 @@ PIXELS = 6
 # In millimetres, as css/print.css has it: two by four tickets in the middle of the
 # width.
 WIDTH, HEIGHT, TOP = 95, 65, 9.5
-INSET, TEXT_WIDTH, CODE_WIDTH = 5, 40, 42
+INSET, TEXT_WIDTH, CODE_WIDTH = 5, 46, 36
 CODE_LEFT = WIDTH - INSET - CODE_WIDTH
 NAME = "Sümmer «concert» " + "Z\u0310\u0311\u0312" * 30 + "עברית " * 30 + "x" * 200
 
@@ -34,7 +34,7 @@ Valid until: 2126-12-06 02:00 +00:00"""
 SHOWN = [
     "Dec 5, 2126",
     PLACE,
-    "Valid until Fri, Dec 6, 2126 2:00 AM",
+    "Valid until Fri, Dec 6, 2126 · 2:00 AM",
     "Doors open at seven. Every seat",
     "Don't post a photo of it.",
 ]

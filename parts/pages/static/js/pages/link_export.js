@@ -312,7 +312,7 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const texts = [
     image ? pictureOf(image, "ticket-picture") : patternOf(link.itemId),
     line("name", nameOf(item)),
-    line("when", inTwoLines(whenText(about))),
+    line("when", whenText(about)),
     line("place", about.place),
     make(
       "p",
@@ -323,7 +323,7 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
     ),
     line("note", note || ""),
     line("about", about.text),
-    line("until", inTwoLines(untilText(about, Date.now(), true))),
+    line("until", untilText(about, Date.now(), true)),
   ];
   const hint = about.date
     ? gettext("Show it at the door, or scan it to keep it. Don't post a photo of it.")
@@ -341,9 +341,6 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
     ),
   );
 }
-
-/** A day and an hour have a line each: there is no room for both in one. */
-const inTwoLines = (text) => text.replace("\u00a0· ", "\n");
 
 /** Return what stands in for a picture. */
 const patternOf = (itemId) => {

@@ -56,6 +56,7 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   function setUploaded(uri) {
     uploaded = uri;
     byId("uploaded").hidden = !uri;
+    byId("uploaded-image").setAttribute("src", uri);
     showError(field, "");
     look();
   }
