@@ -211,7 +211,8 @@ function draw(
 /** Of what is valid it is enough to tell whose it is, where that is known. */
 function rowOf({ kind, title, amount = 1, ticket: { number = "", note = "" } = {} }) {
   const isPlain = kind === "valid" && amount === 1 && note;
-  const word = make("span", { class: isPlain ? "unseen" : "" }, `${title} `);
+  const said = isPlain || !note ? `${title} ` : `${title} · `;
+  const word = make("span", { class: isPlain ? "unseen" : "" }, said);
   return make(
     "li",
     { "data-kind": kind },
@@ -219,7 +220,7 @@ function rowOf({ kind, title, amount = 1, ticket: { number = "", note = "" } = {
     " ",
     make("strong", {}, String(number)),
     " ",
-    make("span", { dir: "auto" }, word, isPlain || ""),
+    make("span", { dir: "auto" }, word, note),
   );
 }
 

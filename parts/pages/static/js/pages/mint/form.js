@@ -183,6 +183,11 @@ function factFields(form) {
     place: line(place),
     validUntil: time(until, "T23:59"),
   });
+  // Before the preview is drawn.
+  date.addEventListener("input", () => {
+    if (!date.value || one.value || several.value) return;
+    [one.value, several.value] = [gettext("ticket"), gettext("tickets")];
+  });
 
   return {
     fields: [one, several, date, place, until],
