@@ -203,8 +203,11 @@ export function noteOf(
   if (preparing)
     return { kind: "wait", text: gettext("preparing {ready} of {count}", preparing) };
   const [door] = doorTexts(summary);
-  const { claimed, back, admitted } = isMinted ? overviewOf(summary) : summary;
-  const [wait] = waitTexts(summary);
+  const overview = overviewOf(summary);
+  const { claimed, back, admitted } = isMinted ? overview : summary;
+  // As the bar of the deed's page has it.
+  const waiting = isMinted ? overview.given + mayBeGiven : summary.waiting;
+  const [wait] = waitTexts({ ...summary, waiting });
   const outside = [
     ...some(admitted, gettext("{amount} admitted")),
     ...some(
