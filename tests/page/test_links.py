@@ -339,7 +339,7 @@ def test_links_are_shown_by_their_state(visitor, description):
     doors = page.get_by_text("may include guests")
     expect(doors).to_be_visible(visible=bool(description))
 
-    page.get_by_label("Which links to show").select_option(label="Claimed")
+    page.get_by_label("Which links to show").select_option(label="Claimed (1)")
 
     expect(tags).to_have_text(["claimed"])
     acts = ["Note", "Let in"] if description else ["Note"]

@@ -11,7 +11,10 @@ import {
   ticketId,
   writeList,
 } from "../../../../parts/pages/static/js/wallet/door_list.js";
-import { readHolding } from "../../../../parts/pages/static/js/wallet/holdings.js";
+import {
+  readHolding,
+  withSaid,
+} from "../../../../parts/pages/static/js/wallet/holdings.js";
 import {
   amountsByState,
   assertAllIsHere,
@@ -101,9 +104,41 @@ test("a ticket that its guest had claimed at home is let in without its number, 
   assert.deepEqual(await told(maker), all);
   const copy = await copyFrom(maker);
   assert.deepEqual(await told(copy), all);
-  assert.equal((await linksOf(copy))[0].said?.count, 1);
+  // Each guest has one row there.
+  const row = async () => withSaid(await linksOf(copy))[0];
+  assert.deepEqual([(await row()).state, (await row()).by?.said], ["admitted", 1]);
   const fresh = await door.wallet.undoAdmission(maker.itemId, ticket.key);
   assert.equal(fresh?.said, 1);
+  await handOver(door, copy);
+  assert.equal((await row()).state, "undone");
+});
+
+test("who was let in by hand and shows a code later counts once", async () => {
+  const { maker, tickets, door, itemId } = await party();
+  const guests = await Promise.all(
+    tickets.slice(1).map(async (ticket) => {
+      const guest = makerOn(maker.service);
+      return madeBy(guest.store, await guest.wallet.claim(ticket));
+    }),
+  );
+  await maker.wallet.checkStates();
+  await maker.wallet.letInByHand(tickets[1].key);
+  const admitted = async () => {
+    await handOver(door, maker);
+    return (await readHolding(maker.store, itemId)).admitted;
+  };
+  assert.equal(await admitted(), 1);
+
+  for (const guest of guests) await door.wallet.claim(guest, AT_DOOR);
+
+  assert.equal(await admitted(), 2);
+  const copy = await copyFrom(maker);
+  assert.equal((await readHolding(copy.store, itemId)).admitted, 2);
+  await maker.wallet.undoAdmission(itemId, tickets[1].key);
+  assert.deepEqual((await told(maker)).slice(1, 3), [
+    "2 undone Anna, table 4",
+    "3 claimed",
+  ]);
 });
 
 test("a link of several keeps its numbers and its note at a door, and is there once", async () => {
@@ -157,7 +192,7 @@ test("who says a number at a door is told beside its link, and counts nowhere", 
 4444444444444444 azzzzzzzz 1 0 3 1`,
   );
 
-  const links = (await linksOf(maker)).slice(0, 3);
+  const links = withSaid(await linksOf(maker)).slice(0, 3);
   assert.deepEqual(
     links.map(({ state, said }) => [state, said]),
     [

@@ -213,8 +213,8 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
           if (!isSafe) return [];
           const letter = LETTERS.find((each) => STATES[each] === state) ?? "n";
           // Others would not believe what is still to come.
-          const told = output.collectedAt ? at - ahead : at;
-          const since = letter === "n" ? 0 : told;
+          const isOurs = output.collectedAt || output.isByHand;
+          const since = letter === "n" ? 0 : at - (isOurs ? ahead : 0);
           const note = noteOf(output, output.note);
           return [{ ...output, note, id: await ticketId(output), letter, at: since }];
         }),
@@ -344,7 +344,11 @@ function forget(/** @type {Draft} */ draft, itemId) {
     // What was undone here has become another link.
     const isUndoneHere = collectedAt && !setAside.has(operation);
     const left = isUndoneHere ? undoneAt : undefined;
-    const unsaid = { admittedAt: undefined, takenBackAt: undefined };
+    const unsaid = {
+      admittedAt: undefined,
+      isByHand: undefined,
+      takenBackAt: undefined,
+    };
     draft.changeOutput(key, { ...unsaid, undoneAt: left });
     // What another copy of this wallet let in is known from its list.
     if (foundAt && state === "held")

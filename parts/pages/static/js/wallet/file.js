@@ -268,14 +268,14 @@ function isOutput(output) {
 
 /** What is there besides of a link. */
 function isLink(output) {
-  const { number, of, each, note = "", mayBeGiven } = output;
+  const { number, of, each, note = "", mayBeGiven, isByHand } = output;
   const isNumbered =
     number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
     TIMES.map((name) => output[name]).every((time = 0) => areTimes(time)) &&
     [output.issue, output.scans, output.said].every((count = 1) => isNumber(count)) &&
     isNote(note) &&
-    isFlag(mayBeGiven) &&
+    [mayBeGiven, isByHand].every(isFlag) &&
     isNumbered &&
     (each === undefined || isPromise(output))
   );

@@ -21,8 +21,8 @@ import { AT_REST, isUnderWay } from "./states.js";
  * is here was last shown; `collected` came in at the door; `unknownSum` the service
  * says it has never had; `offered` is in open offers, and `asked` what they get,
  * neither of which counts in another sum. To its maker `cameBack` from others, in all,
- * of which `back` is still here, in `sum` too; `admitted` were let in, at any door that
- * is known of; `most` were ever in one part. `preparing` counts links while some of a
+ * of which `back` is still here, in `sum` too; `admitted` were let in, by hand or at any
+ * door that is known of; `most` were ever in one part. `preparing` counts links while some of a
  * series are still to be made.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
@@ -39,14 +39,15 @@ import { AT_REST, isUnderWay } from "./states.js";
  * was undone, where no new link was made yet of what it brought in here; `said` of one
  * that may be what tickets without a number have said to be that were let in: how many,
  * and when the last was. It is a claim that anybody can make, so it counts nowhere.
- * What several links were joined to has their `numbers`, and as its note only what a
- * person wrote. What came `back` to its maker was paid to it, or claimed.
+ * Where one admission alone says so, it is `by` that, and its state is that one's, see
+ * withSaid. What several links were joined to has their `numbers`, and as its note only
+ * what a person wrote. What came `back` to its maker was paid to it, or claimed.
  * @typedef {"here" | "back" | "waiting" | "leaving" | "claimed" | "moved" | "used" | "admitted" | "undone" |
  *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
  * @typedef {OutputRecord & {numbers?: number[], isBack?: boolean}} Named
  * @typedef {{
  *   output: Named, state: LinkState, at: number, isLeftHere?: boolean,
- *   said?: {count: number, at: number},
+ *   said?: {count: number, at: number}, by?: OutputRecord,
  * }} Link
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
@@ -111,7 +112,7 @@ export function holdingOf(slices, itemId) {
   return {
     ...summary,
     parts: all.filter(isFree).map(named).sort(byAmount),
-    links: withSaid(links),
+    links,
   };
 }
 
@@ -195,13 +196,28 @@ function summaryOf(itemId, item, all, came) {
     preparing: preparingOf(all),
     back: unitsOf(all.filter((each) => isFree(each) && came.keys.has(each.key))),
     cameBack: came.units,
-    admitted: unitsOf([...all.filter(admittedAtOf), ...letIn]),
+    admitted: admittedOf([...all.filter(admittedAtOf), ...letIn], sums.claimed),
     most: all.reduce((most, { amount }) => Math.max(most, amount), 0),
   };
   // Nor while anything of it is under way.
   const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);
   return { ...summary, isOver };
 }
+
+/**
+ * Return how many units were let in. Whoever was let in by hand and shows a code of their
+ * own later is there twice: at least so many as there are more such codes than were
+ * `claimed` by others.
+ */
+function admittedOf(letIn, claimed) {
+  const byHand = unitsOf(letIn.filter(({ isByHand }) => isByHand));
+  const twice = Math.max(0, unitsOf(letIn.filter(isNameless)) - claimed);
+  return unitsOf(letIn) - Math.min(byHand, twice);
+}
+
+/** Return whether what came in at a door is of a guest who had claimed it at home. */
+export const isNameless = (/** @type {Named} */ { number, numbers, givenAt }) =>
+  !number && !numbers && !givenAt;
 
 /** Return whether an open offer waits for an output, maybe while it is cancelled. */
 const isAsked = ({ state, makers = {} }) =>
@@ -212,7 +228,7 @@ const isAsked = ({ state, makers = {} }) =>
  * number, which nobody has let in.
  */
 const isOutAgain = (output, letIn) =>
-  undoneAtOf(output) && !letIn.some(({ number }) => number === output.number);
+  undoneAtOf(output) && !letIn.some(({ number }) => number && number === output.number);
 
 /** Return which of a summary's sums an output counts in. */
 function groupOf(output, letIn) {
@@ -295,23 +311,42 @@ function linkOf(output, setAside) {
   return link(output.isUnclear ? "moved" : "claimed", changedAt);
 }
 
-/** The states of a link that may have been claimed at home, or will be. */
-const MAYBE_CLAIMED = ["here", "waiting", "claimed", "moved", "expected", "admitted"];
+/** The states of a link whose guest may have claimed it at home, or will. */
+const MAYBE_CLAIMED = ["claimed", "moved", "expected", "here", "waiting", "admitted"];
+/** Of these the guest has most likely claimed it. */
+const CLAIMED = MAYBE_CLAIMED.slice(0, 3);
 
-/** Return links, each that may have been claimed at home with what was said to be it. */
-function withSaid(/** @type {Link[]} */ links) {
-  const found = new Map();
-  for (const { output, state, at } of links) {
+/**
+ * Return links, each that may have been claimed at home with what was said to be it. Of
+ * one that was, and that one admission says to be, both are one: whose an admission is
+ * only its code has said, but each guest has one row.
+ */
+export function withSaid(/** @type {Link[]} */ links) {
+  /** @type {Map<number, Link[]>} */
+  const bySaid = new Map();
+  for (const link of links) {
+    const { output, state, at } = link;
     const { number, said } = output;
+    const isOfDoor = state === "admitted" || state === "undone";
     // What a list calls still to come has no time.
-    if (state !== "admitted" || number || !said || !at) continue;
-    const known = found.get(said) ?? { count: 0, at };
-    found.set(said, { count: known.count + 1, at: Math.max(known.at, at) });
+    if (!isOfDoor || number || !said || !at) continue;
+    bySaid.set(said, [...(bySaid.get(said) ?? []), link]);
   }
-  return links.map((link) => {
-    const said = found.get(link.output.number);
-    return said && MAYBE_CLAIMED.includes(link.state) ? { ...link, said } : link;
+  const joined = new Set();
+  const rows = links.map((link) => {
+    const all = bySaid.get(link.output.number ?? 0);
+    if (!all || !MAYBE_CLAIMED.includes(link.state)) return link;
+    const admitted = all.filter(({ state }) => state === "admitted");
+    const count = admitted.length;
+    const at = Math.max(...admitted.map((each) => each.at));
+    const said = count ? { count, at } : undefined;
+    if (count > 1 || !CLAIMED.includes(link.state)) return { ...link, said };
+    bySaid.delete(link.output.number ?? 0);
+    for (const each of all) joined.add(each);
+    const { output: by, ...facts } = admitted[0] ?? all[0];
+    return { ...facts, output: link.output, said, by };
   });
+  return rows.filter((row) => !joined.has(row));
 }
 
 /** Return a link of what is here, or came back. @returns {Link} */

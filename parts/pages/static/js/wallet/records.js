@@ -10,13 +10,14 @@
 //
 // A link that was handed out has `givenAt`, for ever after.
 // A link has a `number` of so many, unique within its item, and a person's `note`. A
-// part with `each` is still to be split into links of so many units, the first of which
-// gets its number; one that was taken back comes again with its number as the next
-// `issue`. What came in at the door has `collectedAt`, under its old secret and its new
-// one. What a door's list says was let in has `admittedAt`. Where either was undone
-// after that, the output has `undoneAt`. What a list says was taken back has
-// `takenBackAt`. How often this door was shown it is in `scans`. The number that a code
-// claims to have, where none is known, is `said`: it counts nowhere, and is in no file.
+// part with `each` is still to be split into links of so many units, the first of
+// which gets its number; one that was taken back comes again with its number as the
+// next `issue`. What came in at the door has `collectedAt`, under its old secret and
+// its new one. What a door's list says was let in has `admittedAt`, and so has what
+// a person let in who could not scan its code, which `isByHand`. Where any was
+// undone after that, the output has `undoneAt`. What a list says was taken back has
+// `takenBackAt`. How often this door was shown it is in `scans`. The number that a
+// code claims to have, where none is known, is `said`: it counts nowhere.
 //
 // Another copy of this wallet may move what is its own. What a look at the service has
 // found of that has `foundAt`. What is spent by nobody here has `spentElsewhere`; it
@@ -42,7 +43,7 @@ import { inState } from "./states.js";
  *   unknown?: boolean, givenAt?: number, number?: number, of?: number, each?: number, note?: string,
  *   collectedAt?: number, neverHeld?: boolean, foundAt?: number, isUnclear?: boolean,
  *   mayBeGiven?: boolean, shownAt?: number, issue?: number, admittedAt?: number,
- *   undoneAt?: number, takenBackAt?: number, scans?: number, said?: number,
+ *   undoneAt?: number, takenBackAt?: number, scans?: number, said?: number, isByHand?: true,
  *   takers?: import("./states.js").Ends, makers?: import("./states.js").Ends,
  * }} OutputRecord `state`, `before`, `operation` and `neverHeld` follow from the rest
  * @typedef {{

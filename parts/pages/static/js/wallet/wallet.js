@@ -253,6 +253,12 @@ function makeRecords({ store, api, change, changeOfNote }) {
           draft.changeOutput(key, { shownAt: draft.now });
       }),
 
+    /** Note that the guest was let in who has claimed a ticket, and cannot show its code. */
+    letInByHand: (key) =>
+      changeOfNote({ outputs: [key] }, (draft) =>
+        draft.changeOutput(key, { admittedAt: draft.now, isByHand: true }),
+      ),
+
     /** Keep a person's note on an output. */
     setNote: (key, text) =>
       changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),

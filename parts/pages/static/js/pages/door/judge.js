@@ -55,6 +55,7 @@ const NOTHING = /** @type {any} */ ({});
  * }} Verdict `ticket` is what that of this `key` is told by, as far as it is known;
  *   `operation` is the key of its claim; what `isKept` waits for its answer
  * @typedef {import("../../wallet/door_list.js").Row} Row
+ * @typedef {import("../../wallet/holdings.js").Link} Link
  * @typedef {import("../../format/tickets.js").Ticket} Ticket
  */
 
@@ -72,17 +73,21 @@ const tooLate = waiting(
 );
 
 /** Return what is known of a ticket, and what its code says, which nobody has checked. */
-async function knownOf(/** @type {Row | undefined} */ row, said, noteOf) {
+async function knownOf(/** @type {Row | undefined} */ row, said, linkOf) {
   if (!said || row?.number) return row;
-  const number = [said, await noteOf(said)].filter(Boolean).join(" · ");
+  const link = await linkOf(said);
+  const time = link?.state === "admitted" && clockText(link.at);
+  const since = time && gettext("in since {time}", { time });
+  const number = [said, since, link?.output.note].filter(Boolean).join(" · ");
   const note = row?.note ?? cutNote(gettext("Code says {number}", { number }));
   return { ...row, said, note };
 }
 
 /** Return a verdict with whose a ticket is by now that was taken back. */
-async function withNote(told, noteOf) {
+async function withNote(told, linkOf) {
   const { ticket, isReplaced } = told;
-  const latest = isReplaced && ticket.number && (await noteOf(ticket.number));
+  const link = isReplaced && ticket.number && (await linkOf(ticket.number));
+  const latest = link && link.output.note;
   if (!latest || latest === ticket.note) return told;
   return { ...told, detail: gettext("It is for {note} now.", { note: latest }) };
 }
@@ -95,14 +100,14 @@ async function withNote(told, noteOf) {
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   serviceTime: () => number | null, noteOf?: (number: number) => Promise<string | undefined>,
+ *   serviceTime: () => number | null, linkOf?: (number: number) => Promise<Link | undefined>,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
  *   an answer that took too long to stand there without a word; the `serviceTime` decides what
  *   has expired
  */
 export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, serviceTime } = parts;
-  const { noteOf = async () => "" } = parts;
+  const { linkOf = async () => undefined } = parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
@@ -113,7 +118,7 @@ export function makeJudge(parts) {
     const time = serviceTime();
     if (time !== null && isExpired(about, time)) return expired();
     const late = kept(gettext("No answer yet"));
-    const claiming = claim(output, await knownOf(row, said, noteOf));
+    const claiming = claim(output, await knownOf(row, said, linkOf));
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
       (error) => problemVerdict(keyOf(output), error, row),
@@ -160,7 +165,7 @@ export function makeJudge(parts) {
     const isNamed = number || (note && !found.record?.said);
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     const told = { ...verdict, ...news, key, ticket };
-    return withNote(told, noteOf);
+    return withNote(told, linkOf);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */

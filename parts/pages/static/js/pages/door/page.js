@@ -19,7 +19,7 @@ import { codeImage } from "../../ui/link_view.js";
 import { openDialog, say, sayCopied, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
 import { isDoorList, rowsOf } from "../../wallet/door_list.js";
-import { readHolding } from "../../wallet/holdings.js";
+import { readHolding, withSaid } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { askForScannedList, listButtons } from "../door_lists.js";
@@ -47,7 +47,10 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
   const showList = async () => {
     const { doorList } = await tools.wallet.item(item.id);
-    const listed = rowsOf(doorList).filter(({ letter }) => "na".includes(letter));
+    // Who says a number is no further guest.
+    const listed = rowsOf(doorList).filter(
+      ({ letter, said }) => "na".includes(letter) && !said,
+    );
     const count = listed.length
       ? formatAmount(unitsOf(listed))
       : gettext("none yet, so no names");
@@ -75,7 +78,7 @@ async function work(item, { wallet, store, api }) {
     readRecords: async (key) => (await recordsOf(store, [key]))[0],
     onLate: tell,
     serviceTime: clock.now,
-    noteOf: (number) => noteOf(store, item.id, number),
+    linkOf: (number) => linkOf(store, item.id, number),
   });
   const cancel = async ({ key, ticket }) => {
     await wallet.cancel(key);
@@ -190,11 +193,10 @@ async function makeCount(store, { id: itemId, unit }) {
   return count;
 }
 
-/** Return what the list of a door notes of a number. */
-async function noteOf(store, itemId, number) {
+/** Return the row of a number, of which one may have been taken back: the latest. */
+async function linkOf(store, itemId, number) {
   const { links } = await readHolding(store, itemId);
-  // Of one that was taken back, the link that came after it.
-  return links.findLast(({ output }) => output.number === number)?.output.note;
+  return withSaid(links).findLast(({ output }) => output.number === number);
 }
 
 /**

@@ -10,7 +10,13 @@ import { fillCard } from "../../ui/card.js";
 import { copyTemplate, find, make, partsIn, put, setEach } from "../../ui/dom.js";
 import { ask, sayError } from "../../ui/forms.js";
 import { setUpMenus } from "../../ui/menu.js";
-import { byNumber, overviewOf, rowOf } from "../../wallet/holdings.js";
+import {
+  byNumber,
+  isNameless,
+  overviewOf,
+  rowOf,
+  withSaid,
+} from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askForNames, askToSend, askToSplit } from "./deed_forms.js";
@@ -81,8 +87,9 @@ export function deedPage(
     /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ found,
   ) {
     const holding = { ...found, links: listedOf(found) };
-    const nameless = namelessIn(found);
-    Object.assign(shown, holding, areIn(found, nameless));
+    const overview = overviewOf(found);
+    const claimedIn = claimedInOf(holding);
+    Object.assign(shown, holding, areIn(holding, claimedIn && !overview.claimed));
     const { item, unit, sum, isMinted, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
@@ -130,7 +137,7 @@ export function deedPage(
     part("send").classList.toggle("quiet", !isMinted || isForTill);
     part("till").classList.toggle("quiet", !isForTill);
     setEach("hidden", hidden, part);
-    drawOverview(part, holding, nameless);
+    drawOverview(part, overview, claimedIn);
     drawLinks(holding);
   }
   return { element: view, draw };
@@ -225,34 +232,33 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   return texts.filter(Boolean).join(" ");
 }
 
-/** Return whether a link came in at a door by a code of the guest's own. */
-const isNameless = (
-  /** @type {import("../../wallet/holdings.js").Link} */ {
-    state,
-    output: { number, numbers, givenAt },
-  },
-) => state === "admitted" && !number && !numbers && !givenAt;
+/** Return the links that came in by a code of the guest's own, and are nobody's row. */
+const namelessOf = (/** @type {Pick<Holding, "links">} */ { links }) =>
+  links
+    .filter(({ state }) => state === "admitted")
+    .map(({ output }) => output)
+    .filter(isNameless);
 
-/** Return how many of those that were claimed at home came in by a code of their own. */
-function namelessIn({ links, claimed }) {
-  const units = unitsOf(links.filter(isNameless).map(({ output }) => output));
-  return Math.min(units, claimed);
+/** Return how many units of the rows that are claimed came in by a code of their own. */
+function claimedInOf(holding) {
+  const claimed = holding.links.filter(({ state }) => state === "claimed");
+  const units = claimed.map(({ output }) => output);
+  return Math.min(unitsOf(namelessOf(holding)), unitsOf(units));
 }
 
 /** Return whether the claimed are in: all, or some of which nobody knows which. */
-const areIn = (/** @type {Holding} */ found, nameless) => ({
-  areAllIn: nameless > 0 && !overviewOf(found).claimed,
-  areSomeIn: found.links.some((link) => isNameless(link) && !link.output.note),
+const areIn = (holding, areAllIn) => ({
+  areAllIn,
+  areSomeIn: namelessOf(holding).some(({ note }) => !note),
 });
 
-function drawOverview(part, holding, nameless) {
-  const overview = overviewOf(holding);
+function drawOverview(part, overview, claimedIn) {
   const known = ngettext(
     "{count} of the rows “claimed” is in. Which one, the door couldn't check.",
     "{count} of the rows “claimed” are in. Which ones, the door couldn't check.",
-    nameless,
+    claimedIn,
   );
-  put(part("in-hint"), nameless && overview.claimed ? known : "");
+  put(part("in-hint"), claimedIn && overview.claimed ? known : "");
   for (const [name, count] of Object.entries(overview)) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);
@@ -300,9 +306,8 @@ export function listedOf(/** @type {Pick<Holding, "links" | "parts">} */ holding
   const rows = isSeries || loose.length > 1 ? [...links, ...loose] : links;
   const latest = new Map([...rows].sort(byIssue).map((row) => [numbersOf(row), row]));
   const isLatest = (row) => latest.get(numbersOf(row)) === row || !numbersOf(row);
-  return rows
-    .filter((row) => row.state !== "taken back" || isLatest(row))
-    .sort(byNumber);
+  const shown = rows.filter((row) => row.state !== "taken back" || isLatest(row));
+  return withSaid(shown).sort(byNumber);
 }
 
 const numbersOf = ({ output: { number, numbers } }) => String(numbers ?? number ?? "");

@@ -118,10 +118,7 @@ function rowsOf(place, shown) {
   const draw = () => {
     drawFilter(filter, shown);
     const { value } = filter;
-    const inState = shown.links.filter(
-      (link) =>
-        !value || link.state === value || (value === NOT_IN && isOut(link, shown)),
-    );
+    const inState = shown.links.filter((link) => isIn(link, value, shown));
     search.hidden = shown.links.length < SEARCHED_FROM;
     const text = search.hidden ? "" : search.value;
     const isWanted = ({ output }) => isFound(output, text);
@@ -164,9 +161,10 @@ const isOut = ({ state, said }, { areAllIn }) =>
 
 /** Return what a link is; nothing is left to hand out where a guest has it. */
 function stateText(
-  /** @type {{state: string, said?: any}} */ { state, said },
+  /** @type {{state: string, said?: any, by?: any}} */ { state, said, by },
   { isMinted, areSomeIn, areAllIn },
 ) {
+  if (state === "admitted" && by) return gettext("in, its code says");
   if (state === "here" && !isMinted) return gettext("yours");
   if (state === "expected" && said) return gettext("maybe in");
   if (state === "claimed" && areAllIn) return gettext("claimed, in");
@@ -174,7 +172,11 @@ function stateText(
   return STATES[state];
 }
 
-/** Offer all links, and those in each state that some are in. */
+/** Return whether a link is shown while this is chosen: all, a state, or NOT_IN. */
+const isIn = (link, value, shown) =>
+  !value || link.state === value || (value === NOT_IN && isOut(link, shown));
+
+/** Offer all links, and those in each state that some are in, with how many they are. */
 function drawFilter(filter, /** @type {any} */ shown) {
   // At first as the link to this page says.
   const wanted = filter.length ? filter.value : location.hash.split("?")[1];
@@ -187,7 +189,9 @@ function drawFilter(filter, /** @type {any} */ shown) {
   const options = values.map((value) => {
     const isChosen = { value, selected: value === wanted };
     const [first, ...others] = texts[value] ?? stateText({ state: value }, shown);
-    return make("option", isChosen, `${first.toUpperCase()}${others.join("")}`);
+    const count = shown.links.filter((link) => isIn(link, value, shown)).length;
+    const text = `${first.toUpperCase()}${others.join("")} (${formatAmount(count)})`;
+    return make("option", isChosen, text);
   });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
@@ -200,6 +204,7 @@ const isOwn = ({ key }) => Boolean(itemIdOf(key));
 /** Return the row of a link; `noteEach` gets the lines that are pasted into its note. */
 function rowOf({ output: first }, shown, noteEach) {
   let output = first;
+  let came = first;
   const element = copyTemplate("link-template");
   const actions = find(element, ".menu-list");
   const part = partsIn(element);
@@ -228,8 +233,8 @@ function rowOf({ output: first }, shown, noteEach) {
     copy: handOverByCopy,
     "let-in": askToLetIn,
     "take-back": askToTakeBack,
-    undo: askToUndo,
-    "new-code": makeNewCode,
+    undo: (_, tools) => askToUndo(came, tools),
+    "new-code": (_, tools) => makeNewCode(came, tools),
     note: () => note.focus(),
   };
   for (const [name, act] of Object.entries(acts)) {
@@ -237,7 +242,8 @@ function rowOf({ output: first }, shown, noteEach) {
   }
   const update = (link) => {
     output = link.output;
-    const { state, isLeftHere = false } = link;
+    const { state, isLeftHere = false, by } = link;
+    came = by ?? output;
     // What came back is handed out one by one.
     const isOpen = isUsable(link) || state === "back";
     // Before any of them is hidden, which takes the focus away.
@@ -262,7 +268,7 @@ function rowOf({ output: first }, shown, noteEach) {
             ? gettext("counted as handed out")
             : stateText(link, shown),
         when: whenText(link),
-        said: saidText(link),
+        said: by ? "" : saidText(link),
       },
       part,
     );
@@ -330,7 +336,7 @@ function askToLetIn(output, { wallet, unit, opener }) {
     said: gettext("Let in: {ticket}.", { ticket }),
     opener,
     act: async () => {
-      if (isClaimed) return mark(output, wallet);
+      if (isClaimed) return wallet.letInByHand(output.key);
       const { operation, problem } = await wallet.claim(output, { atDoor: true });
       if (operation.state === "refused")
         throw new WalletError("refused", refusalText(operation));
@@ -340,14 +346,6 @@ function askToLetIn(output, { wallet, unit, opener }) {
       throw problem;
     },
   });
-}
-
-/** Mark a ticket as let in, as the list of a door would that let it in just now. */
-async function mark(output, wallet) {
-  const at = Date.now();
-  const link = { output: { ...output, collectedAt: at }, state: "admitted", at };
-  const list = await wallet.doorList(output.itemId, [link]);
-  await wallet.takeInList(output.itemId, list);
 }
 
 function askToTakeBack(output, { wallet, run, unit, opener }) {
