@@ -18,9 +18,9 @@ export function csvOf(outputs, addressOf, separator = separatorOf()) {
 
 /**
  * Return a CSV file of all links with their states, and what was said to be them, which
- * are `textsOf` each; it hands none of them out. Taken
- * off are units that were `redeemed`, and what is more than were `made`: whoever claims
- * at home is in two rows, once let in. So the units of all rows are those that were
+ * are `textsOf` each; it hands none of them out. Taken off are units that were
+ * `redeemed`, and what is more than were `made`: who claims at home and whose code says
+ * no number is in two rows, once let in. So the units of all rows are those that were
  * made.
  */
 export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
