@@ -113,6 +113,34 @@ test("a ticket that its guest had claimed at home is let in without its number, 
   assert.equal((await row()).state, "undone");
 });
 
+test("a ticket, and the one admission that says it is that, are one row", () => {
+  const row = (state, number, said) => ({ state, at: 1, output: { number, said } });
+  const claimed = [1, 2, 3].map((number) => row("claimed", number));
+  const saying = [
+    row("undone", undefined, 1),
+    row("admitted", undefined, 1),
+    row("admitted", undefined, 2),
+    row("admitted", undefined, 2),
+  ];
+
+  const rows = withSaid(/** @type {any} */ ([...claimed, ...saying]));
+
+  assert.deepEqual(
+    rows.map(({ state, output, by, said }) => [
+      state,
+      output.number,
+      by?.said,
+      said?.count,
+    ]),
+    [
+      ["admitted", 1, 1, 1],
+      ["claimed", 2, undefined, 2],
+      ["claimed", 3, undefined, undefined],
+      ...Array.from({ length: 2 }, () => ["admitted", undefined, undefined, undefined]),
+    ],
+  );
+});
+
 test("who was let in by hand and shows a code later counts once", async () => {
   const { maker, tickets, door, itemId } = await party();
   const guests = await Promise.all(
