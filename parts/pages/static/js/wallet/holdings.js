@@ -206,13 +206,15 @@ function summaryOf(itemId, item, all, came) {
 
 /**
  * Return how many units were let in. Whoever was let in by hand and shows a code of their
- * own later is there twice: at least so many as there are more such codes than were
- * `claimed` by others.
+ * own later is there twice: those whose code says so, and at least as many as there are
+ * more such codes than were `claimed` by others.
  */
 function admittedOf(letIn, claimed) {
-  const byHand = unitsOf(letIn.filter(({ isByHand }) => isByHand));
-  const twice = Math.max(0, unitsOf(letIn.filter(isNameless)) - claimed);
-  return unitsOf(letIn) - Math.min(byHand, twice);
+  const byHand = letIn.filter(({ isByHand }) => isByHand);
+  const nameless = letIn.filter(isNameless);
+  const isSaid = ({ number }) => nameless.some(({ said }) => said && said === number);
+  const more = Math.min(unitsOf(byHand), unitsOf(nameless) - claimed);
+  return unitsOf(letIn) - Math.max(0, unitsOf(byHand.filter(isSaid)), more);
 }
 
 /** Return whether what came in at a door is of a guest who had claimed it at home. */
@@ -340,7 +342,8 @@ export function withSaid(/** @type {Link[]} */ links) {
     const count = admitted.length;
     const at = Math.max(...admitted.map((each) => each.at));
     const said = count ? { count, at } : undefined;
-    if (count > 1 || !CLAIMED.includes(link.state)) return { ...link, said };
+    const isClaimed = link.output.isByHand || CLAIMED.includes(link.state);
+    if (count > 1 || !isClaimed) return { ...link, said };
     bySaid.delete(link.output.number ?? 0);
     for (const each of all) joined.add(each);
     const { output: by, ...facts } = admitted[0] ?? all[0];

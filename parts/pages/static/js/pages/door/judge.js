@@ -78,7 +78,7 @@ async function knownOf(/** @type {Row | undefined} */ row, said, linkOf) {
   const link = await linkOf(said);
   const time = link?.state === "admitted" && clockText(link.at);
   const since = time && gettext("in since {time}", { time });
-  const number = [said, since, link?.output.note].filter(Boolean).join(" · ");
+  const number = [said, since, link?.output.note].filter(Boolean).join("\u00a0· ");
   const note = row?.note ?? cutNote(gettext("Code says {number}", { number }));
   return { ...row, said, note };
 }
