@@ -120,6 +120,8 @@ def test_of_links_that_are_sent_as_one_the_dialog_and_a_search_know_the_numbers(
     expect(dialog.get_by_role("heading", name=f"Your link: {said}")).to_be_visible()
     expect(dialog.get_by_role("img", name="QR code")).to_be_in_viewport(ratio=1)
     visitor.assert_good()
+    press(dialog, "Copy link")
+    wait_until(lambda: page.evaluate(COPIED).endswith("&n=1"))
     dialog.get_by_label("For whom?").fill("Family Schmidt")
     press(dialog, "Done")
     sent = page.get_by_label(f"Note for {both} · 2 tickets")
@@ -164,9 +166,11 @@ def test_three_units_are_one_link_or_three(page, visitor):
 
 
 def test_each_of_several_links_is_noted_where_it_is_shown(page):
+    row(page, 2).get_by_label("Note for 2 of 3").fill("Ben")
     press(page, "Send")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("How many?").fill("2")
+    expect_shown(dialog, "You have 3 units. Takes 1 of 3 and 2 of 3 · Ben.")
     dialog.get_by_label("A link for each").check()
     press(dialog, "Send")
     press(dialog, "Next")

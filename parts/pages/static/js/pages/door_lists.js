@@ -90,13 +90,20 @@ async function handOver({ itemId, wallet, store, api }, opener) {
 }
 
 function askForList(/** @type {Tools} */ tools, opener) {
+  /** The codes that were read of a list that has several. */
+  const read = new Set();
   const onText = async (text, closeScanner) => {
     if (!isDoorList(text)) return;
-    closeScanner();
-    say(await takeIn(text, tools));
+    const said = await takeIn(text, tools);
+    const [, code, codes = 1] = CODE.exec(text) ?? [];
+    if (read.add(code).size >= Number(codes)) {
+      closeScanner();
+      close();
+    }
+    say(said);
   };
   const { element, field } = makeField(gettext("File of the list"), { type: "file" });
-  ask({
+  const { close } = ask({
     title: gettext("Import guest list"),
     content: [
       gettext(

@@ -244,9 +244,11 @@ export function textField([label, value]) {
   return element;
 }
 
-/** Return the link that hands over an output, with its number for a door. */
-export const linkOf = (output, unit) =>
-  claimLink(location.origin, output, { unit, said: output.number ?? output.said });
+/** Return the link that hands over an output, with its number, or first one, for a door. */
+export function linkOf(output, unit) {
+  const said = output.number ?? output.numbers?.[0] ?? output.said;
+  return claimLink(location.origin, output, { unit, said });
+}
 
 /**
  * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came

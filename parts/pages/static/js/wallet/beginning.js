@@ -279,18 +279,27 @@ function keepUnit(draft, itemId, unit) {
   if (item && !item.isMinted && !item.unit && unit) draft.putItem({ ...item, unit });
 }
 
-/**
- * Return the outputs to spend, and the change that they leave: an exact one, else the
- * fewest that reach the amount; numbered links only if nothing else is enough.
- */
+/** Return the outputs to spend, and the change that they leave. */
 export function chooseOutputs(draft, itemId, amount, countMax) {
-  const free = freeOf(draft, itemId).sort(lowestFirst);
-  const plain = free.filter(({ number }) => !number);
-  const inputs = fewest(plain, amount) ?? fewest(free, amount);
+  const free = freeOf(draft, itemId);
+  const inputs = chosenFrom(free, amount);
   if (!inputs) throw notEnough(draft, itemId, amount, free);
   checkRoom(inputs, countMax);
   const change = unitsOf(inputs) - amount;
   return { inputs, change: change ? [{ itemId, amount: change }] : [] };
+}
+
+/**
+ * Return which of these outputs are spent for an amount: an exact one, else the fewest
+ * that reach it; numbered links only if nothing else is enough. They may not be.
+ */
+export function chosenFrom(
+  /** @type {import("./records.js").OutputRecord[]} */ free,
+  amount,
+) {
+  const all = [...free].sort(lowestFirst);
+  const plain = all.filter(({ number }) => !number);
+  return fewest(plain, amount) ?? fewest(all, amount);
 }
 
 /** @throws {WalletError} these are more than the service takes at once. */

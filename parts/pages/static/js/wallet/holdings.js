@@ -185,6 +185,9 @@ function summaryOf(itemId, item, all, came) {
     if (group === "waiting" && output.mayBeGiven) add("mayBeGiven", output.amount);
   }
   add("moved", movedSum(all));
+  const admitted = all.filter(admittedAtOf);
+  const marked = admitted.filter(({ isByHand }) => isByHand);
+  const byHand = marked.length ? marked.map(namerOf(all, came.keys)) : [];
   const summary = {
     ...sums,
     itemId,
@@ -196,7 +199,7 @@ function summaryOf(itemId, item, all, came) {
     preparing: preparingOf(all),
     back: unitsOf(all.filter((each) => isFree(each) && came.keys.has(each.key))),
     cameBack: came.units,
-    admitted: admittedOf([...all.filter(admittedAtOf), ...letIn], sums.claimed),
+    admitted: admittedOf([...admitted, ...letIn], sums.claimed, byHand),
     most: all.reduce((most, { amount }) => Math.max(most, amount), 0),
   };
   // Nor while anything of it is under way.
@@ -209,10 +212,10 @@ function summaryOf(itemId, item, all, came) {
  * own later is there twice: those whose code says so, and at least as many as there are
  * more such codes than were `claimed` by others.
  */
-function admittedOf(letIn, claimed) {
-  const byHand = letIn.filter(({ isByHand }) => isByHand);
+function admittedOf(letIn, claimed, byHand) {
   const nameless = letIn.filter(isNameless);
-  const isSaid = ({ number }) => nameless.some(({ said }) => said && said === number);
+  const isSaid = (/** @type {Named} */ output) =>
+    nameless.some(({ said }) => said && said === saidBy(output));
   const more = Math.min(unitsOf(byHand), unitsOf(nameless) - claimed);
   return unitsOf(letIn) - Math.max(0, unitsOf(byHand.filter(isSaid)), more);
 }
@@ -313,6 +316,14 @@ function linkOf(output, setAside) {
   return link(output.isUnclear ? "moved" : "claimed", changedAt);
 }
 
+/**
+ * Return the number that a link says: of what several were joined to the first, which the
+ * list of a door knows from its note.
+ */
+export function saidBy(/** @type {Named} */ { number, numbers, note = "" }) {
+  return number ?? numbers?.[0] ?? Number(/^(\d+)[–,]/.exec(note)?.[1] ?? 0);
+}
+
 /** The states of a link whose guest may have claimed it at home, or will. */
 const MAYBE_CLAIMED = ["claimed", "moved", "expected", "here", "waiting", "admitted"];
 /** Of these the guest has most likely claimed it. */
@@ -336,7 +347,8 @@ export function withSaid(/** @type {Link[]} */ links) {
   }
   const joined = new Set();
   const rows = links.map((link) => {
-    const all = bySaid.get(link.output.number ?? 0);
+    const number = saidBy(link.output);
+    const all = bySaid.get(number);
     if (!all || !MAYBE_CLAIMED.includes(link.state)) return link;
     const admitted = all.filter(({ state }) => state === "admitted");
     const count = admitted.length;
@@ -344,7 +356,7 @@ export function withSaid(/** @type {Link[]} */ links) {
     const said = count ? { count, at } : undefined;
     const isClaimed = link.output.isByHand || CLAIMED.includes(link.state);
     if (count > 1 || !isClaimed) return { ...link, said };
-    bySaid.delete(link.output.number ?? 0);
+    bySaid.delete(number);
     for (const each of all) joined.add(each);
     const { output: by, ...facts } = admitted[0] ?? all[0];
     return { ...facts, output: link.output, said, by };

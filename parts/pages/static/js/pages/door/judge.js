@@ -11,7 +11,7 @@ import {
 } from "../../format/about.js";
 import { readLinks } from "../../format/claim_link.js";
 import { gettext, ngettext, ordinal } from "../../format/gettext.js";
-import { issueText } from "../../format/tickets.js";
+import { issueText, noteOf } from "../../format/tickets.js";
 import {
   clockText,
   linkText,
@@ -78,7 +78,9 @@ async function knownOf(/** @type {Row | undefined} */ row, said, linkOf) {
   const link = await linkOf(said);
   const time = link?.state === "admitted" && clockText(link.at);
   const since = time && gettext("in since {time}", { time });
-  const number = [said, since, link?.output.note].filter(Boolean).join("\u00a0· ");
+  const { output = { number: said } } = link ?? {};
+  const told = [output.number, noteOf(output, output.note), since];
+  const number = told.filter(Boolean).join("\u00a0· ");
   const note = row?.note ?? cutNote(gettext("Code says {number}", { number }));
   return { ...row, said, note };
 }

@@ -19,7 +19,7 @@ import { codeImage } from "../../ui/link_view.js";
 import { openDialog, say, sayCopied, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
 import { isDoorList, rowsOf } from "../../wallet/door_list.js";
-import { readHolding, withSaid } from "../../wallet/holdings.js";
+import { readHolding, saidBy, withSaid } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
 import { askForScannedList, listButtons } from "../door_lists.js";
@@ -196,7 +196,7 @@ async function makeCount(store, { id: itemId, unit }) {
 /** Return the row of a number, of which one may have been taken back: the latest. */
 async function linkOf(store, itemId, number) {
   const { links } = await readHolding(store, itemId);
-  return withSaid(links).findLast(({ output }) => output.number === number);
+  return withSaid(links).findLast(({ output }) => saidBy(output) === number);
 }
 
 /**

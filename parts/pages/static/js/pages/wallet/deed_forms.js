@@ -3,12 +3,13 @@
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, listText, ngettext } from "../../format/gettext.js";
-import { noteOf } from "../../format/tickets.js";
+import { noteOf, ticketText } from "../../format/tickets.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
 import { copyTemplate, find, make, put } from "../../ui/dom.js";
 import { ask, FieldError, readAmount } from "../../ui/forms.js";
 import { noteLengthOf, openLinksDialog } from "../../ui/link_view.js";
+import { chosenFrom } from "../../wallet/beginning.js";
 import { isOneLink, lowestFirst } from "../../wallet/links.js";
 import { itemIdOf } from "../../wallet/records.js";
 import { backupLine } from "./backup_forms.js";
@@ -45,7 +46,11 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
       units: unitsText(Number(text), unit),
       whole: unitsText(whole, unit),
     });
-    put(find(element, "[role=status]"), isCut ? `${have} ${cut}` : have);
+    const taken = takenText(shown, Number(text));
+    put(
+      find(element, "[role=status]"),
+      [have, taken, isCut && cut].filter(Boolean).join(" "),
+    );
   };
   field.oninput = showWays;
   showWays();
@@ -86,6 +91,13 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
       return "";
     },
   });
+}
+
+/** Return which links with a note are sent, where some are. */
+function takenText(/** @type {Pick<Holding, "parts">} */ { parts }, amount) {
+  const taken = chosenFrom(parts, amount) ?? [];
+  if (!taken.some(({ note }) => note)) return "";
+  return gettext("Takes {tickets}.", { tickets: listText(taken.map(ticketText)) });
 }
 
 /** Return how many units the first of the numbered links has; one where there is none. */

@@ -71,6 +71,7 @@ export function linksView(view, shown) {
         // Guests have no list.
         states: !isMinted && !isOfDoor({ links }),
         "take-links-back": countIn(links, "waiting") < 2,
+        "by-name": isMinted || !isOfDoor({ links }),
         // What has no date is for no door.
         "claimed-hint":
           !isMinted ||
@@ -92,8 +93,7 @@ export const isOfDoor = ({ links }) =>
 /** Write all links with their states to a file, which hands none of them out. */
 function saveStates(/** @type {any} */ shown) {
   const { item, links, cameBack } = shown;
-  const outputs = links.map(({ output }) => output);
-  const name = gettext("{file} list", { file: fileName(outputs, item) });
+  const name = gettext("{file} list", { file: fileName([], item) });
   const text = statesCsvOf(links, (link) => [stateText(link, shown), saidText(link)], {
     redeemed: cameBack,
     made: item?.total,
@@ -381,19 +381,21 @@ async function makeNewCode(output, /** @type {Shown & {opener: HTMLElement}} */ 
 
 const ticketLine = (text) => make("p", {}, make("strong", {}, text));
 
+function undoText({ collectedAt, isByHand }) {
+  if (collectedAt)
+    return gettext("You get a new link for the guest. The old code no longer works.");
+  if (isByHand) return gettext("This takes back the mark by hand.");
+  return gettext(
+    "It was let in at another door, so only this list changes. Make a new code for the guest at that door.",
+  );
+}
+
 /** Undo an admission: where the ticket came in here, its guest gets a new link. */
 function askToUndo(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
   const { wallet, unit, opener } = tools;
   const { close } = ask({
     title: gettext("Undo this admission?"),
-    content: [
-      ticketLine(linkText(output, unit)),
-      output.collectedAt
-        ? gettext("You get a new link for the guest. The old code no longer works.")
-        : gettext(
-            "It was let in at another door, so only this list changes. Make a new code for the guest at that door.",
-          ),
-    ],
+    content: [ticketLine(linkText(output, unit)), undoText(output)],
     yes: gettext("Undo"),
     opener,
     act: async () => {
