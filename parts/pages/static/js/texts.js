@@ -345,10 +345,8 @@ const SIGNS_COUNT = 4;
 export const signsText = ({ offerId = "", endedAt = NaN }) =>
   `${offerId.slice(-SIGNS_COUNT).toUpperCase()} ${clockText(endedAt)}`;
 
-/** Return for example "Paid ✓ 7K2M 14:05". */
+/** Return for example "Paid", and below it "7K2M 14:05". */
 export function receiptText(operation, isTrade = false) {
-  const values = { signs: signsText(operation) };
-  return isTrade
-    ? gettext("Traded ✓ {signs}", values)
-    : gettext("Paid ✓ {signs}", values);
+  const word = isTrade ? gettext("Traded") : gettext("Paid");
+  return `${word}\n${signsText(operation)}`;
 }

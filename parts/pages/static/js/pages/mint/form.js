@@ -83,7 +83,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function fill({ texts = kept.map(({ value }) => value), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
     different.open = Boolean(draft.isDifferent);
-    byId("when", HTMLDetailsElement).open = facts.isDated();
+    facts.drawKind();
     image.setUploaded(draft.uploaded ?? "");
     rows.fill(draft.amounts ?? ["1"]);
   }
@@ -174,7 +174,7 @@ const atMost = (max) => (text) => {
 
 /** The fields whose facts end the description. */
 function factFields(form) {
-  const { one, several, date, place, until } = form.elements;
+  const { one, several, date, place, until, kind } = form.elements;
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }, clock = "") => (value ? new Date(value + clock) : null);
   const said = () => ({
@@ -185,14 +185,17 @@ function factFields(form) {
   });
   // Before the preview is drawn.
   date.addEventListener("input", () => {
-    if (!date.value || one.value || several.value) return;
-    [one.value, several.value] = [gettext("ticket"), gettext("tickets")];
+    if (date.value && !one.value && !several.value) kind[0].click();
   });
+  for (const each of kind)
+    each.onclick = () => ([one.value, several.value] = each.value.split("/"));
 
   return {
     fields: [one, several, date, place, until],
     said,
-    isDated: () => [date, place, until].some(({ value }) => value),
+    drawKind() {
+      for (const each of kind) each.checked = each.value === said().unit;
+    },
 
     /** Say beside the fields what is wrong. */
     check() {

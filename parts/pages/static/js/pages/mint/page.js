@@ -25,9 +25,11 @@ const tokenField = byId("mint-token", HTMLInputElement);
 const tokenButton = byId("keep-token", HTMLButtonElement);
 
 const form = mintForm(find(preview, "[data-card=image]"), (item) => {
-  // Who gets a link sees what is in that.
-  fillCard(preview, item, { amount: item.each });
-  find(preview, ".deed-units").hidden = !item.total;
+  for (const place of [preview, byId("glance")]) {
+    // Who gets a link sees what is in that.
+    fillCard(place, item, { amount: item.each });
+    find(place, ".deed-units").hidden = !item.total;
+  }
 });
 
 function showStep(step) {
