@@ -135,11 +135,13 @@ export const dayText = (/** @type {About} */ about) =>
 export const whenText = (/** @type {About} */ { clock }) =>
   clock.date ? clockText(clock.date) : "";
 
-/** Return when, or until when it was, and in a line below where; nothing where neither is said. */
-export function whenAndWhereText(/** @type {About} */ about) {
-  const when = isExpired(about) || !about.date ? untilText(about) : whenText(about);
-  return [when, isolated(about.place)].filter(Boolean).join("\n");
-}
+/** Return when, or until when it was; nothing where that is not said. */
+export const whenOrUntilText = (/** @type {About} */ about) =>
+  isExpired(about) || !about.date ? untilText(about) : whenText(about);
+
+/** Return the same, and in a line below where; nothing where neither is said. */
+export const whenAndWhereText = (/** @type {About} */ about) =>
+  [whenOrUntilText(about), isolated(about.place)].filter(Boolean).join("\n");
 
 /** Return until when a deed is good for something, or when that has ended. */
 export function untilText(

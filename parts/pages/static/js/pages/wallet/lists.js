@@ -10,7 +10,7 @@ import {
   isPast,
   metadataOf,
   nameOf,
-  whenAndWhereText,
+  whenOrUntilText,
   whenText,
 } from "../../format/about.js";
 import {
@@ -22,7 +22,7 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
-import { isShown, makeMark, markText } from "../../ui/card.js";
+import { isShown, makeMark, markText, thumbnailOf } from "../../ui/card.js";
 import {
   byId,
   copyTemplate,
@@ -136,7 +136,8 @@ function deedRow({ itemId }, tools) {
         sum: sumText(summary),
         // Of a part of another's vouchers it would read as their worth.
         of: isMinted ? gettext("of {total}", item) : "",
-        when: whenAndWhereText(about),
+        when: whenOrUntilText(about),
+        where: about.place,
         note: text,
         ended: isOver && !isExpired(about) ? ENDED : "",
       },
@@ -338,7 +339,7 @@ export function historyView(itemOf) {
 }
 
 function historyRow(group, itemOf) {
-  const { kind, state, begunAt, endedAt, count, code = "" } = group;
+  const { kind, state, begunAt, endedAt, count, itemId, code = "" } = group;
   // That nobody took an offer is no fault.
   const [tint, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
   const tag = word ? make("span", { class: `tag ${tint}` }, word) : "";
@@ -352,6 +353,7 @@ function historyRow(group, itemOf) {
   return make(
     "li",
     { tabindex: "-1" },
+    ...(itemId ? [thumbnailOf(itemOf(itemId) ?? { id: itemId })] : []),
     make("p", {}, historyText(group, itemOf), " ", tag),
     ...hints.map((text) => makeHint(text)),
   );
