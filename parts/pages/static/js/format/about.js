@@ -11,7 +11,7 @@
 // rest. parts/pages/card.py reads the same.
 
 import { isUnit } from "./amounts.js";
-import { gettext, isolated, LOCALE } from "./gettext.js";
+import { gettext, isolated, joinTexts, LOCALE } from "./gettext.js";
 
 /** Longer descriptions are text alone: all pages read them. */
 const DESCRIPTION_LENGTH_MAX = 5_000;
@@ -138,7 +138,7 @@ export const whenText = (/** @type {About} */ { clock }) =>
 /** Return when, or until when it was, and in a line below where; nothing where neither is said. */
 export function whenAndWhereText(/** @type {About} */ about) {
   const when = isExpired(about) || !about.date ? untilText(about) : whenText(about);
-  return [when, isolated(about.place)].filter(Boolean).join("\n");
+  return joinTexts([when, isolated(about.place)], "\n");
 }
 
 /** Return until when a deed is good for something, or when that has ended. */
@@ -182,10 +182,10 @@ export function writeAbout(/** @type {Partial<About>} */ about) {
     "Valid until": validUntil && timeText(validUntil),
     Unit: unit,
   };
-  const lines = Object.entries(facts).flatMap(([name, value]) =>
-    value ? [`${name}: ${value}`] : [],
+  const lines = Object.entries(facts).map(
+    ([name, value]) => value && `${name}: ${value}`,
   );
-  return [text.trim(), lines.join("\n")].filter(Boolean).join("\n\n");
+  return joinTexts([text.trim(), joinTexts(lines, "\n")], "\n\n");
 }
 
 /** Return the moment that is written, or null if there is no such day or hour. */

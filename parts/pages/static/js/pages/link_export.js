@@ -4,23 +4,16 @@
 // that only a printer shows (css/print.css).
 
 import { parseAmount } from "../format/amounts.js";
-import { formatAmount, gettext } from "../format/gettext.js";
+import { formatAmount, gettext, joinTexts } from "../format/gettext.js";
 import { csvOf } from "../format/csv.js";
-import {
-  aboutOf,
-  dayText,
-  metadataOf,
-  nameOf,
-  untilText,
-  whenText,
-} from "../format/about.js";
+import { aboutOf, dayText, nameOf, untilText, whenText } from "../format/about.js";
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
-import { isShown, makeMark, pictureOf } from "../ui/card.js";
+import { imageOf, makeMark, pictureOf } from "../ui/card.js";
 import { copyText, download, make, makeHint, pause } from "../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
 import { ask, makeField, say, selectField } from "../ui/forms.js";
-import { WalletError } from "../wallet/records.js";
+import { keysOf, WalletError } from "../wallet/records.js";
 
 const PRINTED_MAX = 1000;
 const TICKETS_ON_A_SHEET = 8;
@@ -114,7 +107,7 @@ export function fileName(outputs, item) {
   const ends = [...new Set([Math.min(...numbers), Math.max(...numbers)])];
   const range = numbers.length ? ends.join("-") : "";
   const name = shortName(nameOf(item).replace(NOT_IN_NAMES, " "));
-  return [name, about.date && dayText(about), range].filter(Boolean).join(" ");
+  return joinTexts([name, about.date && dayText(about), range], " ");
 }
 
 /** What can be done with many links, by what their buttons are called in templates. */
@@ -146,16 +139,15 @@ export function setUpLinkButtons(place, /** @type {Shown} */ shown) {
 async function print(outputs, /** @type {Shown} */ shown, onWait) {
   const count = outputs.length;
   const onProgress = (ready) => {
-    if (onWait(gettext("{ready} of {count} QR codes are ready.", { ready, count })))
-      return;
+    const text = gettext("{ready} of {count} QR codes are ready.", { ready, count });
+    if (onWait(text)) return;
     throw new WalletError("cancelled", gettext("Nothing was printed."));
   };
   const codes = await codesOf(outputs, shown, { onProgress }).catch((error) => {
     throw new WalletError("no_codes", waitText(error, gettext("Nothing was printed.")));
   });
   const given = await give(outputs, shown);
-  const { image = "" } = metadataOf(shown.item);
-  await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
+  await printLinks(given, { ...shown, image: imageOf(shown.item), codes });
 }
 
 async function writeCsv(outputs, /** @type {Shown} */ shown) {
@@ -185,7 +177,7 @@ export async function takeBack(
     const values = { ready: start, count };
     if (!onWait(gettext("{ready} of {count} links are back.", values)))
       throw new WalletError("cancelled", gettext("The others stay handed out."));
-    const keys = outputs.slice(start, start + size).map(({ key }) => key);
+    const keys = keysOf(outputs.slice(start, start + size));
     const take = () => run(() => wallet.takeBack(...keys), onWait);
     // What was claimed meanwhile is known after the first try, and left out of the
     // second; a batch of which all were leaves the others their turn.
@@ -202,7 +194,7 @@ export async function takeBack(
 }
 
 /** Write down that these links are handed out; return those that are now. */
-const give = (outputs, { wallet }) => wallet.give(outputs.map(({ key }) => key));
+const give = (outputs, { wallet }) => wallet.give(keysOf(outputs));
 
 function askWhich(shown, action, opener) {
   const {

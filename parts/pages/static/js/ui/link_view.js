@@ -29,6 +29,7 @@ import { makeField, openDialog, say, sayCopied, sayError } from "./forms.js";
 import { batchesOf } from "../wallet/api.js";
 import { readHolding } from "../wallet/holdings.js";
 import { isFree, NOTE_LENGTH_MAX } from "../wallet/links.js";
+import { keysOf } from "../wallet/records.js";
 
 // What the service draws in one request: parts/pages/qr_codes.py. A link has no other
 // letters than ASCII, so its length is that in bytes.
@@ -183,10 +184,7 @@ export function handOverByCopy(
  * the way.
  */
 const handOver = (outputs, { wallet }, act) =>
-  wallet
-    .give(outputs.map(({ key }) => key))
-    .then(act)
-    .catch(sayError);
+  wallet.give(keysOf(outputs)).then(act).catch(sayError);
 
 /**
  * Return the buttons that hand a link over: the one that matters is to share it, where
@@ -260,7 +258,7 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
     wait = pause,
     link = (output) => linkOf(output, unit),
   } = options;
-  const codes = await wallet.codes(outputs.map(({ key }) => key));
+  const codes = await wallet.codes(keysOf(outputs));
   const missing = outputs.filter(({ key }) => !codes.has(key));
   onProgress(codes.size);
   for (const batch of batchesOf(missing, sizeOfBatches(missing.map(link)))) {

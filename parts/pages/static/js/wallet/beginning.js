@@ -2,7 +2,7 @@
 // secrets and the whole request are written down, before anything is sent. Pure:
 // changes a draft only.
 
-import { gettext } from "../format/gettext.js";
+import { gettext, joinTexts } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import {
@@ -139,7 +139,7 @@ export function claim(draft, plan) {
  */
 export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const names = inputs.map(ticketText).filter(Boolean).join(", ");
+  const names = joinTexts(inputs.map(ticketText), ", ");
   const ofMany = { note: cutNote(names) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
   const made = [{ amount, givenAt: draft.now, ...link }, ...change];
@@ -260,9 +260,6 @@ function givenOut(draft, key) {
 const busy = () =>
   new WalletError("busy", gettext("It is on its way, in this tab or another."));
 
-const inTheMaking = () =>
-  new WalletError("busy", gettext("It is being made into links."));
-
 function spent({ spentElsewhere }) {
   const why = spentElsewhere
     ? gettext("This link was already used. Ask the sender.")
@@ -320,7 +317,8 @@ function notEnough(draft, itemId, amount, free) {
   );
   const isEnough = (more) => unitsOf([...free, ...away, ...more]) >= amount;
   if (isEnough([])) return busy();
-  if (isEnough(listed("held").filter(({ each }) => each))) return inTheMaking();
+  if (isEnough(listed("held").filter(({ each }) => each)))
+    return new WalletError("busy", gettext("It is being made into links."));
   if (isEnough(listed("offered")))
     return new WalletError("offered", gettext("It is in an open offer."));
   return new WalletError("not_enough", gettext("You don't have that many."));

@@ -1,6 +1,7 @@
 // What the outputs of one item were made of: the numbers of the links that were joined
 // to them, and what of it came back to its maker. Pure.
 
+import { joinTexts } from "../format/gettext.js";
 import { ticketText, wordsOf } from "../format/tickets.js";
 import { cutNote } from "./links.js";
 
@@ -71,7 +72,7 @@ export function namerOf(all, back) {
     );
     if (output.number || !numbers.length) return output;
     const sources = [...sourcesOf(output)].sort(byAmount);
-    const told = (text) => cutNote(sources.map(text).filter(Boolean).join(", "));
+    const told = (text) => cutNote(joinTexts(sources.map(text), ", "));
     const words = wordsOf({ ...output, numbers }, told(ticketText));
     return { ...output, numbers, note: words ?? told(noteLeft) };
   };

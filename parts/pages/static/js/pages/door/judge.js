@@ -10,7 +10,7 @@ import {
   whenText,
 } from "../../format/about.js";
 import { readLinks } from "../../format/claim_link.js";
-import { gettext, ngettext, ordinal } from "../../format/gettext.js";
+import { gettext, joinTexts, ngettext, ordinal } from "../../format/gettext.js";
 import { issueText } from "../../format/tickets.js";
 import {
   clockText,
@@ -78,7 +78,7 @@ async function knownOf(/** @type {Row | undefined} */ row, said, linkOf) {
   const link = await linkOf(said);
   const time = link?.state === "admitted" && clockText(link.at);
   const since = time && gettext("in since {time}", { time });
-  const number = [said, since, link?.output.note].filter(Boolean).join(" · ");
+  const number = joinTexts([said, since, link?.output.note]);
   const note = row?.note ?? cutNote(gettext("Code says {number}", { number }));
   return { ...row, said, note };
 }
@@ -100,14 +100,13 @@ async function withNote(told, linkOf) {
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   serviceTime: () => number | null, linkOf?: (number: number) => Promise<Link | undefined>,
+ *   serviceTime: () => number | null, linkOf: (number: number) => Promise<Link | undefined>,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
  *   an answer that took too long to stand there without a word; the `serviceTime` decides what
  *   has expired
  */
 export function makeJudge(parts) {
-  const { item, host, wallet, claim, readRecords, onLate, serviceTime } = parts;
-  const { linkOf = async () => undefined } = parts;
+  const { item, host, wallet, claim, readRecords, onLate, serviceTime, linkOf } = parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
@@ -359,6 +358,6 @@ export function otherVerdict(other, own) {
 /** Return when and where a deed is good for something, as a sentence or nothing. */
 function factsText(item) {
   const about = aboutOf(item);
-  const facts = [whenText(about), about.place && quoted(about.place)].filter(Boolean);
-  return facts.length ? `${facts.join(" · ")}.` : "";
+  const facts = joinTexts([whenText(about), about.place && quoted(about.place)]);
+  return facts && `${facts}.`;
 }

@@ -4,7 +4,7 @@
 
 import { aboutOf, metadataOf, writeAbout } from "../../format/about.js";
 import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
-import { gettext, ngettext } from "../../format/gettext.js";
+import { gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
@@ -178,7 +178,7 @@ function factFields(form) {
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }, clock = "") => (value ? new Date(value + clock) : null);
   const said = () => ({
-    unit: [one, several].map(line).filter(Boolean).join("/"),
+    unit: joinTexts([one, several].map(line), "/"),
     date: time(date),
     place: line(place),
     validUntil: time(until, "T23:59"),

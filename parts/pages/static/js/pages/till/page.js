@@ -3,7 +3,7 @@
 
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { gettext } from "../../format/gettext.js";
+import { gettext, joinTexts } from "../../format/gettext.js";
 import { paymentsCsvOf } from "../../format/csv.js";
 import {
   offerStateText,
@@ -57,7 +57,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
       today.length ? sumText(today, item.unit) : gettext("No payments yet today."),
       all.length > today.length && sumText(all, item.unit, gettext("In all")),
     ];
-    put(byId("today"), sums.filter(Boolean).join(" · "));
+    put(byId("today"), joinTexts(sums));
     byId("save").hidden = !all.length;
     drawRows(rows);
     await request.draw(operations);

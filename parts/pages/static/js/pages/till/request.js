@@ -2,7 +2,13 @@
 // customer sees, with its code, what has become of it, and how it is cancelled.
 
 import { unitsText } from "../../format/amounts.js";
-import { gettext, isolated, LOCALE, ngettext } from "../../format/gettext.js";
+import {
+  gettext,
+  isolated,
+  joinTexts,
+  LOCALE,
+  ngettext,
+} from "../../format/gettext.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { offerStateText, signsText, textFor, waitText } from "../../texts.js";
 import {
@@ -219,7 +225,7 @@ export function leftOnScreen(requests) {
 function aboutText(item) {
   const about = aboutOf(item);
   const expired = isExpired(about) && untilText(about);
-  return [isolated(nameOf(item)), expired].filter(Boolean).join(" · ");
+  return joinTexts([isolated(nameOf(item)), expired]);
 }
 
 function showPaid(screen, units, operation) {

@@ -2,7 +2,7 @@
 // those who get its links.
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { gettext, listText, ngettext } from "../../format/gettext.js";
+import { gettext, joinTexts, listText, ngettext } from "../../format/gettext.js";
 import { noteOf } from "../../format/tickets.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
@@ -181,13 +181,12 @@ export async function noteEach(lines, rows, { wallet }) {
   const values = { added: notes.length, count: lines.length };
   const left = { names: listText(lines.slice(notes.length)) };
   const kept = own.indexOf(free[notes.length - 1]) + 1 - notes.length;
-  const texts = [
-    left.names
-      ? gettext("There is no row for {names}.", left)
-      : gettext("Notes added: {added} of {count}.", values),
-    kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept }),
-  ];
-  return texts.filter(Boolean).join(" ");
+  const added = left.names
+    ? gettext("There is no row for {names}.", left)
+    : gettext("Notes added: {added} of {count}.", values);
+  const noted =
+    kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept });
+  return joinTexts([added, noted], " ");
 }
 
 /** Return the lines of a text that has some. */

@@ -2,13 +2,12 @@
 // deeds on; what is new of them; and the list of what was done.
 
 import { unitsText } from "../../format/amounts.js";
-import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
+import { fill, gettext, joinTexts, ngettext, plain } from "../../format/gettext.js";
 import {
   aboutOf,
   isExpired,
   isMixed,
   isPast,
-  metadataOf,
   nameOf,
   whenAndWhereText,
   whenText,
@@ -22,7 +21,7 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
-import { isShown, makeMark, markText } from "../../ui/card.js";
+import { imageOf, makeMark, markText } from "../../ui/card.js";
 import {
   byId,
   copyTemplate,
@@ -168,8 +167,8 @@ export const isForPaying = (/** @type {Summary} */ { isMinted, item, most }) =>
 export const openCode = (tools, opener) => openCodes(tools, opener).catch(sayError);
 
 function showPicture(picture, item) {
-  const { image = "" } = metadataOf(item);
-  if (!isShown(image) || picture.getAttribute("src") === image) return;
+  const image = imageOf(item);
+  if (!image || picture.getAttribute("src") === image) return;
   picture.src = image;
   picture.hidden = false;
 }
@@ -217,8 +216,7 @@ export function noteOf(
     ...some(back, gettext("{amount} came back")),
   ].join(" · ");
   const [counted] = some(mayBeGiven, gettext("{amount} counted as handed out"));
-  const told = [wait, counted, isMinted && outside, door];
-  const besides = told.filter(Boolean).join(" · ");
+  const besides = joinTexts([wait, counted, isMinted && outside, door]);
   if (wait || (isMinted && counted)) return { kind: wait ? "wait" : "", text: besides };
   const [text = ""] = [
     door,
