@@ -83,7 +83,7 @@ export async function openOffer(
   const place = make("div", { class: "qr" });
   const copy = async () => {
     if (await copyText(link)) say(gettext("The link is copied."));
-    else ways.append(textField([gettext("Link"), link]));
+    else ways.append(textField(gettext("Link"), link));
   };
   const ways = make(
     "div",
