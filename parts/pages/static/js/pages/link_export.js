@@ -4,7 +4,7 @@
 // that only a printer shows (css/print.css).
 
 import { parseAmount } from "../format/amounts.js";
-import { formatAmount, gettext, joinTexts } from "../format/gettext.js";
+import { gettext, joinTexts } from "../format/gettext.js";
 import { csvOf } from "../format/csv.js";
 import { aboutOf, dayText, nameOf, untilText, whenText } from "../format/about.js";
 import { issueText } from "../format/tickets.js";
@@ -104,8 +104,8 @@ export function chosenLinks(links, choice, countMax) {
 export function fileName(outputs, item) {
   const about = aboutOf(item);
   const numbers = outputs.flatMap(({ number }) => number ?? []);
-  const ends = [...new Set([Math.min(...numbers), Math.max(...numbers)])];
-  const range = numbers.length ? ends.join("-") : "";
+  const ends = new Set([Math.min(...numbers), Math.max(...numbers)]);
+  const range = numbers.length ? [...ends].join("-") : "";
   const name = shortName(nameOf(item).replace(NOT_IN_NAMES, " "));
   return joinTexts([name, about.date && dayText(about), range], " ");
 }
@@ -171,10 +171,9 @@ export async function takeBack(
 ) {
   let isAnyBack = false;
   let refusal = null;
-  const count = outputs.length;
   const size = Number(document.body.dataset.arrayMax);
   for (let start = 0; start < outputs.length; start += size) {
-    const values = { ready: start, count };
+    const values = { ready: start, count: outputs.length };
     if (!onWait(gettext("{ready} of {count} links are back.", values)))
       throw new WalletError("cancelled", gettext("The others stay handed out."));
     const keys = keysOf(outputs.slice(start, start + size));
@@ -204,7 +203,7 @@ function askWhich(shown, action, opener) {
     canCancel,
     hint = GIVEN,
     isFor = isUsable,
-    hasNotes = false,
+    hasNotes,
   } = action;
   const linksNow = () => shown.links.filter(isFor);
   if (!linksNow().length) return say(gettext("There are no such links."));
@@ -244,7 +243,7 @@ function choiceFields(links, countMax) {
     which === "numbers" ? numbers.length : countIn(links, which);
   const texts = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
-    .map(([value, text]) => [value, text(formatAmount(countOf(value)))]);
+    .map(([value, text]) => [value, text(countOf(value))]);
   const { element, select: which } = selectField(
     gettext("Which links?"),
     Object.fromEntries(texts),
@@ -298,7 +297,6 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const about = aboutOf(item);
-  const note = isNoted && link.note;
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
@@ -313,7 +311,7 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
       " ",
       issueText(link),
     ),
-    line("note", note || ""),
+    line("note", (isNoted && link.note) || ""),
     line("about", about.text),
     line("until", untilText(about, Date.now(), true)),
   ];

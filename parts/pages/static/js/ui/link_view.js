@@ -98,7 +98,7 @@ export function makeLinkView(
 
 function noteField(output, tools) {
   const label = gettext("For whom? (optional)");
-  const { element, field } = makeNoteField(label, output, { value: output.note ?? "" });
+  const { element, field } = makeNoteField(label, output, output.note);
   field.onchange = () => {
     // The view may be made once more of what it was made of.
     output.note = field.value;
@@ -151,9 +151,9 @@ export function openLinksDialog(outputs, tools) {
 }
 
 /** Return a field for a person's words on a link. */
-export const makeNoteField = (label, output, attributes) =>
+export const makeNoteField = (label, output, value = "") =>
   makeField(label, {
-    ...attributes,
+    value,
     maxlength: String(noteLengthOf(output)),
     autocomplete: "off",
     dir: "auto",

@@ -343,16 +343,15 @@ function forget(/** @type {Draft} */ draft, itemId) {
   for (const { key, collectedAt, operation, undoneAt, foundAt, state } of all) {
     // What was undone here has become another link.
     const isUndoneHere = collectedAt && !setAside.has(operation);
-    const left = isUndoneHere ? undoneAt : undefined;
-    const unsaid = {
+    // What another copy of this wallet let in is known from its list.
+    const isFromList = foundAt && state === "held";
+    draft.changeOutput(key, {
       admittedAt: undefined,
       isByHand: undefined,
       takenBackAt: undefined,
-    };
-    draft.changeOutput(key, { ...unsaid, undoneAt: left });
-    // What another copy of this wallet let in is known from its list.
-    if (foundAt && state === "held")
-      draft.changeOutput(key, { collectedAt: undefined });
+      undoneAt: isUndoneHere ? undoneAt : undefined,
+      collectedAt: isFromList ? undefined : collectedAt,
+    });
   }
   keepList(draft, itemId, undefined);
 }

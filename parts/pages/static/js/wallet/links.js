@@ -3,7 +3,7 @@
 // verb. Pure: changes a draft only.
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
-import { formatAmount, gettext } from "../format/gettext.js";
+import { gettext } from "../format/gettext.js";
 import { isCollected, keysOf, WalletError } from "./records.js";
 
 /** More links than anybody makes; what is counted on from here stays exact. */
@@ -51,7 +51,7 @@ export function checkLinks({ count, each }) {
   if (checkAmount(count) > LINKS_COUNT_MAX) {
     throw new WalletError(
       "too_many",
-      gettext("At most {most} links at once.", { most: formatAmount(LINKS_COUNT_MAX) }),
+      gettext("At most {most} links at once.", { most: LINKS_COUNT_MAX }),
     );
   }
   sumOf(Array(count).fill(checkAmount(each)));

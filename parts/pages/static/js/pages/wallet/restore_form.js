@@ -79,7 +79,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
 
 /** Ask the registry what came in: a stranger's file is not believed. */
 async function nameAll(wallet, outputs) {
-  const itemIds = new Set(outputs.map((output) => output.itemId));
+  const itemIds = new Set(outputs.map(({ itemId }) => itemId));
   for (const itemId of itemIds) await wallet.item(itemId);
 }
 
