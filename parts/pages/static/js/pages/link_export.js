@@ -180,14 +180,13 @@ export async function takeBack(
     const take = () => run(() => wallet.takeBack(...keys), onWait);
     // What was claimed meanwhile is known after the first try, and left out of the
     // second; a batch of which all were leaves the others their turn.
-    const back = take().catch(take);
-    await back.then(
-      () => (isAnyBack = true),
-      (error) => {
-        if (error.code !== "not_given") throw error;
-        refusal = error;
-      },
-    );
+    try {
+      await take().catch(take);
+      isAnyBack = true;
+    } catch (error) {
+      if (error.code !== "not_given") throw error;
+      refusal = error;
+    }
   }
   if (refusal && !isAnyBack) throw refusal;
 }

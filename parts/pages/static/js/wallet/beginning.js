@@ -84,10 +84,9 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
     return { amount: part.amount, secret: checkSecret(part.secret ?? fresh[place]) };
   });
   const own = asked.flatMap(({ secret }, place) => (secret === undefined ? [] : place));
-  const body = metadata ? { outputs, metadata } : { outputs };
   return {
     kind: "mint",
-    body,
+    body: metadata ? { outputs, metadata } : { outputs },
     inputs: [],
     outputs: [],
     amount,
@@ -115,9 +114,8 @@ export function claim(draft, plan) {
   }
   if (state === "spent") throw spent(record);
   const isOurs = state === "held" || state === "offered";
-  if (isOurs && !(atDoor && isFree(record))) {
+  if (isOurs && !(atDoor && isFree(record)))
     throw new WalletError("already_held", gettext("You already have this."));
-  }
   if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
   // What several links were joined to has its numbers in its note.
   const { said, note } = knows;

@@ -230,10 +230,9 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
     async takeInList(itemId, text) {
       checkListSize(text.length);
       const rows = rowsOf(text);
-      const isOfDeed = text.startsWith(`${HEAD} ${itemId}\n`);
       if (!isDoorList(text) || !rows.length)
         throw new WalletError("no_list", gettext("This is not a guest list."));
-      if (!isOfDeed)
+      if (!text.startsWith(`${HEAD} ${itemId}\n`))
         throw new WalletError("no_list", gettext("This list belongs to another deed."));
       const known = await recordsWith(store, "outputs", { itemId });
       // A ticket that was refused here is known from lists alone.

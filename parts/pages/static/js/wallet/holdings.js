@@ -104,9 +104,8 @@ export function holdingOf(slices, itemId) {
   const names = new Set(own.map(nameOf));
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
-  const listed = listedLinks(item).filter(isOther);
   const named = namerOf(all, came.keys);
-  const links = [...own, ...listed]
+  const links = [...own, ...listedLinks(item).filter(isOther)]
     .map((link) => rowOf({ ...link, output: named(link.output) }))
     .sort(byNumber);
   return {

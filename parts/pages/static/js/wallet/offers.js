@@ -47,12 +47,11 @@ export function offersOf(wallet) {
     async trade({ give, want, expiresInS: expiresIn = TRADE_S }) {
       for (const { amount } of [give, want]) checkAmount(amount);
       checkExpiry(expiresIn);
-      if (give.itemId === want.itemId) {
+      if (give.itemId === want.itemId)
         throw new WalletError(
           "invalid_input",
           gettext("Choose another deed to trade for."),
         );
-      }
       const itemIds = [give.itemId, want.itemId];
       const carryOut = () => wallet.carryOut(trade, { itemIds, give, want, expiresIn });
       const outcome = await carryOut();

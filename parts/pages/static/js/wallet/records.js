@@ -273,12 +273,11 @@ export class Draft {
    */
   addOutput(facts) {
     const key = keyOf(facts);
-    if (this.outputs.get(key)) {
+    if (this.outputs.get(key))
       throw new WalletError(
         "used_secret",
         gettext("This secret was used for this deed before."),
       );
-    }
     this.#putOutput({ createdAt: this.now, ...facts, key }, facts.changedAt);
   }
 

@@ -163,8 +163,7 @@ export function makeJudge(parts) {
     const ticket = { number, of, issue, note };
     const isNamed = number || (note && !found.record?.said);
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
-    const told = { ...verdict, ...news, key, ticket };
-    return withNote(told, linkOf);
+    return withNote({ ...verdict, ...news, key, ticket }, linkOf);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */
@@ -299,8 +298,7 @@ function toldVerdict(/** @type {any} */ found) {
   if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
   const { number, issue = 1 } = namedBy(record, row);
   const values = { issue: issueText({ issue: issue + 1 }) };
-  const newer = gettext("Ask for the {issue}.", values);
-  const remedy = number ? newer : ASK_ORGANISER;
+  const remedy = number ? gettext("Ask for the {issue}.", values) : ASK_ORGANISER;
   return {
     ...refused(gettext("Taken back by the organiser"), remedy),
     isReplaced: true,

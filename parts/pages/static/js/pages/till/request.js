@@ -179,8 +179,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   /** Ask for so many units, on a screen that says so until the code is there. */
   async function make(amount) {
-    const chosen = new FormData(byId("keys", HTMLFormElement));
-    const expiresInS = Number(chosen.get("time"));
+    const expiresInS = Number(new FormData(byId("keys", HTMLFormElement)).get("time"));
     askToKeep();
     open({ amount });
     const mine = shown;
@@ -224,8 +223,7 @@ export function leftOnScreen(requests) {
 /** Return what is asked for, and that it has expired. */
 function aboutText(item) {
   const about = aboutOf(item);
-  const expired = isExpired(about) && untilText(about);
-  return joinTexts([isolated(nameOf(item)), expired]);
+  return joinTexts([isolated(nameOf(item)), isExpired(about) && untilText(about)]);
 }
 
 function showPaid(screen, units, operation) {

@@ -192,8 +192,7 @@ async function writeFile(wallet, material) {
     (await file.requestPermission(MODE)) === "granted" &&
     write(wallet, await material, file);
   // It may have been on a stick that is not there.
-  const isWritten = file && (await writeSame().catch(() => false));
-  if (isWritten) return;
+  if (file && (await writeSame().catch(() => false))) return;
   const other = await pickFile();
   await write(wallet, await material, other);
 }

@@ -184,9 +184,8 @@ function drawFilter(filter, /** @type {any} */ shown) {
     (state) => state === wanted || countIn(shown.links, state),
   );
   const more = countIn(shown.links, "admitted") ? [NOT_IN] : [];
-  const values = ["", ...states, ...more];
   const texts = { "": gettext("all"), [NOT_IN]: gettext("not seen at a door") };
-  const options = values.map((value) => {
+  const options = ["", ...states, ...more].map((value) => {
     const isChosen = { value, selected: value === wanted };
     const [first, ...others] = texts[value] ?? stateText({ state: value }, shown);
     const count = shown.links.filter((link) => isIn(link, value, shown)).length;

@@ -51,8 +51,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
     act: async (onWait, [file, passphrase]) => {
       const records = await readFile(file, passphrase);
       const isOwn = (await wallet.isOwnFile(records)) ?? (await askWhose(opener));
-      const imported = await importOrAsk(wallet, records, isOwn, opener);
-      const { live, added, given } = imported;
+      const { live, added, given } = await importOrAsk(wallet, records, isOwn, opener);
       await nameAll(wallet, added).catch(() => {});
       endLoss();
       const found = await onRestored(onWait);
