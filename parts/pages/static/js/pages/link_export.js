@@ -13,6 +13,7 @@ import { imageOf, makeMark, pictureOf } from "../ui/card.js";
 import { copyText, download, make, makeHint, pause } from "../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
 import { ask, makeField, say, selectField } from "../ui/forms.js";
+import { outputsIn } from "../wallet/holdings.js";
 import { keysOf, WalletError } from "../wallet/records.js";
 
 const PRINTED_MAX = 1000;
@@ -59,8 +60,7 @@ const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
 
 export const isUsable = ({ state }) => state === "here" || state === "waiting";
 
-export const countIn = (links, state) =>
-  links.filter((link) => link.state === state).length;
+export const countIn = (links, state) => outputsIn(links, state).length;
 
 /**
  * Return the links that a person means: `which` is one of CHOICES, `from` and `to` as

@@ -162,8 +162,12 @@ export function admittedAtOf(/** @type {OutputRecord} */ output) {
 }
 
 /** Return whether an output is what became of a ticket at the door, and is still there. */
-export const isSetAside = (/** @type {OutputRecord} */ output) =>
+const isSetAside = (/** @type {OutputRecord} */ output) =>
   output.state === "held" && isCollected(output);
+
+/** Return the operations that set aside what became of tickets. */
+export const setAsideBy = (/** @type {OutputRecord[]} */ outputs) =>
+  new Set(outputs.filter(isSetAside).map(({ operation }) => operation));
 
 /**
  * Return the tickets of a list as links of a holding, see holdings.js.
@@ -338,7 +342,7 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
 
 function forget(/** @type {Draft} */ draft, itemId) {
   const all = draft.outputs.list({ itemId });
-  const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
+  const setAside = setAsideBy(all);
   for (const { key, collectedAt, operation, undoneAt, foundAt, state } of all) {
     // What was undone here has become another link.
     const isUndoneHere = collectedAt && !setAside.has(operation);

@@ -13,6 +13,7 @@ import { setUpMenus } from "../../ui/menu.js";
 import {
   byNumber,
   isNameless,
+  outputsIn,
   overviewOf,
   rowOf,
   withSaid,
@@ -232,16 +233,12 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
 
 /** Return the links that came in by a code of the guest's own, and are nobody's row. */
 const namelessOf = (/** @type {Pick<Holding, "links">} */ { links }) =>
-  links
-    .filter(({ state }) => state === "admitted")
-    .map(({ output }) => output)
-    .filter(isNameless);
+  outputsIn(links, "admitted").filter(isNameless);
 
 /** Return how many units of the rows that are claimed came in by a code of their own. */
 function claimedInOf(holding) {
-  const claimed = holding.links.filter(({ state }) => state === "claimed");
-  const units = claimed.map(({ output }) => output);
-  return Math.min(unitsOf(namelessOf(holding)), unitsOf(units));
+  const claimed = outputsIn(holding.links, "claimed");
+  return Math.min(unitsOf(namelessOf(holding)), unitsOf(claimed));
 }
 
 /** Return whether the claimed are in: all, or some of which nobody knows which. */

@@ -207,28 +207,23 @@ export function noteOf(
   // As the bar of the deed's page has it.
   const waiting = isMinted ? overview.given + mayBeGiven : summary.waiting;
   const [wait] = waitTexts({ ...summary, waiting });
-  const outside = [
-    ...some(admitted, gettext("{amount} admitted")),
-    ...some(
+  const outside = joinTexts([
+    some(admitted, gettext("{amount} admitted")),
+    some(
       claimed,
       isMinted ? gettext("{amount} claimed") : gettext("{amount} passed on"),
     ),
-    ...some(back, gettext("{amount} came back")),
-  ].join(" · ");
-  const [counted] = some(mayBeGiven, gettext("{amount} counted as handed out"));
+    some(back, gettext("{amount} came back")),
+  ]);
+  const counted = some(mayBeGiven, gettext("{amount} counted as handed out"));
   const besides = joinTexts([wait, counted, isMinted && outside, door]);
   if (wait || (isMinted && counted)) return { kind: wait ? "wait" : "", text: besides };
-  const [text = ""] = [
-    door,
-    counted,
-    outside,
-    ...some(moved, gettext("{amount} used or sent elsewhere")),
-  ].filter(Boolean);
-  return { kind: "", text };
+  const elsewhere = some(moved, gettext("{amount} used or sent elsewhere"));
+  return { kind: "", text: door || counted || outside || elsewhere };
 }
 
-/** Return a text of an amount in a list, or nothing in it of none. */
-const some = (amount, text) => (amount ? [fill(text, { amount })] : []);
+/** Return a text of an amount, which is empty of none. */
+const some = (amount, text) => (amount ? fill(text, { amount }) : "");
 
 /** Return what a door has used, and when what is here was shown. */
 export function doorTexts(/** @type {Summary} */ summary) {
@@ -263,11 +258,11 @@ export function waitTexts(
 ) {
   const units = { units: unitsText(coming, unit) };
   return [
-    ...(coming ? [gettext("{units} on the way", units)] : []),
-    ...some(waiting - mayBeGiven, gettext("{amount} handed out")),
-    ...some(offered, gettext("{amount} offered")),
-    ...some(asked, gettext("{amount} asked for")),
-  ];
+    coming ? gettext("{units} on the way", units) : "",
+    some(waiting - mayBeGiven, gettext("{amount} handed out")),
+    some(offered, gettext("{amount} offered")),
+    some(asked, gettext("{amount} asked for")),
+  ].filter(Boolean);
 }
 
 /**
