@@ -10,7 +10,7 @@ import { aboutOf, dayText, nameOf, untilText, whenText } from "../format/about.j
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
 import { imageOf, makeMark, pictureOf } from "../ui/card.js";
-import { copyText, download, make, makeHint, pause } from "../ui/dom.js";
+import { arrayMax, copyText, download, make, makeHint, pause } from "../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
 import { ask, makeField, say, selectField } from "../ui/forms.js";
 import { outputsIn } from "../wallet/holdings.js";
@@ -171,7 +171,7 @@ export async function takeBack(
 ) {
   let isAnyBack = false;
   let refusal = null;
-  const size = Number(document.body.dataset.arrayMax);
+  const size = arrayMax();
   for (let start = 0; start < outputs.length; start += size) {
     const values = { ready: start, count: outputs.length };
     if (!onWait(gettext("{ready} of {count} links are back.", values)))

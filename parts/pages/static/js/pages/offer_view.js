@@ -46,10 +46,9 @@ export function offersView(/** @type {OfferTools} */ tools) {
 
 function rowOf(/** @type {Offer} */ offer, tools) {
   const sentence = offerText(offer, tools.itemOf);
-  const about = `: ${sentence}`;
   const buttonFor = (text, act) =>
     makeButton(text, (button) => act(offer, button, tools), {
-      about,
+      about: `: ${sentence}`,
     });
   const buttons = makeActions(
     buttonFor(gettext("Show link"), openOffer),
@@ -104,13 +103,12 @@ export async function openOffer(
   const cards = await sideCards(offer, tools);
   const element = make(
     "div",
-    { class: "link-view stack" },
+    { class: "link-view stack", "data-offer": offer.offerId },
     said,
     ...cards,
     state,
     ways,
   );
-  element.dataset.offer = offer.offerId;
   const title = offer.give ? gettext("Your offer") : gettext("Your request");
   openDialog({ title, content: [element], closeText: gettext("Done"), opener });
   const checkRound = async () => {

@@ -83,6 +83,9 @@ export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** How many outputs the service takes at once, as the page says. */
+export const arrayMax = () => Number(document.body.dataset.arrayMax);
+
 let idsCount = 0;
 
 /** Return an id that no other element has. */

@@ -215,8 +215,10 @@ export function partsOf({ body }) {
 export function openOffersOf(operations, now = Date.now()) {
   const isShown = ({ kind, state, offerId = "", endedAt = 0 }) =>
     kind !== "complete" && offerId && (state === "open" || endedAt > now - DAY_MS);
-  const offers = operations.filter(isShown).map(offerMade);
-  return offers.sort((one, other) => other.begunAt - one.begunAt);
+  return operations
+    .filter(isShown)
+    .map(offerMade)
+    .sort((one, other) => other.begunAt - one.begunAt);
 }
 
 /** @param {any} operation @returns {OfferMade} */

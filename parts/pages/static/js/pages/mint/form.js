@@ -7,7 +7,7 @@ import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { textFor } from "../../texts.js";
-import { byId, copyTemplate, find } from "../../ui/dom.js";
+import { arrayMax, byId, copyTemplate, find } from "../../ui/dom.js";
 import { clearWhenTyped, readField, showError } from "../../ui/forms.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { inTab } from "../../wallet/store.js";
@@ -267,7 +267,7 @@ function outputRows(onChange) {
       find(row, "[data-row-name]").textContent = ` ${text}`;
       removeButtonOf(row).disabled = all.length === 1;
     });
-    addButton.disabled = all.length >= Number(document.body.dataset.arrayMax);
+    addButton.disabled = all.length >= arrayMax();
     onChange();
   }
 

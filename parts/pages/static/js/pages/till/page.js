@@ -22,6 +22,7 @@ import {
   showError,
 } from "../../ui/forms.js";
 import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
+import { recordsWith } from "../../wallet/records.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
@@ -48,9 +49,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const write = readKeys(item.unit);
   const redraw = oneByOne(async () => {
     drawUntil(item);
-    const operations = await store.read({ operations: wanted }, (slices) =>
-      slices.operations.list(wanted),
-    );
+    const operations = await recordsWith(store, "operations", wanted);
     payments = paymentsOf(operations);
     const { today, all, rows } = payments;
     const sums = [

@@ -6,7 +6,7 @@ import { gettext, joinTexts, listText, ngettext } from "../../format/gettext.js"
 import { noteOf } from "../../format/tickets.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
-import { copyTemplate, find, make, put } from "../../ui/dom.js";
+import { arrayMax, copyTemplate, find, make, put } from "../../ui/dom.js";
 import { ask, FieldError, readAmount } from "../../ui/forms.js";
 import { noteLengthOf, openLinksDialog } from "../../ui/link_view.js";
 import { isOneLink, lowestFirst } from "../../wallet/links.js";
@@ -95,7 +95,7 @@ export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
 }
 
 /** One part is left for the change. */
-const eachMax = () => Math.min(SENT_MAX, Number(document.body.dataset.arrayMax) - 1);
+const eachMax = () => Math.min(SENT_MAX, arrayMax() - 1);
 
 const isReady = ({ state, output }) => state === "here" && isOneLink(output);
 
