@@ -151,8 +151,8 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
 }
 
 async function writeCsv(outputs, /** @type {Shown} */ shown) {
-  const addressOf = (output) => linkOf(output, shown.unit);
-  const text = csvOf(await give(outputs, shown), addressOf);
+  const given = await give(outputs, shown);
+  const text = csvOf(given, (output) => linkOf(output, shown.unit));
   download(text, "text/csv", `${fileName(outputs, shown.item)}.csv`);
 }
 

@@ -116,8 +116,11 @@ export async function openOffer(
     draw({ ...offer, ...operation });
     if (problem) throw problem;
   };
-  const isOver = () => !element.isConnected || ways.hidden;
-  keepAsking({ checkRound, isOver, roundMs: () => LOOK_MS })();
+  keepAsking({
+    checkRound,
+    isOver: () => !element.isConnected || ways.hidden,
+    roundMs: () => LOOK_MS,
+  })();
 }
 
 /** Put the code of an offer into its place, once it is here. */

@@ -197,9 +197,6 @@ function drawFilter(filter, /** @type {any} */ shown) {
   filter.replaceChildren(...options);
 }
 
-/** Whether a link is of this wallet: what only a list knows of is noted by who wrote it. */
-const isOwn = ({ key }) => Boolean(itemIdOf(key));
-
 /** Return the row of a link; `noteEach` gets the lines that are pasted into its note. */
 function rowOf({ output: first }, shown, noteEach) {
   let output = first;
@@ -209,7 +206,8 @@ function rowOf({ output: first }, shown, noteEach) {
   const part = partsIn(element);
   setUpMenus(element);
   const note = find(element, "input", HTMLInputElement);
-  note.readOnly = !isOwn(first);
+  // What only a list knows of is noted by who wrote it.
+  note.readOnly = !itemIdOf(first.key);
   note.oninput = () => {
     const { maxLength: most } = note;
     if (note.value.length === most)
