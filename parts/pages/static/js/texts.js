@@ -5,6 +5,7 @@ import {
   fill,
   gettext,
   isolated,
+  joinTexts,
   listText,
   LOCALE,
   ngettext,
@@ -22,7 +23,7 @@ const OUR_FAULT = gettext(
  * What a person is told for each problem that the service answers (docs/problems.md).
  * @type {Readonly<Record<string, string>>}
  */
-export const PROBLEM_TEXTS = Object.freeze({
+export const PROBLEM_TEXTS = {
   bad_request: OUR_FAULT,
   body_unreadable: gettext("The connection broke while sending. Try again."),
   wrong_media_type: OUR_FAULT,
@@ -69,7 +70,7 @@ export const PROBLEM_TEXTS = Object.freeze({
   ledger_rolled_back: gettext("The service is being repaired. Nothing was changed."),
   scheme_unavailable: `${gettext("The service is being set up.")} ${TRY_AGAIN}`,
   internal: gettext("The service made a mistake. You lost nothing."),
-});
+};
 
 /**
  * Errors of our own modules have messages for people; those of the browser have not.
@@ -161,8 +162,7 @@ export function refusalText({ code, kind = "claim" }) {
 /** Return the name in one line, cut off where it is long. */
 export function shortName(name) {
   const letters = [...name.replace(/\s+/g, " ").trim()];
-  const isLong = letters.length > NAME_LENGTH_MAX;
-  return isLong
+  return letters.length > NAME_LENGTH_MAX
     ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…`
     : letters.join("");
 }
@@ -245,7 +245,7 @@ export function heldText(
 
 /** Return all that a person tells a link by, for example "Ticket 17 of 200 · table 4". */
 export const linkText = (output, unit) =>
-  [heldText(output, unit), issueText(output), output.note].filter(Boolean).join(" · ");
+  joinTexts([heldText(output, unit), issueText(output), output.note]);
 
 /**
  * Return what to say of what earlier visits began; that some of it waits only if it is
@@ -259,8 +259,8 @@ export function outcomesText(outcomes, wasWaiting) {
     });
   const waiting = outcomes.find(({ problem }) => problem);
   if (!waiting || wasWaiting) return "";
-  const isClaim = waiting.operation.kind === "claim";
-  return waitText(waiting.problem, isClaim ? MAY_COME_LATE : undefined);
+  const { operation, problem } = waiting;
+  return waitText(problem, operation.kind === "claim" ? MAY_COME_LATE : undefined);
 }
 
 /** Said of a claim that waits: the link still works for others. */
@@ -327,10 +327,9 @@ export const cancelText = (gives) =>
 
 /** Return what has become of an offer of ours that nobody has taken. */
 export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
-  const isAsk = kind === "ask";
   if (state === "refused") return textOf(ENDINGS, code) ?? refusalText({ code, kind });
   const until = { time: clockText(expiresAt) };
-  return isAsk
+  return kind === "ask"
     ? gettext("Can be paid until {time}.", until)
     : gettext("Open until {time}.", until);
 }

@@ -8,6 +8,7 @@ import { makeApi, ProblemError } from "../../../../parts/pages/static/js/wallet/
 import { newSeed, NUMBER_MAX } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import {
   amountsByState,
+  assertAmounts,
   derive,
   endOf,
   fileOf,
@@ -67,7 +68,7 @@ for (const [name, lie] of Object.entries(LIES)) {
     const error = await phone.wallet.look().catch((thrown) => thrown);
     assert.match(textFor(error), /doesn.t add up\. Nothing was changed\.$/);
 
-    assert.deepEqual(amountsByState(phone.store), { held: [10] });
+    assertAmounts(phone.store, { held: [10] });
     assert.deepEqual(service.live(), live);
     // It goes on as soon as the service does.
     const honest = walletOn(service, phone.store);
@@ -103,7 +104,7 @@ test("what the service calls spent is not spendable, though find says otherwise"
   await phone.wallet.look();
   await phone.wallet.checkStates();
 
-  assert.deepEqual(amountsByState(phone.store), { held: [7], spent: [3, 10] });
+  assertAmounts(phone.store, { held: [7], spent: [3, 10] });
   assert.equal((await phone.wallet.send(itemId, 7)).operation.state, "done");
 });
 

@@ -9,6 +9,7 @@ import { offersOf } from "../../../../parts/pages/static/js/wallet/offers.js";
 import { memoryStore } from "./memory_store.js";
 import {
   amountsByState,
+  assertAmounts,
   assertAllIsHere,
   callsOf,
   giverOf,
@@ -154,7 +155,7 @@ async function assertEndsWell(ground, expected, { isAllHere = true } = {}) {
   await wallet.checkStates();
   await other?.wallet.checkStates();
 
-  assert.deepEqual(amountsByState(store), expected);
+  assertAmounts(store, expected);
   const stores = other ? [store, other.store] : [store];
   if (isAllHere) assertAllIsHere(service, ...stores);
 }

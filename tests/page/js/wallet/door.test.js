@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import {
   amountsByState,
+  assertAmounts,
   copyOf,
   giverOf,
   operationIn,
@@ -53,7 +54,7 @@ const CANCELLED = { state: "refused", code: "cancelled", isCancelled: true };
 /** Fail unless a scan's units are at the door. */
 function assertIsIn(store, scan, state = "done") {
   assert.equal(stateOf(store, scan).state, state);
-  assert.deepEqual(amountsByState(store), { spent: [2], held: [2] });
+  assertAmounts(store, { spent: [2], held: [2] });
 }
 
 test("what a door has noted for later is sent when it says so, by nobody else", async () => {

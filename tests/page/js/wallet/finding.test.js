@@ -38,11 +38,19 @@ function liveIn({ store }) {
   return rest;
 }
 
+function assertLive(person, amounts) {
+  assert.deepEqual(liveIn(person), amounts);
+}
+
 /** Return what wallets call lost to somebody, or claimed by somebody. */
 const lostIn = ({ store }) =>
   outputsIn(store).filter(
     ({ spentElsewhere, isUnclear }) => spentElsewhere && !isUnclear,
   );
+
+function assertNoneIsLost(person) {
+  assert.deepEqual(lostIn(person), []);
+}
 
 /** Return a wallet at a service that by now takes only smaller bodies. */
 function walletOfSmallerBodies({ service, store }) {
@@ -81,7 +89,7 @@ test("what somebody claimed is claimed, and what a copy may have moved is not ca
   const moved = await restored(maker, backup);
 
   assert.deepEqual(keysOf(lostIn(taken)), [given.key]);
-  assert.deepEqual(lostIn(moved), []);
+  assertNoneIsLost(moved);
 });
 
 /** Two phones with one wallet that has claimed two tickets, maybe shown at a door. */
@@ -98,8 +106,8 @@ test("what a copy has spent at once is called lost, claimed or used by none of t
 
   await one.wallet.send(itemId, 1).catch(() => {});
 
-  assert.deepEqual(lostIn(one), []);
-  assert.deepEqual(liveIn(one), { given: [2] });
+  assertNoneIsLost(one);
+  assertLive(one, { given: [2] });
   const holding = holdingOf(slicesOf(one.store.kept), itemId);
   assert.deepEqual([holding.used, holding.lost, holding.claimed], [0, 0, 0]);
   // The copy may have gone on meanwhile.
@@ -120,9 +128,9 @@ test("links that a copy has taken back were not claimed", async () => {
   await maker.wallet.takeBack(first.key).catch(() => {});
   await maker.wallet.checkStates();
 
-  assert.deepEqual(lostIn(maker), []);
+  assertNoneIsLost(maker);
   // The copy may have handed out their next issue.
-  assert.deepEqual(liveIn(maker), { given: [2, 2, 2], held: [14] });
+  assertLive(maker, { given: [2, 2, 2], held: [14] });
 });
 
 for (const isShown of [false, true]) {
@@ -133,8 +141,8 @@ for (const isShown of [false, true]) {
 
     await other.wallet.look();
 
-    assert.deepEqual(lostIn(other), []);
-    assert.deepEqual(liveIn(other), { held: [1] });
+    assertNoneIsLost(other);
+    assertLive(other, { held: [1] });
   });
 }
 
@@ -146,7 +154,7 @@ test("a copy that used a number of ours for a link that it took back has not cla
 
   await maker.wallet.checkRound();
 
-  assert.deepEqual(lostIn(maker), []);
+  assertNoneIsLost(maker);
 });
 
 test("a copy that took a link back after requests that nobody paid has not claimed it", async () => {
@@ -158,7 +166,7 @@ test("a copy that took a link back after requests that nobody paid has not claim
 
   await smallWallet(maker).checkRound();
 
-  assert.deepEqual(lostIn(maker), []);
+  assertNoneIsLost(maker);
 });
 
 test("a link that may not have been handed out is not called claimed when a copy sends it", async () => {
@@ -169,7 +177,7 @@ test("a link that may not have been handed out is not called claimed when a copy
 
   await other.wallet.checkStates();
 
-  assert.deepEqual(lostIn(other), []);
+  assertNoneIsLost(other);
 });
 
 test("links behind more promised ones than are looked for are found", async () => {
@@ -199,8 +207,8 @@ test("a copy may move units while they are looked for", async () => {
   await phone.look();
   await phone.look();
 
-  assert.deepEqual(liveIn(maker), { given: [1, 2], held: [17] });
-  assert.deepEqual(lostIn(maker), []);
+  assertLive(maker, { given: [1, 2], held: [17] });
+  assertNoneIsLost(maker);
 });
 
 test("what was carried out since a backup may be spent since", async () => {
@@ -215,7 +223,7 @@ test("what was carried out since a backup may be spent since", async () => {
   await phone.wallet.finishBegun();
 
   assert.deepEqual(liveIn(phone), liveIn(ground));
-  assert.deepEqual(lostIn(phone), []);
+  assertNoneIsLost(phone);
 });
 
 test("a refusal in doubt is believed while an input is there, whatever a copy has made", async () => {
@@ -285,7 +293,7 @@ test("an answer that cannot be true is passed over, and the other items are look
   await assert.rejects(phone.wallet.look(), { name: "FindingError" });
 
   assert.equal(await phone.wallet.isLookDue(), false);
-  assert.deepEqual(liveIn(phone), { given: [2], held: [3, 5] });
+  assertLive(phone, { given: [2], held: [3, 5] });
   assert.equal(service.live().length, 4);
   assert.equal(store.kept.operations.size, 4);
 });
@@ -342,7 +350,7 @@ for (const [unpaidCount, asked] of [
     const phone = await walletOf(service, backup, api, { gap: undefined });
     await phone.wallet.look();
 
-    assert.deepEqual(liveIn(phone), { given: [1], held: Array(40).fill(1) });
+    assertLive(phone, { given: [1], held: Array(40).fill(1) });
     assert.deepEqual(counts, asked);
     // A late payment of the last requests must not be another order's.
     const [{ kept }] = phone.store.kept.numbers.values();

@@ -37,6 +37,11 @@ async function told(store) {
   );
 }
 
+/** Fail unless these are the summaries of a wallet. */
+async function assertTold(store, ...summaries) {
+  assert.deepEqual(await told(store), summaries);
+}
+
 /** Return the amounts of the parts of an item, in their order. */
 async function amountsOfParts(ground) {
   const { parts } = await readHolding(ground.store, ground.itemId);
@@ -58,10 +63,11 @@ test("what is here, waiting and coming is told by item, the latest item first", 
   await wallet.send(itemId, 2);
   await walletMeeting(ground, () => "lost").send(itemId, 1);
 
-  assert.deepEqual(await told(store), [
+  await assertTold(
+    store,
     { sum: 9, isMinted },
     { sum: 4, coming: 4, leaving: 1, given: 2, waiting: 2, isMinted },
-  ]);
+  );
 });
 
 test("a link that somebody claimed is claimed, and what else was spent elsewhere is lost", async () => {
@@ -72,9 +78,7 @@ test("a link that somebody claimed is claimed, and what else was spent elsewhere
 
   await wallet.checkStates();
 
-  assert.deepEqual(await told(store), [
-    { sum: 5, given: 2, claimed: 2, lost: 5, isMinted },
-  ]);
+  await assertTold(store, { sum: 5, given: 2, claimed: 2, lost: 5, isMinted });
 });
 
 for (const fate of ["lost", "answer lost"])
@@ -86,9 +90,7 @@ for (const fate of ["lost", "answer lost"])
 
     await wallet.checkStates();
 
-    assert.deepEqual(await told(store), [
-      { sum: 2, given: 3, waiting: 1, claimed: 2, isMinted },
-    ]);
+    await assertTold(store, { sum: 2, given: 3, waiting: 1, claimed: 2, isMinted });
   });
 
 test("what was claimed too late was never here, and is not lost", async () => {
@@ -98,7 +100,7 @@ test("what was claimed too late was never here, and is not lost", async () => {
 
   await taker.wallet.claim(given);
 
-  assert.deepEqual(await told(taker.store), []);
+  await assertTold(taker.store);
   // Who has handed it out knows better, in whatever order their records come together.
   await giver.wallet.checkStates();
   for (const [first, second] of [
@@ -107,9 +109,7 @@ test("what was claimed too late was never here, and is not lost", async () => {
   ]) {
     const both = await copyOf(first);
     await both.wallet.importRecords(await fileOf(second), { isOwn: true });
-    assert.deepEqual(await told(both.store), [
-      { given: 5, claimed: 5, isMinted, isOver: true },
-    ]);
+    await assertTold(both.store, { given: 5, claimed: 5, isMinted, isOver: true });
   }
 });
 
@@ -127,9 +127,14 @@ test("what was paid back to its maker counts once", async () => {
   // A backup from before it does not have it, and a look finds it.
   await older.wallet.look();
   for (const { store } of [maker, older])
-    assert.deepEqual(await told(store), [
-      { sum: 2, given: 5, claimed: 5, back: 2, cameBack: 2, isMinted },
-    ]);
+    await assertTold(store, {
+      sum: 2,
+      given: 5,
+      claimed: 5,
+      back: 2,
+      cameBack: 2,
+      isMinted,
+    });
   const parts = async () => {
     const found = await readHolding(maker.store, maker.itemId);
     return found.parts.map(({ amount, isBack }) => [amount, isBack]);
@@ -149,9 +154,13 @@ test("what came in at the door is collected, and where it was handed out its lin
 
   await ground.wallet.claim(given, { atDoor: true });
 
-  assert.deepEqual(await told(ground.store), [
-    { sum: 3, given: 2, collected: 2, admitted: 2, isMinted },
-  ]);
+  await assertTold(ground.store, {
+    sum: 3,
+    given: 2,
+    collected: 2,
+    admitted: 2,
+    isMinted,
+  });
   assert.deepEqual(await links(ground), ["admitted"]);
 });
 
@@ -167,11 +176,12 @@ test("where nothing is left comes last, and the rest stays where it was", async 
 
   await wallet.checkStates();
 
-  assert.deepEqual(await told(store), [
+  await assertTold(
+    store,
     { sum: 6, isMinted },
     { sum: 4, given: 1, waiting: 1, isMinted },
     { lost: 7, isMinted, isOver: true },
-  ]);
+  );
 });
 
 test("what is all on its way is not over, and what is all spent is not shown", async () => {
@@ -179,10 +189,10 @@ test("what is all on its way is not over, and what is all spent is not shown", a
   const { store, wallet, itemId } = ground;
   await walletMeeting(ground, () => "lost").send(itemId, 5);
 
-  assert.deepEqual(await told(store), [{ leaving: 5, isMinted }]);
+  await assertTold(store, { leaving: 5, isMinted });
   const [{ operation }] = await wallet.finishBegun();
   await wallet.takeBack(operation.outputs[0].key);
-  assert.deepEqual(await told(store), [{ sum: 5, isMinted }]);
+  await assertTold(store, { sum: 5, isMinted });
 });
 
 test("links that are still to be made are counted, and can be told from parts", async () => {
@@ -190,10 +200,10 @@ test("links that are still to be made are counted, and can be told from parts", 
   const { wallet, itemId } = ground;
 
   const wanted = { preparing: { ready: 3, count: 9 }, sum: 45, isMinted };
-  assert.deepEqual(await told(ground.store), [wanted]);
+  await assertTold(ground.store, wanted);
   assert.deepEqual(await amountsOfParts(ground), [5, 5, 5]);
   while (await wallet.prepareNext(itemId));
-  assert.deepEqual(await told(ground.store), [{ sum: 45, isMinted }]);
+  await assertTold(ground.store, { sum: 45, isMinted });
 });
 
 test("the first part is the largest, without a number if it can be, else the first link", async () => {
@@ -246,7 +256,7 @@ test("an item that this wallet minted is known at once, and another is asked for
 test("sums that cannot be are shown as the most there can be", async () => {
   const output = { amount: AMOUNT_MAX, state: "held" };
 
-  assert.deepEqual(await told(storeWith(output, output)), [{ sum: AMOUNT_MAX }]);
+  await assertTold(storeWith(output, output), { sum: AMOUNT_MAX });
 });
 
 /** Return a store with these outputs of one item. */
@@ -272,7 +282,7 @@ test("what another copy of the wallet may have moved is not called claimed, and 
     { amount: 7, ...unclear, neverHeld: true },
   );
 
-  assert.deepEqual(await told(store), [{ sum: 98, given: 4, claimed: 4, moved: 5 }]);
+  await assertTold(store, { sum: 98, given: 4, claimed: 4, moved: 5 });
   const { links: all } = await readHolding(store, "a");
   assert.deepEqual(
     all.map(({ state, output }) => `${state} ${output.amount}`),
@@ -289,7 +299,7 @@ test("what may have been handed out since a backup is told apart from what waits
   );
 
   const sums = { given: 13, waiting: 12, claimed: 1, mayBeGiven: 10 };
-  assert.deepEqual(await told(store), [sums]);
+  await assertTold(store, sums);
   const { links: all } = await readHolding(store, "a");
   const waiting = all.filter(({ state }) => state === "waiting");
   // When it was, the backup does not know.
@@ -306,11 +316,11 @@ test("what was shown is still held, and needs no backup and no request", async (
   await wallet.shown(key);
 
   const { shownAt } = outputIn(store, key);
-  assert.deepEqual(await told(store), [{ sum: 3, shownAt }]);
+  await assertTold(store, { sum: 3, shownAt });
   assert.equal((await wallet.backup.status()).changesCount, changesCount);
   const outcome = await wallet.send(itemId, 2);
   assert.equal(outcome.operation.state, "done");
-  assert.deepEqual(await told(store), [{ sum: 1, given: 2, waiting: 2 }]);
+  await assertTold(store, { sum: 1, given: 2, waiting: 2 });
 });
 
 test("what a door has claimed after it was shown is used, noticed by itself, and not lost", async () => {
@@ -323,7 +333,7 @@ test("what a door has claimed after it was shown is used, noticed by itself, and
   await wallet.checkRound();
 
   const lastUsed = outputIn(store, key);
-  assert.deepEqual(await told(store), [{ sum: 1, used: 2, lastUsed }]);
+  await assertTold(store, { sum: 1, used: 2, lastUsed });
   assert.ok(lastUsed.changedAt > shownAt);
   assert.deepEqual(await links({ store }, itemId), []);
   // What is no longer held cannot be shown.

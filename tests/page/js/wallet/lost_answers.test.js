@@ -11,6 +11,7 @@ import {
 import { memoryStore } from "./memory_store.js";
 import {
   amountsByState,
+  assertAmounts,
   giverOf,
   linkFrom,
   madeBy,
@@ -38,7 +39,7 @@ for (const [place, states] of [
     const [{ operation }] = await swapsMeeting(ground, "refused").finishBegun();
 
     assert.equal(operation.state, "done");
-    assert.deepEqual(amountsByState(ground.store), states);
+    assertAmounts(ground.store, states);
     assert.equal(madeBy(ground.store, begun, place).spentElsewhere, true);
   });
 }
@@ -53,7 +54,7 @@ test("a refusal is not believed until the service has been asked", async () => {
 
   assert.equal(operation.state, "begun");
   assert.ok(problem instanceof NoAnswerError);
-  assert.deepEqual(amountsByState(ground.store), BEGUN);
+  assertAmounts(ground.store, BEGUN);
   await assert.rejects(ground.wallet.send(ground.itemId, 1), {
     message: "It is on its way, in this tab or another.",
   });
@@ -67,7 +68,7 @@ async function carriedOutLate() {
   const ground = await walletHolding(5, 4);
   const begun = await swapsMeeting(ground, "late").send(ground.itemId, 2);
   await swapsMeeting(ground, "refused").finishBegun();
-  assert.deepEqual(amountsByState(ground.store), { held: [4, 5], void: [2, 3] });
+  assertAmounts(ground.store, { held: [4, 5], void: [2, 3] });
   ground.service.deliverLate();
   return { ...ground, begun };
 }
@@ -83,7 +84,7 @@ test("nothing is refused before what was carried out late has been looked for", 
 
   assert.deepEqual([operation.state, problem.name], ["begun", "NoAnswerError"]);
   await wallet.finishBegun();
-  assert.deepEqual(amountsByState(store), {
+  assertAmounts(store, {
     spent: [5],
     held: [3, 4],
     given: [2],
@@ -105,7 +106,7 @@ async function claimedLate() {
     const [{ operation }] = await unlucky.finishBegun();
     assert.equal(operation.code, code);
   }
-  assert.deepEqual(amountsByState(store), { seen: [2], void: [2] });
+  assertAmounts(store, { seen: [2], void: [2] });
   const asked = [];
   const wallet = walletMeeting({ service, store }, (verb) => void asked.push(verb));
   return { service, store, wallet, asked };
@@ -119,7 +120,7 @@ test("a claim that was carried out after its refusal is found by a check", async
 
   await wallet.checkStates();
 
-  assert.deepEqual(amountsByState(store), CLAIMED);
+  assertAmounts(store, CLAIMED);
   // It was spent before: to send it once more moves nothing.
   assert.equal(asked.filter((verb) => verb === "swap").length, 1);
 });
@@ -133,7 +134,7 @@ test("a claim that was carried out after a look is found by the next one", async
   assert.ok(await wallet.isLookDue());
   await wallet.look();
 
-  assert.deepEqual(amountsByState(store), CLAIMED);
+  assertAmounts(store, CLAIMED);
   assert.ok(!(await wallet.isLookDue()));
 });
 
@@ -169,7 +170,7 @@ test("a look forgets nothing that another tab asks for meanwhile", async () => {
 
   assert.ok(await wallet.isLookDue());
   await wallet.look();
-  assert.deepEqual(amountsByState(store), { spent: [2], held: [2, 5] });
+  assertAmounts(store, { spent: [2], held: [2, 5] });
 });
 
 test("a refused operation costs no question for what the service does not know", async () => {
@@ -208,10 +209,7 @@ for (const [code, state] of [
 
     assert.equal(again.operation.state, state);
     await ground.wallet.finishBegun();
-    assert.deepEqual(
-      amountsByState(ground.store),
-      state === "begun" ? { held: [5] } : {},
-    );
+    assertAmounts(ground.store, state === "begun" ? { held: [5] } : {});
   });
 }
 
@@ -238,7 +236,7 @@ for (const fates of [["refused"], ["lost", "refused"]]) {
 
     await unlucky.finishBegun();
 
-    assert.deepEqual(amountsByState(ground.store), { given: [5], void: [7] });
+    assertAmounts(ground.store, { given: [5], void: [7] });
   });
 }
 

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import {
   amountsByState,
+  assertAmounts,
   beginTrade,
   copyOf,
   fatesOf,
@@ -42,8 +43,7 @@ test("what a file calls ours stays so, whatever else it says of it", async () =>
   const told = await walletOf(service, throughText({ ...more, outputs: odd }));
   const alone = await walletOf(service, throughText({ ...NOTHING, outputs: odd }));
 
-  for (const { store } of [told, alone])
-    assert.deepEqual(amountsByState(store), { given: [2, 2, 2] });
+  for (const { store } of [told, alone]) assertAmounts(store, { given: [2, 2, 2] });
 });
 
 test("a claim that came too late is not begun again by a file that still makes the link", async () => {
@@ -73,7 +73,7 @@ test("who holds an output knows its amount better than a link", async () => {
     operations: [begun],
   });
 
-  assert.deepEqual(amountsByState(store), { held: [5] });
+  assertAmounts(store, { held: [5] });
   // What another wallet has begun may be carried out: it is asked about here too.
   assert.deepEqual([...store.kept.operations.keys()], ["x"]);
 });

@@ -8,6 +8,7 @@ import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js
 import { isLive } from "../../../../parts/pages/static/js/wallet/states.js";
 import {
   amountsByState,
+  assertAmounts,
   beginTrade,
   heldIn,
   keysOf,
@@ -169,7 +170,7 @@ test("two tabs that finish one making make one offer", async () => {
       value.map(({ operation }) => operation.offerId),
     );
     assert.deepEqual([...new Set(ids)], [...one.service.offers.keys()]);
-    assert.deepEqual(amountsByState(one.store), { offered: [5], coming: [3] });
+    assertAmounts(one.store, { offered: [5], coming: [3] });
     assert.deepEqual(heldIn(other.store).length, 1);
   });
 });

@@ -10,6 +10,7 @@ import {
 } from "../../../../parts/pages/static/js/wallet/offers.js";
 import {
   amountsByState,
+  assertAmounts,
   assertAllIsHere,
   beginTrade,
   copyOf,
@@ -109,7 +110,7 @@ test("a completion that has no room for its change is refused before anything is
 
   await assert.rejects(other.offers.complete(offer), hasCode("too_many"));
 
-  assert.deepEqual(amountsByState(other.store), { held: [5] });
+  assertAmounts(other.store, { held: [5] });
 });
 
 /** Return a shop that asks for 5 units, and a customer who holds just as much. */
@@ -140,7 +141,7 @@ test("a payment that makes nothing is not begun twice, and found though it was r
   await wallet.checkStates();
 
   assert.equal(operationIn(store, operation.key).state, "done");
-  assert.deepEqual(amountsByState(store), { spent: [5] });
+  assertAmounts(store, { spent: [5] });
 });
 
 test("a round asks for 300 open requests in checks of 256, and for the offer that was paid", async () => {
@@ -196,19 +197,19 @@ test("an offer that the service no longer knows has ended", async () => {
   await one.wallet.give([link.key]);
   one.service.take(link);
   await one.wallet.checkStates();
-  assert.deepEqual(amountsByState(one.store), { spent: [5], void: [3] });
+  assertAmounts(one.store, { spent: [5], void: [3] });
 });
 
 test("a request that was said to have ended and is paid after all is found by a check", async () => {
   const { shop, customer, asked, offer } = await asking();
   const wrong = hearing(shop, { ...offer, state: "void" });
   await wrong.wallet.finish(asked.operation.key);
-  assert.deepEqual(amountsByState(shop.store), { void: [5] });
+  assertAmounts(shop.store, { void: [5] });
 
   await customer.offers.complete(offer);
   await shop.wallet.checkStates();
 
-  assert.deepEqual(amountsByState(shop.store), { held: [5] });
+  assertAmounts(shop.store, { held: [5] });
 });
 
 /** Return a shop that holds these amounts and asks for 5 more, and a customer. */
@@ -276,7 +277,7 @@ test("an offer that expires while its cancellation is under way gives back what 
 
   await unlucky.finishBegun();
 
-  assert.deepEqual(amountsByState(one.store), { held: [5], void: [3, 5] });
+  assertAmounts(one.store, { held: [5], void: [3, 5] });
 });
 
 test("an offer that is completed in the moment in which it expires is found", async () => {
@@ -285,12 +286,12 @@ test("an offer that is completed in the moment in which it expires is found", as
 
   // The service began to complete it before, and has not committed that.
   await early.wallet.finish(asked.operation.key);
-  assert.deepEqual(amountsByState(shop.store), { coming: [5] });
+  assertAmounts(shop.store, { coming: [5] });
   await customer.offers.complete(await shop.service.api().offer(offer.offerId));
   pass(120);
   await shop.wallet.checkRound();
 
-  assert.deepEqual(amountsByState(shop.store), { held: [5] });
+  assertAmounts(shop.store, { held: [5] });
 });
 
 test("an offer that one tab has cancelled has not expired for a tab that hears so later", async () => {
@@ -322,5 +323,5 @@ test("a making that one tab is told is refused stays open where another was told
 
   await makerOn(one.service, one.store, { ...api, check }).wallet.finishBegun();
 
-  assert.deepEqual(amountsByState(one.store), { offered: [5], coming: [3] });
+  assertAmounts(one.store, { offered: [5], coming: [3] });
 });

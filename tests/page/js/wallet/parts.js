@@ -287,3 +287,8 @@ export function amountsByState(store) {
   }
   return found;
 }
+
+/** Fail unless a wallet has these amounts in each state. */
+export function assertAmounts(store, amounts) {
+  assert.deepEqual(amountsByState(store), amounts);
+}

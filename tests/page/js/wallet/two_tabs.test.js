@@ -7,7 +7,7 @@ import { WalletError } from "../../../../parts/pages/static/js/wallet/records.js
 import { memoryStore } from "./memory_store.js";
 import { inEveryOrder, inSomeOrders, Turns } from "./turns.js";
 import {
-  amountsByState,
+  assertAmounts,
   assertAllIsHere,
   fatesOf,
   giverOf,
@@ -126,7 +126,7 @@ test("two tabs that claim one link make one claim and both say so", async () => 
     );
     assert.match(outcomes.sort().join(), /^(already_claimed|done),done$/);
     assert.equal(ground.store.kept.operations.size, 1);
-    assert.deepEqual(amountsByState(ground.store), { spent: [5], held: [5] });
+    assertAmounts(ground.store, { spent: [5], held: [5] });
   });
 });
 
@@ -147,7 +147,7 @@ test("two tabs that finish one operation settle it alike", async () => {
       );
       assert.deepEqual([...new Set(states)], [isTaken ? "refused" : "done"]);
       const made = isTaken ? { void: [5] } : { held: [5] };
-      assert.deepEqual(amountsByState(ground.store), { spent: [5, 5], ...made });
+      assertAmounts(ground.store, { spent: [5, 5], ...made });
     });
   }
 });

@@ -94,10 +94,10 @@ test("a deed knows best what its unit is called", async () => {
   assert.equal(unit, "seat/seats");
 });
 
-/** Return how many deeds came in after the last backup, and how much has changed. */
-async function behind(wallet) {
+/** Fail unless so many deeds came in after the last backup, and so much has changed. */
+async function assertBehind(wallet, ...counts) {
   const { newCount, changesCount } = await wallet.backup.status();
-  return [newCount, changesCount];
+  assert.deepEqual([newCount, changesCount], counts);
 }
 
 async function backUp(wallet) {
@@ -107,19 +107,19 @@ async function backUp(wallet) {
 
 test("what becomes of what is in a backup is found, and what comes in is not", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5);
-  assert.deepEqual(await behind(wallet), [1, 1]);
+  await assertBehind(wallet, 1, 1);
   await backUp(wallet);
-  assert.deepEqual(await behind(wallet), [0, 0]);
+  await assertBehind(wallet, 0, 0);
 
   await wallet.send(itemId, 2);
   await wallet.makeLinks(itemId, { count: 1, each: 1 });
-  assert.deepEqual(await behind(wallet), [0, 2]);
+  await assertBehind(wallet, 0, 2);
 
   await mintAmounts(wallet, 1);
   const other = makerOn(service);
   const { itemId: otherId } = (await mintAmounts(other.wallet, 3)).operation;
   await wallet.claim(await linkFrom({ ...other, itemId: otherId }, 3));
-  assert.deepEqual(await behind(wallet), [2, 4]);
+  await assertBehind(wallet, 2, 4);
 
   // What is gone again is no loss.
   service.take(
@@ -127,9 +127,9 @@ test("what becomes of what is in a backup is found, and what comes in is not", a
     "x",
   );
   await wallet.checkStates();
-  assert.deepEqual(await behind(wallet), [1, 4]);
+  await assertBehind(wallet, 1, 4);
   await backUp(wallet);
-  assert.deepEqual(await behind(wallet), [0, 0]);
+  await assertBehind(wallet, 0, 0);
 });
 
 test("a backup names what was on its way in, and not what it had only seen", async () => {
@@ -142,9 +142,9 @@ test("a backup names what was on its way in, and not what it had only seen", asy
   await backUp(wallet);
   await wallet.finishBegun();
 
-  assert.deepEqual(await behind(wallet), [0, 0]);
+  await assertBehind(wallet, 0, 0);
   await wallet.claim(other);
-  assert.deepEqual(await behind(wallet), [0, 1]);
+  await assertBehind(wallet, 0, 1);
   const seen = memoryStore();
   seen.kept.outputs.set(gone.key, {
     ...gone,
@@ -155,7 +155,7 @@ test("a backup names what was on its way in, and not what it had only seen", asy
   const looker = walletOn(giver.service, seen);
   await backUp(looker);
   await looker.claim(left);
-  assert.deepEqual(await behind(looker), [1, 1]);
+  await assertBehind(looker, 1, 1);
 });
 
 test("a file of another wallet is not in this one's, and a look is due", async () => {
@@ -165,17 +165,17 @@ test("a file of another wallet is not in this one's, and a look is due", async (
 
   await mine.wallet.importRecords(file);
 
-  assert.deepEqual(await behind(mine.wallet), [1, 1]);
+  await assertBehind(mine.wallet, 1, 1);
   assert.equal(await mine.wallet.isLookDue(), true);
   // A file of an older page has no seed: what is done from now on is not found by it.
   const seedless = { ...file, seeds: [], numbers: [] };
   const { wallet: older } = await walletOf(theirs.service, seedless);
-  assert.deepEqual(await behind(older), [0, 0]);
+  await assertBehind(older, 0, 0);
   await older.send(theirs.itemId, 2);
-  assert.deepEqual(await behind(older), [1, 1]);
+  await assertBehind(older, 1, 1);
   // A later file of one's own has all that is here.
   const { wallet: copy } = await walletOf(theirs.service, file);
   await mintAmounts(theirs.wallet, 1);
   await copy.importRecords(await theirs.wallet.exportRecords(), { isOwn: true });
-  assert.deepEqual(await behind(copy), [0, 0]);
+  await assertBehind(copy, 0, 0);
 });

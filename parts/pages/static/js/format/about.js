@@ -11,7 +11,7 @@
 // rest. parts/pages/card.py reads the same.
 
 import { isUnit } from "./amounts.js";
-import { gettext, isolated, LOCALE } from "./gettext.js";
+import { gettext, isolated, joinTexts, LOCALE } from "./gettext.js";
 
 /** Longer descriptions are text alone: all pages read them. */
 const DESCRIPTION_LENGTH_MAX = 5_000;
@@ -141,7 +141,7 @@ export const whenOrUntilText = (/** @type {About} */ about) =>
 
 /** Return the same, and in a line below where; nothing where neither is said. */
 export const whenAndWhereText = (/** @type {About} */ about) =>
-  [whenOrUntilText(about), isolated(about.place)].filter(Boolean).join("\n");
+  joinTexts([whenOrUntilText(about), isolated(about.place)], "\n");
 
 /** Return until when a deed is good for something, or when that has ended. */
 export function untilText(
@@ -184,10 +184,10 @@ export function writeAbout(/** @type {Partial<About>} */ about) {
     "Valid until": validUntil && timeText(validUntil),
     Unit: unit,
   };
-  const lines = Object.entries(facts).flatMap(([name, value]) =>
-    value ? [`${name}: ${value}`] : [],
+  const lines = Object.entries(facts).map(
+    ([name, value]) => value && `${name}: ${value}`,
   );
-  return [text.trim(), lines.join("\n")].filter(Boolean).join("\n\n");
+  return joinTexts([text.trim(), joinTexts(lines, "\n")], "\n\n");
 }
 
 /** Return the moment that is written, or null if there is no such day or hour. */

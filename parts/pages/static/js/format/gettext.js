@@ -67,6 +67,9 @@ export const plain = (text) =>
 /** Return for example "a, b and c". */
 export const listText = (texts) => new Intl.ListFormat(LOCALE).format(texts);
 
+/** Return these texts in one, but those that are empty. */
+export const joinTexts = (texts, sign = " · ") => texts.filter(Boolean).join(sign);
+
 /**
  * Return the digits in groups of three, which narrow spaces part: no language reads
  * them wrongly.

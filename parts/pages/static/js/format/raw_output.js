@@ -43,11 +43,10 @@ export function formatRawOutput(/** @type {RawOutput} */ { amount, itemId, secre
 export function checkSecret(secret) {
   // Two units at most are a code point: what is longer need not be counted.
   const isShort = secret.length <= 2 * SECRET_LENGTH_MAX;
-  if (!secret || !isShort || [...secret].length > SECRET_LENGTH_MAX) {
+  if (!secret || !isShort || [...secret].length > SECRET_LENGTH_MAX)
     throw new RawOutputError(
       gettext("A secret has 1 to {most} characters.", { most: SECRET_LENGTH_MAX }),
     );
-  }
   if (SURROGATE.test(secret))
     throw new RawOutputError(gettext("The secret has an invalid character."));
   return secret;

@@ -1,6 +1,6 @@
 // What a person tells a numbered link, a ticket for example, by.
 
-import { formatAmount, gettext, ordinal } from "./gettext.js";
+import { formatAmount, gettext, joinTexts, ordinal } from "./gettext.js";
 
 /** As many letters of a note may be numbers. */
 const NUMBERS_LENGTH = /^.{1,40}(?=,|$)/;
@@ -16,9 +16,8 @@ const NUMBERS_LENGTH = /^.{1,40}(?=,|$)/;
  */
 export function numberText({ number = 0, of = 0, issue, numbers }) {
   if (!number) return rangesText(numbers);
-  const values = { number, total: of };
-  const numbered = gettext("{number} of {total}", values);
-  return [numbered, issueText({ issue })].filter(Boolean).join(", ");
+  const numbered = gettext("{number} of {total}", { number, total: of });
+  return joinTexts([numbered, issueText({ issue })], ", ");
 }
 
 /** Return for example "2–4, 9". */
@@ -29,8 +28,9 @@ export function rangesText(/** @type {number[]} */ numbers = []) {
     if (last?.[1] === number - 1) last[1] = number;
     else ranges.push([number, number]);
   }
-  const texts = ranges.map((ends) => [...new Set(ends)].map(formatAmount).join("–"));
-  return texts.join(", ");
+  return ranges
+    .map((ends) => [...new Set(ends)].map(formatAmount).join("–"))
+    .join(", ");
 }
 
 /**
@@ -39,7 +39,7 @@ export function rangesText(/** @type {number[]} */ numbers = []) {
  */
 export function noteOf(/** @type {Ticket} */ { numbers }, words = "") {
   const [told] = NUMBERS_LENGTH.exec(rangesText(numbers)) ?? [];
-  return [told, words].filter(Boolean).join(" · ");
+  return joinTexts([told, words]);
 }
 
 /**
@@ -62,5 +62,4 @@ export function issueText(/** @type {Ticket} */ { issue = 1 }) {
 }
 
 /** Return for example "17 of 200 · table 4". @param {Ticket} [ticket] */
-export const ticketText = (ticket = {}) =>
-  [numberText(ticket), ticket.note].filter(Boolean).join(" · ");
+export const ticketText = (ticket = {}) => joinTexts([numberText(ticket), ticket.note]);

@@ -15,7 +15,7 @@ import { ask, FieldError, makeField, openDialog, say, sayError } from "../ui/for
 import { codeImage } from "../ui/link_view.js";
 import { scanWay } from "../ui/scan.js";
 import { checkListSize, isDoorList, partsOfList } from "../wallet/door_list.js";
-import { readHolding } from "../wallet/holdings.js";
+import { outputsIn, readHolding } from "../wallet/holdings.js";
 import { unitsOf } from "../wallet/records.js";
 import { fileName, STATES } from "./link_export.js";
 
@@ -186,8 +186,7 @@ function countText(text, count) {
 /** Return for example "New: 2 admitted, 1 admission undone and 1 note." */
 function newsText(news, notesCount) {
   const list = Object.entries(STATES).flatMap(([state, text]) => {
-    const found = news.filter((link) => link.state === state);
-    const count = unitsOf(found.map(({ output }) => output));
+    const count = unitsOf(outputsIn(news, state));
     return count ? `${formatAmount(count)} ${text}` : [];
   });
   if (notesCount) list.push(ngettext("{count} note", "{count} notes", notesCount));

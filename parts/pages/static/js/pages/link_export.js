@@ -4,23 +4,17 @@
 // that only a printer shows (css/print.css).
 
 import { parseAmount } from "../format/amounts.js";
-import { formatAmount, gettext } from "../format/gettext.js";
+import { gettext, joinTexts } from "../format/gettext.js";
 import { csvOf } from "../format/csv.js";
-import {
-  aboutOf,
-  dayText,
-  metadataOf,
-  nameOf,
-  untilText,
-  whenText,
-} from "../format/about.js";
+import { aboutOf, dayText, nameOf, untilText, whenText } from "../format/about.js";
 import { issueText } from "../format/tickets.js";
 import { heldText, shortName, waitText } from "../texts.js";
-import { isShown, makeMark, pictureOf } from "../ui/card.js";
-import { copyText, download, make, makeHint, pause } from "../ui/dom.js";
+import { imageOf, makeMark, pictureOf } from "../ui/card.js";
+import { arrayMax, copyText, download, make, makeHint, pause } from "../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../ui/link_view.js";
 import { ask, makeField, say, selectField } from "../ui/forms.js";
-import { WalletError } from "../wallet/records.js";
+import { outputsIn } from "../wallet/holdings.js";
+import { keysOf, WalletError } from "../wallet/records.js";
 
 const PRINTED_MAX = 1000;
 const TICKETS_ON_A_SHEET = 8;
@@ -66,8 +60,7 @@ const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
 
 export const isUsable = ({ state }) => state === "here" || state === "waiting";
 
-export const countIn = (links, state) =>
-  links.filter((link) => link.state === state).length;
+export const countIn = (links, state) => outputsIn(links, state).length;
 
 /**
  * Return the links that a person means: `which` is one of CHOICES, `from` and `to` as
@@ -111,10 +104,10 @@ export function chosenLinks(links, choice, countMax) {
 export function fileName(outputs, item) {
   const about = aboutOf(item);
   const numbers = outputs.flatMap(({ number }) => number ?? []);
-  const ends = [...new Set([Math.min(...numbers), Math.max(...numbers)])];
-  const range = numbers.length ? ends.join("-") : "";
+  const ends = new Set([Math.min(...numbers), Math.max(...numbers)]);
+  const range = numbers.length ? [...ends].join("-") : "";
   const name = shortName(nameOf(item).replace(NOT_IN_NAMES, " "));
-  return [name, about.date && dayText(about), range].filter(Boolean).join(" ");
+  return joinTexts([name, about.date && dayText(about), range], " ");
 }
 
 /** What can be done with many links, by what their buttons are called in templates. */
@@ -146,21 +139,20 @@ export function setUpLinkButtons(place, /** @type {Shown} */ shown) {
 async function print(outputs, /** @type {Shown} */ shown, onWait) {
   const count = outputs.length;
   const onProgress = (ready) => {
-    if (onWait(gettext("{ready} of {count} QR codes are ready.", { ready, count })))
-      return;
+    const text = gettext("{ready} of {count} QR codes are ready.", { ready, count });
+    if (onWait(text)) return;
     throw new WalletError("cancelled", gettext("Nothing was printed."));
   };
   const codes = await codesOf(outputs, shown, { onProgress }).catch((error) => {
     throw new WalletError("no_codes", waitText(error, gettext("Nothing was printed.")));
   });
   const given = await give(outputs, shown);
-  const { image = "" } = metadataOf(shown.item);
-  await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
+  await printLinks(given, { ...shown, image: imageOf(shown.item), codes });
 }
 
 async function writeCsv(outputs, /** @type {Shown} */ shown) {
-  const addressOf = (output) => linkOf(output, shown.unit);
-  const text = csvOf(await give(outputs, shown), addressOf);
+  const given = await give(outputs, shown);
+  const text = csvOf(given, (output) => linkOf(output, shown.unit));
   download(text, "text/csv", `${fileName(outputs, shown.item)}.csv`);
 }
 
@@ -179,30 +171,28 @@ export async function takeBack(
 ) {
   let isAnyBack = false;
   let refusal = null;
-  const count = outputs.length;
-  const size = Number(document.body.dataset.arrayMax);
+  const size = arrayMax();
   for (let start = 0; start < outputs.length; start += size) {
-    const values = { ready: start, count };
+    const values = { ready: start, count: outputs.length };
     if (!onWait(gettext("{ready} of {count} links are back.", values)))
       throw new WalletError("cancelled", gettext("The others stay handed out."));
-    const keys = outputs.slice(start, start + size).map(({ key }) => key);
+    const keys = keysOf(outputs.slice(start, start + size));
     const take = () => run(() => wallet.takeBack(...keys), onWait);
     // What was claimed meanwhile is known after the first try, and left out of the
     // second; a batch of which all were leaves the others their turn.
-    const back = take().catch(take);
-    await back.then(
-      () => (isAnyBack = true),
-      (error) => {
-        if (error.code !== "not_given") throw error;
-        refusal = error;
-      },
-    );
+    try {
+      await take().catch(take);
+      isAnyBack = true;
+    } catch (error) {
+      if (error.code !== "not_given") throw error;
+      refusal = error;
+    }
   }
   if (refusal && !isAnyBack) throw refusal;
 }
 
 /** Write down that these links are handed out; return those that are now. */
-const give = (outputs, { wallet }) => wallet.give(outputs.map(({ key }) => key));
+const give = (outputs, { wallet }) => wallet.give(keysOf(outputs));
 
 function askWhich(shown, action, opener) {
   const {
@@ -212,7 +202,7 @@ function askWhich(shown, action, opener) {
     canCancel,
     hint = GIVEN,
     isFor = isUsable,
-    hasNotes = false,
+    hasNotes,
   } = action;
   const linksNow = () => shown.links.filter(isFor);
   if (!linksNow().length) return say(gettext("There are no such links."));
@@ -252,7 +242,7 @@ function choiceFields(links, countMax) {
     which === "numbers" ? numbers.length : countIn(links, which);
   const texts = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
-    .map(([value, text]) => [value, text(formatAmount(countOf(value)))]);
+    .map(([value, text]) => [value, text(countOf(value))]);
   const { element, select: which } = selectField(
     gettext("Which links?"),
     Object.fromEntries(texts),
@@ -306,7 +296,6 @@ const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes, isNoted }) {
   const about = aboutOf(item);
-  const note = isNoted && link.note;
   const line = (kind, ...content) =>
     make("p", { class: `ticket-${kind}`, dir: "auto" }, ...content);
   const texts = [
@@ -321,7 +310,7 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
       " ",
       issueText(link),
     ),
-    line("note", note || ""),
+    line("note", (isNoted && link.note) || ""),
     line("about", about.text),
     line("until", untilText(about, Date.now(), true)),
   ];

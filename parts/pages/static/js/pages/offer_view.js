@@ -46,10 +46,9 @@ export function offersView(/** @type {OfferTools} */ tools) {
 
 function rowOf(/** @type {Offer} */ offer, tools) {
   const sentence = offerText(offer, tools.itemOf);
-  const about = `: ${sentence}`;
   const buttonFor = (text, act) =>
     makeButton(text, (button) => act(offer, button, tools), {
-      about,
+      about: `: ${sentence}`,
     });
   const buttons = makeActions(
     buttonFor(gettext("Show link"), openOffer),
@@ -83,7 +82,7 @@ export async function openOffer(
   const place = make("div", { class: "qr" });
   const copy = async () => {
     if (await copyText(link)) say(gettext("The link is copied."));
-    else ways.append(textField([gettext("Link"), link]));
+    else ways.append(textField(gettext("Link"), link));
   };
   const ways = make(
     "div",
@@ -104,13 +103,12 @@ export async function openOffer(
   const cards = await sideCards(offer, tools);
   const element = make(
     "div",
-    { class: "link-view stack" },
+    { class: "link-view stack", "data-offer": offer.offerId },
     said,
     ...cards,
     state,
     ways,
   );
-  element.dataset.offer = offer.offerId;
   const title = offer.give ? gettext("Your offer") : gettext("Your request");
   openDialog({ title, content: [element], closeText: gettext("Done"), opener });
   const checkRound = async () => {
@@ -118,8 +116,11 @@ export async function openOffer(
     draw({ ...offer, ...operation });
     if (problem) throw problem;
   };
-  const isOver = () => !element.isConnected || ways.hidden;
-  keepAsking({ checkRound, isOver, roundMs: () => LOOK_MS })();
+  keepAsking({
+    checkRound,
+    isOver: () => !element.isConnected || ways.hidden,
+    roundMs: () => LOOK_MS,
+  })();
 }
 
 /** Put the code of an offer into its place, once it is here. */

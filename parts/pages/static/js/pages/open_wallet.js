@@ -4,7 +4,7 @@
 
 import { gettext } from "../format/gettext.js";
 import { outcomesText, refusalText, textFor, timeText, waitText } from "../texts.js";
-import { make, makeActions, makeButton, onReturn } from "../ui/dom.js";
+import { arrayMax, make, makeActions, makeButton, onReturn } from "../ui/dom.js";
 import { say, showFault, showMissing, whatIsMissing } from "../ui/forms.js";
 import { keepReady } from "../ui/link_view.js";
 import { makeApi } from "../wallet/api.js";
@@ -116,8 +116,6 @@ export function showLoss(...actions) {
     makeActions(...actions),
   );
 }
-
-const arrayMax = () => Number(document.body.dataset.arrayMax);
 
 /** Return the service's verbs, for a page without a wallet too. */
 export const makePageApi = () =>

@@ -24,25 +24,30 @@ const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
  *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
  */
 
-export const isShown = (image) => SHOWN.test(image);
+/** Return the address of an item's picture, where browsers can show it. */
+export function imageOf(item) {
+  const { image = "" } = metadataOf(item);
+  return SHOWN.test(image) ? image : "";
+}
 
-export function makeCard(item, options = {}) {
+export function makeCard(item, options) {
   const card = copyTemplate("card-template");
   fillCard(card, item, options);
   return card;
 }
 
-/**
- * Show an item, which may not be known, in a card that there is. @param {CardOptions}
- * [options]
- */
-export function fillCard(card, item, options = {}) {
-  const { itemId = "", amount, unit = item?.unit, pictures = "shown" } = options;
-  const { image = "" } = metadataOf(item);
+/** Show an item, which may not be known, in a card that there is. */
+export function fillCard(
+  card,
+  item,
+  /** @type {CardOptions} */
+  { itemId = "", amount, unit = item?.unit, pictures = "shown" } = {},
+) {
+  const image = imageOf(item);
   const about = aboutOf(item);
   const part = partsIn(card, "card");
   foldLong(card, part, nameOf(item), about.text);
-  const unseen = isShown(image) ? "" : image;
+  const unseen = image ? "" : metadataOf(item).image;
   setEach(
     "textContent",
     {
@@ -70,7 +75,7 @@ export function fillCard(card, item, options = {}) {
   genuine.ontoggle = () => genuine.scrollIntoView({ block: "nearest" });
   part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   drawPattern(part("pattern"), itemId);
-  showImage(part, unseen ? "" : image, pictures);
+  showImage(part, image, pictures);
 }
 
 /**
@@ -78,9 +83,9 @@ export function fillCard(card, item, options = {}) {
  * the page says itself.
  */
 function foldLong(card, part, name, text) {
-  const shown = part("description");
-  const shownName = part("name");
-  if (shown.textContent === text && shownName.textContent === name) return;
+  const isNew =
+    part("description").textContent !== text || part("name").textContent !== name;
+  if (!isNew) return;
   const isLong = name.length > 80 || text.length > 300 || text.split("\n").length > 6;
   const more = part("more");
   const fold = (isCut) => {
@@ -111,17 +116,17 @@ function showImage(part, address, pictures) {
 /** Return a picture that takes no room where it is broken. */
 export function pictureOf(src, className) {
   const onerror = ({ target }) => target.remove();
-  const policy = { referrerpolicy: "no-referrer" };
-  return make("img", { class: className, alt: "", ...policy, onerror, src });
+  const referrerpolicy = "no-referrer";
+  return make("img", { class: className, alt: "", referrerpolicy, onerror, src });
 }
 
 /** Return the small picture of an item, with the pattern of its mark where it has none. */
 export function thumbnailOf(
   /** @type {{id: string, metadata?: string | null}} */ item,
 ) {
-  const { image = "" } = metadataOf(item);
+  const image = imageOf(item);
   const patterns = makeMark(item.id).querySelectorAll("svg");
-  const pictures = isShown(image) ? [pictureOf(image, "deed-image")] : [];
+  const pictures = image ? [pictureOf(image, "deed-image")] : [];
   return make("span", { class: "deed-frame" }, ...patterns, ...pictures);
 }
 

@@ -83,12 +83,15 @@ export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** How many outputs the service takes at once, as the page says. */
+export const arrayMax = () => Number(document.body.dataset.arrayMax);
+
 let idsCount = 0;
 
 /** Return an id that no other element has. */
-export function freshId(word) {
+export function freshId() {
   idsCount += 1;
-  return `${word}-made-${idsCount}`;
+  return `made-${idsCount}`;
 }
 
 /**
@@ -96,14 +99,9 @@ export function freshId(word) {
  * say also what it is about.
  */
 export function makeButton(text, act, { kind = "quiet", about = "" } = {}) {
-  const unseen = about ? [make("span", { class: "unseen" }, about)] : [];
-  const onclick = () => act(button);
-  const button = make(
-    "button",
-    { type: "button", class: `button ${kind}`, onclick },
-    text,
-    ...unseen,
-  );
+  const button = make("button", { type: "button", class: `button ${kind}` }, text);
+  button.onclick = () => act(button);
+  if (about) button.append(make("span", { class: "unseen" }, about));
   return button;
 }
 
@@ -119,8 +117,9 @@ export const makeActions = (...buttons) => make("p", { class: "actions" }, ...bu
  */
 export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
-  const heading = own ?? document.querySelector("main h1[tabindex]") ?? byId("main");
-  return /** @type {HTMLElement} */ (heading);
+  return /** @type {HTMLElement} */ (
+    own ?? document.querySelector("main h1[tabindex]") ?? byId("main")
+  );
 }
 
 /**
@@ -158,7 +157,7 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
     }
     [...views.values()].forEach(({ element }, place) => {
       if (list.children[place] !== element)
-        list.insertBefore(element, list.children[place] ?? null);
+        list.insertBefore(element, list.children[place]);
     });
     if (more) more.hidden = all.length <= shownCount;
     if (focusedPlace >= 0) focusRow(focusedPlace);
@@ -167,8 +166,9 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
   /** Give the focus to what can be done with a row, or to what the list is about. */
   function focusRow(place) {
     const row = list.children[place];
-    const target = row?.querySelector("a, button") ?? row ?? headingOf(list);
-    /** @type {HTMLElement} */ (target).focus();
+    /** @type {HTMLElement} */ (
+      row?.querySelector("a, button") ?? row ?? headingOf(list)
+    ).focus();
   }
 
   more?.addEventListener("click", () => {
@@ -189,8 +189,10 @@ export function oneAfterTheOther(all, show, isLeft = () => true) {
   const step = make("span", { class: "faint", role: "status" });
   let place = 0;
   const draw = () => {
-    const values = { number: place + 1, total: all.length };
-    step.textContent = gettext("{number} of {total}", values);
+    step.textContent = gettext("{number} of {total}", {
+      number: place + 1,
+      total: all.length,
+    });
     show(all[place]);
   };
   const showNext = () => {

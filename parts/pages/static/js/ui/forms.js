@@ -91,8 +91,7 @@ export const sayError = (error) => say(textFor(error));
 export function showError(field, text) {
   // Beside a field that has left the page meanwhile, too.
   find(field.getRootNode(), `#${field.id}-error`).textContent = text;
-  if (text) field.setAttribute("aria-invalid", "true");
-  else field.removeAttribute("aria-invalid");
+  field.ariaInvalid = text ? "true" : null;
 }
 
 /** Take back what is said of a field once something else is typed into it. */
@@ -163,13 +162,13 @@ export function readAmount(field) {
 export function readAmountOf(field, item) {
   const amount = readAmount(field);
   if (!item || amount <= item.total) return amount;
-  const units = unitsText(item.total, item.unit);
-  throw new FieldError(field, gettext("There are only {units} in all.", { units }));
+  const values = { units: unitsText(item.total, item.unit) };
+  throw new FieldError(field, gettext("There are only {units} in all.", values));
 }
 
 /** Return a field with its label and the place of its error. */
 export function makeField(label, attributes) {
-  const id = freshId("field");
+  const id = freshId();
   const place = make("p", { id: `${id}-error`, class: "error" });
   const field = make("input", {
     type: "text",
@@ -194,7 +193,7 @@ export function selectField(label, texts) {
   const options = Object.entries(texts).map(([value, text]) =>
     make("option", { value }, text),
   );
-  const select = make("select", { id: freshId("select") }, ...options);
+  const select = make("select", { id: freshId() }, ...options);
   return { element: labelled(label, select), select };
 }
 
@@ -218,7 +217,7 @@ export function openDialog({
   const others = opener.closest("[role=group]")?.querySelectorAll("a, button") ?? [];
   const rows = row?.parentElement?.children ?? [];
   const place = [...rows].indexOf(/** @type {any} */ (row));
-  const places = [openerOf(opener), row ?? opener];
+  const places = [openerOf(opener), row];
   const elsewhere = [...others, headingOf(opener)];
   const element = /** @type {HTMLDialogElement} */ (copyTemplate("dialog-template"));
   element.className = `sheet ${kind}`;
@@ -234,8 +233,8 @@ export function openDialog({
   element.onclose = () => {
     element.remove();
     // What was done may have drawn another row in the place of this one.
-    const after = rows[place]?.querySelector("a, button") ?? [];
-    giveBack([...places, after, elsewhere].flat());
+    const after = rows[place]?.querySelector("a, button");
+    giveBack([...places, after, ...elsewhere]);
     onClose();
   };
   document.body.append(element);
@@ -255,7 +254,7 @@ function giveBack(places) {
   if (document.activeElement !== document.body) return;
   const isSeen = (place) =>
     place.checkVisibility?.({ visibilityProperty: true }) ?? true;
-  places.find((place) => place.isConnected && isSeen(place))?.focus();
+  places.find((place) => place?.isConnected && isSeen(place))?.focus();
 }
 
 /**
@@ -284,15 +283,17 @@ export function ask({
   const form = /** @type {HTMLFormElement} */ (copyTemplate("question-template"));
   const progress = find(form, "[data-wait]");
   const problem = find(form, "[role=alert]");
-  form.id = freshId("form");
+  form.id = freshId();
   form.prepend(...nodesOf(content));
-  const actions = [
-    make("button", { class: "button", type: "submit", form: form.id }, yes),
-  ];
+  const submit = make(
+    "button",
+    { class: "button", type: "submit", form: form.id },
+    yes,
+  );
   const { close, closeButton } = openDialog({
     title,
     content: [form],
-    actions,
+    actions: [submit],
     closeText: no,
     opener,
   });
@@ -318,7 +319,7 @@ export function ask({
     if (said || done) say(said || done);
   };
   clearWhenTyped(form);
-  onSubmit(form, actions[0], () => carryOut().catch(refuse));
+  onSubmit(form, submit, () => carryOut().catch(refuse));
   if (isSure) form.requestSubmit();
   return { close };
 }

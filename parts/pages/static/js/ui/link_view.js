@@ -29,6 +29,7 @@ import { makeField, openDialog, say, sayCopied, sayError } from "./forms.js";
 import { batchesOf } from "../wallet/api.js";
 import { readHolding } from "../wallet/holdings.js";
 import { isFree, NOTE_LENGTH_MAX } from "../wallet/links.js";
+import { keysOf } from "../wallet/records.js";
 
 // What the service draws in one request: parts/pages/qr_codes.py. A link has no other
 // letters than ASCII, so its length is that in bytes.
@@ -67,19 +68,18 @@ export function makeLinkView(
   const about = partText(amount, item);
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
   const handOverBy = (act) => () => handOver([output], tools, act);
-  const save = handOverBy(() => download(copy, "text/plain", `${itemId}.txt`));
   const view = copyTemplate("link-view-template");
   const developers = find(view, "details", HTMLDetailsElement);
-  /** @type {[string, string][]} */
-  const texts = [
-    [gettext("Claim link"), link],
-    [gettext("Raw output"), formatRawOutput(output)],
-  ];
   const fill = handOverBy(() =>
-    find(developers, "div").replaceChildren(...texts.map(textField)),
+    find(developers, "div").replaceChildren(
+      textField(gettext("Claim link"), link),
+      textField(gettext("Raw output"), formatRawOutput(output)),
+    ),
   );
   developers.ontoggle = () => developers.open && fill();
-  find(view, "button").onclick = save;
+  find(view, "button").onclick = handOverBy(() =>
+    download(copy, "text/plain", `${itemId}.txt`),
+  );
   const showInstead = () => {
     developers.open = true;
     say(gettext("This browser doesn't let pages copy. The link is at the end."));
@@ -98,7 +98,7 @@ export function makeLinkView(
 
 function noteField(output, tools) {
   const label = gettext("For whom? (optional)");
-  const { element, field } = makeNoteField(label, output, { value: output.note ?? "" });
+  const { element, field } = makeNoteField(label, output, output.note);
   field.onchange = () => {
     // The view may be made once more of what it was made of.
     output.note = field.value;
@@ -130,9 +130,9 @@ export function openLinksDialog(outputs, tools) {
     const count = given.length;
     const place = make("div", { class: "stack" });
     const show = (output) => {
+      place.replaceChildren(makeLinkView(output, tools));
       const which = make("strong", {}, heldText(output, tools.unit));
-      const view = makeLinkView(output, tools);
-      place.replaceChildren(...(count > 1 ? [make("p", {}, which)] : []), view);
+      if (count > 1) place.prepend(make("p", {}, which));
     };
     const next = oneAfterTheOther(given, show);
     const all = given.map((output) => linkOf(output, tools.unit)).join("\n");
@@ -151,9 +151,9 @@ export function openLinksDialog(outputs, tools) {
 }
 
 /** Return a field for a person's words on a link. */
-export const makeNoteField = (label, output, attributes) =>
+export const makeNoteField = (label, output, value = "") =>
   makeField(label, {
-    ...attributes,
+    value,
     maxlength: String(noteLengthOf(output)),
     autocomplete: "off",
     dir: "auto",
@@ -183,10 +183,7 @@ export function handOverByCopy(
  * the way.
  */
 const handOver = (outputs, { wallet }, act) =>
-  wallet
-    .give(outputs.map(({ key }) => key))
-    .then(act)
-    .catch(sayError);
+  wallet.give(keysOf(outputs)).then(act).catch(sayError);
 
 /**
  * Return the buttons that hand a link over: the one that matters is to share it, where
@@ -194,13 +191,11 @@ const handOver = (outputs, { wallet }, act) =>
  */
 export function linkButtons(onShare, onCopy) {
   const canShare = "share" in navigator;
-  const shareButtons = canShare
-    ? [makeButton(gettext("Share"), onShare, { kind: "wide" })]
-    : [];
-  const copyButton = makeButton(gettext("Copy link"), onCopy, {
-    kind: canShare ? "quiet" : "wide",
-  });
-  return makeActions(...shareButtons, copyButton);
+  const kind = canShare ? "quiet" : "wide";
+  const copyButton = makeButton(gettext("Copy link"), onCopy, { kind });
+  if (!canShare) return makeActions(copyButton);
+  const shareButton = makeButton(gettext("Share"), onShare, { kind: "wide" });
+  return makeActions(shareButton, copyButton);
 }
 
 /** Let a person choose an app that a link goes to, with a few words about it. */
@@ -238,7 +233,7 @@ function codePlace(output, tools, handOverBy, about) {
 }
 
 /** Return a text that cannot be changed, and is selected as soon as it has the focus. */
-export function textField([label, value]) {
+export function textField(label, value) {
   const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
   field.onfocus = () => field.select();
   return element;
@@ -262,12 +257,12 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
     wait = pause,
     link = (output) => linkOf(output, unit),
   } = options;
-  const codes = await wallet.codes(outputs.map(({ key }) => key));
+  const codes = await wallet.codes(keysOf(outputs));
   const missing = outputs.filter(({ key }) => !codes.has(key));
   onProgress(codes.size);
   for (const batch of batchesOf(missing, sizeOfBatches(missing.map(link)))) {
     const svgs = await patiently(() => api.qr(batch.map(link)), wait);
-    const drawn = svgs.map((svg, place) => ({ key: batch[place].key, svg }));
+    const drawn = batch.map(({ key }, place) => ({ key, svg: svgs[place] }));
     // A device without room for them shows them all the same.
     await wallet.keepCodes(drawn).catch(() => {});
     for (const { key, svg } of drawn) codes.set(key, svg);
@@ -294,8 +289,9 @@ export async function keepReady(
       return free.map((output) => ({ ...output, item: items.get(output.itemId) }));
     },
   );
-  const ofOthers = held.filter(({ item }) => !item?.isMinted);
-  const latest = ofOthers.sort((one, other) => other.createdAt - one.createdAt);
+  const latest = held
+    .filter(({ item }) => !item?.isMinted)
+    .sort((one, other) => other.createdAt - one.createdAt);
   const link = (output) => linkOf(output, output.item?.unit);
   await codesOf(latest.slice(0, READY_MAX), { wallet, api }, { link });
 }
@@ -303,15 +299,9 @@ export async function keepReady(
 /** Return the picture of a code. A picture runs no scripts, whatever the SVG holds. */
 export function codeImage(svg = "", alt = "") {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-  const onload = () => URL.revokeObjectURL(url);
-  return make("img", {
-    src: url,
-    alt,
-    width: "256",
-    height: "256",
-    onload,
-    onerror: onload,
-  });
+  const image = make("img", { src: url, alt, width: "256", height: "256" });
+  image.onload = image.onerror = () => URL.revokeObjectURL(url);
+  return image;
 }
 
 /**

@@ -76,8 +76,7 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
     async mint(body, key) {
       const token = tokens.readToken();
       const isRight = (answer) => isMintAnswer(answer, body.outputs);
-      const minted = post("/v1/mint", body, isRight, key, token);
-      return minted.catch((error) => {
+      return post("/v1/mint", body, isRight, key, token).catch((error) => {
         if (TOKEN_CODES.has(error.code)) tokens.refuseToken(token);
         throw error;
       });

@@ -2,7 +2,7 @@
 // secrets and the whole request are written down, before anything is sent. Pure:
 // changes a draft only.
 
-import { gettext } from "../format/gettext.js";
+import { gettext, joinTexts } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import {
@@ -84,10 +84,9 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
     return { amount: part.amount, secret: checkSecret(part.secret ?? fresh[place]) };
   });
   const own = asked.flatMap(({ secret }, place) => (secret === undefined ? [] : place));
-  const body = metadata ? { outputs, metadata } : { outputs };
   return {
     kind: "mint",
-    body,
+    body: metadata ? { outputs, metadata } : { outputs },
     inputs: [],
     outputs: [],
     amount,
@@ -115,9 +114,8 @@ export function claim(draft, plan) {
   }
   if (state === "spent") throw spent(record);
   const isOurs = state === "held" || state === "offered";
-  if (isOurs && !(atDoor && isFree(record))) {
+  if (isOurs && !(atDoor && isFree(record)))
     throw new WalletError("already_held", gettext("You already have this."));
-  }
   if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
   // What several links were joined to has its numbers in its note.
   const { said, note } = knows;
@@ -139,7 +137,7 @@ export function claim(draft, plan) {
  */
 export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const names = inputs.map(ticketText).filter(Boolean).join(", ");
+  const names = joinTexts(inputs.map(ticketText), ", ");
   const ofMany = { note: cutNote(names) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
   const made = [{ amount, givenAt: draft.now, ...link }, ...change];
@@ -260,9 +258,6 @@ function givenOut(draft, key) {
 const busy = () =>
   new WalletError("busy", gettext("It is on its way, in this tab or another."));
 
-const inTheMaking = () =>
-  new WalletError("busy", gettext("It is being made into links."));
-
 function spent({ spentElsewhere }) {
   const why = spentElsewhere
     ? gettext("This link was already used. Ask the sender.")
@@ -329,7 +324,8 @@ function notEnough(draft, itemId, amount, free) {
   );
   const isEnough = (more) => unitsOf([...free, ...away, ...more]) >= amount;
   if (isEnough([])) return busy();
-  if (isEnough(listed("held").filter(({ each }) => each))) return inTheMaking();
+  if (isEnough(listed("held").filter(({ each }) => each)))
+    return new WalletError("busy", gettext("It is being made into links."));
   if (isEnough(listed("offered")))
     return new WalletError("offered", gettext("It is in an open offer."));
   return new WalletError("not_enough", gettext("You don't have that many."));

@@ -258,8 +258,7 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
 async function finishBegunOf(parts, outputs) {
   const itemIds = new Set(outputs.map(({ itemId }) => itemId));
   const isOfThese = (key) => itemIds.has(itemIdOf(key));
-  const begun = await recordsIn(parts, "operations", "begun");
-  for (const operation of begun)
+  for (const operation of await recordsIn(parts, "operations", "begun"))
     if (!operation.isUnsent && namedBy(operation).some(isOfThese))
       await finish(parts, operation.key);
 }

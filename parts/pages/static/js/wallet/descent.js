@@ -1,8 +1,10 @@
 // What the outputs of one item were made of: the numbers of the links that were joined
 // to them, and what of it came back to its maker. Pure.
 
+import { joinTexts } from "../format/gettext.js";
 import { ticketText, wordsOf } from "../format/tickets.js";
 import { cutNote } from "./links.js";
+import { grouped } from "./records.js";
 
 /** @typedef {import("./records.js").OutputRecord} OutputRecord */
 
@@ -71,7 +73,7 @@ export function namerOf(all, back) {
     );
     if (output.number || !numbers.length) return output;
     const sources = [...sourcesOf(output)].sort(byAmount);
-    const told = (text) => cutNote(sources.map(text).filter(Boolean).join(", "));
+    const told = (text) => cutNote(joinTexts(sources.map(text), ", "));
     const words = wordsOf({ ...output, numbers }, told(ticketText));
     return { ...output, numbers, note: words ?? told(noteLeft) };
   };
@@ -82,12 +84,7 @@ const noteLeft = ({ note, givenAt }) => !givenAt && note;
 
 /** Return outputs by the operation that took them, or made them. */
 function byOperation(all, role) {
-  const found = new Map();
-  for (const output of all) {
-    const key = doneOf(output[role]);
-    if (!found.has(key)) found.set(key, []);
-    found.get(key).push(output);
-  }
+  const found = grouped(all, (output) => doneOf(output[role]));
   found.delete(undefined);
   return found;
 }
@@ -95,7 +92,8 @@ function byOperation(all, role) {
 const doneOf = (ends = {}) => Object.keys(ends).find((key) => ends[key] === "done");
 
 /** Return outputs in an order in which what one was made of comes before it. */
-const byAge = (all) => [...all].sort((one, other) => one.createdAt - other.createdAt);
+export const byAge = (all) =>
+  [...all].sort((one, other) => one.createdAt - other.createdAt);
 
 /** Of one amount what has no number comes first, and then the first link of a series. */
 export function byAmount(one, other) {

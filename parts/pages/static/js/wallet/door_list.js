@@ -162,8 +162,12 @@ export function admittedAtOf(/** @type {OutputRecord} */ output) {
 }
 
 /** Return whether an output is what became of a ticket at the door, and is still there. */
-export const isSetAside = (/** @type {OutputRecord} */ output) =>
+const isSetAside = (/** @type {OutputRecord} */ output) =>
   output.state === "held" && isCollected(output);
+
+/** Return the operations that set aside what became of tickets. */
+export const setAsideBy = (/** @type {OutputRecord[]} */ outputs) =>
+  new Set(outputs.filter(isSetAside).map(({ operation }) => operation));
 
 /**
  * Return the tickets of a list as links of a holding, see holdings.js.
@@ -230,10 +234,9 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
     async takeInList(itemId, text) {
       checkListSize(text.length);
       const rows = rowsOf(text);
-      const isOfDeed = text.startsWith(`${HEAD} ${itemId}\n`);
       if (!isDoorList(text) || !rows.length)
         throw new WalletError("no_list", gettext("This is not a guest list."));
-      if (!isOfDeed)
+      if (!text.startsWith(`${HEAD} ${itemId}\n`))
         throw new WalletError("no_list", gettext("This list belongs to another deed."));
       const known = await recordsWith(store, "outputs", { itemId });
       // A ticket that was refused here is known from lists alone.
@@ -339,20 +342,19 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
 
 function forget(/** @type {Draft} */ draft, itemId) {
   const all = draft.outputs.list({ itemId });
-  const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
+  const setAside = setAsideBy(all);
   for (const { key, collectedAt, operation, undoneAt, foundAt, state } of all) {
     // What was undone here has become another link.
     const isUndoneHere = collectedAt && !setAside.has(operation);
-    const left = isUndoneHere ? undoneAt : undefined;
-    const unsaid = {
+    // What another copy of this wallet let in is known from its list.
+    const isFromList = foundAt && state === "held";
+    draft.changeOutput(key, {
       admittedAt: undefined,
       isByHand: undefined,
       takenBackAt: undefined,
-    };
-    draft.changeOutput(key, { ...unsaid, undoneAt: left });
-    // What another copy of this wallet let in is known from its list.
-    if (foundAt && state === "held")
-      draft.changeOutput(key, { collectedAt: undefined });
+      undoneAt: isUndoneHere ? undoneAt : undefined,
+      collectedAt: isFromList ? undefined : collectedAt,
+    });
   }
   keepList(draft, itemId, undefined);
 }

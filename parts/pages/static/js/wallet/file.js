@@ -147,13 +147,12 @@ async function openFile({ head, iv, data }, key) {
 async function readFile(text) {
   const { checksum, ...file } = parse(text);
   const { data, ...head } = file;
-  if (!text.includes(FORMAT)) {
+  if (!text.includes(FORMAT))
     throw new NotAWalletFileError(
       text.trim()
         ? gettext("This is not a backup file.")
         : gettext("This file is empty."),
     );
-  }
   if (head.version > VERSION) {
     throw new NotAWalletFileError(
       gettext(
@@ -169,9 +168,8 @@ async function readFile(text) {
   const { iterations } = kdf;
   const isBounded = iterations >= ITERATIONS_MIN && iterations <= ITERATIONS_MAX;
   const isKnown = hasFields(kdf, KDF) && hasFields(cipher, CIPHER);
-  if (!isKnown || !isBounded || !Number.isSafeInteger(iterations)) {
+  if (!isKnown || !isBounded || !Number.isSafeInteger(iterations))
     throw new NotAWalletFileError(gettext("This file is encrypted in an unknown way."));
-  }
   const [salt, iv, sealed] = [kdf.salt, cipher.iv, data].map(fromBase64);
   return { head, salt, iv, data: sealed };
 }

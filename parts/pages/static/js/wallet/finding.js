@@ -194,8 +194,7 @@ async function findUnmade(parts, unmade) {
   const places = [];
   for (const { itemId, secret, givenAt, number, each } of unmade) {
     const branch = givenAt || (number && !each) ? "given" : "kept";
-    const place = { itemId, secret, branch };
-    if (await parts.isStrong(secret)) places.push(place);
+    if (await parts.isStrong(secret)) places.push({ itemId, secret, branch });
   }
   return find(parts, places);
 }

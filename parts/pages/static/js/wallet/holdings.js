@@ -2,10 +2,10 @@
 // links, what is under way, and the past. Pure.
 
 import { AMOUNT_MAX } from "../format/amounts.js";
-import { byAmount, comeBack, namerOf } from "./descent.js";
+import { byAge, byAmount, comeBack, namerOf } from "./descent.js";
 import { isFree } from "./links.js";
-import { admittedAtOf, isSetAside, listedLinks } from "./door_list.js";
-import { isCollected, undoneAtOf, unitsOf } from "./records.js";
+import { admittedAtOf, listedLinks, setAsideBy } from "./door_list.js";
+import { grouped, isCollected, undoneAtOf, unitsOf } from "./records.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
 /**
@@ -71,13 +71,7 @@ export function holdingWanted(itemId) {
  * @returns {Summary[]}
  */
 export function summariesOf(slices) {
-  const byItem = new Map();
-  for (const output of slices.outputs
-    .list()
-    .sort((one, other) => one.createdAt - other.createdAt)) {
-    if (!byItem.has(output.itemId)) byItem.set(output.itemId, []);
-    byItem.get(output.itemId).push(output);
-  }
+  const byItem = grouped(byAge(slices.outputs.list()), ({ itemId }) => itemId);
   const kinds = kindsOf(slices.operations.list());
   const summary = ([itemId, all]) => {
     const item = slices.items.get(itemId) ?? null;
@@ -99,14 +93,13 @@ export function holdingOf(slices, itemId) {
   const item = slices.items.get(itemId) ?? null;
   const came = comeBack(item, all, kindsOf(slices.operations.list({ itemId })));
   const summary = summaryOf(itemId, item, all, came);
-  const setAside = new Set(all.filter(isSetAside).map(({ operation }) => operation));
+  const setAside = setAsideBy(all);
   const own = all.flatMap((output) => linkOf(output, setAside) ?? []);
   const names = new Set(own.map(nameOf));
   // What came in here was expected once.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
-  const listed = listedLinks(item).filter(isOther);
   const named = namerOf(all, came.keys);
-  const links = [...own, ...listed]
+  const links = [...own, ...listedLinks(item).filter(isOther)]
     .map((link) => rowOf({ ...link, output: named(link.output) }))
     .sort(byNumber);
   return {
@@ -175,9 +168,7 @@ function summaryOf(itemId, item, all, came) {
     // No item has more: a file that was imported may say so, but must break nothing.
     sums[name] = Math.min(sums[name] + amount, AMOUNT_MAX);
   };
-  const letIn = listedLinks(item)
-    .filter(({ state }) => state === "admitted")
-    .map(({ output }) => output);
+  const letIn = outputsIn(listedLinks(item), "admitted");
   for (const output of all) {
     const group = groupOf(output, letIn);
     if (group) add(group, output.amount);
@@ -219,6 +210,10 @@ function admittedOf(letIn, claimed, byHand) {
   const more = Math.min(unitsOf(byHand), unitsOf(nameless) - claimed);
   return unitsOf(letIn) - Math.max(0, unitsOf(byHand.filter(isSaid)), more);
 }
+
+/** Return the outputs of the links that are in a state. */
+export const outputsIn = (/** @type {Link[]} */ links, state) =>
+  links.filter((link) => link.state === state).map(({ output }) => output);
 
 /** Return whether what came in at a door is of a guest who had claimed it at home. */
 export const isNameless = (/** @type {Named} */ { number, numbers, givenAt }) =>
@@ -335,16 +330,11 @@ const CLAIMED = MAYBE_CLAIMED.slice(0, 3);
  * only its code has said, but each guest has one row.
  */
 export function withSaid(/** @type {Link[]} */ links) {
+  // What a list calls still to come has no time.
+  const isSaid = (/** @type {Link} */ { output: { number, said }, state, at }) =>
+    (state === "admitted" || state === "undone") && !number && said && at;
   /** @type {Map<number, Link[]>} */
-  const bySaid = new Map();
-  for (const link of links) {
-    const { output, state, at } = link;
-    const { number, said } = output;
-    const isOfDoor = state === "admitted" || state === "undone";
-    // What a list calls still to come has no time.
-    if (!isOfDoor || number || !said || !at) continue;
-    bySaid.set(said, [...(bySaid.get(said) ?? []), link]);
-  }
+  const bySaid = grouped(links.filter(isSaid), ({ output }) => output.said);
   const joined = new Set();
   const rows = links.map((link) => {
     const number = saidBy(link.output);

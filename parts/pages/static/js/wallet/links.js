@@ -3,7 +3,7 @@
 // verb. Pure: changes a draft only.
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
-import { formatAmount, gettext } from "../format/gettext.js";
+import { gettext } from "../format/gettext.js";
 import { isCollected, keysOf, WalletError } from "./records.js";
 
 /** More links than anybody makes; what is counted on from here stays exact. */
@@ -48,12 +48,11 @@ export function checkCount(parts, most) {
 
 /** @param {Links} links @throws {AmountError | WalletError} they cannot be made. */
 export function checkLinks({ count, each }) {
-  if (checkAmount(count) > LINKS_COUNT_MAX) {
+  if (checkAmount(count) > LINKS_COUNT_MAX)
     throw new WalletError(
       "too_many",
-      gettext("At most {most} links at once.", { most: formatAmount(LINKS_COUNT_MAX) }),
+      gettext("At most {most} links at once.", { most: LINKS_COUNT_MAX }),
     );
-  }
   sumOf(Array(count).fill(checkAmount(each)));
   return { count, each };
 }
@@ -97,12 +96,11 @@ export function give(draft, keys) {
   const links = known.filter((each) => isFree(each) || each.state === "given");
   for (const { key, givenAt = draft.now } of links)
     draft.changeOutput(key, { givenAt, mayBeGiven: undefined });
-  if (!links.length) {
+  if (!links.length)
     throw new WalletError(
       "not_held",
       gettext("It is no longer here, so you can't hand it out."),
     );
-  }
   return links.map(({ key }) => draft.outputs.get(key));
 }
 
@@ -127,12 +125,11 @@ export const isOneLink = ({ number = 0, amount }) => number > 0 && amount === 1;
 /** Keep a person's note on an output; an empty text removes it. */
 export function setNote(draft, key, text) {
   const note = clean(text);
-  if (!isNote(note)) {
+  if (!isNote(note))
     throw new WalletError(
       "too_long",
       gettext("A note has at most {most} characters.", { most: NOTE_LENGTH_MAX }),
     );
-  }
   draft.changeOutput(key, { note: note || undefined });
 }
 

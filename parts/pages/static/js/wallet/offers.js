@@ -47,12 +47,11 @@ export function offersOf(wallet) {
     async trade({ give, want, expiresInS: expiresIn = TRADE_S }) {
       for (const { amount } of [give, want]) checkAmount(amount);
       checkExpiry(expiresIn);
-      if (give.itemId === want.itemId) {
+      if (give.itemId === want.itemId)
         throw new WalletError(
           "invalid_input",
           gettext("Choose another deed to trade for."),
         );
-      }
       const itemIds = [give.itemId, want.itemId];
       const carryOut = () => wallet.carryOut(trade, { itemIds, give, want, expiresIn });
       const outcome = await carryOut();
@@ -216,8 +215,10 @@ export function partsOf({ body }) {
 export function openOffersOf(operations, now = Date.now()) {
   const isShown = ({ kind, state, offerId = "", endedAt = 0 }) =>
     kind !== "complete" && offerId && (state === "open" || endedAt > now - DAY_MS);
-  const offers = operations.filter(isShown).map(offerMade);
-  return offers.sort((one, other) => other.begunAt - one.begunAt);
+  return operations
+    .filter(isShown)
+    .map(offerMade)
+    .sort((one, other) => other.begunAt - one.begunAt);
 }
 
 /** @param {any} operation @returns {OfferMade} */

@@ -106,8 +106,7 @@ async function wasCarriedOut(parts, operation, code, spent, isFirst) {
 export async function findLate(parts, telling, except) {
   if (!telling.size) return [];
   const found = [];
-  const suspects = await recordsIn(parts, "operations", "refused", "open");
-  for (const operation of suspects) {
+  for (const operation of await recordsIn(parts, "operations", "refused", "open")) {
     const { key, offerId, code } = operation;
     if (key === except || !namedBy(operation).some((each) => telling.has(each)))
       continue;

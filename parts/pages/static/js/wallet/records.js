@@ -114,6 +114,17 @@ export const keysOf = (records) => records.map(({ key }) => key);
 /** Return the keys of all outputs that an operation spends or makes. */
 export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
 
+/** Return records by what `keyOf` says of each, in their order. */
+export function grouped(records, keyOf) {
+  const groups = new Map();
+  for (const record of records) {
+    const key = keyOf(record);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(record);
+  }
+  return groups;
+}
+
 /** Return how many units records are together. */
 export const unitsOf = (records) =>
   records.reduce((sum, { amount }) => sum + amount, 0);
@@ -273,12 +284,11 @@ export class Draft {
    */
   addOutput(facts) {
     const key = keyOf(facts);
-    if (this.outputs.get(key)) {
+    if (this.outputs.get(key))
       throw new WalletError(
         "used_secret",
         gettext("This secret was used for this deed before."),
       );
-    }
     this.#putOutput({ createdAt: this.now, ...facts, key }, facts.changedAt);
   }
 

@@ -304,6 +304,6 @@ function makeRecords({ store, api, change, changeOfNote }) {
       }),
 
     /** @param {{key: string, svg: string}[]} codes */
-    keepCodes: (codes) => store.update({}, () => ({ codes, result: undefined })),
+    keepCodes: (codes) => store.update({}, () => ({ codes })),
   };
 }

@@ -157,12 +157,11 @@ export const isStuck = (rows, canClaim) =>
  */
 export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   if (rows.some(({ state }) => state.kind === "lost")) return [LOST.word, LOST.text];
-  if (isStuck(rows, canClaim)) {
+  if (isStuck(rows, canClaim))
     return [
       gettext("You can't claim here"),
       gettext("Your link stays good. Open it in another browser."),
     ];
-  }
   const loading = rows.filter(
     (row) => row.state.kind === "asking" || (isFree(row) && !row.origin),
   );
@@ -241,9 +240,11 @@ export function offerOf(rows) {
   const [safe, own, doubtful] = [isSure, isOwn, isDoubtful].map((is) =>
     rows.filter(is),
   );
-  const offer = (list, one, many, isQuiet = true) => {
-    return { rows: list, text: list.length > 1 ? many : one, isQuiet };
-  };
+  const offer = (list, one, many, isQuiet = true) => ({
+    rows: list,
+    text: list.length > 1 ? many : one,
+    isQuiet,
+  });
   if (safe.length)
     return offer(
       safe,

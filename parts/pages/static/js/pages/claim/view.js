@@ -188,13 +188,7 @@ function makeFoundRow({ output }, acts) {
     element,
     /** @param {FoundRow & {isAlone?: boolean, canTake?: boolean}} row */
     update(row) {
-      const {
-        item,
-        state: claim,
-        origin: known,
-        isAlone = false,
-        canTake = false,
-      } = row;
+      const { item, state: claim, origin, isAlone, canTake } = row;
       const offer = offerOf([row]);
       take.hidden = !canTake || !offer.rows.length;
       put(take, offer.text);
@@ -209,7 +203,7 @@ function makeFoundRow({ output }, acts) {
       tag.classList.toggle("good", isKept(claim) && claim.kind !== "used");
       tag.classList.toggle("bad", isBad(claim) || isLate(row));
       put(find(element, ".found-text"), claim.isTold ? claim.text : "");
-      drawOrigin(find(element, ".origin"), known, claim, isAlone);
+      drawOrigin(find(element, ".origin"), origin, claim, isAlone);
     },
   };
 }

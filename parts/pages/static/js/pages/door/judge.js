@@ -10,7 +10,7 @@ import {
   whenText,
 } from "../../format/about.js";
 import { readLinks } from "../../format/claim_link.js";
-import { gettext, ngettext, ordinal } from "../../format/gettext.js";
+import { gettext, joinTexts, ngettext, ordinal } from "../../format/gettext.js";
 import { issueText, noteOf } from "../../format/tickets.js";
 import {
   clockText,
@@ -79,8 +79,7 @@ async function knownOf(/** @type {Row | undefined} */ row, said, linkOf) {
   const time = link?.state === "admitted" && clockText(link.at);
   const since = time && gettext("in since {time}", { time });
   const { output = { number: said } } = link ?? {};
-  const told = [output.number, noteOf(output, output.note), since];
-  const number = told.filter(Boolean).join("\u00a0· ");
+  const number = joinTexts([output.number, noteOf(output, output.note), since]);
   const note = row?.note ?? cutNote(gettext("Code says {number}", { number }));
   return { ...row, said, note };
 }
@@ -102,14 +101,13 @@ async function withNote(told, linkOf) {
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   serviceTime: () => number | null, linkOf?: (number: number) => Promise<Link | undefined>,
+ *   serviceTime: () => number | null, linkOf: (number: number) => Promise<Link | undefined>,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
  *   an answer that took too long to stand there without a word; the `serviceTime` decides what
  *   has expired
  */
 export function makeJudge(parts) {
-  const { item, host, wallet, claim, readRecords, onLate, serviceTime } = parts;
-  const { linkOf = async () => undefined } = parts;
+  const { item, host, wallet, claim, readRecords, onLate, serviceTime, linkOf } = parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
@@ -166,8 +164,7 @@ export function makeJudge(parts) {
     const ticket = { number, of, issue, note };
     const isNamed = number || (note && !found.record?.said);
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
-    const told = { ...verdict, ...news, key, ticket };
-    return withNote(told, linkOf);
+    return withNote({ ...verdict, ...news, key, ticket }, linkOf);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */
@@ -302,8 +299,7 @@ function toldVerdict(/** @type {any} */ found) {
   if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
   const { number, issue = 1 } = namedBy(record, row);
   const values = { issue: issueText({ issue: issue + 1 }) };
-  const newer = gettext("Ask for the {issue}.", values);
-  const remedy = number ? newer : ASK_ORGANISER;
+  const remedy = number ? gettext("Ask for the {issue}.", values) : ASK_ORGANISER;
   return {
     ...refused(gettext("Taken back by the organiser"), remedy),
     isReplaced: true,
@@ -361,6 +357,6 @@ export function otherVerdict(other, own) {
 /** Return when and where a deed is good for something, as a sentence or nothing. */
 function factsText(item) {
   const about = aboutOf(item);
-  const facts = [whenText(about), about.place && quoted(about.place)].filter(Boolean);
-  return facts.length ? `${facts.join(" · ")}.` : "";
+  const facts = joinTexts([whenText(about), about.place && quoted(about.place)]);
+  return facts && `${facts}.`;
 }

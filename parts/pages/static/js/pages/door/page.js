@@ -2,7 +2,7 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { aboutOf, dayText, nameOf } from "../../format/about.js";
-import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { formatAmount, gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { fillCard } from "../../ui/card.js";
 import {
   byId,
@@ -37,9 +37,10 @@ const LIST = "?list";
 /** Get the door of a deed ready. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const about = aboutOf(item);
-  byId("door-title").textContent = [about.date && dayText(about), nameOf(item)]
-    .filter(Boolean)
-    .join(" · ");
+  byId("door-title").textContent = joinTexts([
+    about.date && dayText(about),
+    nameOf(item),
+  ]);
   fillCard(byId("ready"), item, { itemId: item.id });
   byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);
   byId("list", HTMLDetailsElement).open = location.hash.endsWith(LIST);

@@ -1,7 +1,7 @@
 // The screen of a door, which sees by the camera, is filled by a verdict, and lets it be
 // heard and felt.
 
-import { gettext, LOCALE } from "../../format/gettext.js";
+import { gettext, joinTexts, LOCALE } from "../../format/gettext.js";
 import { issueText, ticketText } from "../../format/tickets.js";
 import {
   byId,
@@ -186,7 +186,7 @@ function makeEyes(onText, seen) {
 
 /** @param {Partial<Verdict>} verdict */
 const textOf = ({ title, ticket, detail }) =>
-  [title, ticketText(ticket), detail].filter(Boolean).join(" · ");
+  joinTexts([title, ticketText(ticket), detail]);
 
 /** Write a verdict: whose ticket it is, is the largest. */
 function draw(

@@ -4,10 +4,10 @@
 
 import { aboutOf, metadataOf, writeAbout } from "../../format/about.js";
 import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
-import { gettext, ngettext } from "../../format/gettext.js";
+import { gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { textFor } from "../../texts.js";
-import { byId, copyTemplate, find } from "../../ui/dom.js";
+import { arrayMax, byId, copyTemplate, find } from "../../ui/dom.js";
 import { clearWhenTyped, readField, showError } from "../../ui/forms.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { inTab } from "../../wallet/store.js";
@@ -34,8 +34,13 @@ const DRAFT = "deeds-mint";
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
   const different = byId("different", HTMLDetailsElement);
-  const elements = /** @type {any} */ (form.elements);
-  const { name, description, count, each, image: link } = elements;
+  const {
+    name,
+    description,
+    count,
+    each,
+    image: link,
+  } = /** @type {any} */ (form.elements);
   const facts = factFields(form);
   const image = imageField(picture, draw);
   const rows = outputRows(draw);
@@ -74,11 +79,9 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   function saveDraft() {
     const texts = kept.map(({ value }) => value);
     const choices = { isDifferent: different.open, amounts: rows.amounts() };
-    const draft = JSON.stringify({ texts, uploaded: image.uploaded(), ...choices });
-    inTab.write(DRAFT, draft);
+    const draft = { texts, uploaded: image.uploaded(), ...choices };
+    inTab.write(DRAFT, JSON.stringify(draft));
   }
-
-  const dropDraft = () => inTab.write(DRAFT, "");
 
   function fill({ texts = kept.map(({ value }) => value), ...draft }) {
     for (const [place, value] of texts.entries()) kept[place].value = value;
@@ -115,7 +118,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     },
 
     /** Forget the draft: what was asked for is written down in the wallet. */
-    dropDraft,
+    dropDraft: () => inTab.write(DRAFT, ""),
 
     reset: () => fill({ texts: kept.map(({ defaultValue }) => defaultValue) }),
 
@@ -123,7 +126,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     fillLike(item, links) {
       fill(textsOf(item, links));
       // Who leaves without a word more wants none.
-      dropDraft();
+      this.dropDraft();
     },
   };
 }
@@ -135,7 +138,7 @@ function textsOf(item, links) {
   const [one = "", several = ""] = item.unit?.split("/") ?? [];
   const uploaded = image.startsWith("data:") ? image : "";
   const facts = [one, several, "", place, ""];
-  const sum = [`${links}`, `${item.total / links}`];
+  const sum = [links, item.total / links];
   return { texts: [name, text, ...facts, ...sum, uploaded ? "" : image], uploaded };
 }
 
@@ -178,7 +181,7 @@ function factFields(form) {
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }, clock = "") => (value ? new Date(value + clock) : null);
   const said = () => ({
-    unit: [one, several].map(line).filter(Boolean).join("/"),
+    unit: joinTexts([one, several].map(line), "/"),
     date: time(date),
     place: line(place),
     validUntil: time(until, "T23:59"),
@@ -267,18 +270,16 @@ function outputRows(onChange) {
       find(row, "[data-row-name]").textContent = ` ${text}`;
       removeButtonOf(row).disabled = all.length === 1;
     });
-    addButton.disabled = all.length >= Number(document.body.dataset.arrayMax);
+    addButton.disabled = all.length >= arrayMax();
     onChange();
   }
 
   function makeRow(amount = "1") {
     number += 1;
     const row = copyTemplate("output-row");
-    const attributes = [...row.querySelectorAll("[id], [for]")].flatMap((each) => [
-      ...each.attributes,
-    ]);
-    for (const each of attributes)
-      each.value = each.value.replaceAll("-0", `-${number}`);
+    for (const { attributes } of row.querySelectorAll("[id], [for]"))
+      for (const each of attributes)
+        each.value = each.value.replaceAll("-0", `-${number}`);
     const [field, own, secret] = ["amount", "own", "secret"].map((name) =>
       fieldOf(row, name),
     );

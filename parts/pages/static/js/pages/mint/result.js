@@ -2,7 +2,7 @@
 // copied. Those that the mint itself had no room for are split off here, for as long as
 // the page is open.
 
-import { gettext, ngettext } from "../../format/gettext.js";
+import { gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { aboutOf, nameOf, whenText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
 import { makeCard, markText } from "../../ui/card.js";
@@ -37,7 +37,7 @@ function publishing(item) {
   const address = `${location.origin}/item/${item.id}`;
   // Each night has a mark of its own.
   const when = whenText(aboutOf(item));
-  const name = [quoted(nameOf(item)), when && `(${when})`].filter(Boolean).join(" ");
+  const name = joinTexts([quoted(nameOf(item)), when && `(${when})`], " ");
   const told = { name, mark: markText(item.id), address };
   const words = gettext("The genuine {name} has the mark {mark}: {address}", told);
   const section = copyTemplate("publishing-template");

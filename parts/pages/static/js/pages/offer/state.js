@@ -3,7 +3,7 @@
 
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
-import { gettext } from "../../format/gettext.js";
+import { gettext, joinTexts } from "../../format/gettext.js";
 import {
   cancelText,
   clockText,
@@ -171,7 +171,7 @@ function sayingOfOpen(/** @type {Known} */ known) {
   // Above the button, however far below it the deed itself is shown.
   const doubt = gives.find(({ origin }) => !isSafe(origin));
   const expired = expiredText([...wants, ...gives]);
-  const told = [expired, doubt?.origin?.text].filter(Boolean).join(" ");
+  const told = joinTexts([expired, doubt?.origin?.text], " ");
   const time = clockText(offer.expiresAt);
   const units = sideText(freeOf(wants), itemFinder({ wants }));
   const enough = gettext("You have {units}. Open until {time}.", { units, time });

@@ -3,7 +3,7 @@
 
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { gettext } from "../../format/gettext.js";
+import { gettext, joinTexts } from "../../format/gettext.js";
 import { paymentsCsvOf } from "../../format/csv.js";
 import {
   offerStateText,
@@ -22,6 +22,7 @@ import {
   showError,
 } from "../../ui/forms.js";
 import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
+import { recordsWith } from "../../wallet/records.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
@@ -48,16 +49,14 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   const write = readKeys(item.unit);
   const redraw = oneByOne(async () => {
     drawUntil(item);
-    const operations = await store.read({ operations: wanted }, (slices) =>
-      slices.operations.list(wanted),
-    );
+    const operations = await recordsWith(store, "operations", wanted);
     payments = paymentsOf(operations);
     const { today, all, rows } = payments;
     const sums = [
       today.length ? sumText(today, item.unit) : gettext("No payments yet today."),
       all.length > today.length && sumText(all, item.unit, gettext("In all")),
     ];
-    put(byId("today"), sums.filter(Boolean).join(" · "));
+    put(byId("today"), joinTexts(sums));
     byId("save").hidden = !all.length;
     drawRows(rows);
     await request.draw(operations);

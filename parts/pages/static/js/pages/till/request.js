@@ -2,7 +2,13 @@
 // customer sees, with its code, what has become of it, and how it is cancelled.
 
 import { unitsText } from "../../format/amounts.js";
-import { gettext, isolated, LOCALE, ngettext } from "../../format/gettext.js";
+import {
+  gettext,
+  isolated,
+  joinTexts,
+  LOCALE,
+  ngettext,
+} from "../../format/gettext.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { offerStateText, signsText, textFor, waitText } from "../../texts.js";
 import {
@@ -173,8 +179,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   /** Ask for so many units, on a screen that says so until the code is there. */
   async function make(amount) {
-    const chosen = new FormData(byId("keys", HTMLFormElement));
-    const expiresInS = Number(chosen.get("time"));
+    const expiresInS = Number(new FormData(byId("keys", HTMLFormElement)).get("time"));
     askToKeep();
     open({ amount });
     const mine = shown;
@@ -218,8 +223,7 @@ export function leftOnScreen(requests) {
 /** Return what is asked for, and that it has expired. */
 function aboutText(item) {
   const about = aboutOf(item);
-  const expired = isExpired(about) && untilText(about);
-  return [isolated(nameOf(item)), expired].filter(Boolean).join(" · ");
+  return joinTexts([isolated(nameOf(item)), isExpired(about) && untilText(about)]);
 }
 
 function showPaid(screen, units, operation) {

@@ -43,9 +43,8 @@ export function backups(tools) {
     "change-passphrase": askToBackUp,
     restore: askToRestore,
   };
-  for (const [id, act] of Object.entries(acts)) {
+  for (const [id, act] of Object.entries(acts))
     byId(id).onclick = () => act(tools, byId(id));
-  }
 }
 
 /**
@@ -116,10 +115,8 @@ async function backUp(/** @type {Tools} */ { wallet }, opener) {
 }
 
 function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
-  const title = opener.textContent;
-  askPassphrase({ title, said: BACKED_UP, opener }, (material) =>
-    writeFile(wallet, material),
-  );
+  const parts = { title: opener.textContent, said: BACKED_UP, opener };
+  askPassphrase(parts, (material) => writeFile(wallet, material));
 }
 
 /** Ask for a passphrase twice, and write what it encrypts. */
@@ -129,14 +126,12 @@ function askPassphrase(parts, write) {
     ...parts,
     act: async (_onWait, [first, again]) => {
       const { value } = first;
-      if ([...value].length < PASSPHRASE_LENGTH_MIN) {
+      const least = PASSPHRASE_LENGTH_MIN;
+      if ([...value].length < least)
         throw new FieldError(
           first,
-          gettext("Enter at least {least} characters.", {
-            least: PASSPHRASE_LENGTH_MIN,
-          }),
+          gettext("Enter at least {least} characters.", { least }),
         );
-      }
       if (value !== again.value)
         throw new FieldError(again, gettext("The passphrases don't match."));
       await write(makeMaterial(value));
@@ -197,8 +192,7 @@ async function writeFile(wallet, material) {
     (await file.requestPermission(MODE)) === "granted" &&
     write(wallet, await material, file);
   // It may have been on a stick that is not there.
-  const isWritten = file && (await writeSame().catch(() => false));
-  if (isWritten) return;
+  if (file && (await writeSame().catch(() => false))) return;
   const other = await pickFile();
   await write(wallet, await material, other);
 }

@@ -2,11 +2,11 @@
 // those who get its links.
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { gettext, listText, ngettext } from "../../format/gettext.js";
+import { gettext, joinTexts, listText, ngettext } from "../../format/gettext.js";
 import { noteOf, ticketText } from "../../format/tickets.js";
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { quoted } from "../../texts.js";
-import { copyTemplate, find, make, put } from "../../ui/dom.js";
+import { arrayMax, copyTemplate, find, make, put } from "../../ui/dom.js";
 import { ask, FieldError, readAmount } from "../../ui/forms.js";
 import { noteLengthOf, openLinksDialog } from "../../ui/link_view.js";
 import { chosenFrom } from "../../wallet/beginning.js";
@@ -47,10 +47,7 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
       whole: unitsText(whole, unit),
     });
     const taken = takenText(shown, Number(text));
-    put(
-      find(element, "[role=status]"),
-      [have, taken, isCut && cut].filter(Boolean).join(" "),
-    );
+    put(find(element, "[role=status]"), joinTexts([have, taken, isCut && cut], " "));
   };
   field.oninput = showWays;
   showWays();
@@ -107,7 +104,7 @@ export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
 }
 
 /** One part is left for the change. */
-const eachMax = () => Math.min(SENT_MAX, Number(document.body.dataset.arrayMax) - 1);
+const eachMax = () => Math.min(SENT_MAX, arrayMax() - 1);
 
 const isReady = ({ state, output }) => state === "here" && isOneLink(output);
 
@@ -193,13 +190,12 @@ export async function noteEach(lines, rows, { wallet }) {
   const values = { added: notes.length, count: lines.length };
   const left = { names: listText(lines.slice(notes.length)) };
   const kept = own.indexOf(free[notes.length - 1]) + 1 - notes.length;
-  const texts = [
-    left.names
-      ? gettext("There is no row for {names}.", left)
-      : gettext("Notes added: {added} of {count}.", values),
-    kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept }),
-  ];
-  return texts.filter(Boolean).join(" ");
+  const added = left.names
+    ? gettext("There is no row for {names}.", left)
+    : gettext("Notes added: {added} of {count}.", values);
+  const noted =
+    kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept });
+  return joinTexts([added, noted], " ");
 }
 
 /** Return the lines of a text that has some. */

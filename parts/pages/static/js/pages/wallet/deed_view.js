@@ -3,7 +3,7 @@
 
 import { aboutOf, nameOf } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
-import { formatAmount, gettext, ngettext } from "../../format/gettext.js";
+import { formatAmount, gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { quoted } from "../../texts.js";
 import { saveDate } from "../../ui/calendar.js";
 import { fillCard } from "../../ui/card.js";
@@ -13,6 +13,7 @@ import { setUpMenus } from "../../ui/menu.js";
 import {
   byNumber,
   isNameless,
+  outputsIn,
   overviewOf,
   rowOf,
   withSaid,
@@ -118,12 +119,12 @@ export function deedPage(
     // What was redeemed may be handed out again.
     const given = holding.given - mayBeGiven;
     const inAll = gettext("{given} went out: {redeemed} redeemed, {out} still out", {
-      given: formatAmount(given),
-      redeemed: formatAmount(redeemed),
-      out: formatAmount(Math.max(0, given - redeemed)),
+      given,
+      redeemed,
+      out: Math.max(0, given - redeemed),
     });
-    const sums = !hidden.till && redeemed ? [inAll] : [];
-    part("more").textContent = [...waits, ...doors, ...sums].join(" · ");
+    const sums = !hidden.till && redeemed ? inAll : "";
+    part("more").textContent = joinTexts([...waits, ...doors, sums]);
     drawOrigin(part, holding);
     drawGone(holding);
     find(part("may-be-given"), "span").textContent = gettext(
@@ -184,14 +185,13 @@ function hiddenOf(holding) {
 function drawOrigin(part, holding) {
   const { kind, text = "", tint = "" } = holding.origin ?? {};
   // That it is here, or was made here, is seen; of what is gone it matters no more.
-  part("origin").hidden = !tint || !hereOf(holding);
-  part("origin").className = `notice ${tint}`;
+  const origin = part("origin");
+  origin.hidden = !tint || !hereOf(holding);
+  origin.className = `notice ${tint}`;
   put(part("origin-text"), text);
-  part("compared").hidden = kind !== "two" && kind !== "compared";
-  put(
-    part("compared"),
-    kind === "two" ? gettext("The mark is right") : gettext("Undo"),
-  );
+  const compared = part("compared");
+  compared.hidden = kind !== "two" && kind !== "compared";
+  put(compared, kind === "two" ? gettext("The mark is right") : gettext("Undo"));
 }
 
 /** Return what draws that something is gone: in red until the page was left, once. */
@@ -213,37 +213,32 @@ function goneNotice(place, shown) {
 const keepNote = ({ store, itemId }, facts) =>
   store.update({ notes: [itemId] }, ({ notes }) => ({
     notes: [{ ...notes.get(itemId), ...facts, key: itemId }],
-    result: undefined,
   }));
 
 export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   const unitsOf = (amount) => ({ units: unitsText(amount, unit) });
   const used = lost + moved;
-  const texts = [
+  const gone =
     used &&
-      ngettext(
-        "{units} was used or sent from another device.",
-        "{units} were used or sent from another device.",
-        used,
-        unitsOf(used),
-      ),
-    unknownSum && gettext("Not known to the service: {units}.", unitsOf(unknownSum)),
-  ];
-  return texts.filter(Boolean).join(" ");
+    ngettext(
+      "{units} was used or sent from another device.",
+      "{units} were used or sent from another device.",
+      used,
+      unitsOf(used),
+    );
+  const unknown =
+    unknownSum && gettext("Not known to the service: {units}.", unitsOf(unknownSum));
+  return joinTexts([gone, unknown], " ");
 }
 
 /** Return the links that came in by a code of the guest's own, and are nobody's row. */
 const namelessOf = (/** @type {Pick<Holding, "links">} */ { links }) =>
-  links
-    .filter(({ state }) => state === "admitted")
-    .map(({ output }) => output)
-    .filter(isNameless);
+  outputsIn(links, "admitted").filter(isNameless);
 
 /** Return how many units of the rows that are claimed came in by a code of their own. */
 function claimedInOf(holding) {
-  const claimed = holding.links.filter(({ state }) => state === "claimed");
-  const units = claimed.map(({ output }) => output);
-  return Math.min(unitsOf(namelessOf(holding)), unitsOf(units));
+  const claimed = outputsIn(holding.links, "claimed");
+  return Math.min(unitsOf(namelessOf(holding)), unitsOf(claimed));
 }
 
 /** Return whether the claimed are in: all, or some of which nobody knows which. */
@@ -315,12 +310,10 @@ const numbersOf = ({ output: { number, numbers } }) => String(numbers ?? number 
 const byIssue = ({ output: one }, { output: other }) =>
   (one.issue ?? 1) - (other.issue ?? 1) || one.createdAt - other.createdAt;
 
-const partsText = (count) => ngettext("{count} part", "{count} parts", count);
-
 function askToMerge(shown, opener) {
   const { itemId, item, wallet, run } = shown;
   const values = {
-    parts: partsText(looseOf(shown).length),
+    parts: ngettext("{count} part", "{count} parts", looseOf(shown).length),
     name: quoted(nameOf(item)),
   };
   ask({

@@ -184,9 +184,8 @@ function drawFilter(filter, /** @type {any} */ shown) {
     (state) => state === wanted || countIn(shown.links, state),
   );
   const more = countIn(shown.links, "admitted") ? [NOT_IN] : [];
-  const values = ["", ...states, ...more];
   const texts = { "": gettext("all"), [NOT_IN]: gettext("not seen at a door") };
-  const options = values.map((value) => {
+  const options = ["", ...states, ...more].map((value) => {
     const isChosen = { value, selected: value === wanted };
     const [first, ...others] = texts[value] ?? stateText({ state: value }, shown);
     const count = shown.links.filter((link) => isIn(link, value, shown)).length;
@@ -198,9 +197,6 @@ function drawFilter(filter, /** @type {any} */ shown) {
   filter.replaceChildren(...options);
 }
 
-/** Whether a link is of this wallet: what only a list knows of is noted by who wrote it. */
-const isOwn = ({ key }) => Boolean(itemIdOf(key));
-
 /** Return the row of a link; `noteEach` gets the lines that are pasted into its note. */
 function rowOf({ output: first }, shown, noteEach) {
   let output = first;
@@ -210,19 +206,19 @@ function rowOf({ output: first }, shown, noteEach) {
   const part = partsIn(element);
   setUpMenus(element);
   const note = find(element, "input", HTMLInputElement);
-  note.readOnly = !isOwn(first);
+  // What only a list knows of is noted by who wrote it.
+  note.readOnly = !itemIdOf(first.key);
   note.oninput = () => {
-    const values = { most: note.maxLength };
-    if (note.value.length === note.maxLength)
-      say(gettext("A note has at most {most} characters.", values));
+    const { maxLength: most } = note;
+    if (note.value.length === most)
+      say(gettext("A note has at most {most} characters.", { most }));
   };
   note.onchange = () => keepNote(output, shown, note.value);
   note.onkeydown = ({ key }) => {
     if (key === "Enter") element.nextElementSibling?.querySelector("input")?.focus();
   };
   note.onpaste = (event) => {
-    const text = event.clipboardData?.getData("text") ?? "";
-    const lines = linesOf(text);
+    const lines = linesOf(event.clipboardData?.getData("text") ?? "");
     if (lines.length < 2 || note.value) return;
     event.preventDefault();
     note.blur();
@@ -237,9 +233,8 @@ function rowOf({ output: first }, shown, noteEach) {
     "new-code": (_, tools) => makeNewCode(came, tools),
     note: () => note.focus(),
   };
-  for (const [name, act] of Object.entries(acts)) {
+  for (const [name, act] of Object.entries(acts))
     part(name).onclick = () => act(output, { ...shown, opener: part(name) });
-  }
   const update = (link) => {
     output = link.output;
     const { state, isLeftHere = false, by } = link;
@@ -307,7 +302,7 @@ function shortTitleOf(output, { unit }) {
   const called = number ? formatAmount(number) : numberText({ numbers });
   if (!called) return ["", units];
   const isOneEach = amount === (numbers?.length ?? 1);
-  return [called, !isOneEach && units, issueText(output)].filter(Boolean);
+  return [called, isOneEach ? "" : units, issueText(output)].filter(Boolean);
 }
 
 /** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */
@@ -356,7 +351,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
     : gettext("The link stops working.");
   // It is often for somebody else.
   const label = gettext("Note on the new link");
-  const { element, field } = makeNoteField(label, output, { value: note });
+  const { element, field } = makeNoteField(label, output, note);
   ask({
     title: gettext("Take back this link?"),
     content: [ticketLine(ticket), hint, ...(number && note ? [element] : [])],
@@ -374,8 +369,9 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
 
 /** Make the link of a ticket that came in here, and whose admission a list has undone. */
 async function makeNewCode(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
-  const undoing = tools.wallet.undoAdmission(output.itemId, output.key);
-  const fresh = await undoing.catch(sayError);
+  const fresh = await tools.wallet
+    .undoAdmission(output.itemId, output.key)
+    .catch(sayError);
   if (fresh) await openLinkDialog(fresh, tools);
 }
 

@@ -2,13 +2,12 @@
 // deeds on; what is new of them; and the list of what was done.
 
 import { unitsText } from "../../format/amounts.js";
-import { fill, gettext, ngettext, plain } from "../../format/gettext.js";
+import { fill, gettext, joinTexts, ngettext, plain } from "../../format/gettext.js";
 import {
   aboutOf,
   isExpired,
   isMixed,
   isPast,
-  metadataOf,
   nameOf,
   whenOrUntilText,
   whenText,
@@ -22,7 +21,7 @@ import {
   quoted,
   timeText,
 } from "../../texts.js";
-import { isShown, makeMark, markText, thumbnailOf } from "../../ui/card.js";
+import { imageOf, makeMark, markText, thumbnailOf } from "../../ui/card.js";
 import {
   byId,
   copyTemplate,
@@ -169,8 +168,8 @@ export const isForPaying = (/** @type {Summary} */ { isMinted, item, most }) =>
 export const openCode = (tools, opener) => openCodes(tools, opener).catch(sayError);
 
 function showPicture(picture, item) {
-  const { image = "" } = metadataOf(item);
-  if (!isShown(image) || picture.getAttribute("src") === image) return;
+  const image = imageOf(item);
+  if (!image || picture.getAttribute("src") === image) return;
   picture.src = image;
   picture.hidden = false;
 }
@@ -209,29 +208,23 @@ export function noteOf(
   // As the bar of the deed's page has it.
   const waiting = isMinted ? overview.given + mayBeGiven : summary.waiting;
   const [wait] = waitTexts({ ...summary, waiting });
-  const outside = [
-    ...some(admitted, gettext("{amount} admitted")),
-    ...some(
+  const outside = joinTexts([
+    some(admitted, gettext("{amount} admitted")),
+    some(
       claimed,
       isMinted ? gettext("{amount} claimed") : gettext("{amount} passed on"),
     ),
-    ...some(back, gettext("{amount} came back")),
-  ].join(" · ");
-  const [counted] = some(mayBeGiven, gettext("{amount} counted as handed out"));
-  const told = [wait, counted, isMinted && outside, door];
-  const besides = told.filter(Boolean).join(" · ");
+    some(back, gettext("{amount} came back")),
+  ]);
+  const counted = some(mayBeGiven, gettext("{amount} counted as handed out"));
+  const besides = joinTexts([wait, counted, isMinted && outside, door]);
   if (wait || (isMinted && counted)) return { kind: wait ? "wait" : "", text: besides };
-  const [text = ""] = [
-    door,
-    counted,
-    outside,
-    ...some(moved, gettext("{amount} used or sent elsewhere")),
-  ].filter(Boolean);
-  return { kind: "", text };
+  const elsewhere = some(moved, gettext("{amount} used or sent elsewhere"));
+  return { kind: "", text: door || counted || outside || elsewhere };
 }
 
-/** Return a text of an amount in a list, or nothing in it of none. */
-const some = (amount, text) => (amount ? [fill(text, { amount })] : []);
+/** Return a text of an amount, which is empty of none. */
+const some = (amount, text) => (amount ? fill(text, { amount }) : "");
 
 /** Return what a door has used, and when what is here was shown. */
 export function doorTexts(/** @type {Summary} */ summary) {
@@ -266,11 +259,11 @@ export function waitTexts(
 ) {
   const units = { units: unitsText(coming, unit) };
   return [
-    ...(coming ? [gettext("{units} on the way", units)] : []),
-    ...some(waiting - mayBeGiven, gettext("{amount} handed out")),
-    ...some(offered, gettext("{amount} offered")),
-    ...some(asked, gettext("{amount} asked for")),
-  ];
+    coming ? gettext("{units} on the way", units) : "",
+    some(waiting - mayBeGiven, gettext("{amount} handed out")),
+    some(offered, gettext("{amount} offered")),
+    some(asked, gettext("{amount} asked for")),
+  ].filter(Boolean);
 }
 
 /**

@@ -134,9 +134,11 @@ function drawer() {
     drawBegun(begun, problems, itemOf);
     const found = await withOrigins(summaries);
     if (name === "deed") drawDeed(found.length ? found : [{ itemId }]);
-    if (name === "list") drawDeeds(found);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
-    if (name === "list") await drawBackup(tools.wallet, !summaries.length, isEntering);
+    if (name === "list") {
+      drawDeeds(found);
+      await drawBackup(tools.wallet, !summaries.length, isEntering);
+    }
     drawPast[name]?.(past);
     if (isEntering) enter(view, shown);
     if (name !== "deed") drawDeed([]);

@@ -51,8 +51,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
     act: async (onWait, [file, passphrase]) => {
       const records = await readFile(file, passphrase);
       const isOwn = (await wallet.isOwnFile(records)) ?? (await askWhose(opener));
-      const imported = await importOrAsk(wallet, records, isOwn, opener);
-      const { live, added, given } = imported;
+      const { live, added, given } = await importOrAsk(wallet, records, isOwn, opener);
       await nameAll(wallet, added).catch(() => {});
       endLoss();
       const found = await onRestored(onWait);
@@ -79,7 +78,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
 
 /** Ask the registry what came in: a stranger's file is not believed. */
 async function nameAll(wallet, outputs) {
-  const itemIds = new Set(outputs.map((output) => output.itemId));
+  const itemIds = new Set(outputs.map(({ itemId }) => itemId));
   for (const itemId of itemIds) await wallet.item(itemId);
 }
 

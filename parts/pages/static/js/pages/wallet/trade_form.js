@@ -64,10 +64,9 @@ function askWhich(shown, { others, origins }, opener, onItem) {
     spellcheck: "false",
     autocomplete: "off",
   });
-  const find = (text) => lookUp(text, shown);
   const name = quoted(nameOf(shown.item));
   const onText = async (text, closeScanner) => {
-    const item = await find(text);
+    const item = await lookUp(text, shown);
     closeScanner();
     goOn(item);
   };
@@ -77,7 +76,7 @@ function askWhich(shown, { others, origins }, opener, onItem) {
     yes: gettext("Continue"),
     opener,
     act: async () => {
-      const item = await find(field.value).catch((error) => {
+      const item = await lookUp(field.value, shown).catch((error) => {
         throw new FieldError(field, textFor(error));
       });
       goOn(item);
