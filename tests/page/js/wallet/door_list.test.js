@@ -42,7 +42,7 @@ const ROW = { id: ID, letter: "a", at: 2000, amount: 2 };
 async function party(doorsCount = 1) {
   pass(60);
   const maker = await minted({ count: 3, each: 1 });
-  await maker.wallet.setNote(maker.keys[1], "Anna, table 4");
+  await maker.wallet.setNotes([maker.keys[1], "Anna, table 4"]);
   await maker.wallet.give(maker.keys);
   const tickets = maker.keys.map((key) => outputIn(maker.store, key));
   const { itemId } = maker;
@@ -147,7 +147,7 @@ test("a link of several keeps its numbers and its note at a door, and is there o
   const atHome = madeBy(guest.store, await guest.wallet.claim(tickets[2]));
   await maker.wallet.takeBack(tickets[0].key, tickets[1].key);
   const link = madeBy(maker.store, await maker.wallet.send(itemId, 2));
-  await maker.wallet.setNote(link.key, "1–2 · Pat + 1");
+  await maker.wallet.setNotes([link.key, "1–2 · Pat + 1"]);
   await handOver(maker, door);
   await door.wallet.claim(atHome, AT_DOOR);
   const ofTwo = async (browser) =>

@@ -384,7 +384,7 @@ test("a link of several tickets has their numbers, its own place, and no note bu
   const ground = await minted({ count: 12, each: 1 });
   const { wallet, itemId, keys } = ground;
   await wallet.give([keys[0]]);
-  await wallet.setNote(keys[9], "Berta");
+  await wallet.setNotes([keys[9], "Berta"]);
   const [sent] = (await wallet.send(itemId, 10)).operation.outputs;
   const upToEleven = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
@@ -392,15 +392,15 @@ test("a link of several tickets has their numbers, its own place, and no note bu
   assert.deepEqual(await links(ground), ["waiting 1", "waiting", "here 12"]);
   // In whatever language it was sent.
   const { note: written = "" } = outputIn(ground.store, sent.key);
-  await wallet.setNote(sent.key, written.replaceAll("of", "von").slice(0, 80));
+  await wallet.setNotes([sent.key, written.replaceAll("of", "von").slice(0, 80)]);
   assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Berta"]]);
-  await wallet.setNote(sent.key, noteOf({ numbers: upToEleven }, "Family Schmidt"));
+  await wallet.setNotes([sent.key, noteOf({ numbers: upToEleven }, "Family Schmidt")]);
   assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Family Schmidt"]]);
   const noted = "2–11 · Family Schmidt";
   assert.equal(outputIn(ground.store, sent.key).note, noted);
-  await wallet.setNote(sent.key, noteOf({ numbers: upToEleven }, ""));
+  await wallet.setNotes([sent.key, noteOf({ numbers: upToEleven }, "")]);
   assert.deepEqual(await joined(ground), [["waiting", upToEleven, ""]]);
-  await wallet.setNote(sent.key, "Row 2");
+  await wallet.setNotes([sent.key, "Row 2"]);
   assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Row 2"]]);
 });
 

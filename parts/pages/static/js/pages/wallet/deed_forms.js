@@ -177,7 +177,7 @@ export async function noteEach(lines, rows, { wallet }) {
     const words = lines[place].slice(0, noteLengthOf(output));
     return [output.key, noteOf(output, words)];
   });
-  await wallet.setNotes(notes);
+  await wallet.setNotes(...notes);
   const values = { added: notes.length, count: lines.length };
   const left = { names: listText(lines.slice(notes.length)) };
   const kept = own.indexOf(free[notes.length - 1]) + 1 - notes.length;
