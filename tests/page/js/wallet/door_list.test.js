@@ -91,6 +91,10 @@ const told = async (browser) =>
     `${number} ${state} ${note}`.trim(),
   );
 
+async function assertTold(browser, rows) {
+  assert.deepEqual(await told(browser), rows);
+}
+
 test("a ticket that its guest had claimed at home is let in without its number, once", async () => {
   const { maker, tickets, door } = await party();
   const guest = makerOn(maker.service);
@@ -101,9 +105,9 @@ test("a ticket that its guest had claimed at home is let in without its number, 
   for (const from of [door, door]) await handOver(from, maker);
 
   const all = ["1 claimed", "2 waiting Anna, table 4", "3 waiting", "admitted"];
-  assert.deepEqual(await told(maker), all);
+  await assertTold(maker, all);
   const copy = await copyFrom(maker);
-  assert.deepEqual(await told(copy), all);
+  await assertTold(copy, all);
   // Each guest has one row there.
   const row = async () => withSaid(await linksOf(copy))[0];
   assert.deepEqual([(await row()).state, (await row()).by?.said], ["admitted", 1]);
@@ -229,14 +233,14 @@ test("an admission that is undone gives the guest a new link of its number", asy
     [fresh?.state, fresh?.number, fresh?.of, fresh?.issue],
     ["given", 2, 3, 2],
   );
-  assert.deepEqual(await told(door), ["2 undone", "2 waiting"]);
+  await assertTold(door, ["2 undone", "2 waiting"]);
   await maker.wallet.checkStates();
   await handOver(door, maker);
   assert.equal((await told(maker))[1], "2 undone Anna, table 4");
   // Whoever claims it at home is not let in by that.
   await makerOn(maker.service).wallet.claim(/** @type {any} */ (fresh));
   await door.wallet.checkStates();
-  assert.deepEqual(await told(door), ["2 undone", "2 claimed"]);
+  await assertTold(door, ["2 undone", "2 claimed"]);
 });
 
 test("in whatever order lists come and admissions are undone, each guest gets one new link", async () => {
@@ -297,7 +301,7 @@ test("a copy from an old backup learns from lists what it can only guess", async
   // An open page may ask before it looks.
   await copy.wallet.checkRound();
   const guessed = ["1 moved", "2 moved Anna, table 4", "3 waiting", "waiting"];
-  assert.deepEqual(await told(copy), guessed);
+  await assertTold(copy, guessed);
 
   for (const each of [door, maker]) await handOver(each, copy);
 
@@ -307,9 +311,9 @@ test("a copy from an old backup learns from lists what it can only guess", async
     "2 waiting Anna, table 4",
     "3 waiting",
   ];
-  assert.deepEqual(await told(copy), learned);
+  await assertTold(copy, learned);
   const next = await copyFrom(copy);
-  assert.deepEqual(await told(next), learned);
+  await assertTold(next, learned);
 });
 
 test("what a copy of the maker's wallet let in is not left with the maker", async () => {
@@ -325,7 +329,7 @@ test("what a copy of the maker's wallet let in is not left with the maker", asyn
   assert.deepEqual([sum, admitted], [0, 1]);
   await copy.wallet.undoAdmission(itemId, tickets[0].key);
   await handOver(copy, maker);
-  assert.deepEqual(await told(maker), [
+  await assertTold(maker, [
     "1 undone",
     "1 waiting",
     "2 waiting Anna, table 4",
@@ -346,7 +350,7 @@ test("what a list said before it was found here is there once", async () => {
 
   await handOver(door, copy);
 
-  assert.deepEqual(await told(copy), [
+  await assertTold(copy, [
     "1 waiting",
     "2 taken back Anna, table 4",
     "2 admitted Anna, table 4",
@@ -364,7 +368,7 @@ test("a door that refused a ticket learns from a newer list that it was taken ba
 
   assert.equal((await door.wallet.listed(tickets[1].key))?.letter, "b");
   assert.equal(await door.wallet.listed(`${tickets[1].key}x`), undefined);
-  assert.deepEqual(await told(door), [
+  await assertTold(door, [
     "1 expected",
     "2 taken back Anna, table 4",
     "2 expected Anna, table 4",
