@@ -42,7 +42,7 @@ const ROW = { id: ID, letter: "a", at: 2000, amount: 2 };
 async function party(doorsCount = 1) {
   pass(60);
   const maker = await minted({ count: 3, each: 1 });
-  await maker.wallet.setNote(maker.keys[1], "Anna, table 4");
+  await maker.wallet.setNotes([maker.keys[1], "Anna, table 4"]);
   await maker.wallet.give(maker.keys);
   const tickets = maker.keys.map((key) => outputIn(maker.store, key));
   const { itemId } = maker;
@@ -91,6 +91,10 @@ const told = async (browser) =>
     `${number} ${state} ${note}`.trim(),
   );
 
+async function assertTold(browser, rows) {
+  assert.deepEqual(await told(browser), rows);
+}
+
 test("a ticket that its guest had claimed at home is let in without its number, once", async () => {
   const { maker, tickets, door } = await party();
   const guest = makerOn(maker.service);
@@ -101,9 +105,9 @@ test("a ticket that its guest had claimed at home is let in without its number, 
   for (const from of [door, door]) await handOver(from, maker);
 
   const all = ["1 claimed", "2 waiting Anna, table 4", "3 waiting", "admitted"];
-  assert.deepEqual(await told(maker), all);
+  await assertTold(maker, all);
   const copy = await copyFrom(maker);
-  assert.deepEqual(await told(copy), all);
+  await assertTold(copy, all);
   // Each guest has one row there.
   const row = async () => withSaid(await linksOf(copy))[0];
   assert.deepEqual([(await row()).state, (await row()).by?.said], ["admitted", 1]);
@@ -176,7 +180,7 @@ test("a link of several keeps its numbers and its note at a door, and is there o
   const atHome = madeBy(guest.store, await guest.wallet.claim(tickets[2]));
   await maker.wallet.takeBack(tickets[0].key, tickets[1].key);
   const link = madeBy(maker.store, await maker.wallet.send(itemId, 2));
-  await maker.wallet.setNote(link.key, "1–2 · Pat + 1");
+  await maker.wallet.setNotes([link.key, "1–2 · Pat + 1"]);
   await handOver(maker, door);
   await door.wallet.claim(atHome, AT_DOOR);
   const ofTwo = async (browser) =>
@@ -258,14 +262,14 @@ test("an admission that is undone gives the guest a new link of its number", asy
     [fresh?.state, fresh?.number, fresh?.of, fresh?.issue],
     ["given", 2, 3, 2],
   );
-  assert.deepEqual(await told(door), ["2 undone", "2 waiting"]);
+  await assertTold(door, ["2 undone", "2 waiting"]);
   await maker.wallet.checkStates();
   await handOver(door, maker);
   assert.equal((await told(maker))[1], "2 undone Anna, table 4");
   // Whoever claims it at home is not let in by that.
   await makerOn(maker.service).wallet.claim(/** @type {any} */ (fresh));
   await door.wallet.checkStates();
-  assert.deepEqual(await told(door), ["2 undone", "2 claimed"]);
+  await assertTold(door, ["2 undone", "2 claimed"]);
 });
 
 test("in whatever order lists come and admissions are undone, each guest gets one new link", async () => {
@@ -326,7 +330,7 @@ test("a copy from an old backup learns from lists what it can only guess", async
   // An open page may ask before it looks.
   await copy.wallet.checkRound();
   const guessed = ["1 moved", "2 moved Anna, table 4", "3 waiting", "waiting"];
-  assert.deepEqual(await told(copy), guessed);
+  await assertTold(copy, guessed);
 
   for (const each of [door, maker]) await handOver(each, copy);
 
@@ -336,9 +340,9 @@ test("a copy from an old backup learns from lists what it can only guess", async
     "2 waiting Anna, table 4",
     "3 waiting",
   ];
-  assert.deepEqual(await told(copy), learned);
+  await assertTold(copy, learned);
   const next = await copyFrom(copy);
-  assert.deepEqual(await told(next), learned);
+  await assertTold(next, learned);
 });
 
 test("what a copy of the maker's wallet let in is not left with the maker", async () => {
@@ -354,7 +358,7 @@ test("what a copy of the maker's wallet let in is not left with the maker", asyn
   assert.deepEqual([sum, admitted], [0, 1]);
   await copy.wallet.undoAdmission(itemId, tickets[0].key);
   await handOver(copy, maker);
-  assert.deepEqual(await told(maker), [
+  await assertTold(maker, [
     "1 undone",
     "1 waiting",
     "2 waiting Anna, table 4",
@@ -375,7 +379,7 @@ test("what a list said before it was found here is there once", async () => {
 
   await handOver(door, copy);
 
-  assert.deepEqual(await told(copy), [
+  await assertTold(copy, [
     "1 waiting",
     "2 taken back Anna, table 4",
     "2 admitted Anna, table 4",
@@ -393,7 +397,7 @@ test("a door that refused a ticket learns from a newer list that it was taken ba
 
   assert.equal((await door.wallet.listed(tickets[1].key))?.letter, "b");
   assert.equal(await door.wallet.listed(`${tickets[1].key}x`), undefined);
-  assert.deepEqual(await told(door), [
+  await assertTold(door, [
     "1 expected",
     "2 taken back Anna, table 4",
     "2 expected Anna, table 4",

@@ -312,7 +312,7 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
   const [held] = heldIn(store);
   await wallet.give([held.key]);
   await wallet.give([held.key]);
-  await wallet.setNote(held.key, "Anna");
+  await wallet.setNotes([held.key, "Anna"]);
   await wallet.checkStates();
   await wallet.finishBegun();
   assert.equal(await count(), 3);

@@ -380,28 +380,32 @@ async function joined(ground) {
     .map(({ output: { numbers, note }, state }) => [state, numbers, note]);
 }
 
+async function assertJoined(ground, ...rows) {
+  assert.deepEqual(await joined(ground), rows);
+}
+
 test("a link of several tickets has their numbers, its own place, and no note but a person's", async () => {
   const ground = await minted({ count: 12, each: 1 });
   const { wallet, itemId, keys } = ground;
   await wallet.give([keys[0]]);
-  await wallet.setNote(keys[9], "Berta");
+  await wallet.setNotes([keys[9], "Berta"]);
   const [sent] = (await wallet.send(itemId, 10)).operation.outputs;
   const upToEleven = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
-  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Berta"]]);
+  await assertJoined(ground, ["waiting", upToEleven, "Berta"]);
   assert.deepEqual(await links(ground), ["waiting 1", "waiting", "here 12"]);
   // In whatever language it was sent.
   const { note: written = "" } = outputIn(ground.store, sent.key);
-  await wallet.setNote(sent.key, written.replaceAll("of", "von").slice(0, 80));
-  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Berta"]]);
-  await wallet.setNote(sent.key, noteOf({ numbers: upToEleven }, "Family Schmidt"));
-  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Family Schmidt"]]);
+  await wallet.setNotes([sent.key, written.replaceAll("of", "von").slice(0, 80)]);
+  await assertJoined(ground, ["waiting", upToEleven, "Berta"]);
+  await wallet.setNotes([sent.key, noteOf({ numbers: upToEleven }, "Family Schmidt")]);
+  await assertJoined(ground, ["waiting", upToEleven, "Family Schmidt"]);
   const noted = "2–11 · Family Schmidt";
   assert.equal(outputIn(ground.store, sent.key).note, noted);
-  await wallet.setNote(sent.key, noteOf({ numbers: upToEleven }, ""));
-  assert.deepEqual(await joined(ground), [["waiting", upToEleven, ""]]);
-  await wallet.setNote(sent.key, "Row 2");
-  assert.deepEqual(await joined(ground), [["waiting", upToEleven, "Row 2"]]);
+  await wallet.setNotes([sent.key, noteOf({ numbers: upToEleven }, "")]);
+  await assertJoined(ground, ["waiting", upToEleven, ""]);
+  await wallet.setNotes([sent.key, "Row 2"]);
+  await assertJoined(ground, ["waiting", upToEleven, "Row 2"]);
 });
 
 test("what a link of several tickets becomes has their numbers too, in another copy as well", async () => {
@@ -413,14 +417,11 @@ test("what a link of several tickets becomes has their numbers too, in another c
   await wallet.takeBack(sent.key, keys[4]);
   const taken = ["taken back", [1, 2, 3], ""];
 
-  assert.deepEqual(await joined(ground), [taken, ["part", [1, 2, 3], ""]]);
+  await assertJoined(ground, taken, ["part", [1, 2, 3], ""]);
   await wallet.send(itemId, 3);
   const both = await copyOf(ground);
   for (const each of [ground, both])
-    assert.deepEqual(await joined({ ...each, itemId }), [
-      ["waiting", [1, 2, 3], ""],
-      taken,
-    ]);
+    await assertJoined({ ...each, itemId }, ["waiting", [1, 2, 3], ""], taken);
 });
 
 test("what is left of links that were cut has no numbers", async () => {

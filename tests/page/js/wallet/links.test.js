@@ -119,12 +119,12 @@ test("a note is kept, shortened by nobody, and removed by an empty one", async (
   const [key] = keys;
   const note = () => outputIn(store, key).note;
 
-  await wallet.setNote(key, "  Anna \n B. ");
+  await wallet.setNotes([key, "  Anna \n B. "]);
   assert.equal(note(), "Anna B.");
-  await assert.rejects(wallet.setNote(key, "a".repeat(81)), hasCode("too_long"));
-  await wallet.setNote(key, "a".repeat(80));
+  await assert.rejects(wallet.setNotes([key, "a".repeat(81)]), hasCode("too_long"));
+  await wallet.setNotes([key, "a".repeat(80)]);
   assert.equal(note(), "a".repeat(80));
-  await wallet.setNote(key, " ");
+  await wallet.setNotes([key, " "]);
   assert.equal(note(), undefined);
 });
 

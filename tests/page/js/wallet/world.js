@@ -175,7 +175,7 @@ export class World {
       () => wallet.prepareNext(output.itemId),
       () => wallet.makeLinks(output.itemId, { count: 1 + random.below(9), each: 1 }),
       () => wallet.give([output.key]),
-      () => own.length && wallet.setNote(output.key, "Anna"),
+      () => own.length && wallet.setNotes([output.key, "Anna"]),
       () => scan(random.chance(30) || undefined),
       () => scans.length && wallet.finish(random.pick(scans).key),
       () => scans.length && wallet.cancel(random.pick(scans).key),

@@ -91,7 +91,8 @@ export const sayError = (error) => say(textFor(error));
 export function showError(field, text) {
   // Beside a field that has left the page meanwhile, too.
   find(field.getRootNode(), `#${field.id}-error`).textContent = text;
-  field.ariaInvalid = text ? "true" : null;
+  if (text) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
 }
 
 /** Take back what is said of a field once something else is typed into it. */

@@ -48,7 +48,7 @@ const TRIES_MAX = 20;
  *   api: Pick<import("../wallet/api.js").Api, "qr">, unit?: string,
  * }} CodeTools `unit` is the issuer's word, which links carry
  * @typedef {CodeTools & {
- *   wallet: Pick<import("../wallet/wallet.js").Wallet, "give" | "setNote">,
+ *   wallet: Pick<import("../wallet/wallet.js").Wallet, "give" | "setNotes">,
  *   store: Pick<import("../wallet/store.js").Store, "read">,
  *   item: import("../wallet/records.js").Item | null,
  * }} LinkTools
@@ -168,7 +168,7 @@ export const keepNote = (
   output,
   /** @type {Pick<LinkTools, "wallet">} */ { wallet },
   words,
-) => wallet.setNote(output.key, noteOf(output, words)).catch(sayError);
+) => wallet.setNotes([output.key, noteOf(output, words)]).catch(sayError);
 
 /** Hand a link out, and copy it; show it where the browser does not let pages copy. */
 export function handOverByCopy(

@@ -43,9 +43,11 @@ const CHOSEN_FROM = ["held", "leaving", "offered"];
  * @returns {import("./records.js").Plan}
  */
 export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...plan }) {
-  const { itemId = itemIdOf(outputKeys[0] ?? ""), itemIds = [itemId] } = plan;
-  const { looksAt = outputKeys.length ? outputKeys : itemIds.flatMap(choosable) } =
-    plan;
+  const {
+    itemId = itemIdOf(outputKeys[0] ?? ""),
+    itemIds = [itemId],
+    looksAt = outputKeys.length ? outputKeys : itemIds.flatMap(choosable),
+  } = plan;
   return {
     operations: [key, offerKey, { state: "begun" }, plan.offer && { state: "open" }],
     outputs: [...looksAt, ...secrets.keys()],

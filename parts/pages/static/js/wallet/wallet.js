@@ -259,12 +259,8 @@ function makeRecords({ store, api, change, changeOfNote }) {
         draft.changeOutput(key, { admittedAt: draft.now, isByHand: true }),
       ),
 
-    /** Keep a person's note on an output. */
-    setNote: (key, text) =>
-      changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
-
-    /** Keep the notes of several links, each with its key, or none of them. */
-    setNotes: (notes) =>
+    /** Keep a person's notes on outputs, each with its key, or none of them. */
+    setNotes: (...notes) =>
       changeOfNote({ outputs: notes.map(([key]) => key) }, (draft) =>
         notes.forEach(([key, text]) => setNote(draft, key, text)),
       ),

@@ -15,6 +15,7 @@ import {
   makeClaims,
 } from "../../../../../parts/pages/static/js/pages/claim/claims.js";
 import { WalletError } from "../../../../../parts/pages/static/js/wallet/records.js";
+import { textsIn } from "../../../../../parts/pages/static/js/wallet/store.js";
 import { makeClock } from "../../clock.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
@@ -42,7 +43,7 @@ function claimsOn(parts = {}) {
   const [seen, texts, drawn, listeners] = [[], [], [], []];
   const onChange = (listener) => (listeners.push(listener), () => {});
   const store = { ...memoryStore(), onChange };
-  const list = makeClaimList(() => null);
+  const list = makeClaimList();
   list.add([OUTPUT]);
   const claims = makeClaims({
     list,
@@ -312,7 +313,7 @@ function fakeStorage() {
 /** Return a tab's list, and what makes it again as a reload does. */
 function tabList() {
   const storage = fakeStorage();
-  const reloaded = () => makeClaimList(() => storage);
+  const reloaded = () => makeClaimList(textsIn(() => storage));
   return { storage, list: reloaded(), reloaded };
 }
 
@@ -388,7 +389,7 @@ test("a storage that is forbidden, full or holds something else does no harm", (
     () => ({ getItem: () => null }),
     () => strange,
   ]) {
-    const list = makeClaimList(findStorage);
+    const list = makeClaimList(textsIn(findStorage));
 
     list.add([ONE]);
 

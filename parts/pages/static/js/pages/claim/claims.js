@@ -7,7 +7,7 @@ import { refusalText, textFor } from "../../texts.js";
 import { findOrigins, originAs } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
-import { askToKeep, textsIn } from "../../wallet/store.js";
+import { askToKeep, inTab } from "../../wallet/store.js";
 import { oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
 import { keepTrying } from "../retries.js";
 import {
@@ -29,11 +29,9 @@ const OVERTAKEN = new Set(["already_held", "already_claimed"]);
 /**
  * Return the list of outputs that the page was given. Those that may still be taken are
  * kept for as long as the tab is there, so that a reload shows them again; their
- * secrets are in its storage alone.
- * @param {() => Storage} [findStorage] where it keeps nothing, a reload forgets
+ * secrets are in its storage alone. Where it keeps nothing, a reload forgets.
  */
-export function makeClaimList(findStorage = () => sessionStorage) {
-  const tab = textsIn(findStorage);
+export function makeClaimList(tab = inTab) {
   const found = Array.from(JSON.parse(tab.read(NAME) || "[]"));
   const shown = new Map(found.map((output) => [keyOf(output), output]));
   const forgotten = new Set();

@@ -138,8 +138,8 @@ function textsOf(item, links) {
   const [one = "", several = ""] = item.unit?.split("/") ?? [];
   const uploaded = image.startsWith("data:") ? image : "";
   const facts = [one, several, "", place, ""];
-  const sum = [links, item.total / links];
-  return { texts: [name, text, ...facts, ...sum, uploaded ? "" : image], uploaded };
+  const last = [links, item.total / links, uploaded ? "" : image];
+  return { texts: [name, text, ...facts, ...last], uploaded };
 }
 
 /** Take back what was said of amounts and secrets: unused ones are not wrong. */

@@ -28,9 +28,9 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   const { itemId, item, sum, unit, wallet, run, origin } = shown;
   const about = aboutOf(item);
   const doubts = [
-    ...(isExpired(about) ? [untilText(about)] : []),
-    ...(origin?.tint === "bad" ? [origin.text] : []),
-  ];
+    isExpired(about) && untilText(about),
+    origin?.tint === "bad" && origin.text,
+  ].filter(Boolean);
   const element = copyTemplate("send-template");
   const [field, , each] = element.querySelectorAll("input");
   const have = gettext("You have {units}.", { units: unitsText(sum, unit) });
@@ -69,11 +69,10 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
       if (amount > sum) throw new FieldError(field, tooMuchText(sum, unit));
       // One goes out as it is: lists of doors know it.
       const isEach = amount > 1 ? each.checked : shown.links.some(isReady);
-      if (isEach && amount > eachMax())
-        throw new FieldError(
-          field,
-          gettext("At most {most} links.", { most: eachMax() }),
-        );
+      // One part is left for the change.
+      const most = Math.min(SENT_MAX, arrayMax() - 1);
+      if (isEach && amount > most)
+        throw new FieldError(field, gettext("At most {most} links.", { most }));
       if (isEach) await makeMissing(shown, amount, onWait);
       const sent = isEach ? [] : await sendOne(amount, onWait);
       // By now a person may be doing something else.
@@ -102,9 +101,6 @@ export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
   const [first] = parts.filter(({ number }) => number).sort(lowestFirst);
   return first?.amount ?? 1;
 }
-
-/** One part is left for the change. */
-const eachMax = () => Math.min(SENT_MAX, arrayMax() - 1);
 
 const isReady = ({ state, output }) => state === "here" && isOneLink(output);
 
@@ -186,7 +182,7 @@ export async function noteEach(lines, rows, { wallet }) {
     const words = lines[place].slice(0, noteLengthOf(output));
     return [output.key, noteOf(output, words)];
   });
-  await wallet.setNotes(notes);
+  await wallet.setNotes(...notes);
   const values = { added: notes.length, count: lines.length };
   const left = { names: listText(lines.slice(notes.length)) };
   const kept = own.indexOf(free[notes.length - 1]) + 1 - notes.length;

@@ -362,7 +362,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
       const operation = await run(() => wallet.takeBack(output.key), onWait);
       if (!number) return;
       const [fresh] = await wallet.outputsOf(operation);
-      await wallet.setNote(fresh.key, field.value);
+      await wallet.setNotes([fresh.key, field.value]);
     },
   });
 }
