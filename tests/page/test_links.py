@@ -167,6 +167,9 @@ def test_three_units_are_one_link_or_three(page, visitor):
 
 def test_each_of_several_links_is_noted_where_it_is_shown(page):
     row(page, 2).get_by_label("Note for 2 of 3").fill("Ben")
+    page.keyboard.press("Tab")
+    wait_until(lambda: "Ben" in str(records(page)))
+    page.reload()
     press(page, "Send")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("How many?").fill("2")

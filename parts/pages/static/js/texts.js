@@ -209,8 +209,9 @@ export function clockText(
  * Return what was said at doors of a link's number: for example "a guest let in at 19:41
  * said 12". @param {import("./wallet/holdings.js").Link} link
  */
-export function saidText({ output: { number }, said }) {
+export function saidText({ output, said }) {
   if (!said) return "";
+  const number = output.number ?? rangesText(output.numbers);
   return ngettext(
     "a guest let in at {time} said {number}",
     "{count} guests who were let in said {number}, the last at {time}",

@@ -78,13 +78,14 @@ test("units are counted in the issuer's words, as far as there are any", () => {
 
   assert.deepEqual(said(""), ["1 unit", "1\u202f000 units"]);
   assert.deepEqual(said("ticket"), ["1 ticket", "1\u202f000 × ticket"]);
+  assert.deepEqual(said("€"), ["1 €", "1\u202f000 €"]);
   assert.deepEqual(said("ticket/tickets"), ["1 ticket", "1\u202f000 tickets"]);
 });
 
 test("a unit has a word for one, and may have one for several", () => {
   const longest = "\u{1d538}".repeat(20);
 
-  assert.ok(["ticket", "ticket/tickets", `${longest}/${longest}`].every(isUnit));
+  assert.ok(["ticket", "ticket/tickets", "€", `${longest}/${longest}`].every(isUnit));
   for (const text of ["", "/", "a/", "/a", "a/b/c", "a/ b", `a/${longest}x`])
     assert.equal(isUnit(text), false);
 });

@@ -58,19 +58,19 @@ export function isUnit(text) {
   return words.length <= 2 && words.every(isWord);
 }
 
-/** A digit would pass for the amount's. */
+/** A word or the sign of a currency; a digit would pass for the amount's. */
 function isWord(text) {
-  const isPlain = /^\p{L}/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
+  const isPlain = /^[\p{L}\p{Sc}]/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
   return isPlain && [...text].length <= UNIT_LENGTH_MAX;
 }
 
 /**
  * Return "1 unit" or "100 units"; "1 ticket", "100 tickets" where the issuer has named
  * one and several, and "100 × ticket" where only one: no plural can be made of a word in
- * any language.
+ * any language. The sign of a currency has none.
  */
 export function unitsText(/** @type {number} */ amount, unit = "") {
   if (!unit) return ngettext("{count} unit", "{count} units", amount);
-  const [one, several = `× ${one}`] = unit.split("/");
+  const [one, several = /^\p{Sc}/u.test(one) ? one : `× ${one}`] = unit.split("/");
   return isolated(`${formatAmount(amount)} ${amount === 1 ? one : several}`);
 }

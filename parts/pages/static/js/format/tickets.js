@@ -7,7 +7,7 @@ const NUMBERS_LENGTH = /^.{1,40}(?=,|$)/;
 
 /**
  * @typedef {{
- *   number?: number, of?: number, issue?: number, note?: string, numbers?: number[],
+ *   number?: number, of?: number, issue?: number, note?: string, numbers?: number[], said?: number,
  * }} Ticket `numbers`, in their order, of what several links were joined to
  *
  * Return for example "17 of 200", or "17 of 200, 2nd link" of one that was taken back

@@ -130,7 +130,9 @@ export function openLinksDialog(outputs, tools) {
     const count = given.length;
     const place = make("div", { class: "stack" });
     const show = (output) => {
-      place.replaceChildren(makeLinkView(output, tools));
+      const view = makeLinkView(output, tools);
+      find(view, "h3").before(makeHint(hint));
+      place.replaceChildren(view);
       const which = make("strong", {}, heldText(output, tools.unit));
       if (count > 1) place.prepend(make("p", {}, which));
     };
@@ -142,7 +144,7 @@ export function openLinksDialog(outputs, tools) {
         count === 1
           ? gettext("Your link: {ticket}", { ticket: linkText(given[0], tools.unit) })
           : ngettext("Your {count} link", "Your {count} links", count),
-      content: [place, makeHint(hint), ...(tools.more ?? [])],
+      content: [place, ...(tools.more ?? [])],
       actions: count > 1 ? [...next, copyAll] : [],
       closeText: gettext("Done"),
       opener: tools.opener,

@@ -219,7 +219,7 @@ test("another deed is named, and one that is called alike is a forgery or is mad
   for (const [other, title, detail] of [
     [null, "Ticket for another event", ""],
     [{ ...own, metadata: null }, "Ticket for another event", ""],
-    [night(2, "Play"), "Ticket for another event: “Play”", facts(2)],
+    [night(2, "Play"), "Ticket for another event", `“Play” · ${facts(2)}`],
     [own, "Forged ticket", `Made by somebody else, or another batch. ${ask}`],
     [
       night(1, "a\u200b  TICKET"),
@@ -235,17 +235,17 @@ test("another deed is named, and one that is called alike is a forgery or is mad
     [
       { ...night(2), doorList: "l" },
       "Ticket for Sun, Jun 2",
-      `${facts(2)} It belongs to another door.`,
+      `“A ticket” · ${facts(2)} It belongs to another door.`,
     ],
     [
       { ...itemOf("2", "A ticket", "Place: Club"), isMinted: true },
-      "Ticket for another event: “A ticket”",
-      "“Club”. It belongs to another door.",
+      "Ticket for another event",
+      "“A ticket” · “Club”. It belongs to another door.",
     ],
     [
       { ...own, isMinted: true },
-      "Ticket of another batch: “A ticket”",
-      `${facts(1)} It belongs to another door.`,
+      "Ticket of another batch",
+      `“A ticket” · ${facts(1)} It belongs to another door.`,
     ],
   ])
     assert.deepEqual(saidOf(otherVerdict(other, own)), ["refused", title, detail]);

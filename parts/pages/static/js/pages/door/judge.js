@@ -161,8 +161,9 @@ export function makeJudge(parts) {
   async function named(verdict, key, row) {
     const found = await readTicket(key);
     const { number, of, issue, note } = namedBy(found.record, row);
-    const ticket = { number, of, issue, note };
-    const isNamed = number || (note && !found.record?.said);
+    const said = number ? undefined : found.record?.said;
+    const ticket = { number, of, issue, note, ...(said && { said }) };
+    const isNamed = number || (note && !said);
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
     return withNote({ ...verdict, ...news, key, ticket }, linkOf);
   }
@@ -175,7 +176,8 @@ export function makeJudge(parts) {
     const isMade = found.record && found.record.before !== "seen";
     let text = gettext("Waiting.");
     if (found.row || isNamed || isMade) text = gettext("On the list, not in yet.");
-    else if (own.doorList || own.isMinted) text = gettext("Not on this door's list.");
+    else if ((own.doorList || own.isMinted) && !found.record?.said)
+      text = gettext("Not on this door's list.");
     const advice = gettext("Let the guest in only if you trust it, or cancel.");
     return { detail: `${text} ${advice}` };
   }
@@ -335,7 +337,6 @@ export function otherVerdict(other, own) {
   const isSame = facts === factsText(own);
   const isKnown = other.isMinted || other.doorList;
   const isAlike = nameKey(name) === nameKey(metadataOf(own).name ?? "");
-  const values = { name: quoted(name) };
   if (isAlike && !isKnown)
     return isSame
       ? refused(
@@ -346,17 +347,20 @@ export function otherVerdict(other, own) {
           gettext("Not for this door: another ticket of the same name"),
           `${facts} ${ASK_WHERE}`.trim(),
         );
-  let title = gettext("Ticket for another event: {name}", values);
-  if (isAlike && isSame) title = gettext("Ticket of another batch: {name}", values);
+  let title = gettext("Ticket for another event");
+  if (isAlike && isSame) title = gettext("Ticket of another batch");
   else if (isAlike && isOtherDay(other, own))
     title = gettext("Ticket for {date}", { date: dayText(aboutOf(other)) });
   const whose = isKnown ? gettext("It belongs to another door.") : "";
-  return refused(title, `${facts} ${whose}`.trim());
+  return refused(title, `${factsText(other, quoted(name))} ${whose}`.trim());
 }
 
-/** Return when and where a deed is good for something, as a sentence or nothing. */
-function factsText(item) {
+/**
+ * Return when and where a deed is good for something, as a sentence or nothing, maybe
+ * with its name.
+ */
+function factsText(item, name = "") {
   const about = aboutOf(item);
-  const facts = joinTexts([whenText(about), about.place && quoted(about.place)]);
+  const facts = joinTexts([name, whenText(about), about.place && quoted(about.place)]);
   return facts && `${facts}.`;
 }

@@ -43,6 +43,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   ]);
   fillCard(byId("ready"), item, { itemId: item.id });
   byId("list-link").setAttribute("href", `/wallet#${item.id}?admitted`);
+  byId("guests").setAttribute("href", `/wallet#${item.id}`);
   byId("list", HTMLDetailsElement).open = location.hash.endsWith(LIST);
   byId("elsewhere").onclick = () => showAddress(tools.api).catch(sayError);
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));

@@ -192,7 +192,11 @@ const textOf = ({ title, ticket, detail }) =>
 function draw(
   /** @type {Partial<Verdict>} */ { title = "", ticket = {}, detail = "" },
 ) {
-  const { number, of: total, note = "" } = ticket;
+  const { number, of: total, said } = ticket;
+  const texts = (ticket.note ?? "").split(" · ");
+  // What a code says is less than whose it is.
+  const claim = said && texts.length > 1 ? ` ${texts.shift()} ` : "";
+  const note = joinTexts(texts);
   const words = note.split(/[ -]/).map((word) => word.length);
   const letters = Math.max(...words, note.length / NOTE_LINES_MAX);
   byId("verdict-note").style.setProperty("--letters", `${letters}`);
@@ -200,7 +204,7 @@ function draw(
     "verdict-title": title,
     "verdict-number": number
       ? ` ${gettext("No. {number} of {total}", { number, total })} `
-      : "",
+      : claim,
     "verdict-issue": number ? issueText(ticket) : "",
     "verdict-note": note,
     "verdict-detail": detail,

@@ -91,7 +91,7 @@ export function deedPage(
     const overview = overviewOf(found);
     const claimedIn = claimedInOf(holding);
     Object.assign(shown, holding, areIn(holding, claimedIn && !overview.claimed));
-    const { item, unit, sum, isMinted, mayBeGiven, admitted } = holding;
+    const { item, unit, mayBeGiven, admitted } = holding;
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
     if (!item) description.textContent = itemId;
@@ -132,16 +132,21 @@ export function deedPage(
       { amount: mayBeGiven },
     );
     view.toggleAttribute("data-overview", !hidden.overview);
-    // The one button that matters: guests show, makers send, and take vouchers back.
-    const isForTill = !hidden.till && sum <= holding.back;
-    part("show").classList.toggle("quiet", isMinted);
-    part("send").classList.toggle("quiet", !isMinted || isForTill);
-    part("till").classList.toggle("quiet", !isForTill);
+    drawMainButton(part, holding, hidden);
     setEach("hidden", hidden, part);
     drawOverview(part, overview, claimedIn);
     drawLinks(holding);
   }
   return { element: view, draw };
+}
+
+/** Draw as that the one button that matters: of makers, while there is something, Send. */
+function drawMainButton(part, { isMinted, sum, back }, hidden) {
+  const isForTill = !hidden.till && sum <= back;
+  part("show").classList.toggle("quiet", isMinted);
+  part("send").classList.toggle("quiet", !isMinted || isForTill);
+  part("till").classList.toggle("quiet", !isForTill);
+  part("door").classList.toggle("quiet", !isMinted || sum > 0);
 }
 
 /** Return which parts of the page a person has no use for. */
@@ -153,7 +158,7 @@ function hiddenOf(holding) {
   const isVoucher =
     isMinted &&
     !isTicket &&
-    links.length > 1 &&
+    (links.length > 1 || !sum) &&
     links.some(({ output }) => output.amount > 1);
   // A maker's many links are handed out, and not shown one after the other.
   const isShown = parts.length > 0 && !(isMinted && links.length > 1);

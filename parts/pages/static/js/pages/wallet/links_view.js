@@ -94,7 +94,12 @@ export const isOfDoor = ({ links }) =>
 function saveStates(/** @type {any} */ shown) {
   const { item, links, cameBack } = shown;
   const name = gettext("{file} list", { file: fileName([], item) });
-  const text = statesCsvOf(links, (link) => [stateText(link, shown), saidText(link)], {
+  // There it has a column of its own that only the code says whose an admission is.
+  const textsOf = (link) => [
+    stateText({ ...link, by: undefined }, shown),
+    saidText(link),
+  ];
+  const text = statesCsvOf(links, textsOf, {
     redeemed: cameBack,
     made: item?.total,
   });
@@ -161,10 +166,13 @@ const isOut = ({ state, said }, { areAllIn }) =>
 
 /** Return what a link is; nothing is left to hand out where a guest has it. */
 function stateText(
-  /** @type {{state: string, said?: any, by?: any}} */ { state, said, by },
+  /** @type {{state: string, output?: any, said?: any, by?: any}} */ link,
   { isMinted, areSomeIn, areAllIn },
 ) {
+  const { state, output, said, by } = link;
   if (state === "admitted" && by) return gettext("in, its code says");
+  if (state === "waiting" && output?.mayBeGiven)
+    return gettext("counted as handed out");
   if (state === "here" && !isMinted) return gettext("yours");
   if (state === "expected" && said) return gettext("maybe in");
   if (state === "claimed" && areAllIn) return gettext("claimed, in");
@@ -258,10 +266,7 @@ function rowOf({ output: first }, shown, noteEach) {
       {
         title: short,
         besides: besides.join(" · "),
-        state:
-          state === "waiting" && output.mayBeGiven
-            ? gettext("counted as handed out")
-            : stateText(link, shown),
+        state: stateText(link, shown),
         when: whenText(link),
         said: by ? "" : saidText(link),
       },
