@@ -82,7 +82,7 @@ def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
     visitor.assert_taps(2)
     expect(page).to_have_title("Claimed · Deeds")
     said = "The link no longer works."
-    expect_shown(page, said)
+    expect_text(page, "#claimed-why", said)
     assert page.evaluate("sessionStorage.length") == 0
     [held] = raws(page, "held")
     follow(page, "Show in My deeds")

@@ -62,10 +62,14 @@ function moveTo({ style }, button, height) {
   const { clientWidth, clientHeight } = document.documentElement;
   const below = clientHeight - bottom - GAP_PX;
   const isLow = below - GAP_PX < Math.min(height, top);
-  const end = document.dir === "rtl" ? left : clientWidth - right;
-  style.insetInlineEnd = `${end}px`;
+  const isRtl = document.dir === "rtl";
+  // From the edge that is nearer: so it stays within the column of its button.
+  const atLeft = left < clientWidth - right;
+  const edge = atLeft ? left : clientWidth - right;
+  style.insetInlineStart = atLeft === isRtl ? "auto" : `${edge}px`;
+  style.insetInlineEnd = atLeft === isRtl ? `${edge}px` : "auto";
   style.top = isLow ? "auto" : `${bottom + scrollY}px`;
   style.bottom = isLow ? `${clientHeight - top - scrollY}px` : "auto";
-  style.maxWidth = `${clientWidth - end}px`;
+  style.maxWidth = `${clientWidth - edge}px`;
   style.maxHeight = `${isLow ? top - GAP_PX : below}px`;
 }

@@ -20,7 +20,7 @@ import { isSafe } from "../../ui/origin.js";
  * not the word.
  * @type {Record<ClaimKind, string[]>}
  */
-const SAID = {
+export const SAID = {
   unasked: [gettext("Not checked"), gettext("This page is not on https.")],
   asking: [gettext("Loading…"), "", gettext("Claim")],
   free: [

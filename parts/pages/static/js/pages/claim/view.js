@@ -17,6 +17,7 @@ import {
   isStuck,
   lateText,
   offerOf,
+  SAID,
 } from "./state.js";
 
 /**
@@ -87,7 +88,7 @@ export function claimView(acts) {
       put(heading, title);
       put(byId("lead"), lead);
       document.title = `${title} · Deeds`;
-      drawOutcome(rows, isBusy);
+      drawOutcome(rows, isBusy, lead);
       drawOffer(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
     },
@@ -146,13 +147,15 @@ function drawElsewhere(/** @type {FoundRow[]} */ rows, isOffered) {
  * Say what became of the links: from the tap on in the place of the button, so that
  * nothing moves when the answer comes.
  */
-function drawOutcome(rows, isBusy) {
+function drawOutcome(rows, isBusy, lead) {
   const outcome = byId("claimed");
   const taken = rows.filter(({ state }) => ["taken", "back"].includes(state.kind));
   outcome.hidden =
     !isBusy && !taken.length && rows.every(({ state }) => state.kind !== "busy");
   outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
   outcome.toggleAttribute("data-busy", isBusy);
+  // Unseen until then, it keeps the room for what is said of the link.
+  if (isBusy) put(byId("claimed-why"), SAID.taken[1]);
   if (isBusy || outcome.hidden) return;
   const [itemId = "", ...others] = new Set(taken.map(({ output }) => output.itemId));
   byId("claimed-link").setAttribute(
@@ -168,7 +171,7 @@ function drawOutcome(rows, isBusy) {
   byId("claimed-calendar").onclick = () => dated?.item && saveDate(dated.item);
   put(byId("claimed-title"), taken.length ? title : gettext("On its way"));
   const why = rows.find(({ state }) => state.kind === "busy")?.state.text ?? "";
-  put(byId("claimed-why"), taken.length ? "" : why);
+  put(byId("claimed-why"), taken.length ? lead : why);
 }
 
 function makeFoundRow({ output }, acts) {
