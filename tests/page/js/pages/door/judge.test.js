@@ -218,7 +218,6 @@ test("another deed is named, and one that is called alike is a forgery or is mad
 
   for (const [other, title, detail] of [
     [null, "Ticket for another event", ""],
-    [{ ...own, metadata: null }, "Ticket for another event", ""],
     [night(2, "Play"), "Ticket for another event", `“Play” · ${facts(2)}`],
     [own, "Forged ticket", `Made by somebody else, or another batch. ${ask}`],
     [
