@@ -58,6 +58,9 @@ export function isUnit(text) {
   return words.length <= 2 && words.every(isWord);
 }
 
+/** Return whether a unit is the sign of a currency, which has no plural. */
+export const isSign = (unit) => /^\p{Sc}/u.test(unit);
+
 /** A word or the sign of a currency; a digit would pass for the amount's. */
 function isWord(text) {
   const isPlain = /^[\p{L}\p{Sc}]/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
@@ -71,6 +74,6 @@ function isWord(text) {
  */
 export function unitsText(/** @type {number} */ amount, unit = "") {
   if (!unit) return ngettext("{count} unit", "{count} units", amount);
-  const [one, several = /^\p{Sc}/u.test(one) ? one : `× ${one}`] = unit.split("/");
+  const [one, several = isSign(one) ? one : `× ${one}`] = unit.split("/");
   return isolated(`${formatAmount(amount)} ${amount === 1 ? one : several}`);
 }

@@ -51,9 +51,9 @@ const NOTHING = /** @type {any} */ ({});
 /**
  * @typedef {{
  *   kind: string, title: string, detail: string, ticket?: Ticket, key?: string, amount?: number,
- *   operation?: string, isKept?: boolean,
- * }} Verdict `ticket` is what that of this `key` is told by, as far as it is known;
- *   `operation` is the key of its claim; what `isKept` waits for its answer
+ *   isKept?: boolean,
+ * }} Verdict `ticket` is what that of this `key` is told by, as far as it is known; what `isKept`
+ *   waits for its answer
  * @typedef {import("../../wallet/door_list.js").Row} Row
  * @typedef {import("../../wallet/holdings.js").Link} Link
  * @typedef {import("../../format/tickets.js").Ticket} Ticket
@@ -239,11 +239,11 @@ export const scanText = (scan, unit) =>
 
 /** Return how a claim has ended. */
 export function endVerdict(/** @type {any} */ operation) {
-  const { state, code = "", amount, key, isCancelled } = operation;
+  const { state, code = "", amount, isCancelled } = operation;
   if (state === "done") {
     const title =
       amount > 1 ? gettext("Valid, {amount}", { amount }) : gettext("Valid");
-    return { ...(isCancelled ? tooLate : valid(title)), amount, operation: key };
+    return { ...(isCancelled ? tooLate : valid(title)), amount };
   }
   // Another copy of this wallet was faster with a number, not with the ticket.
   if (code === "used_secret") return waiting(gettext("Scan it again"));

@@ -18,7 +18,7 @@ import {
 import { codeImage } from "../../ui/link_view.js";
 import { openDialog, say, sayCopied, sayError } from "../../ui/forms.js";
 import { isCollected, recordsWith, unitsOf } from "../../wallet/records.js";
-import { isDoorList, rowsOf } from "../../wallet/door_list.js";
+import { admittedAtOf, isDoorList, rowsOf } from "../../wallet/door_list.js";
 import { readHolding, saidBy, withSaid } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
@@ -30,6 +30,9 @@ import { makeDoor } from "./screen.js";
 
 /** So long a ticket has the screen at least, when the next one is there already. */
 const HOLD_MS = 300;
+
+/** So long it waits with counting anew, which reads every ticket. */
+const RECOUNT_MS = 200;
 
 /** What the address of a door ends in whose guest list is asked for. */
 const LIST = "?list";
@@ -66,7 +69,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
 
 async function work(item, { wallet, store, api }) {
   const clock = makeClock(aboutOf(item), api);
-  const count = await makeCount(store, item);
+  await keepCounting(store, item);
   let turn = Promise.resolve();
   const inTurn = (act) => (turn = turn.then(act).catch(sayError));
   const tell = (operation) => inTurn(() => showLate(operation));
@@ -135,7 +138,6 @@ async function work(item, { wallet, store, api }) {
   }
 
   function show(verdict) {
-    if (verdict.operation) count(verdict.operation, verdict);
     door.note(verdict);
     door.show(verdict);
     return redraw();
@@ -175,24 +177,27 @@ function scanRow(scan, unit, cancel) {
   return make("li", {}, make("span", {}, text), button);
 }
 
-/**
- * Return what counts a ticket by its claim, once, beside those that were let in before.
- */
-async function makeCount(store, { id: itemId, unit }) {
-  const all = await recordsWith(store, "outputs", { itemId, state: "held" });
-  const tickets = new Map(
-    all
+/** Say how many were let in, and say it again after each change, of other tabs too. */
+async function keepCounting(store, item) {
+  let timer = 0;
+  store.onChange(() => {
+    clearTimeout(timer);
+    timer = setTimeout(() => drawCount(store, item).catch(sayError), RECOUNT_MS);
+  });
+  await drawCount(store, item);
+}
+
+/** Say how many were let in on this phone, by their codes or by hand. */
+async function drawCount(store, { id: itemId, unit }) {
+  const all = await recordsWith(store, "outputs", { itemId });
+  const letIn = all.filter(
+    (output) =>
       // What another copy of this wallet let in was not let in on this phone.
-      .filter((ticket) => isCollected(ticket) && !ticket.foundAt)
-      .map((ticket) => [ticket.operation, ticket]),
+      (output.state === "held" && isCollected(output) && !output.foundAt) ||
+      (output.isByHand && admittedAtOf(output)),
   );
-  const count = (operation, ticket) => {
-    if (operation) tickets.set(operation, ticket);
-    const text = unitsText(unitsOf([...tickets.values()]), unit);
-    for (const place of ["door-count", "ready-count"]) byId(place).textContent = text;
-  };
-  count();
-  return count;
+  const text = unitsText(unitsOf(letIn), unit);
+  for (const place of ["door-count", "ready-count"]) byId(place).textContent = text;
 }
 
 /** Return the row of a number, of which one may have been taken back: the latest. */

@@ -3,7 +3,7 @@
 // are never in the draft.
 
 import { aboutOf, metadataOf, writeAbout } from "../../format/about.js";
-import { parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { isSign, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { textFor } from "../../texts.js";
@@ -181,7 +181,8 @@ function factFields(form) {
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }, clock = "") => (value ? new Date(value + clock) : null);
   const said = () => ({
-    unit: joinTexts([one, several].map(line), "/"),
+    // The sign of a currency has no plural.
+    unit: isSign(line(one)) ? line(one) : joinTexts([one, several].map(line), "/"),
     date: time(date),
     place: line(place),
     validUntil: time(until, "T23:59"),
