@@ -131,7 +131,7 @@ export function openLinksDialog(outputs, tools) {
     const place = make("div", { class: "stack" });
     const show = (output) => {
       const view = makeLinkView(output, tools);
-      find(view, "h3").before(makeHint(hint));
+      find(view, ":scope > h3").before(makeHint(hint));
       place.replaceChildren(view);
       const which = make("strong", {}, heldText(output, tools.unit));
       if (count > 1) place.prepend(make("p", {}, which));

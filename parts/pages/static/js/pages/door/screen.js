@@ -195,7 +195,7 @@ function draw(
   const { number, of: total, said } = ticket;
   const texts = (ticket.note ?? "").split(" · ");
   // What a code says is less than whose it is.
-  const claim = said && texts.length > 1 ? ` ${texts.shift()} ` : "";
+  const claim = said ? ` ${texts.shift()} ` : "";
   const note = joinTexts(texts);
   const words = note.split(/[ -]/).map((word) => word.length);
   const letters = Math.max(...words, note.length / NOTE_LINES_MAX);
