@@ -122,17 +122,19 @@ test("a ticket that its guest had claimed at home is let in without its number, 
 
 test("a ticket, and the one admission that says it is that, are one row", () => {
   const links = [
-    "claimed 1",
-    "claimed 2",
-    "claimed 3",
-    "undone says 1",
-    "admitted says 1",
-    "admitted says 2",
-    "admitted says 2",
-    "undone says 3",
+    "claimed/1",
+    "claimed/2",
+    "claimed///3, Main Street",
+    "claimed///3–4 · Anna",
+    "undone//1",
+    "admitted//1",
+    "admitted//2",
+    "admitted//2",
+    "undone//3",
   ].map((text) => {
-    const [state, number, said] = text.split(" ");
-    return { state, at: 1, output: { number: Number(number), said: Number(said) } };
+    const [state, number, said, note] = text.split("/");
+    const output = { number: +number || undefined, said: +said, note };
+    return { state, at: 1, output };
   });
 
   const rows = withSaid(/** @type {any} */ (links));
@@ -142,6 +144,7 @@ test("a ticket, and the one admission that says it is that, are one row", () => 
     [
       "admitted by 1, 1 said",
       "claimed by undefined, 2 said",
+      "claimed by undefined, undefined said",
       "undone by 3, undefined said",
       "admitted by undefined, undefined said",
       "admitted by undefined, undefined said",

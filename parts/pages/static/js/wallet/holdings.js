@@ -316,7 +316,9 @@ function linkOf(output, setAside) {
  * list of a door knows from its note.
  */
 export function saidBy(/** @type {Named} */ { number, numbers, note = "" }) {
-  return number ?? numbers?.[0] ?? Number(/^(\d+)[–,]/.exec(note)?.[1] ?? 0);
+  return (
+    number ?? numbers?.[0] ?? Number(/^(\d+)[–,][\d–, ]*(?: ·|$)/.exec(note)?.[1] ?? 0)
+  );
 }
 
 /** The states of a link whose guest may have claimed it at home, or will. */
