@@ -17,7 +17,8 @@
 // a person let in who could not scan its code, which `isByHand`. Where any was
 // undone after that, the output has `undoneAt`. What a list says was taken back has
 // `takenBackAt`. How often this door was shown it is in `scans`. The number that a
-// code claims to have, where none is known, is `said`: it counts nowhere.
+// code claims to have, where none is known, is `said`: it only counts where the ticket
+// of that number was let in by hand.
 //
 // Another copy of this wallet may move what is its own. What a look at the service has
 // found of that has `foundAt`. What is spent by nobody here has `spentElsewhere`; it

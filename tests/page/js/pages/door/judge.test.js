@@ -73,7 +73,7 @@ function doorOf(claim, more = {}) {
     readRecords: async () => /** @type {any} */ ({}),
     onLate: ({ state }) => late.push(state),
     serviceTime: () => Date.now(),
-    linkOf: async () => undefined,
+    linkWith: async () => undefined,
     ...more,
   });
   const titles = async (...texts) => {

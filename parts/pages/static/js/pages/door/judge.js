@@ -73,9 +73,9 @@ const tooLate = waiting(
 );
 
 /** Return what is known of a ticket, and what its code says, which nobody has checked. */
-async function knownOf(/** @type {Row | undefined} */ row, said, linkOf) {
+async function knownOf(/** @type {Row | undefined} */ row, said, linkWith) {
   if (!said || row?.number) return row;
-  const link = await linkOf(said);
+  const link = await linkWith(said);
   const time = link?.state === "admitted" && clockText(link.at);
   const since = time && gettext("in since {time}", { time });
   const { output = { number: said } } = link ?? {};
@@ -85,9 +85,9 @@ async function knownOf(/** @type {Row | undefined} */ row, said, linkOf) {
 }
 
 /** Return a verdict with whose a ticket is by now that was taken back. */
-async function withNote(told, linkOf) {
+async function withNote(told, linkWith) {
   const { ticket, isReplaced } = told;
-  const link = isReplaced && ticket.number && (await linkOf(ticket.number));
+  const link = isReplaced && ticket.number && (await linkWith(ticket.number));
   const latest = link && link.output.note;
   if (!latest || latest === ticket.note) return told;
   return { ...told, detail: gettext("It is for {note} now.", { note: latest }) };
@@ -101,13 +101,14 @@ async function withNote(told, linkOf) {
  *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
- *   serviceTime: () => number | null, linkOf: (number: number) => Promise<Link | undefined>,
+ *   serviceTime: () => number | null, linkWith: (number: number) => Promise<Link | undefined>,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
  *   an answer that took too long to stand there without a word; the `serviceTime` decides what
  *   has expired
  */
 export function makeJudge(parts) {
-  const { item, host, wallet, claim, readRecords, onLate, serviceTime, linkOf } = parts;
+  const { item, host, wallet, claim, readRecords, onLate, serviceTime, linkWith } =
+    parts;
   const about = aboutOf(item);
 
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
@@ -118,7 +119,7 @@ export function makeJudge(parts) {
     const time = serviceTime();
     if (time !== null && isExpired(about, time)) return expired();
     const late = kept(gettext("No answer yet"));
-    const claiming = claim(output, await knownOf(row, said, linkOf));
+    const claiming = claim(output, await knownOf(row, said, linkWith));
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
       (error) => problemVerdict(keyOf(output), error, row),
@@ -165,7 +166,7 @@ export function makeJudge(parts) {
     const ticket = { number, of, issue, note, ...(said && { said }) };
     const isNamed = number || (note && !said);
     const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
-    return withNote({ ...verdict, ...news, key, ticket }, linkOf);
+    return withNote({ ...verdict, ...news, key, ticket }, linkWith);
   }
 
   /** Return what is known without the service of a ticket that waits for its answer. */

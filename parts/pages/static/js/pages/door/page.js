@@ -83,7 +83,7 @@ async function work(item, { wallet, store, api }) {
     readRecords: async (key) => (await recordsOf(store, [key]))[0],
     onLate: tell,
     serviceTime: clock.now,
-    linkOf: (number) => linkOf(store, item.id, number),
+    linkWith: (number) => linkWith(store, item.id, number),
   });
   const cancel = async ({ key, ticket }) => {
     await wallet.cancel(key);
@@ -201,7 +201,7 @@ async function drawCount(store, { id: itemId, unit }) {
 }
 
 /** Return the row of a number, of which one may have been taken back: the latest. */
-async function linkOf(store, itemId, number) {
+async function linkWith(store, itemId, number) {
   const { links } = await readHolding(store, itemId);
   return withSaid(links).findLast(({ output }) => saidBy(output) === number);
 }
