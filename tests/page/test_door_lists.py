@@ -441,10 +441,14 @@ def test_the_organiser_lets_a_guest_in_who_has_no_code(visitor):
     expect(state(page, 2)).to_have_text("admitted")
     expect_text(page, "[data-part=admitted]", "2")
     expect_text(door, "#ready-count", "2 units")
+
+
+def test_each_night_has_a_list_of_its_own(visitor):
+    _, item_id = hold(visitor, links=2, metadata=NIGHT)
+    door = open_door(visitor, item_id)
     press(door, "Export guest list")
     with door.expect_download() as download:
         press(door.get_by_role("dialog"), "Download")
-    # Each night has a list of its own.
     assert download.value.suggested_filename == "Concert Thu, Nov 28 guest list.txt"
 
 
