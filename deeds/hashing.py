@@ -4,7 +4,8 @@
     password = HMAC-SHA-256(pepper, secret), or the secret as UTF-8 without a pepper
 
 A secret of an item has one digest, so it can be looked up: one evaluation and one index
-probe for each secret, however many outputs an item has (docs/decisions/0001).
+probe for each secret, however many outputs an item has: decision 0001
+(docs/decisions).
 """
 
 import hashlib

@@ -2,8 +2,8 @@
 
 A strong secret is 32 lower-case Crockford base32 characters: 26 random ones (130 bits)
 and a checksum of 6 (30 bits of SHA-256 over a label and the 26). NIST SP 800-63B,
-look-up secrets, asks for no slow hash from 112 bits on. See
-docs/decisions/0002-strong-secrets.md.
+look-up secrets, asks for no slow hash from 112 bits on. See decision 0002
+(docs/decisions).
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Writes to an SQLite file: threads share commits, processes take turns.
 
 SQLite has one writer at a time, and each commit waits for the disk. Threads that wait
-to write therefore share one transaction (docs/decisions/0007).
+to write therefore share one transaction: decision 0007 (docs/decisions).
 """
 
 import os

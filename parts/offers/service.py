@@ -1,7 +1,7 @@
 """Makes, reads, completes and finds offers.
 
-An offer reserves nothing and moves nothing. Its completion is the swap of both halves
-(docs/decisions/0012-offers-reserve-nothing.md).
+An offer reserves nothing and moves nothing. Its completion is the swap of both
+halves: decision 0012 (docs/decisions).
 """
 
 from collections.abc import Callable, Sequence

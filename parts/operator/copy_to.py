@@ -2,7 +2,7 @@
 
 The copy is committed with the mark of one that is not finished; then the old file is
 marked as moved; then the copy loses its mark. So both can never be served, and a run
-that breaks off is finished by the next one (docs/decisions/0017).
+that breaks off is finished by the next one: decision 0017 (docs/decisions).
 """
 
 import secrets

@@ -230,7 +230,7 @@ def _problem_of_operation(last: Operation, ledger: Ledger) -> str:
         if find_missing(ledger.database, [last]):
             return (
                 f"the ledger lacks its operation {last.id}: it is of another ledger, or"
-                " the ledger is an older copy; see docs/backups.md"
+                " the ledger is an older copy; see docs/rollback.md"
             )
     return ""
 

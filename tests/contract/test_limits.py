@@ -1,6 +1,5 @@
 """DEEDS_RATE_LIMITS: limits of routes."""
 
-import re
 import time
 
 import pytest
@@ -9,7 +8,7 @@ from deeds.blueprints.limits import ClientLimits
 from deeds.errors import TooManyRequestsError
 from deeds.settings import RateLimit
 from tests.support.api import refusal, stop_line
-from tests.support.sources import read_text
+from tests.support.sources import section, table_rows
 
 # A request that each limit counts, with ITEM for the id of an item.
 REQUESTS = {
@@ -103,9 +102,8 @@ def test_there_are_never_more_counts_than_are_allowed(monkeypatch):
 
 
 def test_a_limit_of_a_route_that_there_is_not_stops_the_start(limited):
-    page = " ".join(read_text("docs/settings.md").split())
-    [listed] = re.findall(r"The names are ([^;]+);", page)
-    names = re.findall("`([a-z]+)`", listed)
+    rows = table_rows(section("docs/settings.md", "Rate limits"))
+    names = [name.strip("`") for name, _ in rows]
 
     line = stop_line(limited, "info=10/minute")
 

@@ -31,7 +31,7 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
-from deeds_client import Deeds, Output, offer_link
+from deeds_client import Deeds, DeedsError, Output, offer_link, read_claims
 
 
 def test_states_of_whatever_names_an_output_or_an_offer(deeds):
@@ -45,6 +45,27 @@ def test_states_of_whatever_names_an_output_or_an_offer(deeds):
     for each in (bill, offer, offer.id, offer_link(deeds.url, offer.id)):
         assert deeds.state(each) == "open"
     deeds.audit()
+
+
+def test_a_bill_is_paid_or_expires(deeds):
+    made, shop, customer = deeds.mint(100), deeds.wallet("a"), deeds.wallet("b")
+    customer.claim(made.output)
+    for order in ("paid", "late"):
+        shop.ask(made.item_id, 40, 15 * 60, reference=order)
+    paid, late = map(shop.find, ("paid", "late"))
+    customer.complete(Deeds(deeds.url).offer(paid.offer_id))
+    deeds.clock.advance(minutes=16)
+    assert (deeds.state(paid), deeds.state(late)) == ("completed", "expired")
+    assert shop.refresh(paid).state == "done" != shop.refresh(late).state
+
+
+def test_a_card_is_redeemed_once_though_an_answer_is_lost(deeds):
+    [card] = read_claims(deeds.mint(2500).link, deeds.url)
+    with deeds.fail("lost", path="/v1/swap"):
+        assert deeds.wallet("a").claim(card).amount == 2500
+    assert deeds.state(card) == "spent"
+    with pytest.raises(DeedsError):
+        deeds.wallet("a").claim(card)
 
 
 def test_each_test_has_an_empty_ledger_wallets_and_the_time(deeds):
@@ -147,7 +168,7 @@ def run_tests(tmp_path, variables):
 
 
 def test_the_fixture_does_what_it_says(run_tests):
-    assert "4 passed" in run_tests(GOOD)
+    assert "6 passed" in run_tests(GOOD)
 
 
 def test_a_violation_and_an_unmet_fault_are_no_success(run_tests):

@@ -38,6 +38,13 @@ OF_CLIENTS = {"DEEDS_URL", "DEEDS_COMMAND"}
 # lead elsewhere.
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
 
+DECISIONS = "docs/decisions/README.md"
+
+# Decisions that are cited by number, as "decisions 0001 and 0002" or with the folder.
+CITED_DECISIONS = re.compile(
+    r"\bdecisions?[ ,/]+\d{4}\b(?:(?:,| and| to)+ \d{4}\b)*", re.IGNORECASE
+)
+
 # A section of the contract that is cited, or the first and last one. `parts` are what
 # the contract had before; a comment may begin a line in between.
 CITED = re.compile(
@@ -89,6 +96,16 @@ def test_the_table_of_problems_is_that_of_the_code():
         ]
         for problem in PROBLEMS.values()
     ]
+
+
+def test_the_commands_page_lists_every_command_and_no_other():
+    listed = {
+        name
+        for row in table_rows(read_text("docs/commands.md"))
+        for name in re.findall(r"`([a-z-]+)`", row[0])
+    }
+
+    assert listed == set(make_command().commands)
 
 
 def test_every_dependency_has_its_reason_on_the_settings_page():
@@ -178,15 +195,31 @@ def test_the_contract_derives_secrets_as_the_vectors_say():
         )
 
 
-def test_the_list_of_decisions_links_each_in_order():
-    [page, *decisions] = sorted(
-        (path for path in documents() if path.startswith("docs/decisions/")),
-        key=lambda path: (not path.endswith("README.md"), path),
-    )
+def test_decisions_are_numbered_without_a_gap_and_every_one_that_is_cited_exists():
+    headings = found_in(DECISIONS, r"^## (.*)$")
+    cited = {
+        (path, number)
+        for path in sources()
+        for citation in CITED_DECISIONS.findall(NEXT_LINE.sub(" ", read_text(path)))
+        for number in re.findall(r"\d{4}", citation)
+    }
 
-    linked = [f"docs/decisions/{path}" for path, _ in LINK.findall(read_text(page))]
+    numbers = [heading.partition(" ")[0] for heading in headings]
+    missing = [each for each in cited if each[1] not in numbers]
 
-    assert linked == decisions
+    assert numbers == [f"{number:04}" for number in range(1, len(headings) + 1)]
+    assert len(cited) > 10
+    assert missing == []
+
+
+def test_every_file_beside_the_decisions_is_linked_from_them():
+    folder = "docs/decisions/"
+    beside = {path for path in documents() if path.startswith(folder)} - {DECISIONS}
+
+    linked = {folder + path for path, _ in LINK.findall(read_text(DECISIONS))}
+
+    assert len(beside) > 0
+    assert beside <= linked
 
 
 def test_setup_cfg_and_the_changelog_have_the_version():

@@ -103,9 +103,8 @@ def test_the_document_installs_what_the_units_use():
     # Who installs is told the token.
     assert "for name in DEEDS_PEPPER DEEDS_MINT_TOKEN; do\n" in document
     assert f"sudo grep DEEDS_MINT_TOKEN= {FILE} " in document
-    commands = re.findall(
-        r"app --env-file (\S+)", document + read_text("docs/backups.md")
-    )
+    pages = document + read_text("docs/backups.md") + read_text("docs/commands.md")
+    commands = re.findall(r"(?:app|deeds) --env-file (\S+)", pages)
     assert set(commands) == {FILE}
 
 
