@@ -1,1 +1,1 @@
-"""The benchmark: figures of the service from outside, each beside its reference."""
+"""The benchmark: measures the service from outside, each figure with a reference."""

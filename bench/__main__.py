@@ -1,4 +1,4 @@
-"""`python -m bench`: the table; with `--long` 10,000,000 outputs and the curves too."""
+"""`python -m bench`: print the table; `--long` adds 10,000,000 outputs and curves."""
 
 import argparse
 import os
@@ -34,7 +34,7 @@ _PARTS = {
 
 
 def main() -> None:
-    """Measure and print the table; after the long run the points of the curves."""
+    """Measure and print the table; with --long, also the points of the curves."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--long", action="store_true", help="the growth curves too")
     parser.add_argument(
@@ -51,8 +51,8 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     found: list[Row] = []
     machine = _machine()
-    # Not in the system's temporary directory, which is often kept in memory and waits
-    # for no disk.
+    # Not in the system's temporary directory, which is often a tmpfs and never waits
+    # for a disk.
     with (
         tempfile.TemporaryDirectory(dir=RESULTS, prefix="run-") as directory,
         start_pool() as pool,
@@ -72,12 +72,12 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    """Replace the line that tells what is going on."""
+    """Replace the line that shows the progress."""
     print(f"\r{text:<60}\r", end="", file=sys.stderr, flush=True)
 
 
 def _machine() -> str:
-    """Return what the figures depend on, other work included."""
+    """Describe the machine, its versions and its load, on which the figures depend."""
     releases = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     cores = f"{usable_cpus_count()} cores, load before the run {os.getloadavg()[0]:.1f}"
     return f"{cores}; {platform.platform()}, {releases}"

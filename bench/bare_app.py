@@ -1,10 +1,10 @@
-"""The reference: the service's paths in the shortest way that Flask offers."""
+"""The reference: the shortest Flask routes for paths of the service."""
 
 from typing import Any
 
 from flask import Flask, request
 
-# As long as what the service answers for the items of the row of reads.
+# Also the metadata of the items in `rows.reads`, so that both answers are equally long.
 METADATA = '{"name":"A share in the garden shed","description":"One of a hundred"}'
 
 

@@ -1,4 +1,4 @@
-"""What a swap costs in a ledger that grows, beside one that began empty; the curves."""
+"""Costs of swaps in a growing ledger, beside an empty one, and the curves."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from bench.payload import SecretKind, item_id_of, mint_item
 from bench.run import CLIENTS_COUNT, Row, Run, middle, ratio
 from bench.server import running, sqlite_url
 
-# The curve: few items, so that at its end each has more than a million outputs.
+# Few items, so that each has over a million outputs at the end of the curve.
 CURVE_ITEMS_COUNT = 4
 CURVE_SIZES = (1_024, 10_000, 100_000, 1_000_000, 10_000_000)
 CLIENTS_COUNTS = (1, 2, 4, 8, 16, 32)
@@ -20,7 +20,7 @@ MINTED_COUNT = 256
 ROUNDS_MAX = MINTED_COUNT // CLIENTS_COUNT
 
 _GROW_ITEM = "UPDATE items SET total = total + ? WHERE id = ?"
-# By ascending digest, which is several times faster and leaves the same tree.
+# Inserted by ascending digest: several times faster, with the same B-tree.
 _ADD = (
     "INSERT INTO outputs (item_id, digest, amount, created_by)"
     " SELECT items.id, {} AS digest, 1, items.created_by FROM items, {}"
@@ -41,14 +41,14 @@ _TRUST_FOREIGN_KEYS = "SELECT set_config('session_replication_role', 'replica', 
 
 
 def preload(database_url: str, item_id: str, outputs_count: int) -> None:
-    """Add outputs of one unit each to an item by SQL, as part of its mint.
+    """Add outputs of one unit each to an item by SQL, as if they were in its mint.
 
-    Nobody knows their secrets. No service may run on the database meanwhile.
+    Their secrets are unknown. Stop all services on the database first.
     """
     if not outputs_count:
         return
     values = (outputs_count, item_id)
-    # Leave nothing that the database would put off: log, statistics, dirty pages.
+    # Finish the database's deferred work: WAL, statistics, dirty pages.
     if database_url.startswith("sqlite"):
         path = database_url.removeprefix("sqlite:///")
         with closing(sqlite3.connect(path)) as connection:
@@ -67,7 +67,7 @@ def preload(database_url: str, item_id: str, outputs_count: int) -> None:
 
 
 def ledger(run: Run) -> list[Row]:
-    """Measure swaps in an item of a million outputs, in the long run of ten million."""
+    """Measure swaps in an item of a million outputs; with --long, also the curves."""
     urls = [sqlite_url(run.directory) for _ in range(4)]
     rows = _grow(run, "sqlite, one item", urls[:2], 1, [1_000_000])
     if run.is_long:
@@ -81,14 +81,14 @@ def ledger(run: Run) -> list[Row]:
 def _grow(
     run: Run, database: str, urls: list[str], items_count: int, sizes: Sequence[int]
 ) -> list[Row]:
-    """Measure swaps in a ledger that grows, beside one that began empty."""
+    """Measure swaps in a growing ledger, beside one that began empty."""
     empty = run.service("empty", urls[1])
     with running(run.directory, "growing", urls[0]) as server:
         items = [
             mint_item(server.port, MINTED_COUNT, SecretKind.STRONG)
             for _ in range(items_count)
         ]
-    # One of each item in turn, so that the clients of a round meet all items.
+    # One of each item in turn, so that every round uses all items.
     unused = chain.from_iterable(zip(*items, strict=True))
     outputs_count = items_count * MINTED_COUNT
     for size in sizes:
@@ -124,7 +124,7 @@ def _grow(
 
 
 def clients(run: Run) -> list[Row]:
-    """Measure the curve of throughput and latency against clients."""
+    """Measure the curves of throughput and latency by number of clients."""
     for database in ("sqlite", "postgresql"):
         url = (
             None if database == "sqlite" else run.postgres().create_migrated_database()

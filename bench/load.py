@@ -1,7 +1,7 @@
-"""Clients in processes of their own, each of which sends when it was answered.
+"""Clients in separate processes; each sends its next request after an answer.
 
-A client is a thread that blocks. It is written by hand, because a general HTTP client
-takes more CPU than the service: of an answer only the status and the length are read.
+A client is a blocking thread. It is written by hand, because a general HTTP client
+takes more CPU than the service. It reads only the status and the length of an answer.
 """
 
 import math
@@ -15,21 +15,21 @@ from http import HTTPStatus
 
 from bench.payload import ANSWER_SECONDS_MAX, Requests
 
-# So that no process of clients is what a fast server waits for.
+# Few enough that a fast server never waits for its clients.
 CLIENTS_PER_PROCESS = 8
 PROCESSES_MAX = 12
 
-# What an answer that broke off counts as, and for how long its client then waits.
+# The status of an incomplete answer, and the client's pause after it.
 BROKEN = 0
 BROKEN_PAUSE_S = 0.02
 
-# After these the same request is sent once more. All other answers decide it.
+# A request with one of these statuses is sent again.
 _RETRIED_STATUSES = frozenset({BROKEN, 429, 503})
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """When clients send, one request in `interval_s` at most, after a warm-up."""
+    """When clients send: at most one request per `interval_s`, after a warm-up."""
 
     start_s: float
     counted_from_s: float
@@ -40,12 +40,13 @@ class Stretch:
     def soon(
         cls, seconds: float, warm_up_s: float = 0.0, interval_s: float = 0.0
     ) -> "Stretch":
-        start_s = time.monotonic() + 0.2  # By then all processes can have the order.
+        start_s = time.monotonic() + 0.2  # Time for all processes to start.
         counted_from_s = start_s + warm_up_s
         return cls(start_s, counted_from_s, counted_from_s + seconds, interval_s)
 
 
-# Seconds of each answer by its status; of a warm-up only of those that were refused.
+# The latencies in seconds by status. Outside the measured time only failures are
+# recorded.
 Answers = dict[int, list[float]]
 
 
@@ -65,11 +66,11 @@ def quantile_ms(latencies_s: Sequence[float], share: float) -> float:
 
 
 def start_pool() -> ProcessPoolExecutor:
-    """Start the processes, which share nothing with this one but a pipe."""
+    """Start the clients' processes, which share only a pipe with this one."""
     pool = ProcessPoolExecutor(
         PROCESSES_MAX, mp_context=multiprocessing.get_context("spawn")
     )
-    # All of them now: to start one takes CPU of what is measured.
+    # Start all of them now, because starting one later would distort a measurement.
     list(pool.map(time.sleep, [1.0] * PROCESSES_MAX))
     return pool
 
@@ -77,7 +78,7 @@ def start_pool() -> ProcessPoolExecutor:
 def start_load(
     pool: ProcessPoolExecutor, port: int, requests: Sequence[Requests], stretch: Stretch
 ) -> Callable[[], Answers]:
-    """Let a client for each begin; return what waits for all their answers."""
+    """Start a client for each element; return a function that waits for the answers."""
     step = max(CLIENTS_PER_PROCESS, math.ceil(len(requests) / PROCESSES_MAX))
     parts = [requests[first : first + step] for first in range(0, len(requests), step)]
     futures = [pool.submit(_serve, port, part, stretch) for part in parts]
@@ -85,7 +86,7 @@ def start_load(
 
 
 def _serve(port: int, requests: Sequence[Requests], stretch: Stretch) -> Answers:
-    """Run clients to their end, in this process."""
+    """Run clients in this process, until all have ended."""
     with ThreadPoolExecutor(len(requests)) as pool:
         return merged(
             pool.map(lambda each: _run_client(port, each(), stretch), requests)
@@ -116,14 +117,14 @@ def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answe
             answers.setdefault(status, []).append(answered_s - sent_s)
         if status not in _RETRIED_STATUSES:
             request = next(requests, None)
-        # Nothing is caught up with: what was held back has no burst afterwards.
+        # Do not catch up after a delay, because that would cause a burst.
         pause_s = BROKEN_PAUSE_S if status == BROKEN else stretch.interval_s
         next_s = max(answered_s, sent_s + pause_s)
     return answers
 
 
 def _ask(connection: socket.socket, request: bytes) -> int:
-    """Send a request and return the status of its answer, once that is whole."""
+    """Send a request, read the whole answer and return its status."""
     connection.sendall(request)
     data = b""
     while b"\r\n\r\n" not in data:

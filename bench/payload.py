@@ -1,6 +1,6 @@
-"""The requests of a client, endless and as bytes, and the mint of what it swaps.
+"""Endless requests of a client, as bytes, and the mints that they need.
 
-Every output has one unit, so that a swap says nothing but secrets.
+Every output has one unit, so that swaps differ in their secrets only.
 """
 
 import http.client
@@ -15,7 +15,7 @@ from deeds.raw_output import make_strong_secret
 
 ANSWER_SECONDS_MAX = 60.0
 
-# What one client sends: made in the client's process, as it goes along.
+# Makes the requests of one client, one at a time and in the client's process.
 Requests = Callable[[], Iterator[bytes]]
 
 
@@ -36,7 +36,7 @@ class SecretKind(StrEnum):
 def swaps(
     raw_output: str, kind: SecretKind, address: str | None = None
 ) -> Iterator[bytes]:
-    """Yield swaps without end, each of what the one before it created."""
+    """Yield swaps without end; each spends the output of the one before."""
     item = raw_output[: raw_output.rindex(".") + 1]
     while True:
         created = item + kind.make()
@@ -45,7 +45,7 @@ def swaps(
 
 
 def post(path: str, body: Any, address: str | None = None) -> bytes:
-    """Return a POST of the body as compact JSON; a proxy would name the `address`."""
+    """Return a POST with the body as compact JSON, as if forwarded for `address`."""
     content = json.dumps(body, separators=(",", ":")).encode()
     forwarded = "" if address is None else f"X-Forwarded-For: {address}\r\n"
     head = (
@@ -69,14 +69,14 @@ def mint_body(outputs_count: int, kind: SecretKind) -> dict[str, Any]:
 def mint_item(
     port: int, outputs_count: int, kind: SecretKind, metadata: Any = None
 ) -> list[str]:
-    """Mint an item of so many outputs of one unit and return them as raw outputs."""
+    """Mint an item of outputs of one unit each; return the raw outputs."""
     body = mint_body(outputs_count, kind) | {"metadata": metadata}
     [answer] = answers(port, "/v1/mint", [body])
     return list(answer["rawOutputs"])
 
 
 def make_offers(port: int, raw_outputs: list[str]) -> list[str]:
-    """Make an offer that asks for each of these outputs; return their paths."""
+    """Make a payment request for each of these outputs; return the offers' paths."""
     bodies = [{"inputs": [], "outputs": [raw_output]} for raw_output in raw_outputs]
     return [
         f"/v1/offers/{each['offerId']}" for each in answers(port, "/v1/offers", bodies)
@@ -84,7 +84,7 @@ def make_offers(port: int, raw_outputs: list[str]) -> list[str]:
 
 
 def completions(port: int, count: int) -> list[bytes]:
-    """Return completions of new offers; each pays what the one before it was paid."""
+    """Return completions of new offers; each pays with the output of the one before."""
     [first] = mint_item(port, 1, SecretKind.STRONG)
     raws = [
         first,

@@ -1,4 +1,4 @@
-"""The rows of a service that nobody attacks: swaps, hashes, reads, memory and start."""
+"""The rows without an attack: swaps, hashes, reads, memory and start."""
 
 import json
 import shutil
@@ -23,13 +23,13 @@ from deeds.process import usable_cpus_count
 from tests.support.pgbouncer import behind, running_pgbouncer
 from tests.support.serving import children_rss_mb
 
-# Memory is flat if at the end it is hardly more than after so many swaps.
+# From this many swaps on, memory should hardly grow.
 MEMORY_FLAT_FROM = 10_000
 
 
 def strong(run: Run) -> list[Row]:
-    """Measure all but the hash, beside bare Flask and on both databases."""
-    # A body as long as those of the service.
+    """Measure swaps without slow hashing, beside bare Flask and on both databases."""
+    # A body as long as that of a swap.
     body = next(swaps(f"+1.deed_{'0' * 26}.{'0' * 32}", SecretKind.STRONG))
     sqlite, bare = run.service("sqlite"), run.bare()
     postgres = run.service("postgresql", run.postgres().create_migrated_database())
@@ -69,20 +69,20 @@ def strong(run: Run) -> list[Row]:
 
 
 def _complete(run: Run, server: Server) -> Measurement:
-    """Measure completions, each a swap of one output; they may run out early."""
+    """Measure completions of offers, which are prepared and may run out early."""
     paid = [completions(server.port, 200) for _ in range(CLIENTS_COUNT)]
     return run.measure(server, [partial(iter, each) for each in paid], run.seconds)
 
 
 def ordinary(run: Run) -> list[Row]:
-    """Measure what is left of the speed of argon2-cffi inside of the service."""
+    """Measure ordinary swaps against the speed of argon2-cffi alone."""
     server = run.service("ordinary secrets")
-    # A swap takes 16 clients a quarter of a second, and only what is answered in time
-    # counts.
+    # With 16 clients a swap takes a quarter of a second. Measure longer, because only
+    # swaps that are answered in time count.
     seconds = 3 * run.seconds
     found = run.alternate(
         swaps=lambda: run.swap(server, SecretKind.ORDINARY, seconds=seconds),
-        # A 1-to-1 swap hashes the secret of its input and that of its output.
+        # A 1-to-1 swap hashes two secrets: of its input and of its output.
         alone=lambda: Measurement(hashes_per_s(run.seconds) / 2),
     )
     name = "ordinary secrets: swaps/s ÷ half of the hashes/s of argon2-cffi alone"
@@ -90,7 +90,7 @@ def ordinary(run: Run) -> list[Row]:
 
 
 def hashes_per_s(seconds: float) -> float:
-    """Return how many ordinary secrets a second argon2-cffi hashes on all CPUs."""
+    """Return the ordinary secrets per second that argon2-cffi hashes on all CPUs."""
     job = HashJob("somebody's secret", b"16 bytes of salt", ORDINARY_COST, None)
     started_s = time.monotonic()
 
@@ -107,7 +107,7 @@ def hashes_per_s(seconds: float) -> float:
 
 
 def pooler(run: Run) -> list[Row]:
-    """Measure PostgreSQL through pgbouncer, where that is installed."""
+    """Measure PostgreSQL through pgbouncer, if that is installed."""
     if shutil.which("pgbouncer") is None:
         return []
     url = run.postgres().create_migrated_database()
@@ -123,7 +123,7 @@ def pooler(run: Run) -> list[Row]:
 
 
 def reads(run: Run) -> list[Row]:
-    """Measure reads beside a bare Flask route that answers as much JSON."""
+    """Measure reads beside a bare Flask route that returns as much JSON."""
     server, bare = run.service("sqlite"), run.bare()
     metadata = json.loads(METADATA)
     minted = [
@@ -153,7 +153,7 @@ def reads(run: Run) -> list[Row]:
 
 
 def memory(run: Run) -> list[Row]:
-    """Measure the memory of the worker processes while swaps go by."""
+    """Measure the memory of the worker processes during many swaps."""
     server = run.service("memory")
     swaps_count = 100_000 if run.is_long else 20_000
     done, mb_by_swaps = 0, {}
@@ -174,7 +174,7 @@ def memory(run: Run) -> list[Row]:
 def start(run: Run) -> list[Row]:
     """Measure the time from the execution of gunicorn to the first answer."""
     url, values = sqlite_url(run.directory), []
-    # The first start makes the database.
+    # The first start creates the database and does not count.
     for _ in range(8):
         started_s = time.monotonic()
         with running(run.directory, "sqlite", url):

@@ -1,4 +1,4 @@
-"""What the rows of the table share: a run, its measurements, and the table."""
+"""Shared by all rows of the table: a run, its measurements, and the table."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +22,10 @@ WARM_UP_SECONDS = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One stretch of load on one server. CPU, of PostgreSQL too, is per 200."""
+    """The result of one stretch of load on one server.
+
+    `rate` is per second. `cpu_ms` is the CPU per 200, including that of PostgreSQL.
+    """
 
     rate: float
     refused_count: int = 0
@@ -39,7 +42,7 @@ Curves = dict[str, dict[str, list[tuple[float, float]]]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure of each round, mostly a ratio, and its target: `≤ 50 ms`."""
+    """One figure per round, mostly a ratio, and its target, such as `≤ 50 ms`."""
 
     name: str
     target: str
@@ -48,7 +51,7 @@ class Row:
     note: str = ""
 
     def cells(self) -> tuple[str, ...]:
-        """Return what the table shows. A row with anything refused does not pass."""
+        """Return the cells of the table. A row with refused requests does not pass."""
         found = median(self.values)
         sign, bound, *_ = self.target.split()
         is_met = found >= float(bound) if sign == "≥" else found <= float(bound)
@@ -70,7 +73,7 @@ class Run:
     directory: Path
     pool: ProcessPoolExecutor
     say: Callable[[str], None]
-    # Ends what the row that is being measured has started.
+    # Stops the servers of the row that is being measured.
     stack: ExitStack
     curves: Curves = field(default_factory=dict)
 
@@ -89,7 +92,7 @@ class Run:
         self.curves.setdefault(curve, {}).setdefault(line, []).append((x, y))
 
     def alternate(self, **measured: Callable[[], Measurement]) -> Found:
-        """Measure each in turn, in every round; return what was found by name."""
+        """Measure each in turn, in every round; return the measurements by name."""
         found: Found = {name: [] for name in measured}
         for _ in range(self.rounds):
             for name, measure in measured.items():
@@ -106,7 +109,10 @@ class Run:
         addresses: Sequence[str] = (),
         seconds: float | None = None,
     ) -> Measurement:
-        """Measure swaps of these outputs or of fresh ones, by a client for each."""
+        """Measure swaps, one client for each output.
+
+        Without `raw_outputs`, mint one for each client first.
+        """
         owned = raw_outputs or [
             mint_item(server.port, 1, kind)[0] for _ in range(clients_count)
         ]
@@ -118,7 +124,7 @@ class Run:
         return self.measure(server, chains, seconds or self.seconds)
 
     def repeat(self, server: Server, requests: list[bytes]) -> Measurement:
-        """Measure these requests over and over."""
+        """Measure clients that repeat these requests."""
         return self.measure(
             server, [partial(cycle, requests)] * CLIENTS_COUNT, self.seconds
         )
@@ -126,7 +132,7 @@ class Run:
     def measure(
         self, server: Server, requests: Sequence[Requests], seconds: float
     ) -> Measurement:
-        """Measure one stretch, with a warm-up before it."""
+        """Measure one stretch of load after a warm-up."""
         stretch = Stretch.soon(seconds, WARM_UP_SECONDS)
         wait = start_load(self.pool, server.port, requests, stretch)
         time.sleep(max(0.0, stretch.counted_from_s - time.monotonic()))
@@ -149,7 +155,7 @@ class Run:
 def ratio(
     name: str, target: str, found: Found, upper: str, lower: str, figure: str = "rate"
 ) -> Row:
-    """Return the row of one's figure ÷ the other's; the note holds the figures."""
+    """Return a row of `upper` ÷ `lower` in each round; its note has the medians."""
     pairs = list(zip(found[upper], found[lower], strict=True))
     values = [getattr(one, figure) / getattr(other, figure) for one, other in pairs]
     refused_count = sum(one.refused_count + other.refused_count for one, other in pairs)
@@ -166,7 +172,7 @@ def _shown(figure: float) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the table as text, absolute figures under the rows that have some."""
+    """Return the table as text, each row followed by its note."""
     cells = [
         ("", "target", "median", "min", "max", "verdict"),
         *(row.cells() for row in rows),

@@ -1,4 +1,4 @@
-"""Starts what is measured, and reads what its processes use."""
+"""Starts the measured servers, and reads the CPU time of their processes."""
 
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Server:
     postgres_pid: int | None
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds that it has taken, PostgreSQL's included."""
+        """Return the CPU seconds used so far, including those of PostgreSQL."""
         return _tree_cpu_s(self.pid) + _tree_cpu_s(self.postgres_pid)
 
 
@@ -53,29 +53,28 @@ def running(
 
 
 def sqlite_url(directory: Path) -> str:
-    """Return the DATABASE_URL of an SQLite file that is not there yet."""
+    """Return the DATABASE_URL of an SQLite file that does not exist yet."""
     return f"sqlite:///{tempfile.mkdtemp(dir=directory)}/deeds.sqlite3"
 
 
 def _tree_cpu_s(pid: int | None) -> float:
-    """Return the CPU seconds of a process and all that came from it."""
+    """Return the CPU seconds of a process and its descendants."""
     while pid is not None:
         root = psutil.Process(pid)
         try:
             processes = (root, *root.children(recursive=True))
-            # With those of children that have ended, once their parent has collected
-            # them.
+            # The first four times include those of ended children that were waited for.
             return sum(sum(process.cpu_times()[:4]) for process in processes)
         except psutil.NoSuchProcess:
-            # One ended meanwhile, as PostgreSQL's come and go. Its parent counts it
-            # now.
+            # A process ended meanwhile, for example a session of PostgreSQL. Its
+            # parent's times include it now, so read all again.
             continue
     return 0.0
 
 
 def _postgres_pid(database_url: str) -> int:
-    """Return the main process of PostgreSQL: the parent of our session's."""
+    """Return the pid of PostgreSQL's main process, the parent of our session's."""
     with psycopg.connect(database_url) as connection:
-        # Asked for, not told at the handshake: there may be a pooler in between.
+        # By SQL, because the pid in the handshake may be a pooler's.
         [[backend]] = connection.execute("SELECT pg_backend_pid()").fetchall()
         return int(psutil.Process(backend).ppid())

@@ -1,4 +1,4 @@
-"""The rows of a service under attack: by guesses, greedy, many and slow clients."""
+"""The rows under attack: by guesses, and by greedy, many and slow clients."""
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -30,20 +30,19 @@ from bench.run import (
 from bench.server import Server
 from tests.support.abusers import ABUSES, abusing
 
-# Wrong secrets a second that are sent, as a multiple of those that this machine can
-# hash.
+# Wrong secrets sent per second, as a multiple of this machine's hashing rate.
 OVERLOAD = 10
 WRONG_COUNT = 16
 
-# More requests than the hashing of two processes admits, 24 each.
+# More requests than two processes admit to hashing, 24 each.
 BESIDE_COUNT = 60
 
-# In each of three processes: together more than the service accepts.
+# Connections of each of three processes, together more than the service accepts.
 CROWD_COUNT = 500
 
 SLOW_CLIENTS_COUNT = 300
 
-# Guests who wait at a door; each one's code asks so often what became of it, at most.
+# Guests waiting at a door, and the interval at which each one's page polls its code.
 CODES_COUNT = 500
 CODE_INTERVAL_S = 2
 
@@ -51,7 +50,7 @@ CODE_INTERVAL_S = 2
 def flood(run: Run) -> list[Row]:
     """Measure strong swaps during a flood of wrong secrets, and its refusals."""
     capacity = hashes_per_s(run.seconds)
-    # A limit of wrong secrets would end the flood before it began.
+    # The limit of wrong secrets would end the flood at once.
     server = run.service("flooded", DEEDS_RATE_LIMITS="failures=off")
     item_id = item_id_of(mint_item(server.port, 1, SecretKind.STRONG)[0])
     wrong = [f"+1.{item_id}.{SecretKind.ORDINARY.make()}" for _ in range(WRONG_COUNT)]
@@ -74,7 +73,7 @@ def flood(run: Run) -> list[Row]:
 
 
 def fairness(run: Run) -> list[Row]:
-    """Measure ordinary swaps of others beside one client that mints without end."""
+    """Measure ordinary swaps of others beside one client that mints continuously."""
     server = run.service("fairness", DEEDS_TRUSTED_PROXIES="1")
     # Swaps of ordinary secrets take long, and so do the mints beside them.
     seconds = 3 * run.seconds
@@ -93,7 +92,7 @@ def fairness(run: Run) -> list[Row]:
 
 
 def crowd(run: Run) -> list[Row]:
-    """Measure /v1/info, each time on a new connection, beside a client of too many."""
+    """Measure /v1/info on new connections while another client holds too many."""
     server = run.service("crowded")
     for _ in range(3):
         run.pool.submit(_keep_connected, server.port)
@@ -105,7 +104,7 @@ def crowd(run: Run) -> list[Row]:
 
 
 def _keep_connected(port: int) -> None:
-    """Keep connections open, from an address of their own, until nobody listens."""
+    """Keep connections open from a separate address, until the service stops."""
 
     def keep(_: int) -> None:
         while True:
@@ -128,7 +127,7 @@ def slow_clients(run: Run) -> list[Row]:
 
 
 def codes(run: Run) -> list[Row]:
-    """Measure strong swaps beside the codes of guests who wait to be let in."""
+    """Measure strong swaps while the pages of waiting guests poll their codes."""
     server = run.service("shown codes")
     shown = mint_item(server.port, BESIDE_COUNT, SecretKind.STRONG)
     asked = [partial(cycle, [post("/v1/check", {"outputs": [each]})]) for each in shown]
@@ -144,7 +143,7 @@ def _alternate(
     swap: Callable[[], Measurement],
     beside: Callable[[], AbstractContextManager[object]],
 ) -> Found:
-    """Measure swaps alone and beside something else, in every round."""
+    """Measure swaps alone and beside another load, in every round."""
 
     def swap_beside() -> Measurement:
         with beside():
@@ -162,7 +161,7 @@ def _beside(
     interval_s: float = 0.0,
     seen: list[Answers] | None = None,
 ) -> Iterator[None]:
-    """Send these while a measurement, its mint and its warm-up take."""
+    """Send these requests during a measurement, its mint and its warm-up."""
     stretch = Stretch.soon(seconds + 2 * WARM_UP_SECONDS + 1, interval_s=interval_s)
     wait = start_load(run.pool, server.port, requests, stretch)
     yield

@@ -1,7 +1,7 @@
-"""A client of a deed service: a library for programs and a wallet for the terminal.
+"""A client of a Deeds service: a library for programs and a wallet for the terminal.
 
-`help(deeds_client.Wallet)` and `help(deeds_client.Deeds)` are the manual. The logger
-`deeds_client` tells what is retried, resumed and begun again, never a secret.
+See `help(deeds_client.Wallet)` and `help(deeds_client.Deeds)`. The logger
+`deeds_client` logs retries and resumed operations, never a secret.
 """
 
 from deeds_client.errors import (

@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the wallet, or say which package it needs."""
+    """Run the wallet, or exit with the name of a missing package."""
     atexit.register(_drop_unwritten)
     try:
         from deeds_client.cli import main as wallet  # noqa: PLC0415
@@ -21,9 +21,9 @@ def main() -> None:
 
 
 def _drop_unwritten() -> None:
-    """Drop what a standard stream does not take.
+    """Discard buffered output that a standard stream refuses.
 
-    Python keeps it, tries to write it once more when it ends, and exits with 120.
+    Otherwise Python tries to flush it again at exit, fails and exits with status 120.
     """
     for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
         try:

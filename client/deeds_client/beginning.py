@@ -1,7 +1,7 @@
-"""How operations begin: what each verb takes, and what it makes.
+"""How operations begin: the inputs and outputs of each verb.
 
-In one transaction the inputs are reserved, and the new secrets and the whole request
-written down, before anything is sent.
+Before anything is sent, one transaction reserves the inputs and records the new secrets
+and the whole request.
 """
 
 import uuid
@@ -35,7 +35,7 @@ from deeds_client.values import (
 
 EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
-_NOTE_LENGTH_MAX = 80  # As the page has it.
+_NOTE_LENGTH_MAX = 80  # The same as the page's limit.
 
 
 def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
@@ -49,25 +49,26 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
 def links(
     records: Records, minting: Operation, count: int, each: int, room: int
 ) -> Operation:
-    """Begin to make the next of `count` links, at most as many as have room.
+    """Begin to make the next links of a series, in at most `room` outputs.
 
-    Return the mint when all are made.
+    The series has `count` links of `each` units. Return `minting` if all are made.
     """
     item_id = minting.item_id
     known = records.outputs(item_id)
     made = [output for output in known if output.state != OutputState.VOID]
     for output in made:
         if output.of not in (None, count) and output.found_at:
-            # A look did not know how many there would be.
+            # A search cannot know how long the series will be.
             records.change(output, of=count)
         if output.state == OutputState.COMING and output.number:
             return records.operation(output.operation)
     first = 1 + max(output.number or 0 for output in made)
     if first > count:
         return minting
-    # The change takes the place of one.
+    # One place is for the change.
     last = min(count, first + room - 2)
-    # A batch that was refused, and may be carried out late, took the oldest too.
+    # Take the oldest, as a refused batch did. If that is carried out late, both have
+    # the same inputs, and only one succeeds.
     amount = (last - first + 1) * each
     inputs, change = choose(records, item_id, amount, are_oldest=True)
     links = [
@@ -78,9 +79,10 @@ def links(
 
 
 def send(records: Records, item_id: str, amount: int) -> Operation:
-    """Begin to make a link; it is the first output, and the change follows.
+    """Begin to make a link; it is the first output, followed by the change.
 
-    Of a numbered link it is the next one with its number. A note names several.
+    If the link takes exactly one numbered link, it keeps the number. Otherwise a note
+    names the numbered links that it takes.
     """
     inputs, change = choose(records, item_id, amount)
     link = Part(amount, item_id, is_given=True)
@@ -93,7 +95,7 @@ def send(records: Records, item_id: str, amount: int) -> Operation:
 
 
 def _ticket_text(output: Output) -> str:
-    """Return for example "17 of 200, 3rd link · table 4", as the page says it."""
+    """Return for example "17 of 200, 3rd link · table 4", in the page's words."""
     number = f"{output.number} of {output.of}" if output.number else ""
     if output.issue:
         number += f", {_ordinal(output.issue)} link"
@@ -107,14 +109,17 @@ def _ordinal(number: int) -> str:
 
 
 def split(records: Records, item_id: str, amounts: Sequence[int]) -> Operation:
-    """Begin to make parts of these amounts, the change behind them."""
+    """Begin to make parts of these amounts, followed by the change."""
     parts = [Part(check_amount(amount), item_id) for amount in amounts]
     inputs, change = choose(records, item_id, sum_of(parts))
     return swap(records, Kind.SPLIT, inputs, [*parts, *change])
 
 
 def merge(records: Records, item_id: str, room: int) -> Operation:
-    """Begin to join what is free and has no number, the smallest parts first."""
+    """Begin to join free parts without a number, the smallest first.
+
+    `room` is the maximum number of inputs.
+    """
     free = free_of(records, item_id)
     loose = [output for output in free if output.number is None]
     loose.sort(key=attrgetter("amount"))
@@ -124,7 +129,7 @@ def merge(records: Records, item_id: str, room: int) -> Operation:
 
 
 def give(records: Records, output: Output) -> Output:
-    """Count an output that is held as handed out, and return it."""
+    """Mark a held output as handed out, and return it."""
     known = records.output(output.key)
     ours = (OutputState.HELD, OutputState.GIVEN)
     is_ours = known and known.state in ours and not known.unknown
@@ -136,7 +141,10 @@ def give(records: Records, output: Output) -> Output:
 
 
 def show(records: Records, item_id: str, number: int | None) -> Output:
-    """Return what is held of an item, for a door. Of several each has its turn."""
+    """Return a held output to show at a door, and note the time.
+
+    With several outputs, repeated calls take turns.
+    """
     parts = [
         part
         for part in records.outputs(item_id, OutputState.HELD, OutputState.GIVEN)
@@ -148,26 +156,27 @@ def show(records: Records, item_id: str, number: int | None) -> Output:
         raise WalletError("nothing_here", f"{said} of this deed is here.")
     if not held:
         raise WalletError("nothing_held", "Its link was handed out.")
-    # First what was never shown, then what was longest ago, the lowest number first.
+    # Outputs that were never shown come first, then the least recently shown ones. Ties
+    # are broken by the lowest number.
     held.sort(key=lambda part: (part.shown_at or moment(0), _number(part) or inf))
     records.change(held[0], shown_at=now())
     return held[0]
 
 
 def _number(part: Output) -> int | None:
-    """Return the number of a link; a part that becomes many links has only a first."""
+    """Return the number of a link; None for a part that is to be split into links."""
     return None if part.each else part.number
 
 
 def claim(records: Records, output: Output) -> Operation:
-    """Begin to make an output ours; return what is under way with it."""
-    # What another wallet knew of it is not known here.
+    """Begin to claim an output, or return the operation that already takes it."""
+    # Use our own record: the caller's output may come from another wallet.
     known = records.output(output.key)
     if not known or known.state == OutputState.SEEN:
-        # The link before it may have named another amount.
+        # An earlier link may have named another amount.
         records.change(output, amount=output.amount)
         return join(records, Kind.CLAIM, [output])
-    # Also where the service has said that it is spent: maybe by that.
+    # Even if the service says that it is spent: this operation may have spent it.
     begun = known.operation and records.operation(known.operation)
     is_begun = begun and begun.state == OperationState.BEGUN
     if begun and (is_begun or known.state == OutputState.COMING):
@@ -185,9 +194,10 @@ def claim(records: Records, output: Output) -> Operation:
 
 
 def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
-    """Begin to make links worthless; return what is under way with them.
+    """Begin to take links back, or return the operation that already does.
 
-    Each number comes back as its next issue, all else as one part.
+    Each numbered link becomes the next issue of its number. All other links become one
+    part.
     """
     known = records.known(keys_of(outputs))
     if len({output.item_id for output in known}) > 1:
@@ -211,14 +221,14 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
 
 
 def ask(records: Records, item_id: str, amount: int, expires_in: int) -> Operation:
-    """Begin an offer that gives nothing."""
+    """Begin a payment request, an offer that gives nothing."""
     _check_expiry(expires_in)
     wanted = Part(amount, item_id)
     return swap(records, Kind.ASK, [], [wanted], expires_in=expires_in)
 
 
 def trade(records: Records, gives: Units, wants: Units, expires_in: int) -> Operation:
-    """Begin an offer. Raise SplitFirstError where no part is just what it gives."""
+    """Begin a trade. Raise SplitFirstError if the chosen parts exceed what it gives."""
     if gives.item_id == wants.item_id:
         raise InvalidInputError("Choose another deed to trade for.")
     wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
@@ -235,7 +245,10 @@ def _check_expiry(expires_in: int) -> None:
 
 
 def cancel(records: Records, key: str) -> Operation:
-    """Begin to end an offer of ours: one of its inputs is spent, or its secret used."""
+    """Begin to cancel an offer of this wallet.
+
+    A trade is cancelled by spending its inputs, a payment request by using its secret.
+    """
     offer = records.operation(key)
     known = records.known(keys_of(offer.inputs))
     wait_for(records, known)
@@ -261,7 +274,7 @@ def cancel(records: Records, key: str) -> Operation:
 
 
 def complete(records: Records, offer: Offer) -> Operation:
-    """Begin to give what an offer wants and to get what it gives."""
+    """Begin to complete an offer, or return the operation that already does."""
     for operation in records.operations("offerId", offer.id):
         if operation.kind != Kind.COMPLETE:
             raise WalletError("own_offer", "This is your own offer.")
@@ -293,7 +306,7 @@ def swap(
     expires_in: int | None = None,
     **about: Any,
 ) -> Operation:
-    """Begin a swap, or half of one: add what it makes."""
+    """Begin a swap, or half of one, and add the outputs that it makes."""
     made = []
     for part in parts:
         output = take_secret(records, part)
@@ -313,7 +326,7 @@ def _begin(
 ) -> Operation:
     counted = inputs or made
     facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
-    # Those of a mint follow with its answer.
+    # A mint's follow with its answer.
     ends = () if kind == Kind.MINT else tuple(output.state for output in made)
     return Operation(
         key=str(uuid.uuid4()),

@@ -1,7 +1,6 @@
-"""Calls of a server that is not trusted: bounded, and repeated until it answers.
+"""Calls an untrusted server, with bounded answers, retries and a deadline.
 
-Each answer has a bound, each call a deadline. No URL, log record or error holds a
-secret.
+No URL, log record or error contains a secret.
 """
 
 import json
@@ -32,26 +31,26 @@ from deeds_client.version import __version__
 Parse = Callable[[Any], T]
 Key = str | None
 
-_ANSWER_BYTES_MAX = 4 * 2**20  # A service's bodies have 1 MiB, if it has not set more.
-_BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
-_RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller,
-_DAY_S = 24 * 60 * 60.0  # who is told of no longer one.
-# Up to twice as long before the second request, and up to 8 s before any.
+_ANSWER_BYTES_MAX = 4 * 2**20  # A service's default body limit is 1 MiB.
+_BUSY = (429, 503)  # Nothing was done. Retry later.
+_RETRY_AFTER_S_MAX = 30.0  # Longer waits are left to the caller.
+_DAY_S = 24 * 60 * 60.0  # The longest Retry-After to report.
+# The random wait is at most 2 * _WAIT_S before the second request, and grows to 8 s.
 _WAIT_S = 0.25
 _CODE = re.compile("[a-z][a-z0-9_]{0,63}")
 _DETAIL_LENGTH_MAX = 500
-# A server may repeat what it was sent.
+# Removed from error texts, because a server may repeat a request.
 _SECRET = re.compile(r"\+[0-9]+\.\S+|[0-9A-Za-z]{32}")
 _HEADERS = {
-    # A small compressed answer may be a very large one.
+    # Avoids decompression bombs.
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",
     "User-Agent": f"deeds-client/{__version__}",
 }
-# What httpx raises at what it cannot use.
+# Raised by httpx for invalid options and variables.
 _NOT_VALID = (httpx.InvalidURL, ImportError, OSError, ValueError)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
-# What a variable must be, by its name in small letters.
+# The valid form of each environment variable, by its name in lower case.
 _FORMS = {
     **dict.fromkeys(_PROXIES, "a proxy such as http://proxy.example.com:3128"),
     "no_proxy": "hosts separated by commas, and ::1 without brackets",
@@ -64,9 +63,9 @@ log = logging.getLogger("deeds_client")
 
 @dataclass(repr=False)
 class Calls:
-    """Calls of the server at `base_url`; the fields are the arguments of `Deeds`.
+    """Calls the server at `base_url`. The fields are the arguments of `Deeds`.
 
-    Raise InvalidInputError if that is no address.
+    Raise InvalidInputError if `base_url` is not a valid address.
     """
 
     base_url: str
@@ -80,8 +79,8 @@ class Calls:
         self.base_url = _parse_address(self.base_url)
         if self.tries < 1:
             raise InvalidInputError("A call takes one try or more.")
-        # By process: on the connections of its parent each would read the other's
-        # answers.
+        # By process id: after a fork, two processes on one connection would read each
+        # other's answers.
         self._clients: dict[int, httpx.Client] = {}
 
     def close(self) -> None:
@@ -91,11 +90,12 @@ class Calls:
             client.close()
 
     def ask(self, path: str, parse: Parse[T], body: Any, key: Key) -> T:
-        """Return what `parse` makes of the answer; with a body it is a POST.
+        """Send a request, and return its answer parsed by `parse`.
 
-        Where `parse` raises InvalidInputError, it is no answer. Raise ProblemError if
-        the service refused, NoAnswerError if nothing of its own came, and
-        InvalidInputError if the environment permits no request.
+        With a body it is a POST, else a GET. An answer for which `parse` raises
+        InvalidInputError counts as lost. Raise ProblemError if the service refuses,
+        NoAnswerError without a valid answer, and InvalidInputError if the environment
+        permits no request.
         """
         deadline = _Deadline(time.monotonic() + self.deadline_s, self.timeout)
         is_lost = False
@@ -129,16 +129,16 @@ class Calls:
                 wait_s,
             )
             self.sleep(wait_s)
-        # That nothing was done is said of the last request alone.
+        # A refusal covers the last request only; a lost one may have been carried out.
         raise lost if is_lost else error
 
     def _exchange(
         self, path: str, body: Any, key: Key, deadline: "_Deadline"
     ) -> "_Answer":
-        """Send a request once, and return the answer, or what kept it away."""
+        """Send a request once. Return the answer, with status 0 if none arrived."""
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
         headers = {**_HEADERS, "Idempotency-Key": key} if key else _HEADERS
-        # Any, for httpx knows of numbers only.
+        # Any, because httpx declares a number.
         each_wait: Any = deadline
         request = self._client().stream(
             method,
@@ -152,7 +152,8 @@ class Calls:
             with request as response:
                 read = _read(response)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            # httpx reads where a redirect leads, followed or not, and fails at some.
+            # httpx parses the target of a redirect even if it is not followed, and may
+            # fail.
             is_untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
             return _Answer(type(error).__name__, 0, {}, b"", is_untrusted)
         except RuntimeError:
@@ -163,9 +164,9 @@ class Calls:
         return _Answer(str(status), status, response.headers, read)
 
     def _client(self) -> httpx.Client:
-        """Return the client of this process, made for its first request.
+        """Return the client of this process, created on its first request.
 
-        To look into a wallet needs none. Of threads that make one at once, one wins.
+        Offline commands need none. If two threads create one at once, the first wins.
         """
         pid = os.getpid()
         known = self._clients.get(pid)
@@ -175,7 +176,7 @@ class Calls:
 
 
 class _NoCookies(CookieJar):
-    """Keeps no cookies: the service has none, and some make a jar warn of a bug."""
+    """Ignores cookies: the service sets none, and some make a CookieJar warn."""
 
     def extract_cookies(self, *_: object) -> None:
         pass
@@ -183,11 +184,11 @@ class _NoCookies(CookieJar):
 
 @dataclass(frozen=True, slots=True)
 class _Deadline:
-    """The end of a call, given to httpx as the timeout of each wait for the network.
+    """The deadline of a call, passed to httpx as a timeout.
 
-    A constant one bounds each wait alone: a server that sends a byte a second never
-    exceeds it. But httpcore calls `socket.settimeout` before each, which takes an
-    `__index__` too: so it is told each time what is left.
+    A number would bound each wait alone, so a server that sends a byte a second would
+    never exceed it. But httpcore calls `socket.settimeout` before each wait, which
+    accepts an object with `__index__`: this one returns the time left.
     """
 
     ends_at: float  # By the monotonic clock.
@@ -205,23 +206,23 @@ class _Deadline:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came of a request: status 0 if no whole answer did."""
+    """The result of a request. Without a complete answer the status is 0."""
 
-    outcome: str  # In a word, for the log.
+    outcome: str  # The status or an error's name, for the log.
     status: int
     headers: Mapping[str, str]
     content: bytes
-    is_untrusted: bool = False  # Its certificate was refused.
+    is_untrusted: bool = False  # The server's certificate is not trusted.
 
     @property
     def wait_s(self) -> float:
-        """What Retry-After says, in seconds. Of dates nothing is known."""
+        """The seconds of Retry-After, at most a day; 0 if it is a date or missing."""
         text = self.headers.get("Retry-After", "")
         return min(float(text), _DAY_S) if text.isdecimal() else 0.0
 
 
 def _read(response: httpx.Response) -> bytes:
-    """Return the body, if it is not compressed and not too large."""
+    """Return the body, or b"" if it is compressed or too large."""
     content = bytearray()
     if response.headers.get("Content-Encoding", "identity") != "identity":
         return b""
@@ -246,10 +247,10 @@ def _parse_address(text: str) -> str:
 
 
 def _why_lost(answer: _Answer, path: str, base_url: str) -> str:
-    """Return why no answer of the service came, if it is known and will not change."""
+    """Return why an answer was lost, if that is known and permanent, else ""."""
     if answer.is_untrusted:
         return f"The certificate of {base_url} is not trusted: see SSL_CERT_FILE."
-    # Another host may be that of a hotel, whose guests have to log in.
+    # Another host may be a captive portal.
     host = re.escape(httpx.URL(base_url).host)
     https = rf"(https://{host}(?::[0-9]+)?(?:/[\w/-]*)?){re.escape(path)}"
     moved_to = re.fullmatch(https, answer.headers.get("Location", ""))
@@ -259,15 +260,15 @@ def _why_lost(answer: _Answer, path: str, base_url: str) -> str:
 
 
 def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
-    """Return what the service says of a request that it refused.
+    """Return the fields of a ProblemError from a refusal.
 
-    Raise InvalidInputError where it says nothing, or another server speaks.
+    Raise InvalidInputError if this is not a refusal by the service.
     """
     is_clients = httpx.codes.is_client_error(answer.status)
     is_refusal = is_clients or answer.status in _BUSY
     code = member(told, "code", str)
-    # Others that answer at this address may have codes too, and know nothing of a
-    # change.
+    # Proxies at this address may send codes too, but cannot know whether a change was
+    # made.
     media_type = answer.headers.get("Content-Type", "")
     is_ours = is_refusal and media_type.startswith("application/problem+json")
     if not is_ours or not _CODE.fullmatch(code) or code == "ledger_in_doubt":
@@ -287,26 +288,26 @@ def _clean(text: str, length_max: int = 200) -> str:
 
 
 def _make_client(base_url: str, options: Mapping[str, Any]) -> httpx.Client:
-    """Return a client with these options.
+    """Return an httpx client with these options.
 
-    Raise InvalidInputError where one of them, or a variable, is not valid.
+    Raise InvalidInputError if an option or an environment variable is invalid.
     """
     try:
         return httpx.Client(base_url=base_url, cookies=_NoCookies(), **options)
     except _NOT_VALID as error:
         name = _name_of_variable(error)
-    # What httpx says may hold the password of a proxy.
+    # httpx's message may contain a proxy's password, so it is not quoted.
     if not name:
         raise InvalidInputError("httpx cannot work with these options or settings.")
     raise InvalidInputError(f"{name} must be {_FORMS[name.lower()]}.")
 
 
 def _name_of_variable(error: Exception) -> str:
-    """Return the name of the variable that is not valid, or "" for one of no name."""
-    # Of two that differ in case alone, the one in small letters counts.
+    """Return the name of the invalid environment variable, or "" if it is unknown."""
+    # If two names differ in case only, the one in lower case counts.
     names = {name.lower(): name for name in sorted(os.environ)}
     if isinstance(error, OSError):
-        # Of certificates Python does not say which file it was.
+        # Python does not name the file if certificates are invalid.
         return names.get("sslkeylogfile" if error.filename else "ssl_cert_file", "")
     for kind in _PROXIES:
         if kind in names and not _is_proxy(os.environ[names[kind]]):

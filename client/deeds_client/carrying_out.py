@@ -1,4 +1,4 @@
-"""Carries verbs out: writes operations down, sends them, begins them again at need."""
+"""Carries out verbs: records operations, sends them, and repeats them if needed."""
 
 import hashlib
 import logging
@@ -26,37 +26,37 @@ from deeds_client.values import (
 
 log = logging.getLogger("deeds_client")
 
-# How often a verb is begun while another copy of the wallet is faster.
+# Maximum attempts of a verb while another copy of the wallet is faster.
 _TRIES_MAX = 4
-# A number that a copy has used, or has put into the offer that is completed.
+# A copy of the wallet has used a number, maybe in the offer to be completed.
 _USED = ("used_secret", "duplicate_secret")
-# What these take, the wallet has chosen: it can choose again.
+# The wallet chooses the inputs of these, so it can choose again.
 _CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
 
 Begin = Callable[[Records], Operation]
 
 
 class About(TypedDict, total=False):
-    """What any verb may be told of its operation."""
+    """Optional arguments of every verb."""
 
-    reference: str | None  # Unique in the wallet: how its caller finds it again.
+    reference: str | None  # Unique in the wallet; identifies the operation.
     note: str | None
 
 
 class UnderWayError(Exception):
-    """The operation of this key has to end first: its change may be enough."""
+    """The operation with this key must end first; its change may be enough."""
 
     def __init__(self, key: str) -> None:
         self.key = key
 
 
 class SplitFirstError(Exception):
-    """What is to be offered has to be split off first."""
+    """The units to be offered must be split off first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a verb was asked for, and how its caller finds it again."""
+    """A verb with its arguments, and its reference for the caller."""
 
     kind: Kind
     arguments: Sequence[object]
@@ -70,21 +70,21 @@ class Order:
 
     @property
     def asked(self) -> Secret[str]:
-        """A hash: the same reference must be of the same order.
+        """A hash of the order, which all uses of a reference must share.
 
-        It is secret because a secret that a person made could be guessed from it.
+        It is secret because a secret chosen by a person could be guessed from it.
         """
         text = compact([self.kind, *self.arguments])
         return Secret(hashlib.sha256(text.encode()).hexdigest())
 
 
 def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
-    """Begin an operation, or go on with one, and return what became of it.
+    """Begin or resume an operation, send it, and return it.
 
-    `begin` is called in a transaction, and again where a copy of the wallet was faster.
-    Raise as the verbs of the wallet do.
+    `begin` is called in a transaction, and again if another copy of the wallet was
+    faster. Raise the errors of the wallet's verbs.
     """
-    # Where no service is, nothing is begun.
+    # Fail before anything is recorded if there is no service.
     room = checker.deeds.info().array_length_max
     overtaken: list[ProblemError] = []
     while True:
@@ -95,7 +95,7 @@ def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
         except UnderWayError as other:
             finish_first(checker, other.key)
         except WalletError:
-            # Where what is left is not enough, the refusal says why.
+            # The earlier refusal explains why too few units are left.
             if not overtaken:
                 raise
             raise overtaken[-1] from None
@@ -109,7 +109,7 @@ def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
 
 
 def finish_first(checker: Checker, key: str) -> None:
-    """Send an operation that was begun, whatever becomes of it."""
+    """Send an operation that was begun. Ignore a refusal that settles it."""
     try:
         checker.finish(key)
     except ProblemError:
@@ -120,7 +120,7 @@ def finish_first(checker: Checker, key: str) -> None:
 def _write_down(
     records: Records, order: Order, begin: Begin, room: int
 ) -> tuple[Operation, bool]:
-    """Return the operation of an order, written down, and whether it is new."""
+    """Record the operation of an order; return it, and whether it is new."""
     known = find(records, order.reference) if order.reference else None
     if known and known.asked != order.asked:
         raise WalletError(
@@ -138,7 +138,7 @@ def _write_down(
             )
         begun = replace(begun, reference=order.reference, asked=order.asked)
     if is_new:
-        # What the service does not take at once is not written down.
+        # Do not record a request that exceeds the service's limits.
         if max(len(begun.inputs), len(begun.outputs)) > room:
             said = "It is in too many parts. Take fewer at a time."
             raise WalletError("too_many", said)
@@ -147,7 +147,7 @@ def _write_down(
 
 
 def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
-    """Raise UnderWayError where an operation takes one of these, which has to end."""
+    """Raise UnderWayError if an operation under way takes one of these."""
     for output in outputs:
         if output.state == OutputState.LEAVING:
             taking = records.operation(output.operation)
@@ -156,10 +156,9 @@ def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
 
 
 def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
-    """Return what is known of an order, to be sent again where it was refused.
+    """Return the known operation of an order, and whether it counts as never sent.
 
-    With it, whether it was never sent so that it may have been carried out. Return None
-    where it can never be carried out any more.
+    A refused operation is begun again. Return None if it can never be carried out.
     """
     if not known.is_refused:
         return known, False
@@ -168,26 +167,27 @@ def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
     if is_spent or known.code in SURE:
         return None
     wait_for(records, taken)
-    # A claim takes what is not ours yet.
+    # A claim's input is not held, so check only the kinds that choose.
     is_choosing = known.kind in _CHOOSING
     if is_choosing and any(output.state != OutputState.HELD for output in taken):
         raise WalletError("busy", "What this takes was handed out or offered since.")
-    # A mint was refused the first time it was sent, or never.
+    # Only the first request of a mint marks it as refused, so it was not carried out.
     return begin_again(records, known), known.kind == Kind.MINT
 
 
 def find(records: Reader, reference: str) -> Operation | None:
-    """Return the operation of a reference."""
+    """Return the operation with this reference, or None."""
     found = records.operations("reference", reference)
-    # Of two copies of a wallet that used it each may have one.
+    # Two copies of a wallet may both have used it. Prefer one that was not refused.
     found.sort(key=lambda operation: operation.state != OperationState.REFUSED)
     return found[-1] if found else None
 
 
 def _ended(operation: Operation) -> Operation:
-    """Return an operation. Raise ProblemError for one that was refused.
+    """Return an operation, or raise ProblemError if it was refused.
 
-    Another process was told why. An offer that has ended was not refused.
+    Only the code is known if another process received the refusal. An offer that was
+    open and has ended was not refused.
     """
     if not operation.is_refused:
         return operation
@@ -202,7 +202,7 @@ def _ended(operation: Operation) -> Operation:
 
 
 def _was_overtaken(store: Reader, problem: ProblemError) -> bool:
-    """Return whether another copy of this wallet has been faster."""
+    """Return whether the refusal is due to another copy of this wallet."""
     operation = store.get(Operation, problem.key or "")
     if not operation:
         return False
@@ -210,9 +210,9 @@ def _was_overtaken(store: Reader, problem: ProblemError) -> bool:
     if operation.kind == Kind.CANCEL and any(
         output.operation != operation.key for output in made
     ):
-        # The request that was to be ended was paid meanwhile.
+        # The request to be cancelled was paid meanwhile.
         return False
-    # Of links that are taken back some may have been claimed.
+    # Some of the links to take back may have been claimed.
     can_choose = operation.kind in (*_CHOOSING, Kind.TAKE_BACK)
     is_choosing = can_choose and operation.code == "spent_input"
     return is_choosing or operation.code in _USED

@@ -1,6 +1,7 @@
-"""Asks the service: sends what was begun, asks what became of outputs and offers.
+"""Sends operations to the service, and asks for the state of outputs and offers.
 
-Finds what was carried out after its refusal, and what another copy of the wallet did.
+Detects operations that were carried out after a refusal, and changes made by other
+copies of the wallet.
 """
 
 import logging
@@ -49,9 +50,10 @@ from deeds_client.values import (
 
 log = logging.getLogger("deeds_client")
 
-# What a service may take to commit what it began before an offer expired.
+# Time for the service to commit a completion that began before the offer expired.
 _COMMIT = timedelta(minutes=1)
-# What a service may say of what it has carried out, once its limits are others.
+# A service may answer so for an operation that it has carried out, if its limits have
+# changed since.
 _DOUBTS = ("invalid_request", "body_too_large", "idempotency_key_reused")
 
 
@@ -62,10 +64,9 @@ class Checker:
         self.store, self.deeds = store, deeds
 
     def resume(self) -> list[Operation]:
-        """Send again what was begun; what has no answer stays so.
+        """Send begun operations again, and return those that have ended.
 
-        A claim at a door of the page is left to that door. Return what has ended by
-        that.
+        Operations without an answer stay begun. A claim at a door is left to that door.
         """
         begun = [
             operation.key
@@ -76,7 +77,7 @@ class Checker:
             try:
                 self.finish(key)
             except (CallError, InvalidInputError) as error:
-                # Another kind of server may answer at this address.
+                # Another kind of server at this address raises InvalidInputError.
                 if not _is_of_one(error):
                     break
         found = [self.store.operation(key) for key in begun]
@@ -86,12 +87,10 @@ class Checker:
         return ended
 
     def finish(self, key: str, *, is_first: bool = False) -> Operation:
-        """Send an operation that was begun, or ask for an offer of ours that is open.
+        """Send a begun operation or query an open offer, settle it and return it.
 
-        Settle it, and return it as it is then.
-
-        Raise `ProblemError` when the service refuses it for good, after that is settled
-        too.
+        `is_first` says that it was never sent before. Raise `ProblemError` if the
+        service refuses; a final refusal is settled first.
         """
         operation = self._set_out(key, is_first=is_first)
         if operation.state in ENDED:
@@ -101,8 +100,8 @@ class Checker:
         try:
             answer = self._send(operation)
         except ProblemError as problem:
-            # What a mint may have made before, under other limits, nothing but its
-            # answer tells.
+            # An earlier request may have been carried out under other limits. Only the
+            # answer to the mint itself can tell.
             was_sent = not is_first or problem.attempts > 1
             is_unsure = was_sent and operation.kind == Kind.MINT
             # A service may have no offers.
@@ -119,16 +118,20 @@ class Checker:
             return settle_done(records, key, answer)
 
     def _set_out(self, key: str, *, is_first: bool) -> Operation:
-        """Return an operation. From now on it may have reached the service."""
+        """Return an operation; mark a begun one as sent again unless `is_first`."""
         with self.store.transaction() as records:
             operation = records.operation(key)
             if is_first or operation.state != OperationState.BEGUN:
                 return operation
-            # Whoever began it may be told of a refusal meanwhile.
+            # The process that began it may receive a refusal meanwhile, which then
+            # proves nothing.
             return records.put(replace(operation, is_unsent=False, is_sent_again=True))
 
     def _send(self, operation: Operation) -> Any:
-        """Return the offer that an operation is about, or what a mint has made."""
+        """Send an operation or query an open offer.
+
+        Return an Offer, the id of a minted item, or None.
+        """
         kind, offer_id = operation.kind, operation.offer_id
         if operation.state == OperationState.OPEN:
             return self.deeds.offer(offer_id)
@@ -161,7 +164,7 @@ class Checker:
     def _refuse(
         self, operation: Operation, code: str, *, was_sent: bool = True
     ) -> Operation:
-        """Settle what the service refused, unless it was carried out before."""
+        """Settle a refused operation; it is done if it was carried out before."""
         key = operation.key
         states = self._ask(self.store.known(keys_of(operation.inputs)))
         if was_sent and self._was_carried_out(operation, code, states):
@@ -173,8 +176,8 @@ class Checker:
         states |= self._ask_of(gathered)
         with self.store.transaction() as records:
             current = records.operation(key)
-            # One that is open by now was not refused; another process may have settled
-            # it, or have sent it before this one was refused.
+            # Another process may have settled it, or may have sent it before this
+            # refusal. An offer that is open by now was not refused.
             is_same = current.state == operation.state not in ENDED
             if is_same and (was_sent or not current.is_sent_again):
                 refused = replace(
@@ -188,11 +191,11 @@ class Checker:
             return records.operation(key)
 
     def _was_carried_out(self, operation: Operation, code: str, states: States) -> bool:
-        """Return whether what was refused with this code was carried out before.
+        """Return whether an operation refused with this code was carried out before.
 
-        That its outputs are there does not tell: another copy of this wallet may have
-        used the same numbers. Its key does: once an input is spent, the same request
-        cannot be carried out any more, and is answered as the first time or refused.
+        Its outputs prove nothing, because another copy of this wallet may have used the
+        same numbers. Its key does: once an input is spent, the service either repeats
+        its first answer or refuses.
         """
         if operation.kind in MAKINGS:
             return code == "offer_completed"
@@ -207,13 +210,14 @@ class Checker:
                 return False
         else:
             return True
-        # Its key was not looked up. What is there is ours, whichever copy has made it.
+        # The service did not look up its key. Outputs that exist are ours, whichever
+        # copy of the wallet has made them.
         are_spent = {*states.values()} == {CheckState.SPENT}
         return are_spent and self._is_there(operation)
 
     def _is_there(self, operation: Operation) -> bool:
-        """Return whether all is there that an operation makes."""
-        # A payment may make nothing but the end of an offer.
+        """Return whether all outputs of an operation exist."""
+        # A payment may make no output, but it always completes an offer.
         if operation.kind == Kind.COMPLETE:
             offer = self.deeds.offer(operation.offer_id)
             if offer.state != OfferState.COMPLETED:
@@ -221,7 +225,7 @@ class Checker:
         return CheckState.UNKNOWN not in self.deeds.check(operation.outputs)
 
     def _is_used(self, operation: Operation, code: str) -> bool:
-        """Return whether another copy may have used a number of what was refused."""
+        """Return whether a copy may have used a number of a refused operation."""
         if code != "offer_expired":
             return code in ("used_secret", "offer_void")
         item_id = operation.outputs[0].item_id
@@ -229,21 +233,21 @@ class Checker:
         return any(self.deeds.find(item_id, secrets))
 
     def _gather(self, keys: Iterable[str], refused: str = "") -> Gathered:
-        """Return what is found of the items of these outputs."""
+        """Search the items of these outputs by their seeds."""
         gathered: Gathered = {}
         for item_id in dict.fromkeys(key.partition(".")[0] for key in keys):
             try:
                 gathered[item_id] = gather(self.store, self.deeds, item_id, refused)
             except FindingError:
                 gathered[item_id] = None
-                # Another copy may have moved units meanwhile: a look asks again.
+                # Another copy may have moved units meanwhile: search again later.
                 with self.store.transaction() as records:
                     ask_for_look(records, item_id)
         return gathered
 
     def _ask_of(self, gathered: Gathered) -> dict[str, CheckState]:
-        """Ask for what is here where a copy has made something of that."""
-        # What a request of ours waits for was paid.
+        """Return states of outputs at rest, for items with outputs made by a copy."""
+        # The output of a payment request was made by its payer, not by a copy.
         open_offers = self.store.operations("state", OperationState.OPEN)
         awaited = {key for offer in open_offers for key in made_by(offer)}
         asked: list[Output] = []
@@ -254,9 +258,9 @@ class Checker:
         return self._ask(asked)
 
     def go_on(self) -> None:
-        """Send what was begun, and go on with a look, until no answer comes.
+        """Send begun operations and continue a search, until no answer comes.
 
-        The log tells of a look that is not finished by that.
+        Log a warning if the search is not finished.
         """
         self.resume()
         try:
@@ -265,7 +269,7 @@ class Checker:
             log.warning("Other copies may have moved more than is known: %s", error)
 
     def sync(self, *, look: bool) -> list[Output]:
-        """Ask in batches what became of everything: see `Wallet.sync`."""
+        """Update all records from the service: see `Wallet.sync`."""
         before = set(self.store.rows())
         with self.store.transaction() as records:
             items = items_to_look_at(records)
@@ -275,13 +279,13 @@ class Checker:
         try:
             self._look_at(items)
         except (CallError, FindingError) as error:
-            # What is here already is asked for all the same.
+            # Still check the known outputs; raise the error at the end.
             wrong = error
         begun_at = now()
         self.resume()
         self._check()
         if self.resume():
-            # What was carried out long ago may be spent since.
+            # Outputs of operations carried out long ago may be spent since.
             self._check()
         with self.store.transaction() as records:
             records.put_note("check", at=milliseconds(begun_at))
@@ -291,12 +295,13 @@ class Checker:
         return self.store.parsed([row for row in after if row not in before])
 
     def _look_at(self, items: Sequence[str]) -> None:
-        """Look at items for outputs that the wallet does not know.
+        """Search items for outputs that the wallet does not know.
 
-        Raise `FindingError` at the end, of items of which the answer cannot be true.
+        Raise `FindingError` at the end if the answers for an item contradict each
+        other.
         """
         if items:
-            # A copy may have used what they get.
+            # A copy may have spent what these offers received.
             self._end_open()
         are_right = True
         for done, item_id in enumerate(items, start=1):
@@ -311,9 +316,8 @@ class Checker:
             raise FindingError
 
     def _check(self) -> None:
-        """Note what the service says of what is at rest, or to be made."""
-        # What a refused operation would have made too: it may have been carried out
-        # after all.
+        """Record the states of outputs that are at rest or not made."""
+        # Outputs of a refused operation too: it may have been carried out after all.
         before = self.store.outputs("", *AT_REST, *UNMADE)
         states = self._ask(before)
         news: dict[str, CheckState] = {}
@@ -331,7 +335,7 @@ class Checker:
             note_states(records, news, gathered)
 
     def _end_open(self) -> None:
-        """Ask what became of offers of ours."""
+        """Query the open offers of this wallet, and settle them."""
         for operation in self.store.operations("state", OperationState.OPEN):
             try:
                 self.finish(operation.key)
@@ -339,9 +343,9 @@ class Checker:
                 log.info("An offer was not answered: %s.", problem.code)
 
     def _ask(self, outputs: Sequence[Output]) -> dict[str, CheckState]:
-        """Return what the service says of outputs, by their keys.
+        """Return the states of outputs, by key.
 
-        Of one to be made, "unknown" says nothing.
+        Omit "unknown" for an output that is not made: it says nothing.
         """
         states = self.deeds.check(outputs)
         return {
@@ -352,9 +356,9 @@ class Checker:
 
 
 def _is_of_one(error: CallError | InvalidInputError) -> bool:
-    """Return whether an error is of one operation, and others may be sent.
+    """Return whether an error concerns one operation, so that others may be sent.
 
-    A filter may keep one back for what is in it, and no pepper is for some items.
+    For example, a filter may block its content, or the pepper of its items is missing.
     """
     is_refused = isinstance(error, CallError) and error.status in range(400, 429)
     return is_refused or error.code == "scheme_unavailable"

@@ -1,4 +1,4 @@
-"""What a verb may spend of an item, and which parts of that it takes."""
+"""Chooses which outputs of an item a verb spends."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -12,30 +12,32 @@ from deeds_client.values import Output, OutputState, check_amount, check_id
 
 
 def free_of(records: Reader, item_id: str) -> list[Output]:
-    """Return what a verb may spend of an item."""
+    """Return the outputs of an item that a verb may spend."""
     held = records.outputs(check_id("deed", item_id), OutputState.HELD)
-    # What the service does not know would spoil a swap.
+    # The service would refuse a swap of an output that it does not know.
     return [each for each in held if not each.unknown and not is_set_aside(each)]
 
 
 def is_set_aside(output: Output) -> bool:
-    """Return whether an output is to become links, or came in at a door of the page."""
+    """Return whether an output is to be split into links or came in at a door."""
     is_undone = output.undone_at and output.undone_at >= (output.collected_at or now())
     return bool(output.each or (output.collected_at and not is_undone))
 
 
 def sum_of(parts: Iterable[Output | Part]) -> int:
-    """Return the units of outputs."""
+    """Return the sum of the amounts."""
     return sum(part.amount for part in parts)
 
 
 def choose(
     records: Reader, item_id: str, amount: int, *, are_oldest: bool = False
 ) -> tuple[list[Output], list[Part]]:
-    """Return the outputs to spend for an amount, and the change that they leave.
+    """Return the outputs to spend for an amount, and the change as parts.
 
-    One of just that amount, else the fewest, or the oldest; links with numbers only at
-    need.
+    An output of exactly this amount is preferred, then the fewest outputs; with
+    `are_oldest`, the oldest are taken. Numbered links are only spent if the others are
+    not enough. Raise WalletError if too few units are free, and UnderWayError if an
+    operation under way may return some.
     """
     free = free_of(records, item_id)
     free.sort(key=lambda output: output.number or 0)
@@ -44,7 +46,7 @@ def choose(
     plain = [output for output in free if not output.number]
     pool = plain if sum_of(plain) >= amount else free
     if not are_oldest:
-        # Nothing reaches a sum with fewer parts than the largest do.
+        # Taking the largest first needs the fewest.
         pool.sort(key=attrgetter("amount"), reverse=True)
         pool.sort(key=lambda output: output.amount != amount)
     inputs: list[Output] = []
@@ -58,7 +60,10 @@ def choose(
 def _too_little(
     records: Reader, item_id: str, amount: int, free: Sequence[Output]
 ) -> WalletError:
-    """Return what to say where more may be here that is not free."""
+    """Return the error for too few free units.
+
+    Raise UnderWayError if an operation under way may return some.
+    """
     wait_for(records, records.outputs(item_id, OutputState.LEAVING))
     held = records.outputs(item_id, OutputState.HELD)
     if sum_of([*free, *(part for part in held if part.each)]) >= amount:

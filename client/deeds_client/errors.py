@@ -1,6 +1,6 @@
-"""Everything that can go wrong.
+"""The errors of this package.
 
-The text of an error is for people and never holds a secret.
+The text of an error is written for people and never contains a secret.
 """
 
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def plain(value: Any, length_max: int = 200) -> str:
-    """Return a text of a stranger in one line of at most `length_max` characters.
+    """Return untrusted text as one line of at most `length_max` characters.
 
-    Control and format characters (ANSI, bidi), other white space, and the “ and ” that
-    would end quotation marks around it, become single spaces.
+    Control and format characters (ANSI, bidi), white space, and the quotation marks “
+    and ” become single spaces.
     """
     shown = ""
     for each in str(value):
@@ -22,31 +22,31 @@ def plain(value: Any, length_max: int = 200) -> str:
 
 
 class DeedsError(Exception):
-    """Any failure of this package. Its text is a plain sentence or two."""
+    """The base class of all errors. Its text is one or two sentences."""
 
-    code = ""  # A word for programs, of what the wallet or the service refuses.
-    is_final = False  # The request can never be carried out, as the service says.
+    code = ""  # A stable code, if the wallet or the service refused.
+    is_final = False  # The service says that it can never succeed.
 
 
 class InvalidInputError(DeedsError):
-    """What was passed is not valid: an amount, a raw output, a link or an address."""
+    """An argument or environment variable is invalid, such as an amount or a link."""
 
 
 class WalletFileError(DeedsError):
-    """A wallet or backup is locked, damaged or newer, or the passphrase is wrong."""
+    """A wallet or backup is locked, damaged or too new, or the passphrase is wrong."""
 
 
 class FindingError(DeedsError):
-    """What the service answers about our secrets cannot be true."""
+    """The service's answers about the wallet's secrets contradict each other."""
 
     def __str__(self) -> str:
         return "The answer of the service does not add up. Nothing was changed."
 
 
 class WalletError(DeedsError):
-    """The wallet cannot do this with what it has. Nothing was written or sent.
+    """The wallet cannot do this with the units it has. Nothing was written or sent.
 
-    `code` is a word for programs, such as "not_enough".
+    `code` is a stable text, such as "not_enough".
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -56,24 +56,24 @@ class WalletError(DeedsError):
 
 @dataclass(eq=False)
 class CallError(DeedsError):
-    """A call did not return.
+    """A call to the service failed.
 
-    The same body under the same `key` goes on with a change. `outputs` are those that a
-    mint was asked for, with their secrets, which no repr shows.
+    To retry a change, send the same body with the same `key`. A failed mint's `outputs`
+    contain their secrets; the repr omits them.
     """
 
-    status: int = 0  # HTTP's, 0 if no whole answer came.
+    status: int = 0  # HTTP status; 0 without a complete answer.
     retry_after_s: float = 0.0  # At most a day.
-    key: str | None = None  # None of what changes nothing.
+    key: str | None = None  # None if the call changes nothing.
     base_url: str = ""
-    attempts: int = 1  # Requests that were sent.
+    attempts: int = 1  # Number of requests sent.
     outputs: tuple[Any, ...] = field(default=(), repr=False)
-    why: str = ""  # A sentence, where it is known why no answer came.
+    why: str = ""  # A sentence, if the cause is known.
     is_final: bool = False
 
 
 class NoAnswerError(CallError):
-    """No answer came, or one that is not the service's: a change may have been made."""
+    """No valid answer arrived. The change may have been made."""
 
     def __str__(self) -> str:
         text = self.why or f"{self.base_url} did not answer."
@@ -84,12 +84,12 @@ class NoAnswerError(CallError):
 
 @dataclass(eq=False)
 class ProblemError(CallError):
-    """The service refused, and nothing was done. It lists the codes at /problems."""
+    """The service refused, and nothing changed. It lists the codes at /problems."""
 
-    code: str = ""  # Lower-case letters, digits and _, at most 64.
+    code: str = ""  # Up to 64 lower-case letters, digits and _.
     title: str = ""  # One line of at most 200 characters.
     detail: str = ""  # One line of at most 500 characters.
-    index: int | None = None  # Of the element at fault, from 0.
+    index: int | None = None  # Index of the element at fault.
 
     def __str__(self) -> str:
         return f"{self.title}. {self.detail}"

@@ -1,4 +1,4 @@
-"""The page's backup file: docs/wallet-file.md. And new files."""
+"""Encrypted backup files (docs/wallet-file.md), and new files that replace no other."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from deeds_client.record_format import compact, read_contents, write_contents
 from deeds_client.records import Contents
 from deeds_client.values import member, parse_json
 
-# Nothing else needs it.
+# Optional: only backups need it.
 try:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -27,10 +27,11 @@ except ImportError:
 
 _FORMAT = "deeds wallet"
 _VERSION = 4
-# Some 200,000 links; JSON of this length may take gigabytes.
+# In characters: about 200,000 links. Parsing JSON of this length may take gigabytes of
+# memory.
 LENGTH_MAX = 128 * 1024 * 1024
 ITERATIONS = 600_000  # OWASP's figure for PBKDF2-HMAC-SHA-256 (2023).
-# Less protects nothing, more takes for ever.
+# Fewer would protect nothing, and more would take forever.
 _ITERATIONS_ALLOWED = range(100_000, 2_000_001)
 _NONCE_BYTES = 12
 
@@ -39,7 +40,11 @@ Place = str | os.PathLike[str]
 
 
 def save_wallet(path: Place, contents: Contents, passphrase: str) -> None:
-    """Write a new file that holds these records. First it is read as by a restore."""
+    """Write records to a new encrypted file, and read it back as a restore would.
+
+    The file appears only if it can be read. Raise InvalidInputError if it exists
+    already.
+    """
     with new_file(Path(path)) as opened:
         opened.write(export_wallet(contents, passphrase))
         opened.seek(0)
@@ -47,7 +52,7 @@ def save_wallet(path: Place, contents: Contents, passphrase: str) -> None:
 
 
 def load_wallet(path: Place, passphrase: str, base_url: str = "") -> Contents:
-    """Return what a file holds: see `import_wallet`."""
+    """Return the records of a file: see `import_wallet`."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError) as error:
@@ -57,11 +62,11 @@ def load_wallet(path: Place, passphrase: str, base_url: str = "") -> Contents:
 
 
 def export_wallet(contents: Contents, passphrase: str) -> str:
-    """Return the text of a file that holds these records."""
+    """Return the text of an encrypted file with these records."""
     salt, nonce = os.urandom(16), os.urandom(_NONCE_BYTES)
     head = _head(ITERATIONS, salt, nonce)
     cipher = _cipher(passphrase, salt, ITERATIONS)
-    # When it was written: what came in later is not in it.
+    # The time of writing; later records are missing.
     at = time.time_ns() // 1_000_000
     text = compact({**write_contents(contents), "at": at})
     sealed = cipher.encrypt(nonce, text.encode(), compact(head).encode())
@@ -70,9 +75,10 @@ def export_wallet(contents: Contents, passphrase: str) -> str:
 
 
 def import_wallet(text: str, passphrase: str, base_url: str = "") -> Contents:
-    """Return the records of a file, for the service at `base_url` if it names one.
+    """Decrypt the text of a file and return its records.
 
-    Raise WalletFileError where anything is wrong with it.
+    Raise WalletFileError if the file is invalid, the passphrase is wrong, or the file
+    names another service than `base_url`.
     """
     try:
         head = parse_json(text if len(text) <= LENGTH_MAX else "")
@@ -82,14 +88,18 @@ def import_wallet(text: str, passphrase: str, base_url: str = "") -> Contents:
             "This is not a backup file, or it is damaged or of another version."
         ) from None
     home = contents.service or base_url
-    # What one service must not be told is not told to another.
+    # Never send one service's secrets to another.
     if base_url and not is_same_service(home, base_url):
         raise WalletFileError(f"This backup is for {home!r}, not for {base_url}.")
     return contents
 
 
 def _open(head: Head, passphrase: str) -> bytes:
-    """Return what is encrypted; the data is taken out of the head."""
+    """Return the decrypted data. Removes `data` and `checksum` from `head`.
+
+    Raise WalletFileError if the file is damaged or the passphrase is wrong, and
+    InvalidInputError if a field is invalid.
+    """
     is_known = member(head, "version", int) == _VERSION
     if is_known and head.pop("checksum", None) != _checksum(head):
         raise WalletFileError(
@@ -130,9 +140,9 @@ def _head(iterations: int, salt: bytes, nonce: bytes) -> Head:
 
 
 def _checksum(whole: Head) -> str:
-    """Return what tells damage from a wrong passphrase, and proves nothing.
+    """Return a checksum that distinguishes damage from a wrong passphrase.
 
-    The head is authenticated in the same form.
+    It proves nothing. The cipher authenticates the head, serialized in the same way.
     """
     return hashlib.sha256(compact(whole).encode()).hexdigest()
 
@@ -140,7 +150,7 @@ def _checksum(whole: Head) -> str:
 def _cipher(passphrase: str, salt: bytes, iterations: int) -> "AESGCM":
     if AESGCM is None:
         raise WalletFileError("Backups need cryptography: pip install cryptography")
-    # One passphrase, however a keyboard composes its letters (RFC 8265).
+    # NFC, because keyboards compose the same letters differently (RFC 8265).
     password = unicodedata.normalize("NFC", passphrase).encode(errors="replace")
     return AESGCM(hashlib.pbkdf2_hmac("sha256", password, salt, iterations))
 
@@ -154,17 +164,17 @@ def _bytes(text: str) -> bytes:
 
 @contextmanager
 def new_file(file: Path) -> Iterator[TextIO]:
-    """Give a file of mode 0600 to write to. At the end it is there, whole and on disk.
+    """Yield a new file of mode 0600, which appears complete and synced at the end.
 
-    Raise InvalidInputError where it is there already, or cannot be written.
+    Raise InvalidInputError if it exists or cannot be written.
     """
     is_there = f"{file} is there already."
-    # Of what can be no name too this says something.
+    # Unlike Path.exists, this does not raise for a name that is too long.
     if os.path.exists(file):  # noqa: PTH110
         raise InvalidInputError(is_there)
     part = None
     try:
-        # Another process may write the same file: each has a part of its own.
+        # Use a temporary name: another process may write the same file.
         handle, part = mkstemp(".part", f"{file.name}.", file.parent)
         with os.fdopen(handle, "w+", encoding="utf-8", newline="") as opened:
             yield opened
@@ -182,12 +192,12 @@ def new_file(file: Path) -> Iterator[TextIO]:
 
 
 def _name(part: Path, file: Path) -> None:
-    """Give a part the name of the file. Raise FileExistsError if that is taken."""
+    """Rename `part` to `file`. Raise FileExistsError if `file` exists."""
     try:
         file.hardlink_to(part)
     except FileExistsError:
         raise
     except OSError:
-        # FAT has no links. A kill between these two leaves an empty file.
+        # FAT has no hard links. A kill between these two calls leaves an empty file.
         file.touch(exist_ok=False)
         part.replace(file)

@@ -1,4 +1,4 @@
-"""Links to deeds and offers, as the page writes them, and read from any text."""
+"""Links to deeds and offers: written as the page does, read from any text."""
 
 import re
 from dataclasses import dataclass
@@ -10,28 +10,30 @@ from deeds_client.values import BASE32, Output
 _TO_ESCAPE = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "-_.~"})
 _DEED = rf"deed_[{BASE32}]{{26}}"
 _RAW = rf"\+[0-9]+\.{_DEED}\."
-# A raw output that has its line for itself: the secret is the rest of the line.
+# A raw output alone on its line: the secret is the rest of the line.
 _ALONE = rf"(?<![^\r\n])[ \t]*{_RAW}[^\r\n]{{1,32}}+(?=[ \t]*(?![^\r\n]))"
 _MARKS = re.escape(".,;:!?。*\"'`()[]{}<>„“”«»\xad\u200b\u2060\ufeff")
-# A secret ends where its alphabet does, and one of 32 letters and digits has no more.
-# Signs within a word are of a link that a person wrote, whose end nobody knows.
+# A secret in a link: a strong secret, or percent-encoded letters and digits.
+# Punctuation followed by more letters means that a person typed the link, so its end is
+# unknown and nothing matches.
 _SECRET = (
     rf"[{BASE32}]{{32}}(?![A-Za-z0-9])|(?:[A-Za-z0-9]|%[0-9A-Fa-f]{{2}})++"
     r"(?![-._~!*+@$:/=]*[A-Za-z0-9%\xc0-\u052f])"
 )
-# A link, else a raw output, else the beginning of one.
-# Some messengers take the + for a blank, and some lose it.
+# A link, else a raw output, else the start of one that was cut off. Some messengers
+# turn the + into a space, and some drop it.
 _CLAIM = (
     rf"claim/({_DEED})(?:\?[^\s#]{{0,300}})?(?:[#\uff03]|%23|&#35;|&num;)"
     rf"(?:[+\uff0b \xa0]|%2[Bb]|%20|&#43;|&plus;)?([0-9]+)\.({_SECRET})"
     rf"|({_ALONE}|{_RAW}\S{{1,32}}?(?=[{_MARKS}]*+(?:(?!\S)|(?<=[(<])https?://)))"
     r"|(?:claim/|\+[0-9]+\.)deed_"
 )
-# All but the host of an address. A port or a dot may name the same host.
+# Everything but the host of an address. A default port or a final dot does not change
+# the host.
 _AROUND_HOST = (
     r"^[^/]*$|^(?:.*://|[\W_]*\w+:(?=[^\W\d]))?[\W_]*|\.?(?::443|:80)?(?:/.*|$)"
 )
-# A link that is a parameter of another one, escaped once more, its secret too.
+# A link in a parameter of another link, percent-encoded once more.
 _WRAPPED = (
     rf"(?<==)https?(?::|%3[Aa])[\w.:/%-]+{_DEED}%(?:25)*23%(?:25)*2[Bb][0-9]+\."
     r"(?:[A-Za-z0-9]|%25)++(?!%(?!(?:25)*26))[\w.%-]*"
@@ -40,19 +42,19 @@ _WRAPPED = (
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Units in a link that is to be handed over."""
+    """An output and the link that hands it over."""
 
     output: Output
     base_url: str
 
     @property
     def link(self) -> str:
-        """The claim link, with the secret: whoever has it has the units."""
+        """The claim link. Anybody who has it can claim the units."""
         return claim_link(self.base_url, self.output)
 
 
 def claim_link(base_url: str, output: Output) -> str:
-    """Return the link that hands over an output."""
+    """Return the claim link of an output. It contains the secret."""
     secret = quote(output.secret.reveal(), safe="").translate(_TO_ESCAPE)
     return f"{base_url}/claim/{output.item_id}#+{output.amount}.{secret}"
 
@@ -63,22 +65,23 @@ def offer_link(base_url: str, offer_id: str) -> str:
 
 
 def is_same_service(home: str, base_url: str) -> bool:
-    """Return whether an address is that of `home`, which may have moved to https."""
+    """Return whether `base_url` is `home`, or `home` with https instead of http."""
     return base_url in (home, home.replace("http:", "https:", 1))
 
 
 def read_claims(text: str, base_url: str) -> list[Output]:
-    """Return the outputs of a text's links and raw outputs.
+    """Return the outputs of all links and raw outputs in a text.
 
-    Raise InvalidInputError without any.
+    Raise InvalidInputError if there are none, if a link is cut off, or if it belongs to
+    another service than `base_url`.
     """
     outputs = []
-    for _ in range(2):  # A mail program may wrap what a website has wrapped.
+    for _ in range(2):  # A mail program may wrap a link that is wrapped already.
         text = re.sub(_WRAPPED, lambda link: unquote(link[0]), text)
     for item_id, amount, secret, raw in _found(_CLAIM, text, base_url):
         if not item_id and not raw:
             raise InvalidInputError("This link is cut off. Ask for it again.")
-        # What is escaped but is no text gets surrogates, which no output has.
+        # Escapes that are not UTF-8 become surrogates, which `Output.parse` refuses.
         unescaped = unquote(secret, errors="surrogateescape")
         outputs.append(Output.parse(raw.lstrip() or f"+{amount}.{item_id}.{unescaped}"))
     if not outputs:
@@ -89,7 +92,10 @@ def read_claims(text: str, base_url: str) -> list[Output]:
 
 
 def read_offer(text: str, base_url: str) -> str:
-    """Return the first id of an offer in a text, alone or in a link to it."""
+    """Return the first offer id in a text, alone or in a link.
+
+    Raise InvalidInputError if there is none.
+    """
     found = _found(rf"(offer_[{BASE32}]{{26}})", text, base_url)
     if not found:
         raise InvalidInputError("There is no payment request or trade in this text.")
@@ -97,9 +103,9 @@ def read_offer(text: str, base_url: str) -> str:
 
 
 def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
-    """Return the groups of what is found.
+    """Return the groups of each match.
 
-    Raise InvalidInputError if another service's link is.
+    Raise InvalidInputError if a match belongs to another service.
     """
     seen = re.sub(rf"{_ALONE}|\S+", _clean, text)
     found, end = [], 0
@@ -116,9 +122,9 @@ def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
 
 
 def _clean(word: re.Match[str]) -> str:
-    """Return a word without what apps put into links: backslashes and unseen marks.
+    """Return a word without backslashes and invisible characters, which apps insert.
 
-    Those of a raw output are its secret's.
+    In a raw output they are kept, because they may belong to the secret.
     """
     if re.search(_RAW, word[0]):
         return word[0]

@@ -1,7 +1,4 @@
-"""Takes the records of another wallet into a wallet.
-
-Docs/wallet-file.md has the rules.
-"""
+"""Merges the records of a file into a wallet, by the rules of docs/wallet-file.md."""
 
 import logging
 import re
@@ -45,12 +42,12 @@ _OF_A_STRANGER = (
 log = logging.getLogger("deeds_client")
 
 _REST_STATES = (OutputState.SEEN, OutputState.VOID, *AT_REST)
-_METADATA_BYTES_MAX = 2048  # Of an item in a file: it is read offline.
+_METADATA_BYTES_MAX = 2048  # Per item in a file, to be read offline.
 _NAME_LENGTH_MAX = 200
 _FACT = re.compile("(?:Date|Place|Valid until|Unit): .", re.DOTALL)
 _GONE = (OutputState.SPENT, OutputState.VOID, OutputState.SEEN)
-# From what is known least to what wins. To send a mint again is always safe, but a swap
-# that was refused must not move units that its wallet has counted as its own since.
+# In ascending order; the higher rank wins. A mint can always be sent again. A refused
+# swap must not be, because its wallet has counted the units as its own since.
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
@@ -70,9 +67,9 @@ def dump(records: Reader) -> Contents:
 
 
 def _seeds_for_file(seeds: list[Seed]) -> list[Seed]:
-    """Return the own seed and the latest, no more than readers take.
+    """Return the own seed and the latest others, at most SEEDS_MAX.
 
-    A wallet of before may have joined more.
+    An earlier version of the client may have joined more.
     """
     ranked = sorted(seeds, key=lambda seed: (seed.is_own, seed.created_at))
     kept = ranked[-SEEDS_MAX:]
@@ -86,7 +83,10 @@ def _cut_item(item: Item) -> Item:
 
 
 def _cut_request(operation: Operation) -> Operation:
-    """Return an operation for a file. Of a mint that may be sent again all is kept."""
+    """Return an operation for a file.
+
+    A mint's metadata is cut, unless the mint may be sent again.
+    """
     body = operation.body.reveal()
     is_refused = operation.is_refused and not operation.reference
     is_over = operation.state == OperationState.DONE or is_refused
@@ -97,7 +97,7 @@ def _cut_request(operation: Operation) -> Operation:
 
 
 def cut_metadata(text: str | None) -> str | None:
-    """Return of an item's metadata what a file keeps: docs/wallet-file.md."""
+    """Cut an item's metadata for a file: docs/wallet-file.md, "Metadata"."""
     if not text or len(text.encode()) <= _METADATA_BYTES_MAX:
         return text
     try:
@@ -112,7 +112,7 @@ def cut_metadata(text: str | None) -> str | None:
     if "name" in kept:
         kept["name"] = kept["name"][:_NAME_LENGTH_MAX]
     if _is_too_long(kept):
-        # Its last paragraph, if that is facts as the page reads them.
+        # Keep only the last paragraph, if all its lines are facts such as “Date: …”.
         facts = kept.pop("description").split("\n\n")[-1]
         with_facts = {**kept, "description": facts}
         are_facts = all(map(_FACT.match, facts.split("\n")))
@@ -126,14 +126,15 @@ def _is_too_long(metadata: dict[str, str]) -> bool:
 
 
 def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
-    """Take in records, and return the outputs that are new; some may be given.
+    """Merge records, and return the new outputs; some may count as handed out.
 
-    Of a file that is not `is_own` the seeds are only looked for, and less is believed.
+    If the file is not the user's own (`is_own`), its seeds are only searched with, and
+    less of it is trusted.
     """
     own = own_seed(records)
-    # A file may bring outputs and no operations.
+    # A merged file may have had outputs without operations.
     if is_own and not (records.all(Operation) or records.outputs()):
-        # A wallet that has done nothing yet is another copy of that one from now on.
+        # An unused wallet becomes another copy of the file's wallet.
         own = next((seed.key for seed in theirs.seeds if seed.is_own), own)
     else:
         theirs = _believed(theirs, own, is_own=is_own)
@@ -162,7 +163,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     _keep_word(records, theirs.outputs)
     for item in theirs.items:
         known = records.get(Item, item.id)
-        # What is whole stays whole.
+        # Complete metadata is not replaced.
         joined = replace(filled(known, item), is_cut=known.is_cut) if known else item
         records.put(joined)
     new = records.known(added)
@@ -170,10 +171,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
 
 
 def _keep_word(records: Records, theirs: Iterable[Output]) -> None:
-    """Keep ours what a file calls ours, and spent what it calls spent.
-
-    No operation may tell of it.
-    """
+    """Keep states of a file that follow from no operation: held, handed out, spent."""
     known = {output.key: output for output in records.outputs()}
     for told in theirs:
         output = known[told.key]
@@ -187,14 +185,14 @@ def _keep_word(records: Records, theirs: Iterable[Output]) -> None:
 
 
 def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
-    """Return of a file what is believed of it: docs/wallet-file.md, "Merging".
+    """Return the trusted part of a file: docs/wallet-file.md, "Merging".
 
-    `own` is the seed of this wallet.
+    `own` is the own seed of this wallet.
     """
     seeds = {seed.key: seed.is_own for seed in theirs.seeds}
     if seeds.get(own):
         return theirs
-    # The orders of another wallet are none of this one.
+    # References of another wallet must not count as orders of this one.
     operations = [
         replace(each, reference=None, asked=None) for each in theirs.operations
     ]
@@ -202,8 +200,8 @@ def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
         log.warning("This wallet was used before: it goes on with its own seed.")
         return replace(theirs, operations=operations)
     log.warning(_OF_A_STRANGER)
-    # What they have begun to mint would be sent, maybe with our token. What an item is,
-    # the registry tells.
+    # Drop unfinished mints, which would be sent, maybe with our token. Drop the items
+    # too, because the registry describes them.
     done = [
         each
         for each in operations
@@ -213,23 +211,23 @@ def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
 
 
 def _merged(mine: Output, theirs: Output) -> Output:
-    """Return what both wallets know of an output.
+    """Return one record from both wallets' records of an output.
 
-    A link may name any amount, and another copy may have used the number for another
-    one; a wallet that holds the output knows it.
+    Unless this wallet holds it, the file's amount counts: a link may name any amount,
+    and another copy may have used the number for another amount.
     """
     if mine.before not in (OutputState.HELD, OutputState.GIVEN):
         if mine.amount != theirs.amount:
-            # What was to be made here is not what is there.
+            # The existing output is not the one that was planned here.
             mine = replace(mine, number=None, of=None, each=None, issue=None)
         mine = replace(mine, amount=theirs.amount)
     return filled(mine, theirs)
 
 
 def _merge_seeds(records: Records, theirs: Contents, own: str) -> None:
-    """Take in seeds, of which `own` is the own one now, and how far numbers are used.
+    """Merge seeds and next numbers; `own` becomes the own seed.
 
-    An own one of before was never used.
+    An own seed that it replaces was never used.
     """
     seeds = theirs.seeds
     unused = records.get(Seed, own_seed(records))
@@ -248,8 +246,8 @@ def _merge_seeds(records: Records, theirs: Contents, own: str) -> None:
 
 
 def _may_be_given(theirs: Contents) -> Container[str]:
-    """Return the keys of links that may be handed out since the file was written."""
-    # The page of a mint shows all that it made at once.
+    """Return the keys of links that may have been handed out since the file's date."""
+    # The page shows all links of a mint at once.
     mints = [each for each in theirs.operations if each.kind == Kind.MINT]
     shown = {
         key for each in mints if len(each.outputs) > 1 for key in keys_of(each.outputs)
@@ -262,14 +260,14 @@ def _may_be_given(theirs: Contents) -> Container[str]:
 
 
 def _is_free(output: Output) -> bool:
-    """Return whether a link that is held was not set aside."""
+    """Return whether a link was held, or spent elsewhere, and not set aside."""
     if output.each or output.collected_at or output.given_at:
         return False
     return _rest_told(output) == OutputState.HELD or output.spent_elsewhere
 
 
 def _rest_told(output: Output) -> OutputState:
-    """Return what a file calls an output if nothing takes it."""
+    """Return an output's state in a file, ignoring the operation that takes it."""
     return output.before if output.state == OutputState.LEAVING else output.state
 
 
@@ -280,7 +278,8 @@ def _merge_operations(
         mine = records.get(Operation, operation.key) or operation
         told = operation if _rank(operation) > _rank(mine) else mine
         if told.state == OperationState.BEGUN:
-            # It may have been sent since the file was written, and cancelled anywhere.
+            # It may have been sent since the file was made, and cancelled in either
+            # wallet.
             is_cancelled = mine.is_cancelled or operation.is_cancelled
             told = replace(told, is_unsent=False, is_cancelled=is_cancelled)
         records.put(told)

@@ -1,7 +1,7 @@
-"""The one place where records are read and written as JSON.
+"""Reads and writes all records as JSON.
 
-Names are those of the page: docs/wallet-file.md. Whatever is read is parsed into the
-types of records.py, and raises InvalidInputError where it does not fit.
+Field names are those of the web page (docs/wallet-file.md). Input is parsed into the
+types of records.py and values.py. Invalid input raises InvalidInputError.
 """
 
 import json
@@ -44,9 +44,9 @@ from deeds_client.values import (
 
 
 def compact(value: Any) -> str:
-    """Return JSON as JavaScript writes it.
+    """Return compact JSON, formatted as by JavaScript's JSON.stringify.
 
-    Raise InvalidInputError for what has no form in JSON or UTF-8.
+    Raise InvalidInputError for values that JSON or UTF-8 cannot represent.
     """
     try:
         text = json.dumps(
@@ -59,7 +59,7 @@ def compact(value: Any) -> str:
 
 
 def read_contents(found: Any) -> Contents:
-    """Return what a file holds. Raise InvalidInputError where it does not fit."""
+    """Parse the records of a file. Raise InvalidInputError if one is invalid."""
     compact(found)
     parsed = {
         name: [read(kind, each) for each in member(found, name, list)]
@@ -80,9 +80,10 @@ def read_contents(found: Any) -> Contents:
 
 
 def _check_request(operation: Operation, found: dict[str, Any]) -> None:
-    """Check that what is sent is what is settled, and nothing else.
+    """Check that a request body has exactly the operation's inputs and outputs.
 
-    The amount of a link may have been put right since.
+    Amounts are not compared with those of the output records: a link's amount may have
+    been corrected since.
     """
     body = operation.body.reveal()
     inputs, outputs = operation.inputs, operation.outputs
@@ -101,9 +102,9 @@ def _check_request(operation: Operation, found: dict[str, Any]) -> None:
 
 
 def _check_seeds(contents: Contents) -> None:
-    """Check that one seed is the own one, and numbers are of some.
+    """Check that one seed is marked as own, and that all numbers belong to a seed.
 
-    A file of a wallet without seeds has neither.
+    A file without seeds has no own seed and no numbers.
     """
     keys = {seed.key for seed in contents.seeds}
     own_count = sum(seed.is_own for seed in contents.seeds)
@@ -114,7 +115,7 @@ def _check_seeds(contents: Contents) -> None:
 
 
 def write_contents(contents: Contents) -> dict[str, Any]:
-    """Return what a file holds of all that a wallet knows."""
+    """Return a wallet's records as the JSON object of a file."""
     found: dict[str, Any] = {
         name: [write(each) for each in getattr(contents, name)] for name in KINDS
     }
@@ -124,9 +125,9 @@ def write_contents(contents: Contents) -> dict[str, Any]:
 
 
 def read(kind: type[R], found: Any, **known: Any) -> R:
-    """Parse a record, with what is known besides.
+    """Parse a record; `known` has the fields that are not in its JSON.
 
-    Raise InvalidInputError where it does not fit.
+    Raise InvalidInputError if the record is invalid.
     """
     plan = _PLANS[kind]
     rest = {}
@@ -148,7 +149,7 @@ def read(kind: type[R], found: Any, **known: Any) -> R:
 
 
 def write(record: Any) -> dict[str, Any]:
-    """Return a record as JSON has it; what has no value is absent."""
+    """Return a record as a JSON object, without empty fields."""
     found: dict[str, Any] = {"key": record.key}
     for name, (attribute, _) in _PLANS[type(record)].items():
         value = getattr(record, attribute)
@@ -174,7 +175,7 @@ def _written(value: Any) -> Any:
 
 
 def _plan(kind: type[Any]) -> dict[str, tuple[str, Callable[[Any], Any]]]:
-    """Return by its name in JSON each attribute and what parses it."""
+    """Return each attribute and its parser, by the JSON name."""
     plan = {}
     for attribute, hint in get_type_hints(kind).items():
         parts = get_args(hint)
@@ -209,7 +210,7 @@ def _ends(value: Any) -> tuple[OutputState, ...]:
 
 
 def _metadata(value: Any) -> str | None:
-    return None if value is None else exactly(str, value)  # The registry's null.
+    return None if value is None else exactly(str, value)  # Null if the mint had none.
 
 
 _ENDS = {state.value: state for state in (OutputState.HELD, OutputState.GIVEN)}
@@ -226,7 +227,7 @@ _PARSERS: dict[Any, Callable[[Any], Any]] = {
         for kind in (Kind, OperationState, OutputState)
     },
 }
-# In the order in which a file has them.
+# In the order of a file.
 KINDS: dict[str, type[Any]] = {
     "outputs": Output,
     "operations": Operation,
@@ -237,5 +238,5 @@ KINDS: dict[str, type[Any]] = {
 _PLANS = {kind: _plan(kind) for kind in KINDS.values()}
 _PLANS[Operation]["outputs"] = ("ends", _ends)
 _PLANS[Item]["metadata"] = ("metadata", _metadata)
-# What other fields of a record say.
+# These follow from other fields of a record.
 _IMPLIED = ("key", "inputs")

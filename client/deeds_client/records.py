@@ -1,4 +1,4 @@
-"""What a wallet writes down, docs/wallet-file.md, and what it holds by that."""
+"""The records of a wallet (docs/wallet-file.md), and its holdings."""
 
 import re
 import time
@@ -22,16 +22,16 @@ from deeds_client.values import (
 
 MAKINGS = (Kind.ASK, Kind.TRADE)
 ENDED = (OperationState.DONE, OperationState.REFUSED)
-NUMBER_MAX = 2**48 - 1  # What is counted on from here stays exact in JavaScript.
-NAMES = ("number", "of", "issue", "note")  # What a person tells a link by.
-SEEDS_MAX = 8  # More wallets than anybody joins; each is looked for.
+NUMBER_MAX = 2**48 - 1  # Exact in JavaScript, with room to count on.
+NAMES = ("number", "of", "issue", "note")  # Fields that identify a link to a person.
+SEEDS_MAX = 8  # More than anyone joins; each costs a search.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _MS_MAX = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MS
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SEED = re.compile("[0-9a-f]{64}")
-ABSENT = (None, False, (), "")  # What is not written.
+ABSENT = (None, False, (), "")  # Values that are not written.
 
 Number = NewType("Number", int)
 R = TypeVar("R")
@@ -39,31 +39,31 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """What was begun, and how far it is. Nothing shows its outputs' secrets.
+    """An operation of the wallet and its state. Its repr shows no secret.
 
-    `amount` is in units of the item `item_id`. Of an offer of ours `offer_id` and
-    `expires_at` are there once the service has it. `code` says why one was refused: a
-    code that the service lists at /problems, or "offer_expired", "offer_void",
+    `amount` is in units of the item `item_id`. An offer of this wallet has `offer_id`
+    and `expires_at` once the service has accepted it. `code` says why an operation was
+    refused: a code listed at the service's /problems, or "offer_expired", "offer_void",
     "offer_withdrawn" or "cancelled".
     """
 
-    key: str  # Its Idempotency-Key, a UUID.
+    key: str  # The Idempotency-Key, a UUID.
     kind: Kind
     state: OperationState
     amount: int
     begun_at: datetime
-    item_id: str = ""  # Of a mint, once it has its answer.
+    item_id: str = ""  # Empty for a mint without an answer.
     reference: str | None = None
     note: str | None = None
     offer_id: str = ""
     expires_at: datetime | None = None
     ended_at: datetime | None = None
     code: str | None = None
-    body: Secret[dict[str, Any]]  # Of its request.
+    body: Secret[dict[str, Any]]  # The body of the request.
     ends: tuple[OutputState, ...] = ()
     unit: str | None = None
-    own: tuple[int, ...] = ()  # Places of a mint's secrets that a person made.
-    asked: Secret[str] | None = None  # A hash of what the reference is for.
+    own: tuple[int, ...] = ()  # Indexes of a mint's secrets chosen by a person.
+    asked: Secret[str] | None = None  # Hash of the order that has the reference.
     at_door: bool = False
     is_unsent: bool = False
     is_cancelled: bool = False
@@ -83,16 +83,16 @@ class Operation:
 
     @property
     def inputs(self) -> tuple[Output, ...]:
-        """What it takes, in the order of its request."""
+        """The outputs that it spends, in the order of the request."""
         if self.kind == Kind.MINT:
             return ()
         return tuple(map(Output.parse, member(self.body.reveal(), "inputs", list)))
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """What it makes, in the order of its request, held or given as it becomes.
+        """The outputs that it makes, in the order of the request, each HELD or GIVEN.
 
-        The item of a mint is missing before its answer.
+        A mint's outputs have the item id `deed_` until the mint is answered.
         """
         made = member(self.body.reveal(), "outputs", list)
         ends = self.ends or [OutputState.HELD] * len(made)
@@ -102,12 +102,12 @@ class Operation:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the service refused it. An offer that was open has ended instead."""
+        """Whether the service refused it. An offer that was open counts as ended."""
         return self.state == OperationState.REFUSED and not self.expires_at
 
     @property
     def is_at_door(self) -> bool:
-        """Whether only a person at a door of the page may have it sent."""
+        """Whether only a person at a door of the web page may send it."""
         return self.at_door and not self.is_cancelled
 
     def _parse_minted(self, asked: Any) -> Output:
@@ -117,12 +117,12 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What new secrets are made from, 32 bytes as hexadecimal digits."""
+    """A seed that new secrets are derived from: 32 bytes in hexadecimal."""
 
     key: str = field(repr=False)
     created_at: datetime
     is_own: bool = False
-    is_unused: bool = False  # No backup needs it.
+    is_unused: bool = False  # Never used; left out of backups.
     more: More = None
 
     def __post_init__(self) -> None:
@@ -132,7 +132,10 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The next numbers of a seed and an item: its key is `<seed>.<item id>`."""
+    """The next number of each branch, for one seed and item (contract 8).
+
+    `key` is `<seed>.<item id>`.
+    """
 
     key: str = field(repr=False)
     kept: Number = Number(0)
@@ -150,13 +153,13 @@ class Numbers:
 
     @property
     def item_id(self) -> str:
-        """The item."""
+        """The item id."""
         return self.key.partition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """All that a wallet knows, and the address of its service."""
+    """All records of a wallet, and the address of its service."""
 
     outputs: Sequence[Output]
     operations: Sequence[Operation]
@@ -176,26 +179,26 @@ IN_A_HOLDING = (
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """The units of an item that a wallet knows of, by what can be done with them."""
+    """A wallet's units of one item, by state."""
 
     item_id: str
-    held: int = 0  # They can be spent.
+    held: int = 0  # Can be spent.
     given: int = 0  # In links that nobody has claimed.
-    offered: int = 0  # In open offers of ours.
-    coming: int = 0  # Under way, or what an open offer gets.
-    unknown: int = 0  # The service says that it never had them.
+    offered: int = 0  # In open offers of this wallet.
+    coming: int = 0  # From operations under way and open offers.
+    unknown: int = 0  # Unknown to the service.
     in_backup: bool = False  # A restore of the last `export` brings them back.
 
 
 def now() -> datetime:
-    """Return the time, in whole milliseconds."""
+    """Return the current time in UTC, in whole milliseconds."""
     return moment(time.time_ns() // 1_000_000)
 
 
 def moment(ms: Any) -> datetime:
-    """Return the time of so many milliseconds since 1970.
+    """Return the UTC time of `ms` milliseconds since 1970.
 
-    Raise InvalidInputError for others than 0 to the year 9999.
+    Raise InvalidInputError unless `ms` is an int from 0 to 9999-12-31.
     """
     if type(ms) is not int or not 0 <= ms <= _MS_MAX:
         raise InvalidInputError("A time is in milliseconds since 1970.")
@@ -203,12 +206,12 @@ def moment(ms: Any) -> datetime:
 
 
 def milliseconds(at: datetime) -> int:
-    """Return the milliseconds since 1970."""
+    """Return a time as milliseconds since 1970."""
     return (at - _EPOCH) // _MS
 
 
 def filled(mine: R, theirs: R) -> R:
-    """Return a record with what another one of it knows besides."""
+    """Return `mine` with its empty fields filled in from `theirs`."""
     facts = {}
     for each in fields(mine):  # type: ignore[arg-type]
         if getattr(mine, each.name) in ABSENT:
@@ -222,7 +225,7 @@ def named_by(operation: Operation) -> list[str]:
 
 
 def names_of(output: Output) -> dict[str, Any]:
-    """Return what a person tells a numbered link by."""
+    """Return the fields in NAMES of a numbered link; empty if it has no number."""
     return {name: getattr(output, name) for name in NAMES if output.number}
 
 
@@ -232,6 +235,6 @@ def keys_of(outputs: Iterable[Output]) -> list[str]:
 
 
 def made_by(operation: Operation) -> list[str]:
-    """Return the keys of what an operation makes; a mint has none before its answer."""
+    """Return the keys of an operation's outputs; empty for a mint without an answer."""
     is_minting = operation.kind == Kind.MINT and not operation.item_id
     return [] if is_minting else keys_of(operation.outputs)

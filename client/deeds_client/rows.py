@@ -1,4 +1,4 @@
-"""What is printed, rows of a table or objects of a JSON array, and names of deeds."""
+"""Prints records as table rows or JSON objects, and finds deeds by name."""
 
 import io
 import re
@@ -18,7 +18,7 @@ from deeds_client.values import OperationState, Output, OutputState
 from deeds_client.wallet import Wallet
 
 _SUMS = ("held", "given", "offered", "coming", "unknown", "added", "found")
-# Nothing else of a record is printed but these and its ids: it may have secrets.
+# An allowlist: only these fields and ids are printed, as records hold secrets.
 _COLUMNS = (
     "time",
     "kind",
@@ -37,26 +37,27 @@ _COLUMNS = (
 _UNBOUNDED = 10_000
 _NAME_LENGTH_MAX = 60
 _NOT_HELD = "no deed in this wallet. Give its id (deed_…)"
-_QR_BORDER = 2  # In modules. The standard has 4, but readers need less.
+_QR_BORDER = 2  # In modules. The standard has 4, but readers need only 2.
 
 Row = dict[str, str | int]
 Record = Operation | Output | Holding | Row
 
 
 def find(wallet: Wallet, text: str, *, is_minted: bool = False) -> str:
-    """Return the id of the deed of this name, mark, beginning of one, or id.
+    """Return the id of a deed, given its id or the start of its name or mark.
 
-    Of those that were minted here only, where that is asked for.
+    With `is_minted`, only deeds minted by this wallet match. Raise InvalidInputError
+    unless exactly one deed matches.
     """
     if re.fullmatch("deed_[0-9a-z]{26}", text):
         return wallet.item(text).id
     key = _folded(text)
     found: dict[str, str] = {}
-    # A deed that is sold out is still the one that is meant.
+    # Include deeds that the wallet no longer holds, for example one that is sold out.
     ours = [operation.item_id for operation in wallet.history() if operation.item_id]
     for item_id in dict.fromkeys([*wallet.balance(), *ours]):
         whole = title(wallet, item_id)
-        # Anybody may mint and give a deed of any name: none is preferred.
+        # Never prefer one match: anybody can mint and give a deed of the same name.
         parts = [part.strip("“”") for part in whole.rsplit(" ", 1)]
         is_meant = any(_folded(part).startswith(key) for part in parts)
         if is_meant and (not is_minted or wallet.item(item_id).is_minted):
@@ -68,9 +69,9 @@ def find(wallet: Wallet, text: str, *, is_minted: bool = False) -> str:
 
 
 def title(wallet: Wallet, item_id: str) -> str:
-    """Return for example "“Night Choir” 7kq2·m9xd".
+    """Return a deed's name and mark, for example “Night Choir” 7kq2·m9xd.
 
-    The mark tells deeds of one name apart.
+    The mark distinguishes deeds of the same name.
     """
     name = ""
     with suppress(DeedsError):
@@ -83,7 +84,7 @@ def _folded(name: str) -> str:
 
 
 def row_of(wallet: Wallet, record: Record) -> Row:
-    """Return what is printed of a record."""
+    """Return the printed fields of a record."""
     row: Row = {}
     if isinstance(record, dict):
         row |= record
@@ -91,7 +92,7 @@ def row_of(wallet: Wallet, record: Record) -> Row:
         row["itemId"] = record.item_id
     for name in _COLUMNS:
         value = getattr(record, name, None)
-        # Of an output "unknown" is no number of units.
+        # An output's `unknown` is a flag, not a number of units.
         if value and value is not True:
             row[name] = value
     if isinstance(record, Operation):
@@ -105,7 +106,7 @@ def row_of(wallet: Wallet, record: Record) -> Row:
 
 def _of_operation(operation: Operation) -> Row:
     at = operation.begun_at
-    # As a clock on the wall shows it.
+    # In local time.
     time = f"{at.astimezone():%Y-%m-%d %H:%M}"
     row: Row = {"begunAt": milliseconds(at), "time": time, "kind": word_of(operation)}
     if operation.code == "offer_withdrawn":
@@ -118,7 +119,7 @@ def _of_operation(operation: Operation) -> Row:
 
 
 def word_of(operation: Operation) -> str:
-    """Return what an operation does in a word: that of the verb."""
+    """Return the verb of an operation, such as "take_back"."""
     return operation.kind.name.lower()
 
 
@@ -134,7 +135,7 @@ def _of_output(output: Output) -> Row:
 
 
 def lines_of(rows: Sequence[Row]) -> list[str]:
-    """Return a table; a link is alone on its line below, where it can be copied."""
+    """Return the lines of a table, then each link on a line of its own for copying."""
     shown = [_cells(row) for row in rows]
     if not any(shown):
         return ["Nothing."]
@@ -143,7 +144,7 @@ def lines_of(rows: Sequence[Row]) -> list[str]:
 
 
 def _cells(row: Row) -> dict[str, str]:
-    """Return what a person reads, by the names of columns."""
+    """Return the cells of a table row by column name."""
     cells = {}
     for name in _COLUMNS:
         if row.get(name):
@@ -172,7 +173,7 @@ def _table(shown: Sequence[dict[str, str]]) -> list[str]:
 
 
 def code_of(link: str, width: int) -> list[str]:
-    """Return a link's QR code for a terminal, nothing where it does not fit."""
+    """Return a link's QR code for a terminal; empty if it is wider than `width`."""
     code = segno.make_qr(link)
     columns, _ = code.symbol_size(border=_QR_BORDER)
     if columns > width:
@@ -180,5 +181,5 @@ def code_of(link: str, width: int) -> list[str]:
     drawn = io.StringIO()
     code.terminal(drawn, border=_QR_BORDER, compact=True)
     lines = drawn.getvalue().splitlines()
-    # Dark on light, whatever the colours of the terminal are.
+    # Always dark on light, because readers need it.
     return [click.style(line, fg="bright_white", bg="black") for line in lines]

@@ -1,10 +1,10 @@
-"""Secrets that are made from a seed, so that an old backup finds what was made since.
+"""Derives secrets from seeds, and searches the service for them (contract 8 and 9).
 
-Contract 8. A number is taken when an operation is written down, and never again,
-even if that is refused. No seed is ever in a log, an error or a link.
+An old backup therefore finds the outputs made after it. Each number is used once, even
+if its operation is refused. No seed is ever in a log, an error or a link.
 
-An older copy of this wallet, or the wallet of another seed that was taken in, has moved
-units: each secret that it may have used is asked for, until there are no more.
+A search (a “look”) finds units that a copy of this wallet, or a wallet merged into it,
+has moved. It asks for every secret that they may have used.
 """
 
 import hmac
@@ -27,18 +27,18 @@ from deeds_client.values import (
     strong_secret,
 )
 
-# What a secret is for: what is ours, links to hand out, and numbered links.
+# Uses of a secret: outputs to keep, links to hand out, and numbered links.
 BRANCHES = ("kept", "given", "series")
-LINK_NUMBER_MAX = 1_000_000_000  # More links than anybody makes.
-GAP = 512  # So many numbers in a row that nobody has used are the end.
-_NUMBERS_MAX = 100_000  # More than anybody has made of an item since a backup.
-# The service has such an item, but not this one; or cannot tell at present.
+LINK_NUMBER_MAX = 1_000_000_000  # More links than anyone makes.
+GAP = 512  # A search ends after this many unused numbers in a row.
+_NUMBERS_MAX = 100_000  # More than anyone makes of an item after a backup.
+# Skip an item if the service does not know it or lacks its pepper.
 _PASSED_OVER = ("unknown_item", "item_not_found", "scheme_unavailable")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An output that is to be made, before it has a secret."""
+    """An output to be made, without a secret yet."""
 
     amount: int
     item_id: str
@@ -50,26 +50,26 @@ class Part:
 
 
 def derive(seed: str, item_id: str, branch: str, number: int) -> str:
-    """Return the secret of a number."""
+    """Return the strong secret of a number in a branch (contract 8). `seed` is hex."""
     message = f"deeds wallet secret v1:{branch}:{item_id}:{number}"
     key = bytes.fromhex(seed)
     return strong_secret(hmac.digest(key, message.encode(), "sha256"))
 
 
 def ensure_seed(records: Records) -> None:
-    """Make the seed of a wallet that has none."""
+    """Create the own seed of a wallet if it has none."""
     if not records.all(Seed):
         records.put(Seed(os.urandom(32).hex(), now(), is_own=True))
 
 
 def own_seed(records: Reader) -> str:
-    """Return the seed that new secrets are made from, empty before there is one."""
+    """Return the seed that new secrets are derived from, or "" if there is none yet."""
     own = [each.key for each in records.all(Seed) if each.is_own]
     return own[0] if own else ""
 
 
 def used_seeds(records: Reader) -> list[Seed]:
-    """Return all seeds that something may have been made from."""
+    """Return all seeds from which secrets may have been derived."""
     return [each for each in records.all(Seed) if not each.is_unused]
 
 
@@ -80,9 +80,10 @@ def next_numbers(records: Reader, seed: str, item_id: str) -> Numbers:
 
 
 def raise_numbers(records: Records, numbers: Numbers) -> None:
-    """Write down next numbers. They never run backwards.
+    """Raise the next numbers to at least these. They never decrease.
 
-    Whatever a file says: what is counted on from here can be written and read.
+    They are capped at LINK_NUMBER_MAX, so that a file cannot set a number that is too
+    large to count on from.
     """
     known = next_numbers(records, numbers.seed, numbers.item_id)
     raised: dict[str, Any] = {}
@@ -95,10 +96,10 @@ def raise_numbers(records: Records, numbers: Numbers) -> None:
 
 
 def take_secret(records: Records, part: Part) -> Output:
-    """Return a part with a secret; its number is taken by that.
+    """Return the output of a part, with a secret whose number is used from now on.
 
-    The first issue of a numbered link has the secret of its own number. Each later one
-    is a link like others.
+    The first issue of a numbered link has the secret of its own number, in branch
+    "series". Later issues take the next number of branch "given".
     """
     seed = own_seed(records)
     state = OutputState.GIVEN if part.is_given else OutputState.HELD
@@ -112,7 +113,8 @@ def take_secret(records: Records, part: Part) -> Output:
         taken: Any = {branch: number + 1}
         records.put(replace(numbers, **taken))
         output = Output(part.amount, part.item_id, Secret(secret), state=state)
-        # Another copy of this wallet may have handed it to us as a link.
+        # Skip a secret that is known already: another copy of this wallet may have sent
+        # it to us in a link.
         if not records.get(Output, output.key):
             return output
 
@@ -129,21 +131,21 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of an item, and the next numbers of each seed."""
+    """The outputs found of an item, and the next numbers of each seed."""
 
     places: Sequence[Place] = ()
     next: Sequence[Numbers] = ()
 
 
-# What was found of each item that was looked at. None, where it did not add up.
+# The finding of each item, or None if the answers contradict each other.
 Gathered = dict[str, Finding | None]
 
 
 def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Finding:
-    """Return which secrets of an item were used. Nothing is written.
+    """Search for an item's used secrets; write nothing.
 
-    `refused` is the key of an operation whose numbers a copy may have used. Raise
-    `FindingError` where the answers do not add up.
+    `refused` is the key of a refused operation, whose numbers a copy of this wallet may
+    have used. Raise `FindingError` if the answers contradict each other.
     """
     with store.transaction() as records:
         outputs = records.outputs(item_id)
@@ -152,7 +154,7 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
             next_numbers(records, seed.key, item_id) for seed in used_seeds(records)
         ]
     ours = {output.key for output in outputs if _is_ours(output, refused)}
-    # Behind links that are still to be made others may have been.
+    # If a series is not complete here, a copy may have made any of its other links.
     is_promised = any(output.each for output in outputs)
     promised = 1 + max((output.of or 0 for output in outputs), default=0)
     found: list[Place] = []
@@ -181,11 +183,11 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
 def _scan(
     deeds: Deeds, numbers: Numbers, branch: str, least: int, ours: set[str]
 ) -> tuple[list[Place], int]:
-    """Return what is found in a branch, and the next number that nobody has used.
+    """Return what is found in a branch, and the number after the last used one.
 
-    It ends with GAP numbers that neither the ledger nor an offer knows, and none before
-    `least`. Those below are asked for too: what a copy has written down and sent late
-    may be there.
+    The search ends after GAP numbers, not below `least`, that neither the ledger nor an
+    offer knows. It starts below `least`, because a copy of this wallet may have sent an
+    old operation late.
     """
     item_id = numbers.item_id
     found: list[Place] = []
@@ -205,7 +207,7 @@ def _scan(
                 output = Output(answer.amount, item_id, secrets[at])
                 found.append(Place(branch, at, output, answer.is_spent))
                 unused = at + 1
-        # What an offer gets is kept, and so is its change.
+        # Outputs of offers, change included, are in this branch.
         if branch == "kept" and unused + GAP <= end:
             unused = max(unused, _next_offered(deeds, numbers, end))
         end = max(end, unused + GAP)
@@ -213,9 +215,10 @@ def _scan(
 
 
 def _next_offered(deeds: Deeds, numbers: Numbers, end: int) -> int:
-    """Return the number behind the GAP before `end` that an offer has named, or 0.
+    """Return the number after the last one that an offer has named, or 0.
 
-    A shop asks for many payments that nobody makes. The last ones are asked for first.
+    Only the GAP numbers before `end` are asked for, the last ones first. A shop asks
+    for many payments that are never made, so their numbers are in no output.
     """
     size = deeds.info().array_length_max
     first = max(0, end - GAP)
@@ -241,17 +244,17 @@ def _secrets(
 
 
 def _is_ours(output: Output, refused: str) -> bool:
-    # What was refused here may have been made by another copy, which uses its number.
+    # Another copy of this wallet may have used the numbers of a refused operation.
     is_coming = output.before == OutputState.COMING
     is_refused = is_coming and output.operation == refused
     return not is_refused and output.before not in NOT_OURS
 
 
 def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
-    """Return what was found with its states at one moment.
+    """Return the places with their states at one moment.
 
-    Another copy may have moved units in between. Raise `FindingError` for a wrong
-    amount, which would hide an output for ever.
+    Another copy may have moved units during the search. Raise `FindingError` for a
+    wrong amount, which would hide an output forever.
     """
     unspent = [place.output for place in found if not place.is_spent]
     states = dict(zip(unspent, deeds.check(unspent), strict=True))
@@ -264,10 +267,13 @@ def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
 
 
 def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
-    """Add what was found of an item, and count on from there. Return what is new."""
+    """Add the outputs found of an item, and raise the next numbers.
+
+    Return the new outputs.
+    """
     for numbers in finding.next:
         raise_numbers(records, numbers)
-    # Of how many a link is one, others of its series tell.
+    # Other links of the series tell how long it is.
     series = {output.of for output in records.outputs(item_id) if output.of}
     places = finding.places
     links = [place.number for place in places if place.branch == "series"]
@@ -284,9 +290,9 @@ def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
 
 
 def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
-    """Return what is known by now of an output that was found."""
+    """Return the fields to set for an output that was found."""
     at, amount, is_kept = now(), place.output.amount, place.branch == "kept"
-    # What was promised as links here is as many there.
+    # Only an output of the same amount can be split into the planned links.
     each = known.each if known and known.amount == amount else None
     number = of = None
     if place.branch == "series":
@@ -300,7 +306,7 @@ def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
     facts |= {"number": number, "of": of}
     known_at = known.given_at if known else None
     facts["given_at"] = None if is_kept else known_at or at
-    # A copy may have made it, or have taken it back, and not have handed it out yet.
+    # A copy may have made it, or taken it back, without handing it out.
     facts["may_be_given"] = not is_kept
     if place.is_spent:
         facts |= {"spent_elsewhere": True, "is_unclear": True}
@@ -308,7 +314,7 @@ def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
 
 
 def ask_for_look(records: Records, *item_ids: str) -> list[str]:
-    """Note that these items are to be looked at, or all, and return what is left."""
+    """Schedule a search for these items, or for all. Return all scheduled items."""
     all_of = item_ids or [output.item_id for output in records.outputs()]
     left = list(dict.fromkeys([*items_to_look_at(records), *all_of]))
     records.put_note("look", left=left)
@@ -316,6 +322,6 @@ def ask_for_look(records: Records, *item_ids: str) -> list[str]:
 
 
 def items_to_look_at(records: Reader) -> list[str]:
-    """Return what is left of a look that is due."""
+    """Return the items that are still to be searched."""
     left: list[str] = records.note("look").get("left", [])
     return left

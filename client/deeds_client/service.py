@@ -1,6 +1,6 @@
-"""A deed service over HTTP. No URL, log record or error holds a secret.
+"""A Deeds service over HTTP. No URL, log record or error contains a secret.
 
-What it answers is not trusted: what is not of the right form is no answer.
+The service is not trusted: an answer of the wrong form counts as no answer.
 """
 
 import time
@@ -44,18 +44,19 @@ WEEK_S = 7 * 24 * 60 * 60
 
 
 class Deeds:
-    """The deed service at `base_url`, http or https.
+    """A client of the Deeds service at `base_url`, http or https.
 
-    Threads may share it, and forks; `with` closes it.
+    Threads and forked processes may share it. `with` closes it.
 
-    `tries` bounds the requests of a call, `timeout` each wait for the network in
-    seconds, and `deadline_s` the whole call; of `check` and `find`, which ask in
-    batches, it bounds each batch. What is left is rounded up to whole seconds.
-    `options` are those of httpx.Client. Lost answers, 429 and 5xx are retried after a
-    random wait, and never before Retry-After. `mint_token`, of a service that asks for
-    one, is sent with mints alone. Each call raises ProblemError if the service refused,
-    NoAnswerError if nothing of its own came, both with the `key` of a change, and
-    InvalidInputError before anything is sent.
+    A call sends at most `tries` requests. `timeout` bounds each wait for the network
+    and `deadline_s` the whole call, in seconds, rounded up to whole ones; `check` and
+    `find` send batches, and `deadline_s` bounds each. `options` are passed to
+    httpx.Client. `mint_token` is sent with mints only.
+
+    Lost answers, 429 and 5xx are retried after a random wait, never before Retry-After.
+    Each call raises ProblemError if the service refuses, NoAnswerError without a valid
+    answer, and InvalidInputError before anything is sent. The first two have the `key`
+    of a change.
     """
 
     def __init__(
@@ -88,9 +89,9 @@ class Deeds:
         metadata: Metadata = None,
         key: Key = None,
     ) -> list[Output]:
-        """Create an item of these amounts, each from 1 to AMOUNT_MAX.
+        """Mint an item of these amounts, each from 1 to AMOUNT_MAX; return its outputs.
 
-        To go on with an error's key, pass its `outputs`.
+        To retry with an error's key, pass the error's `outputs`.
         """
         new = [
             Output.fresh(each) if isinstance(each, int) else each for each in outputs
@@ -103,7 +104,7 @@ class Deeds:
         return [Output(each.amount, item_id, each.secret) for each in new]
 
     def swap(self, inputs: Outputs, outputs: Outputs, *, key: Key = None) -> None:
-        """Replace the inputs by the outputs, of as many units of each item."""
+        """Spend the inputs and create the outputs, with the same units of each item."""
         self.send("/v1/swap", swap_body(inputs, outputs), key)
 
     def make_offer(
@@ -114,7 +115,7 @@ class Deeds:
         expires_in: int = WEEK_S,
         key: Key = None,
     ) -> Offer:
-        """Offer the inputs for the outputs, for so many seconds."""
+        """Offer the inputs for the outputs, for `expires_in` seconds."""
         body = swap_body(inputs, outputs, expires_in)
         offer: Offer = self.send("/v1/offers", body, key)
         return offer
@@ -127,9 +128,9 @@ class Deeds:
         self.send(path, swap_body(inputs, outputs), key)
 
     def send(self, path: str, body: Mapping[str, Any], key: Key = None) -> Any:
-        """Send a change; return the id of what is minted, or the offer that is made.
+        """Send a change. Return the id of a minted item, a new Offer, or None.
 
-        Under one key it is done once; without, under a new one.
+        It is carried out once per `key`. Without one, a new key is made.
         """
         parse = _ANSWERS.get(path, _check_success)
         return self._ask(path, parse, body, key or str(uuid.uuid4()))
@@ -141,7 +142,7 @@ class Deeds:
         return self._ask_each("/v1/check", {}, "outputs", raws, "states", parse)
 
     def find(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[Found | None]:
-        """Return the output of each strong secret, None where the item has had none."""
+        """Return the output of each strong secret, or None if the item never had it."""
         about, asked = {"itemId": item_id}, [each.reveal() for each in secrets]
         return self._ask_each(
             "/v1/find", about, "secrets", asked, "outputs", _parse_found
@@ -165,11 +166,11 @@ class Deeds:
         return self._ask(f"/v1/offers/{check_id('offer', offer_id)}", _parse_offer)
 
     def info(self) -> Info:
-        """Return the service's limits, asked once.
+        """Return the service's limits, which are cached.
 
         Raise InvalidInputError if another kind of server answers.
         """
-        info = self._info  # What it is by now, another thread may forget.
+        info = self._info  # Another thread may clear it meanwhile.
         if info:
             return info
         try:
@@ -183,7 +184,7 @@ class Deeds:
         return info
 
     def _authorize(self, request: httpx.Request) -> httpx.Request:
-        # A redirect is not followed: it goes to this service.
+        # Redirects are not followed, so the token goes to this service only.
         if self.mint_token and request.url.path.endswith(_MINT):
             token = self.mint_token.reveal()
             request.headers["Authorization"] = f"Bearer {token}"
@@ -193,7 +194,7 @@ class Deeds:
         try:
             return self._calls.ask(path, parse, body, key)
         except ProblemError:
-            # The service may have been started again, with other limits.
+            # The service may have restarted with other limits.
             self._info = None
             raise
 
@@ -206,7 +207,7 @@ class Deeds:
         answers: str,
         parse: Parse[T],
     ) -> list[T]:
-        """Ask of each value, in batches of as many as the service takes."""
+        """Query all values, in batches of at most the service's array length."""
         found: list[T] = []
         size = self.info().array_length_max
         for start in range(0, len(values), size):
@@ -230,10 +231,7 @@ def _parse_item(item_id: str, answer: Any) -> Item:
 
 
 def _parse_offer(answer: Any) -> Offer:
-    """Return the offer that an answer shows.
-
-    Raise InvalidInputError where it is of another form.
-    """
+    """Parse an offer. Raise InvalidInputError if the answer has another form."""
     wants = _parse_units(member(answer, "wants", list))
     if not wants:
         raise InvalidInputError("An offer wants something.")
@@ -260,7 +258,7 @@ def _parse_time(text: str) -> datetime:
     try:
         return moment(milliseconds(datetime.fromisoformat(text)))
     except (ValueError, TypeError):
-        # A time without a zone cannot be compared with one that has it.
+        # TypeError: the time has no zone.
         raise InvalidInputError("This is no time with a zone.") from None
 
 
@@ -290,7 +288,7 @@ def _check_success(answer: Any) -> None:
         raise InvalidInputError("“success” is not true.")
 
 
-# What the right answer to a change is: others say `success`.
+# Parsers of the answers to changes, by path. All others have `success`.
 _ANSWERS: dict[str, Parse[object]] = {
     _MINT: _parse_minted,
     "/v1/offers": _parse_offer,

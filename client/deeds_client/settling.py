@@ -1,8 +1,7 @@
-"""How operations end. Changes records only.
+"""How operations end. Changes records; sends nothing.
 
 Two processes may settle one operation, and a request may be carried out long after it
-was given up. So that both are told the truth, "done" may follow "refused", and nothing
-follows "done".
+was given up. Therefore "done" may replace "refused", but nothing replaces "done".
 """
 
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ from deeds_client.values import (
 
 AT_REST = (OutputState.HELD, OutputState.OFFERED, OutputState.GIVEN)
 UNMADE = (OutputState.COMING, OutputState.VOID)
-# It was not carried out, and never is: the key was looked up first, or no key matters.
+# Refused for good: the service looks up the key first, or no key would make it valid.
 SURE = ("spent_input", "used_secret", "duplicate_secret")
 _METADATA_NAMES = ("name", "description", "image")
 
@@ -42,10 +41,10 @@ States = Mapping[str, CheckState]
 def note_states(
     records: Records, states: States, gathered: Gathered, refused: str = ""
 ) -> None:
-    """Add what was found, and note what the service says of outputs by their keys.
+    """Add what was found, and record the service's states of outputs by key.
 
-    Operations that may have been carried out after their refusal
-    are begun again, but the one of the key `refused`.
+    Refused operations that may have been carried out later are begun again, except the
+    one with the key `refused`, unless it is an offer that expired.
     """
     found = [
         output
@@ -54,7 +53,7 @@ def note_states(
         for output in add_found(records, item_id, finding)
     ]
     news: dict[str, str] = {output.key: output.state for output in found}
-    # What was found before the last check explains nothing that is missed since.
+    # Only what was found since the last check can explain an output spent since.
     checked_at = moment(records.note("check").get("at", 0))
 
     @cache
@@ -62,17 +61,17 @@ def note_states(
         known = records.outputs(item_id)
         return max(output.found_at or moment(0) for output in known)
 
-    # What was never made is asked for often; what was to be claimed is gone for good.
+    # Record a VOID output only if the refused operation tried to claim it.
     taken = keys_of(records.operation(refused).inputs) if refused else []
     for output in records.known(states.keys() - news.keys()):
         state = states[output.key]
         if is_lost(output, state):
             news[output.key] = state
-        # What is under way may be spent by its own operation.
+        # An output under way may be spent by its own operation.
         is_taken = output.state == OutputState.VOID and output.key in taken
         if output.state not in (OutputState.SEEN, *AT_REST) and not is_taken:
             continue
-        # A copy may have spent it, if it moved something since.
+        # A copy may have spent it if it has moved other units since.
         since = max(output.found_at or output.created_at or checked_at, checked_at)
         item_id = output.item_id
         is_wrong = gathered.get(item_id, Finding()) is None
@@ -88,22 +87,22 @@ def note_states(
 
 
 def is_lost(output: Output, state: CheckState) -> bool:
-    """Return whether something has spent or made an output, and is not known here."""
+    """Return whether an unknown operation has spent or made an output."""
     if output.state in AT_REST:
         return state == CheckState.SPENT
     return output.state == OutputState.VOID and state != CheckState.UNKNOWN
 
 
 def _begin_again(records: Records, news: Mapping[str, str], refused: str) -> None:
-    """Begin operations again of which an input is spent, or something made is there.
+    """Begin refused operations again if an input is spent or an output exists.
 
-    That is never carried out now: the answer is that of the time when it was, or a
-    refusal for good.
+    They cannot be carried out any more. The service answers as it did when they were
+    carried out, or refuses them for good.
     """
     if not news:
         return
     for operation in records.operations("state", OperationState.REFUSED):
-        # Somebody may have completed an offer just before it expired.
+        # It may have been completed just before it expired.
         is_refused = operation.key == refused and operation.code != "offer_expired"
         is_sure = operation.code in SURE or is_refused
         taken = keys_of(operation.inputs)
@@ -114,9 +113,9 @@ def _begin_again(records: Records, news: Mapping[str, str], refused: str) -> Non
 
 
 def begin_again(records: Records, operation: Operation) -> Operation:
-    """Have an operation sent again that was refused, and return it.
+    """Mark a refused operation as begun, so that it is sent again; return it.
 
-    Nobody stands at the door any more: it is only asked what became of it.
+    A claim at a door is only queried, because its guest is no longer there.
     """
     state, is_cancelled = OperationState.BEGUN, operation.at_door
     again = replace(operation, state=state, code=None, is_cancelled=is_cancelled)
@@ -124,22 +123,25 @@ def begin_again(records: Records, operation: Operation) -> Operation:
 
 
 def code_of(records: Reader, offer: Operation, code: str) -> str:
-    """Return why an operation was refused."""
+    """Return the code to record for a refused operation.
+
+    It is "offer_withdrawn" for an open offer that this wallet or a copy has cancelled.
+    """
     if offer.state != OperationState.OPEN:
         return code
     taken = records.known(keys_of(offer.inputs))
     ours = {output.state for output in taken if not output.spent_elsewhere}
-    # We have spent what the offer put in, or are about to.
+    # This wallet has spent the offer's inputs, or is about to.
     is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
-    # Only this wallet or a copy of it can use the secret that a request waits for.
+    # Only this wallet and its copies know the secret that a request waits for.
     is_void_ask = offer.kind == Kind.ASK and code == "offer_void"
     return "offer_withdrawn" if is_spent or is_void_ask else code
 
 
 def settle_done(records: Records, key: str, item_id: str | None = None) -> Operation:
-    """The service has carried the operation out.
+    """Mark an operation as done, and update its inputs and outputs.
 
-    `item_id` is what a mint has made.
+    `item_id` is the id of the item that a mint has made.
     """
     operation = records.operation(key)
     if operation.state == OperationState.DONE:
@@ -149,13 +151,13 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
     else:
         records.spend(operation)
         for output in operation.outputs:
-            # Another copy may have meant to use the number for another amount, and a
-            # look may have been the first to see it, but no other copy has made it.
+            # Another copy may have planned another amount for the number, and a search
+            # may have found the output first. But this operation has made it.
             amount = output.amount
             records.change(output, amount=amount, unknown=False, found_at=None)
             records.change(output, may_be_given=False)
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
-        # Nobody has seen it: it comes back as the same link.
+        # Its secret was not handed out, so it keeps its number.
         [taken] = records.known(keys_of(operation.inputs))
         records.change(operation.outputs[0], **names_of(taken))
     done = replace(operation, state=OperationState.DONE, code=None, ended_at=now())
@@ -163,23 +165,20 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
 
 
 def _add_minted(records: Records, minting: Operation, item_id: str) -> Operation:
-    """Add what the mint has made, and what is known of the item.
-
-    Its name is there offline.
-    """
+    """Add the outputs of a mint, and its item, so that its name is known offline."""
     metadata = minting.body.reveal().get("metadata") or {}
-    # As the registry writes it.
+    # In the registry's order (contract 2.4).
     ordered = {name: metadata[name] for name in _METADATA_NAMES if name in metadata}
     text = compact(ordered) if ordered else None
     records.put(Item(item_id, minting.amount, text, minting.unit, is_minted=True))
     states = []
     for place, part in enumerate(minting.outputs):
-        # A secret that a person made may have been told to others by now.
+        # Others may know a secret that a person chose.
         is_given = place in minting.own
         state = OutputState.GIVEN if is_given else OutputState.HELD
         output = replace(part, item_id=item_id)
         given_at = now() if is_given else None
-        # A link may have named another amount, which the service did not know.
+        # A link may have named another amount, so that the service called it unknown.
         records.change(output, amount=part.amount, given_at=given_at, unknown=False)
         states.append(state)
     return replace(minting, item_id=item_id, ends=tuple(states))

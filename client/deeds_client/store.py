@@ -1,7 +1,7 @@
-"""A wallet's file, with SQLite: records, and which operation takes and makes an output.
+"""The wallet's SQLite file: records, and which operations take or make each output.
 
-The state of an output follows from the operations that take and make it, so that no
-change of one can forget the other. Nothing with a secret is ever deleted.
+The state of an output is derived from these operations, so the two cannot disagree.
+Records that contain secrets are never deleted.
 """
 
 import logging
@@ -30,11 +30,11 @@ from deeds_client.values import NOT_OURS, Output, OutputState, exactly, parse_js
 
 log = logging.getLogger("deeds_client")
 
-# What marks the file as a wallet, and the version of its tables.
+# The `user_version`: three bytes mark a wallet, the last is the version of the tables.
 _FORMAT = 0x64656502  # "dee", 2
-# How long one process waits until another has written.
+# Maximum wait for the write lock of another process.
 _BUSY_S = 30.0
-# What follows from operations, and is not written down.
+# Fields that are derived from operations and not stored.
 _DERIVED = ("state", "before", "operation", "neverHeld")
 
 _SCHEMA = """
@@ -52,8 +52,8 @@ _INDEX = """
 CREATE INDEX IF NOT EXISTS operations_by_{name} ON records
 (json_extract(record, '$.{name}')) WHERE kind = 'operations'
 """
-# Of several operations that take or make an output, one that is done counts, else one
-# begun.
+# If several operations take (or make) an output, one that is done counts, else one
+# begun, else one open; ties are broken by the lowest key.
 _MOVE = """
 LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
@@ -61,8 +61,8 @@ LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC, operation
     LIMIT 1)
 """
-# Outputs in their states, of keys from one to another: `before` is that before what
-# takes it.
+# The outputs in a range of keys, with their states. `before` is the state that an
+# output has if the operation that takes it is ignored.
 _OUTPUTS = f"""
 WITH moved AS (
     SELECT outputs.rowid AS place, outputs.record AS record, taker.state AS taken,
@@ -110,52 +110,52 @@ Execute = Callable[..., list[Any]]
 
 
 class Reader:
-    """Reads the records of a wallet, at one moment each time.
+    """Reads the records of a wallet.
 
-    It finds Operations, Outputs, Items, Seeds and Numbers by their keys, and notes by
-    their names.
+    Operations, Outputs, Items, Seeds and Numbers are found by key, notes by name.
+    Outside a transaction, other processes may write between two queries.
     """
 
     def __init__(self, path: Path, execute: Execute) -> None:
         self.path, self._execute = path, execute
 
     def get(self, kind: type[R], key: str) -> R | None:
-        """Return the record of a kind with this key."""
+        """Return the record with this kind and key, or None."""
         found = self._found(kind, "key = ?", key)
         return found[0] if found else None
 
     def all(self, kind: type[R]) -> list[R]:
-        """Return the records of a kind, the oldest first."""
+        """Return all records of a kind, oldest first."""
         return self._found(kind, "TRUE")
 
     def note(self, name: str) -> dict[str, Any]:
-        """Return what the wallet has noted under a name, empty if nothing."""
+        """Return the note with this name, or an empty dict."""
         sql = "SELECT record FROM records WHERE kind = 'notes' AND key = ?"
         rows = self._execute(sql, (name,))
         return exactly(dict, parse_json(rows[0][0])) if rows else {}
 
     def operation(self, key: str) -> Operation:
-        """Return an operation. Raise `WalletError` where there is none of this key."""
+        """Return the operation with this key. Raise `WalletError` if there is none."""
         found = self.get(Operation, key)
         if not found:
             raise WalletError("unknown_operation", "This wallet did not begin that.")
         return found
 
     def operations(self, name: str, value: str) -> list[Operation]:
-        """Return those of this "state", "reference" or "offerId", the oldest first."""
+        """Return operations by "state", "reference" or "offerId", oldest first."""
         return self._found(Operation, f"json_extract(record, '$.{name}') = ?", value)
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
-        """Return the outputs of an item or all, in these states, oldest first."""
+        """Return outputs, oldest first: all or of one item, in any or these states."""
         rows = self.rows(item_id)
         return self.parsed([row for row in rows if not states or row[-1] in states])
 
     def rows(self, item_id: str = "") -> list[Row]:
-        """Return what `parsed` makes outputs of: the same row is the same output."""
+        """Return outputs as rows for `parsed`. Equal rows mean no change."""
         return self._execute(_ALL, _bounds(item_id))
 
     def parsed(self, rows: Sequence[Row]) -> list[Output]:
-        """Return the outputs of rows."""
+        """Parse outputs from rows."""
         derived = [
             {
                 "state": _STATES[state],
@@ -165,7 +165,8 @@ class Reader:
             for _, before, operation, state in rows
         ]
         outputs = self._parsed(Output, [row[0] for row in rows], derived)
-        # Whoever has spent it, what was only seen in a link, or never made, is no loss.
+        # An output that was only seen in a link, or never made, was not lost when
+        # spent.
         return [
             replace(output, never_held=True)
             if output.spent_elsewhere and output.before in NOT_OURS
@@ -174,19 +175,20 @@ class Reader:
         ]
 
     def output(self, key: str) -> Output | None:
-        """Return an output with its state and last operation."""
+        """Return the output with this key, or None."""
         rows = self._execute(_ALL, (key, key + "\0"))
         return self.parsed(rows)[0] if rows else None
 
     def known(self, keys: Iterable[str]) -> list[Output]:
-        """Return the outputs of these keys that are there."""
+        """Return the outputs with these keys, without those that do not exist."""
         return [output for output in map(self.output, keys) if output]
 
     def holdings(self) -> dict[str, Holding]:
-        """Return what is held of each item, by its id."""
+        """Return the holding of each item, by item id."""
         backup_ms = self.note("backup").get("at", 0)
         rows = self._execute(_AMOUNTS, _bounds())
-        # Of a deed that the backup names, a restore finds all that has moved since.
+        # If a backup names a deed, a restore finds all units of it that have moved
+        # since.
         saved = {row[0] for row in rows if row[-1] <= backup_ms}
         units: dict[str, Counter[str]] = defaultdict(Counter)
         for item_id, name, amount, count, _ in rows:
@@ -198,7 +200,7 @@ class Reader:
         }
 
     def _found(self, kind: type[R], condition: str, *values: str) -> list[R]:
-        # The indexes are of one kind, by its name.
+        # The kind is a literal, so that SQLite can use the partial indexes.
         sql = f"SELECT record FROM records WHERE kind = '{_NAMES[kind]}' AND"
         rows = self._execute(f"{sql} {condition} ORDER BY rowid", values)
         return self._parsed(kind, [text for (text,) in rows], repeat({}))
@@ -215,12 +217,12 @@ class Reader:
 
 
 class Records(Reader):
-    """The records of a wallet in a transaction: nothing else writes."""
+    """The records of a wallet within a transaction, in which nothing else writes."""
 
     def put(self, record: R) -> R:
-        """Write a record whole, and return it.
+        """Write a complete record and return it.
 
-        Raise InvalidInputError for one that could not be read again.
+        Raise InvalidInputError if it could not be read back.
         """
         whole = write(record)
         read(type(record), whole)
@@ -236,11 +238,11 @@ class Records(Reader):
         return record
 
     def put_note(self, name: str, **values: Any) -> None:
-        """Write a note."""
+        """Write a note; an existing one is replaced."""
         self._put("notes", name, values)
 
     def change(self, output: Output, **facts: Any) -> None:
-        """Change what is known here of an output, which is added if it is new."""
+        """Set fields of an output, and add the output if it is new."""
         known = self.get(Output, output.key)
         if known and all(getattr(known, name) == facts[name] for name in facts):
             return
@@ -249,9 +251,9 @@ class Records(Reader):
         self.put(replace(known or new, changed_at=at, **facts))
 
     def spend(self, operation: Operation) -> None:
-        """Note that an operation which is done has spent its inputs.
+        """Clear the doubts about the inputs of an operation that is done.
 
-        By which one is more than that they are spent.
+        The operation is known to have spent them, whatever the service said before.
         """
         for output in operation.inputs:
             self.change(output, spent_elsewhere=False, is_unclear=False, unknown=False)
@@ -263,7 +265,7 @@ class Records(Reader):
 class Store(Reader):
     """A wallet's file, of mode 0600. Threads and processes may share it.
 
-    Raise `WalletFileError` when it is locked, damaged, of another kind or of a newer
+    Raise `WalletFileError` if it is locked, damaged, not a wallet, or of a newer
     version.
     """
 
@@ -272,9 +274,9 @@ class Store(Reader):
         self._lock = threading.RLock()
         with self._translated():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite gives its journal the same mode. A file that is there is not opened
-            # by this: to close one that another thread has open would end the locks of
-            # that thread (POSIX).
+            # SQLite gives its journal the same mode. `touch` does not open an existing
+            # file: closing it would release the locks of other threads that have it
+            # open (POSIX).
             self.path.touch(0o600)
             self._connection = sqlite3.connect(
                 self.path,
@@ -283,7 +285,7 @@ class Store(Reader):
                 check_same_thread=False,
             )
         try:
-            # What was committed is on disk, and so is the end of its journal.
+            # Also sync the directory after deleting the journal, which is the commit.
             self._run("PRAGMA synchronous = EXTRA")
             with self.transaction():
                 self._prepare()
@@ -294,7 +296,7 @@ class Store(Reader):
 
     @contextmanager
     def transaction(self) -> Iterator[Records]:
-        """Look at the records and change them: wholly and on disk, or not at all."""
+        """Yield the records for an atomic change, which is on disk afterwards."""
         with self._lock, self._translated(), self._connection:
             self._run("BEGIN IMMEDIATE")
             yield Records(self.path, self._run)
@@ -329,7 +331,7 @@ class Store(Reader):
                 log.warning("Others could read %s: it has mode 0600 now.", self.path)
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        # Outside of a transaction too a thread waits for the end of another one's.
+        # Even outside a transaction, wait for the transactions of other threads.
         with self._lock, self._translated():
             return self._connection.execute(sql, parameters).fetchall()
 
@@ -353,5 +355,5 @@ class Store(Reader):
 
 
 def _bounds(item_id: str = "") -> tuple[str, str]:
-    # The key of an output begins with its item and a dot, which a slash follows.
+    # An output's key starts with its item id and "."; "/" follows "." in ASCII.
     return (f"{item_id}.", f"{item_id}/") if item_id else ("", "~")

@@ -1,4 +1,4 @@
-"""Standard streams, each of which may be closed, full or ASCII, and new files."""
+"""Standard streams, each of which may be closed, full or limited to ASCII."""
 
 import errno
 import io
@@ -14,45 +14,48 @@ from deeds_client.service import Deeds
 
 
 def service() -> Deeds:
-    """Return the service of the command that runs."""
+    """Return the service of the running command."""
     found: Deeds = click.get_current_context().find_root().obj
     return found
 
 
 def is_terminal(stream: Any) -> bool:
-    """Return whether a standard stream is open, and a person sits before it."""
+    """Return whether a standard stream is open and a terminal."""
     return stream is not None and stream.isatty()
 
 
 def write(text: str) -> None:
-    """Write to standard output at once. Raise OSError where that fails."""
+    """Write to standard output and flush it. Raise OSError on failure."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "It is closed")
     _put(text, sys.stdout)
 
 
 def say(text: str) -> None:
-    """Tell a person on standard error, if that is possible."""
+    """Write to standard error; ignore failures."""
     if sys.stderr is not None:
         with suppress(OSError):
             _put(text, sys.stderr)
 
 
 def _put(text: str, stream: TextIO) -> None:
-    """Write a line; what the encoding of a stream does not have is replaced."""
+    """Write a line; replace characters that the stream cannot encode."""
     shown = text.encode(stream.encoding, "replace").decode(stream.encoding)
     print(shown, file=stream, flush=True)
 
 
 def read_text(prompt: str) -> str:
-    """Return all of standard input, asked for at a terminal."""
+    """Return all of standard input. Print the prompt if it is a terminal."""
     if is_terminal(sys.stdin):
         say(prompt)
     return _input().read().decode(errors="replace")
 
 
 def read_passphrase(*, is_new: bool = False) -> str:
-    """Return the first line of standard input, or what is typed unseen."""
+    """Prompt for a passphrase; without a terminal, read a line of standard input.
+
+    A new passphrase is asked for twice.
+    """
     if is_terminal(sys.stdin):
         typed = click.prompt(
             "Passphrase", hide_input=True, confirmation_prompt=is_new, err=True
@@ -65,7 +68,7 @@ def read_passphrase(*, is_new: bool = False) -> str:
 
 
 def read_token(file: Path | None) -> str:
-    """Return the first token of a file, or what is typed unseen."""
+    """Return the first token of a file; without a file, prompt for one."""
     if not file:
         return str(click.prompt("Mint token", hide_input=True, err=True))
     text = file.read_text(encoding="utf-8", errors="replace")
@@ -74,7 +77,10 @@ def read_token(file: Path | None) -> str:
 
 
 def confirm(question: str) -> bool:
-    """Return whether a person says yes. Raise InvalidInputError without a terminal."""
+    """Ask a question, and return whether it is answered with yes.
+
+    Raise InvalidInputError without a terminal.
+    """
     if not is_terminal(sys.stdin):
         raise InvalidInputError(f"{question} Say --yes to complete without asking.")
     return click.confirm(question, err=True)

@@ -1,7 +1,7 @@
-"""A plugin of pytest: the fixture `deeds`, a service for the tests of your own code.
+"""A pytest plugin: the fixture `deeds` is a service for the tests of your own code.
 
-It starts the command that DEEDS_COMMAND names, else `deeds`, and never imports the
-service. docs/testing-against.md of the service shows it.
+It starts the command in DEEDS_COMMAND, by default `deeds`, and never imports the
+service. See docs/testing-against.md of the service.
 """
 
 import json
@@ -45,24 +45,25 @@ class Minted(Sent):
 
     @property
     def item_id(self) -> str:
-        """Its id."""
+        """The item id."""
         return self.output.item_id
 
 
 class Server:
-    """The process of `deeds dev`, and clients of it. `with` ends it."""
+    """The process of `deeds dev`, and its clients. `with` stops it."""
 
     def __init__(self) -> None:
         command = _find_command()
-        # Its log goes to the standard error of this process, so pytest shows it with
-        # the test that fails. It ends with its input, however this process ends.
+        # It logs to this process's standard error, so pytest shows the log of a failed
+        # test. With --watch-stdin it ends when its input does, however this process
+        # ends.
         self._process = subprocess.Popen(  # noqa: S603  (what the user named)
             [*command, "dev", "--json", "--watch-stdin"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         self.url = self._read_url(shlex.join(command))
-        # No proxy is asked for this machine.
+        # This machine is never reached through a proxy.
         self._http = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
         self.client = Deeds(self.url, trust_env=False)
 
@@ -75,9 +76,9 @@ class Server:
         self._stop()
 
     def tell(self, what: str, body: Mapping[str, Any]) -> Any:
-        """Ask for a fault, a move of the clock or a reset; return the answer.
+        """Request a fault, a move of the clock or a reset; return the answer.
 
-        Raises ValueError where the service refuses.
+        Raise ValueError if the service refuses.
         """
         answer = self._http.post(f"/_dev/{what}", json=body)
         if answer.is_error:
@@ -85,13 +86,13 @@ class Server:
         return answer.json()
 
     def audit(self) -> None:
-        """Fail the test where the ledger violates an invariant."""
+        """Fail the test if the ledger violates an invariant."""
         report = self._http.get("/_dev/audit").json()
         for sentence, places in report.get("violations", {}).items():
             pytest.fail(f"the ledger violates: {sentence}: {places}", pytrace=False)
 
     def _read_url(self, command: str) -> str:
-        """Return where it listens once it is ready; end it and fail where it is not."""
+        """Return the URL once the service is ready; otherwise stop it and fail."""
         stdout: Any = self._process.stdout
         is_ready, _, _ = select([stdout], [], [], _START_S_MAX)
         line = stdout.readline() if is_ready else b""
@@ -110,25 +111,25 @@ class Server:
 
 
 class Clock:
-    """The clock of the service. It only goes forward, until the test ends."""
+    """The clock of the service. It only moves forward, until the test ends."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
     def now(self) -> datetime:
-        """Return its time, in UTC."""
+        """Return the service's time in UTC."""
         return self.advance()
 
     def advance(self, **units: float) -> datetime:
-        """Move it by units of `timedelta`, such as minutes=16; return its time.
+        """Move the clock by arguments of `timedelta`, such as minutes=16.
 
-        Parts of a second are rounded up.
+        Parts of a second are rounded up. Return the new time.
         """
         seconds = math.ceil(timedelta(**units).total_seconds())
         return self._move(advance=seconds)
 
     def at(self, time: datetime | str) -> datetime:
-        """Move it to a time with its zone, or one as ISO 8601; return its time."""
+        """Move the clock to a time with a zone, or in ISO 8601; return the new time."""
         return self._move(at=time if isinstance(time, str) else time.isoformat())
 
     def _move(self, **body: object) -> datetime:
@@ -137,7 +138,7 @@ class Clock:
 
 
 class Service:
-    """A service of deeds for one test: `url` is its address."""
+    """A Deeds service for one test, at the address `url`."""
 
     def __init__(self, server: Server, directory: Path, closing: ExitStack) -> None:
         self.url = server.url
@@ -156,7 +157,7 @@ class Service:
         return Minted(output, self.url)
 
     def wallet(self, name: str) -> Wallet:
-        """Return the wallet of a name, in a temporary file; each test has its own."""
+        """Return the wallet with this name, in a temporary file of this test."""
         if name not in self._wallets:
             path = self._directory / f"{quote(name, safe='')}.wallet"
             wallet = Wallet(path, self._server.client)
@@ -172,10 +173,11 @@ class Service:
         path: str | None = None,
         seconds: int | None = None,
     ) -> Iterator[None]:
-        """Let the next requests of the block fail: "lost", "503", "429" or "slow".
+        """Make the next requests in the block fail: "lost", "503", "429" or "slow".
 
-        `path` is the one that fails, such as /v1/swap or /v1/offers/{id}/complete,
-        `seconds` how late a slow answer comes. The test fails where no request met it.
+        `next` is their number. `path` limits the fault to one path, such as /v1/swap or
+        /v1/offers/{id}/complete. `seconds` is the delay of a slow answer. The test
+        fails if no request met the fault.
         """
         fault = {"with": kind} | ({} if path is None else {"path": path})
         delay = {} if seconds is None else {"seconds": seconds}
@@ -188,9 +190,9 @@ class Service:
             pytest.fail(f"no request met the fault {kind!r}")
 
     def state(self, what: Offer | Operation | Output | Sent | str) -> str:
-        """Return what became of an offer or an output.
+        """Return the state of an offer or an output.
 
-        Of an offer "open", "completed", "void" or "expired", of an output "unspent",
+        An offer is "open", "completed", "void" or "expired"; an output is "unspent",
         "spent" or "unknown". A text is a link, the id of an offer, or a raw output.
         """
         client = self._server.client
@@ -208,7 +210,7 @@ class Service:
         return state
 
     def audit(self) -> None:
-        """Fail the test where the ledger violates an invariant."""
+        """Fail the test if the ledger violates an invariant."""
         self._server.audit()
 
 
@@ -220,7 +222,7 @@ def _deeds_server() -> Iterator[Server]:
 
 @pytest.fixture
 def deeds(_deeds_server: Server) -> Iterator[Service]:
-    """A service of deeds, empty for each test and audited after it."""
+    """A Deeds service, empty for each test and audited after it."""
     try:
         with ExitStack() as closing:
             directory = closing.enter_context(TemporaryDirectory())
@@ -231,13 +233,13 @@ def deeds(_deeds_server: Server) -> Iterator[Service]:
 
 
 def _find_command() -> list[str]:
-    """Return the words of the command; fail where there is none."""
+    """Return the words of the command; fail if it does not exist."""
     command = os.environ.get("DEEDS_COMMAND") or "deeds"  # noqa: TID251
     try:
         words = shlex.split(command)
     except ValueError:
         pytest.fail("DEEDS_COMMAND has a quote without an end", pytrace=False)
-    # What is installed beside this Python need not be on the PATH.
+    # Programs installed next to this Python need not be on the PATH.
     places = [str(Path(sys.executable).parent), *os.get_exec_path()]
     program = shutil.which(words[0], path=os.pathsep.join(places))
     if program is None:

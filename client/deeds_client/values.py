@@ -1,6 +1,6 @@
-"""What a deed service takes and answers, and what a wallet knows of it.
+"""The values of a Deeds service's API, and a wallet's records of outputs and items.
 
-No repr, log record or JSON of these values holds a secret.
+No repr, log record or JSON of these values contains a secret.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from typing import Any, Generic, Self, TypeVar
 
 from deeds_client.errors import InvalidInputError
 
-AMOUNT_MAX = 2**53 - 1  # In units: every reader of JSON sees it exactly.
+AMOUNT_MAX = 2**53 - 1  # In units; exact in every JSON reader.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case.
 
-# Surrogates have no UTF-8 form. Split at the first two dots, the secret is all that
-# remains.
+# Contract 2.1: split at the first two dots; the rest is the secret. Lone surrogates are
+# invalid because they have no UTF-8 form.
 _IDS = {"deed": "deed_[^.\ud800-\udfff]{0,250}", "offer": f"offer_[{BASE32}]{{26}}"}
 _ID = {kind: pattern(text) for kind, text in _IDS.items()}
-_MINT_TOKEN = pattern("[!-~]+")  # What a header can carry.
+_MINT_TOKEN = pattern("[!-~]+")  # Printable ASCII without spaces.
 _SECRET = pattern("[^\ud800-\udfff]{1,32}")
 _RAW_OUTPUT = pattern(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.((?s:.+))")
 
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 
 class Secret(Generic[T]):
-    """A value that nothing shows: no repr, no log record, no `jsonify`.
+    """A wrapper that hides its value from reprs, log records and `flask.jsonify`.
 
-    `reveal` returns it.
+    `reveal` returns the value.
     """
 
     __slots__ = ("_value",)
@@ -54,14 +54,14 @@ class Secret(Generic[T]):
     def __repr__(self) -> str:
         return "Secret(…)"
 
-    __html__ = __repr__  # What `flask.jsonify` asks for.
+    __html__ = __repr__  # Used by `flask.jsonify`.
 
 
-More = Secret[dict[str, Any]] | None  # What a record has besides.
+More = Secret[dict[str, Any]] | None  # Fields unknown to this version.
 
 
 class Kind(StrEnum):
-    """What an operation does."""
+    """The kind of an operation."""
 
     MINT = "mint"
     CLAIM = "claim"
@@ -69,31 +69,31 @@ class Kind(StrEnum):
     SPLIT = "split"
     MERGE = "merge"
     TAKE_BACK = "takeBack"
-    CANCEL = "withdraw"  # The end of an offer of ours.
+    CANCEL = "withdraw"  # Cancels an offer of this wallet.
     ASK = "ask"
     TRADE = "trade"
     COMPLETE = "complete"
 
 
 class OperationState(StrEnum):
-    """How far an operation is. An offer of ours is open until it ends."""
+    """The state of an operation. An offer of this wallet is OPEN until it ends."""
 
-    BEGUN = "begun"  # Written down; it may have reached the service.
+    BEGUN = "begun"  # Recorded; may have reached the service.
     OPEN = "open"  # An offer that waits to be completed.
     DONE = "done"
-    REFUSED = "refused"  # It moved nothing, and `code` says why.
+    REFUSED = "refused"  # Nothing has moved; `code` says why.
 
 
 class OutputState(StrEnum):
-    """Where an output is. SEEN and VOID ones are not ours."""
+    """The state of an output. SEEN and VOID outputs do not belong to the wallet."""
 
-    SEEN = "seen"  # In a link that was read.
-    VOID = "void"  # Of an operation that was refused.
-    COMING = "coming"  # Of an operation that is under way, or an open offer.
+    SEEN = "seen"  # Known from a link only.
+    VOID = "void"  # Its operation was refused, so it was not made.
+    COMING = "coming"  # From an operation under way or an open offer.
     HELD = "held"
     OFFERED = "offered"  # Put into an open offer.
     GIVEN = "given"  # Its link was handed out.
-    LEAVING = "leaving"  # Taken by an operation that is under way.
+    LEAVING = "leaving"  # An input of an operation under way.
     SPENT = "spent"
 
 
@@ -101,7 +101,7 @@ NOT_OURS = (OutputState.SEEN, OutputState.VOID)
 
 
 class CheckState(StrEnum):
-    """What the service says of an output."""
+    """The state of an output at the service."""
 
     UNSPENT = "unspent"
     SPENT = "spent"
@@ -109,7 +109,7 @@ class CheckState(StrEnum):
 
 
 class OfferState(StrEnum):
-    """What the service says of an offer."""
+    """The state of an offer at the service."""
 
     OPEN = "open"
     COMPLETED = "completed"
@@ -123,9 +123,10 @@ def make_secret() -> str:
 
 
 def strong_secret(random_bytes: bytes) -> str:
-    """Return the strong secret of the first 130 of these bits.
+    """Return a strong secret: 130 random bits and a 30-bit checksum (contract 8).
 
-    And 30 of a labelled SHA-256 as a checksum.
+    `random_bytes` are at least 17 bytes. The checksum is the start of a labelled
+    SHA-256.
     """
     body = _base32(int.from_bytes(random_bytes[:17], "big") >> 6, 26)
     digest = hashlib.sha256(b"deeds strong secret v1:" + body.encode()).digest()
@@ -139,7 +140,7 @@ def _base32(bits: int, length: int) -> str:
 def check_amount(value: Any) -> int:
     """Return the value if it is an int from 1 to AMOUNT_MAX.
 
-    Raise InvalidInputError for others.
+    Raise InvalidInputError otherwise.
     """
     if type(value) is not int or not 1 <= value <= AMOUNT_MAX:
         raise InvalidInputError(f"An amount is a whole number from 1 to {AMOUNT_MAX}.")
@@ -147,9 +148,9 @@ def check_amount(value: Any) -> int:
 
 
 def check_id(kind: str, value: Any) -> str:
-    """Return the value if it is the id of a "deed" or an "offer", a part of addresses.
+    """Return the value if it is a valid id of `kind`, "deed" or "offer".
 
-    Raise InvalidInputError for others.
+    Ids become parts of URLs. Raise InvalidInputError for any other value.
     """
     if not isinstance(value, str) or not _ID[kind].fullmatch(value):
         raise InvalidInputError(f"The id of this {kind} is not valid.")
@@ -157,7 +158,7 @@ def check_id(kind: str, value: Any) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a JSON text says. Raise InvalidInputError where it is none."""
+    """Parse a JSON text. Raise InvalidInputError if it is invalid."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -165,9 +166,9 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def exactly(kind: type[T], value: Any) -> T:
-    """Return the value if it has just this type, or the member of an enumeration.
+    """Return the value if its type is exactly `kind`, so that a bool is not an int.
 
-    Raise InvalidInputError for others.
+    For a StrEnum, return the member with this value. Raise InvalidInputError otherwise.
     """
     if type(value) is kind:
         return value
@@ -178,19 +179,20 @@ def exactly(kind: type[T], value: Any) -> T:
 
 
 def member(found: Any, name: str, kind: type[T]) -> T:
-    """Return the member of a JSON object that has this name and just this type.
+    """Return a member of a JSON object, checked by `exactly`.
 
-    Raise InvalidInputError where it has not, or this is no object.
+    Raise InvalidInputError if `found` is not an object, or if the member is missing or
+    has another type.
     """
     return exactly(kind, exactly(dict, found).get(name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """Units of an item, `deed_` until it is minted, and the secret bound to them.
+    """An amount of one item, and the secret bound to it.
 
-    `raw` has the secret. What follows the secret is what a wallet knows besides; two
-    outputs are equal when their amounts, items and secrets are.
+    `item_id` is `deed_` until the item is minted. `key` and `raw` contain the secret.
+    The fields after `secret` are the wallet's records; equality ignores them.
     """
 
     amount: int
@@ -198,26 +200,26 @@ class Output:
     secret: Secret[str] = field(repr=False)
     _: KW_ONLY
     state: OutputState = OutputState.SEEN
-    before: OutputState = OutputState.SEEN  # The state to which a refusal returns it.
-    operation: str = ""  # The key of the one that makes or takes it.
+    before: OutputState = OutputState.SEEN  # Its state if no operation took it.
+    operation: str = ""  # Key of the operation that takes or makes it.
     number: int | None = None  # The link's number, from 1.
-    of: int | None = None  # How many numbered links there are.
-    issue: int | None = None  # Of its number: from 2 after the page took it back.
-    each: int | None = None  # To be split into links of so many units.
+    of: int | None = None  # Number of links in the series.
+    issue: int | None = None  # From 2: earlier links of this number were taken back.
+    each: int | None = None  # To be split into links of this amount.
     note: str | None = None
     created_at: datetime | None = None
     changed_at: datetime | None = None
     given_at: datetime | None = None  # When its link was handed out.
-    collected_at: datetime | None = None  # When a door of the page took it.
+    collected_at: datetime | None = None  # When it came in at a door of the web page.
     admitted_at: datetime | None = None  # When another door let it in.
-    undone_at: datetime | None = None  # When either was undone.
-    found_at: datetime | None = None  # When a look found it.
+    undone_at: datetime | None = None  # When either of these was undone.
+    found_at: datetime | None = None  # When a search or a backup showed that it exists.
     shown_at: datetime | None = None  # When its code was last shown at a door.
-    may_be_given: bool = False  # It may have been handed out since a backup.
-    spent_elsewhere: bool = False  # By no operation of this wallet.
+    may_be_given: bool = False  # May have been handed out since a backup.
+    spent_elsewhere: bool = False  # Spent, but by no operation of this wallet.
     is_unclear: bool = False  # Another copy of this wallet may have spent it.
     never_held: bool = False
-    unknown: bool = False  # The service says that it never had it.
+    unknown: bool = False  # Unknown to the service.
     more: More = None
 
     def __post_init__(self) -> None:
@@ -233,9 +235,9 @@ class Output:
 
     @classmethod
     def parse(cls, raw: Any) -> Self:
-        """Return what `+<amount>.<item_id>.<secret>` says.
+        """Parse a raw output, `+<amount>.<item_id>.<secret>` (contract 2.1).
 
-        Raise InvalidInputError where it is no raw output.
+        Raise InvalidInputError if it is invalid.
         """
         match = _RAW_OUTPUT.fullmatch(raw) if isinstance(raw, str) else None
         if not match:
@@ -244,12 +246,12 @@ class Output:
 
     @property
     def key(self) -> str:
-        """What names it in a wallet, with its secret."""
+        """The record's key in a wallet. Contains the secret."""
         return f"{self.item_id}.{self.secret.reveal()}"
 
     @property
     def raw(self) -> str:
-        """The raw output, with its secret."""
+        """The raw output. Contains the secret."""
         return f"+{self.amount}.{self.key}"
 
     def __eq__(self, other: object) -> bool:
@@ -260,7 +262,7 @@ class Output:
 
 
 def check_mint_token(text: str) -> Secret[str]:
-    """Return the token of mints; raise InvalidInputError if it can be none."""
+    """Return a mint token. Raise InvalidInputError if it has invalid characters."""
     if not _MINT_TOKEN.fullmatch(text):
         raise InvalidInputError("A mint token is printable ASCII without spaces.")
     return Secret(text)
@@ -279,7 +281,7 @@ def mint_body(
 def swap_body(
     inputs: Iterable[Output], outputs: Iterable[Output], expires_in: int | None = None
 ) -> dict[str, Any]:
-    """Return the body of a request that swaps outputs, offers or completes that."""
+    """Return the body of a swap, an offer or a completion of an offer."""
     body: dict[str, Any] = {"inputs": [each.raw for each in inputs]}
     if expires_in is not None:
         body["expiresIn"] = expires_in
@@ -288,17 +290,18 @@ def swap_body(
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A registry item.
+    """An item of the registry.
 
-    Anybody may have written its metadata, a JSON text: it is text, never HTML.
+    `metadata` is JSON text written by the issuer. Do not trust it, and never use it as
+    HTML.
     """
 
     id: str
     total: int
     metadata: str | None = None
     unit: str | None = None  # The issuer's word for one unit.
-    is_minted: bool = False  # By this wallet.
-    is_cut: bool = False  # A file had less of its metadata than the registry has.
+    is_minted: bool = False  # Minted by this wallet.
+    is_cut: bool = False  # `metadata` was shortened for a backup.
     more: More = None
 
     def __post_init__(self) -> None:
@@ -307,12 +310,12 @@ class Item:
 
     @property
     def key(self) -> str:
-        """What names it in a wallet: its id."""
+        """The record's key in a wallet: the id."""
         return self.id
 
     @property
     def name(self) -> str:
-        """Its name, empty if it has none. Another item may have the same."""
+        """The name in the metadata, or "" if there is none. It is not unique."""
         try:
             return member(parse_json(self.metadata or ""), "name", str)
         except InvalidInputError:
@@ -329,7 +332,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An offer: its maker gives `gives` and gets `wants`, each in order of item id."""
+    """An offer. Its maker gives `gives` and gets `wants`, both sorted by item id."""
 
     id: str
     state: OfferState
@@ -340,7 +343,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """A service's version, how many outputs it takes at once, and who may mint."""
+    """A service's version and array length limit, and whether mints need a token."""
 
     version: str
     array_length_max: int
@@ -349,7 +352,7 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An output that a secret of ours has."""
+    """An output found by its secret."""
 
     amount: int
     is_spent: bool

@@ -1,3 +1,3 @@
-"""The version of this package, also of its distribution and its User-Agent."""
+"""The package version, also used for the distribution and the User-Agent header."""
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
-"""A wallet: what a person holds, and how it moves."""
+"""The wallet: holds outputs and moves them."""
 
-from __future__ import annotations  # Its help has short signatures.
+from __future__ import annotations  # Keeps signatures in help() short.
 
 from dataclasses import replace
 from math import inf
@@ -54,23 +54,23 @@ if TYPE_CHECKING:
 
     from deeds_client.file import Place
 
-_WAIT_S = 2.0  # Before an offer is asked for again at first, and at most.
+_WAIT_S = 2.0  # Pause between queries of an offer: the first, and the longest.
 _WAIT_S_MAX = 15.0
 _BACK_OFF = 1.25
 
 
 class Wallet:
-    """A file, at one service. Threads and processes may share it.
+    """A wallet's file, for one service. Threads and processes may share it.
 
-    `about` is a `reference`, for which a verb is carried out once, and a
-    `note`. InvalidInputError and WalletError: nothing was begun. ProblemError:
-    nothing has moved. NoAnswerError: `with`, `refresh` or `sync` go on with it.
+    A verb with a `reference` is carried out once; `note` is kept with it.
+    InvalidInputError and WalletError: nothing was begun. ProblemError: nothing
+    moved. After NoAnswerError `with`, `refresh` or `sync` resume it.
     """
 
     __slots__ = ("_checker", "_deeds", "_store")
 
     def __init__(self, path: Place, deeds: Deeds) -> None:
-        """Open the file or make it; raise WalletFileError or InvalidInputError."""
+        """Open or create the file; raise WalletFileError or InvalidInputError."""
         self._deeds, self._store = deeds, Store(path)
         self._checker = Checker(self._store, deeds)
         with self._store.transaction() as records:
@@ -101,7 +101,7 @@ class Wallet:
         metadata: Metadata = None,
         **about: Unpack[About],
     ) -> Operation:
-        """Make an item in these outputs, with a name, a description, an image."""
+        """Mint an item. Metadata: a name, a description and an image."""
         return self._run(
             Kind.MINT,
             ([*amounts], dict(metadata or {})),
@@ -112,7 +112,7 @@ class Wallet:
     def issue(
         self, count: int, each: int = 1, *, reference: str, metadata: Metadata = None
     ) -> list[Sent]:
-        """Make an item as numbered links; return those that nobody has claimed."""
+        """Mint an item as numbered links; return the unclaimed ones."""
         total = check_amount(check_amount(count) * check_amount(each))
         minting = self._run(
             Kind.MINT,
@@ -128,14 +128,14 @@ class Wallet:
                 {},
                 lambda records: beginning.links(records, minting, count, each, room),
             )
-            # When all are made, the mint is returned.
+            # Once all links are made, `links` returns the mint.
             if made.kind == Kind.MINT:
                 break
         links = self.outputs(minting.item_id, OutputState.GIVEN)
         return [self._sent(output) for output in links if output.number]
 
     def send(self, item_id: str, amount: int, **about: Unpack[About]) -> Sent:
-        """Make a link of this amount to give away; change comes back."""
+        """Make a link of this amount to hand out."""
         sending = self._run(
             Kind.SEND,
             (item_id, amount),
@@ -145,12 +145,12 @@ class Wallet:
         return self._sent(self.outputs(sending)[0])
 
     def give(self, output: Output) -> Sent:
-        """Hand out what is held as it is: nothing is sent to the service."""
+        """Return a held output's link, marked as handed out. Works offline."""
         with self._store.transaction() as records:
             return self._sent(beginning.give(records, output))
 
     def claim(self, output: Output, **about: Unpack[About]) -> Operation:
-        """Make ours what somebody handed over, or take an own link back."""
+        """Claim a received output, or take back a link of this wallet."""
         return self._run(
             Kind.CLAIM,
             (output.raw,),
@@ -161,7 +161,7 @@ class Wallet:
     def split(
         self, item_id: str, amounts: Sequence[int], **about: Unpack[About]
     ) -> Operation:
-        """Make parts of these amounts of what is free, change behind them."""
+        """Split free units into parts of these amounts and change."""
         return self._run(
             Kind.SPLIT,
             (item_id, [*amounts]),
@@ -170,7 +170,7 @@ class Wallet:
         )
 
     def merge(self, item_id: str, **about: Unpack[About]) -> Operation:
-        """Join what is free without a number, the smallest parts, as many as fit."""
+        """Join free parts without a number, smallest first, as many as fit."""
         room = self._deeds.info().array_length_max
         return self._run(
             Kind.MERGE,
@@ -180,7 +180,7 @@ class Wallet:
         )
 
     def take_back(self, outputs: Outputs, **about: Unpack[About]) -> Operation:
-        """Make links worthless that were handed out and nobody has claimed."""
+        """Take back links that were handed out and not claimed."""
         return self._run(
             Kind.TAKE_BACK,
             keys_of(outputs),
@@ -195,7 +195,7 @@ class Wallet:
         expires_in: int = WEEK_S,
         **about: Unpack[About],
     ) -> Operation:
-        """Ask to be paid within 60 to 2592000 seconds: see `wait_paid`."""
+        """Request a payment, for 60 to 2592000 seconds: see `wait_paid`."""
         return self._run(
             Kind.ASK,
             (item_id, amount),
@@ -206,7 +206,7 @@ class Wallet:
     def trade(
         self, give: Units, want: Units, expires_in: int = WEEK_S, **about: Unpack[About]
     ) -> Operation:
-        """Offer units for those of another item, as long as `ask`."""
+        """Offer units for those of another item; expires as in `ask`."""
         sides = (give.item_id, give.amount, want.item_id, want.amount)
         while True:
             try:
@@ -220,7 +220,7 @@ class Wallet:
                 self.split(give.item_id, [give.amount])
 
     def complete(self, offer: Offer, **about: Unpack[About]) -> Operation:
-        """Give what an offer wants, get what it gives: see `Deeds.offer`."""
+        """Complete an offer from `Deeds.offer`."""
         return self._run(
             Kind.COMPLETE,
             (offer.id,),
@@ -229,7 +229,7 @@ class Wallet:
         )
 
     def cancel(self, operation: Operation) -> Operation:
-        """End an ask or trade, unless it was paid, as far as the wallet can."""
+        """Cancel a request or trade, if possible; return it as it then is."""
         for begun in self.history(OperationState.BEGUN):
             if begun.kind == Kind.CANCEL:
                 finish_first(self._checker, begun.key)
@@ -242,17 +242,17 @@ class Wallet:
                     lambda records: beginning.cancel(records, operation.key),
                 )
         except (ProblemError, WalletError):
-            # It may have been paid in this moment.
+            # It may just have been paid.
             if self.refresh(operation).state == OperationState.OPEN:
                 raise
         return self.refresh(operation)
 
     def find(self, reference: str) -> Operation | None:
-        """Return the operation of a reference as it is in the file."""
+        """Return the operation with this reference, or None. Works offline."""
         return find(self._store, reference)
 
     def refresh(self, operation: Operation) -> Operation:
-        """Send what was begun, ask for an open offer; return it as it is then."""
+        """Send a begun operation or query an open offer; return it."""
         return self._checker.finish(operation.key)
 
     def wait_paid(
@@ -261,7 +261,7 @@ class Wallet:
         timeout: float | None = None,
         stop: Event | None = None,
     ) -> Operation:
-        """Refresh every 2 to 15 s until it ends, so many seconds, or `stop`."""
+        """Refresh every 2 to 15 s until it ends, `timeout` s pass, or `stop`."""
         stop = stop or Event()
         gives_up_at = monotonic() + (inf if timeout is None else timeout)
         wait_s = _WAIT_S
@@ -284,11 +284,11 @@ class Wallet:
         return operation
 
     def sync(self, *, look: bool = False) -> list[Output]:
-        """Ask what became of all, also by other copies; return what changed."""
+        """Update all outputs; `look` searches for unknown ones; return changes."""
         return self._checker.sync(look=look)
 
     def item(self, item_id: str) -> Item:
-        """Return an item, which never changes, from the file if it is there."""
+        """Return an item; it never changes and is kept in the file."""
         known = self._store.get(Item, item_id)
         if known:
             return known
@@ -297,29 +297,29 @@ class Wallet:
             return records.get(Item, item_id) or records.put(item)
 
     def outputs(self, of: str | Operation = "", *states: OutputState) -> list[Output]:
-        """Return all outputs, those of an item, or what an operation has made."""
+        """Return outputs: all, of an item, or made by an operation."""
         if isinstance(of, str):
             return self._store.outputs(of, *states)
         made = self._store.known(made_by(of))
         return [output for output in made if not states or output.state in states]
 
     def history(self, state: OperationState | None = None) -> list[Operation]:
-        """Return the operations, all or in this state, the latest first."""
+        """Return operations, all or in this state, latest first."""
         store = self._store
         found = store.operations("state", state) if state else store.all(Operation)
         return found[::-1]
 
     def balance(self) -> dict[str, Holding]:
-        """Return what the wallet holds of each item, by its id."""
+        """Return the holding of each item, by item id."""
         return self._store.holdings()
 
     def show(self, item_id: str, number: int | None = None) -> Sent:
-        """Return the link of what is held, for a door; it is not handed out."""
+        """Return a held output's link for a door; it stays held."""
         with self._store.transaction() as records:
             return self._sent(beginning.show(records, item_id, number))
 
     def export(self, path: Place, passphrase: str) -> None:
-        """Write all to a new encrypted file, which the page reads too."""
+        """Write an encrypted backup. Passphrase: four random words or more."""
         at = milliseconds(now())
         with self._store.transaction() as records:
             whole = replace(merging.dump(records), service=self._deeds.base_url)
@@ -330,11 +330,11 @@ class Wallet:
     def restore(
         self, path: Place, passphrase: str, *, own: bool = False
     ) -> list[Output]:
-        """Take in a file, maybe your own; return what is new. Then `sync`."""
+        """Merge a backup, maybe your own; return new outputs. Then `sync`."""
         theirs = file.load_wallet(path, passphrase, self._deeds.base_url)
         with self._store.transaction() as records:
             if not records.outputs():
-                # All that will be here is in this file.
+                # The wallet is empty, so the file backs up everything in it.
                 records.put_note("backup", at=milliseconds(now()))
             added = merging.merge(records, theirs, is_own=own)
             ask_for_look(records)

@@ -1,4 +1,4 @@
-"""Clients that send slowly, without end, too much, or do not read."""
+"""Clients that send slowly, endlessly or too much, or do not read."""
 
 import socket
 import threading
@@ -15,13 +15,13 @@ POST = (
 )
 CHUNK = b"1\r\n \r\n"
 
-# Enough answers to fill what the kernel keeps for a client that does not read.
+# Enough answers to fill the socket buffers of a client that does not read.
 UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Abuse:
-    """What such a client sends first and repeatedly, and its answer."""
+    """What such a client sends first and then repeatedly, and the answer's start."""
 
     first: bytes
     more: bytes = b""
@@ -46,7 +46,7 @@ ABUSES = {
     "pipelined requests, answers unread": Abuse(UNREAD, answer=b"HTTP/1.1 200 "),
 }
 
-# A megabyte without its last bytes.
+# A body of 1 MiB whose last bytes are missing.
 STUCK = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
 
 
@@ -54,7 +54,7 @@ STUCK = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
 def abusing(
     port: int, abuses: list[Abuse], count: int, interval_s: float = 0.1
 ) -> Iterator[list[socket.socket]]:
-    """Open `count` connections for each abuse, and go on until the block ends."""
+    """Open `count` connections for each abuse; keep sending until the block ends."""
     stop = threading.Event()
     with ExitStack() as stack:
         clients = []
@@ -65,7 +65,7 @@ def abusing(
         def trickle() -> None:
             while not stop.wait(interval_s):
                 for client, abuse in zip(clients, abuses * count, strict=True):
-                    with suppress(OSError):  # The service may end it at any time.
+                    with suppress(OSError):  # The service may close it at any time.
                         client.sendall(abuse.more)
 
         thread = threading.Thread(target=trickle)
@@ -78,12 +78,12 @@ def abusing(
 
 
 def readable(clients: list[socket.socket]) -> list[socket.socket]:
-    """Return those that were answered or closed by now."""
+    """Return the clients that were answered or closed by now."""
     return select(clients, [], [], 0)[0]
 
 
 def slow_reader(port: int) -> socket.socket:
-    """Return a connection for whose answers there is hardly room at this end."""
+    """Return a connection with a small receive buffer."""
     client = socket.socket()
     client.settimeout(10)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -94,7 +94,7 @@ def slow_reader(port: int) -> socket.socket:
 def connected(
     service: Service, data: bytes = b"", address: str = "127.0.0.1"
 ) -> socket.socket:
-    """Return a connection of a client with this address, on which data was sent."""
+    """Return a connection from this address, after sending `data`."""
     place = ("127.0.0.1", service.port)
     client = socket.create_connection(place, timeout=30, source_address=(address, 0))
     client.sendall(data)

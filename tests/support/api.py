@@ -1,4 +1,4 @@
-"""A client of the API, over one of two transports: in this process, or over HTTP."""
+"""A client of the API, either in this process or over HTTP."""
 
 import json
 import ssl
@@ -10,12 +10,12 @@ import httpx
 import pytest
 from flask import Flask
 
-# The only names of the service that tests of its behaviour know.
+# Tests of the service's behaviour import nothing else from it.
 from app import StartError, create_app
 from deeds.settings import read_settings
 from tests.support.strong_secrets import make_strong_secret
 
-# What a swap or a completion is answered with, and two refusals.
+# The answer to a swap or a completion, and two refusals.
 SUCCESS = {"success": True}
 REUSED = (422, "idempotency_key_reused", None)
 UNAVAILABLE = (503, "ledger_unavailable", None)
@@ -23,7 +23,7 @@ UNAVAILABLE = (503, "ledger_unavailable", None)
 # A commit may wait for a lock or a checkpoint, and the machine may be busy.
 ANSWER_SECONDS_MAX = 30.0
 
-# Services of tests speak plain HTTP. By default each client of httpx would read all
+# Services of tests use plain HTTP. By default each client of httpx would load all
 # certificates of the machine, which takes 30 ms.
 _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -31,8 +31,8 @@ _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 class Api:
     """The requests of the contract.
 
-    `mint`, `check` and `offer_id` fail the test unless the answer is a good one, and
-    return what it says. All others return any answer.
+    `mint`, `check`, `are_offered` and `offer_id` fail the test unless the status is
+    200, and return a value of the answer. All others return any answer.
     """
 
     def __init__(self, http: httpx.Client) -> None:
@@ -40,7 +40,7 @@ class Api:
 
     @classmethod
     def of_app(cls, app: Flask, address: str = "127.0.0.1") -> "Api":
-        """Return a client that calls the app, which sees it at this address."""
+        """Return a client that calls the app from this address."""
         transport = httpx.WSGITransport(app=app, remote_addr=address)
         return cls(httpx.Client(transport=transport, base_url="http://localhost"))
 
@@ -63,18 +63,18 @@ class Api:
         return self.http.get(path, headers=headers)
 
     def post(self, path: str, body: Any, key: str | None = None) -> httpx.Response:
-        """Send the body as JSON, text and bytes as they are, with a key if there is."""
+        """Send the body as JSON, or unchanged if it is text or bytes."""
         headers = {"Content-Type": "application/json"}
         if key is not None:
             headers["Idempotency-Key"] = key
-        # Written here, because httpx writes no surrogates.
+        # httpx cannot encode surrogates as JSON.
         content = body if isinstance(body, str | bytes) else json.dumps(body)
         return self.http.post(path, content=content, headers=headers)
 
     def send_mint(
         self, *outputs: str, key: str | None = None, metadata: Any = None
     ) -> httpx.Response:
-        """Ask for an item with outputs in the form `+5.secret`."""
+        """Send a mint of outputs in the form `+5.secret`."""
         body: dict[str, Any] = {"outputs": outputs}
         if metadata is not None:
             body["metadata"] = metadata
@@ -135,7 +135,7 @@ class Api:
 
 
 def _half(inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:
-    """Return the body of a swap; a raw output alone stands for a list of it."""
+    """Return the body of a swap; a single raw output may stand for a list."""
     sides = {"inputs": inputs, "outputs": outputs}
     return {
         name: [side] if isinstance(side, str) else side for name, side in sides.items()
@@ -143,7 +143,7 @@ def _half(inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:
 
 
 def environ_of(database_url: str, **variables: str) -> dict[str, str]:
-    """Return the environment of a service with Argon2 at its cheapest."""
+    """Return the environment of a service with the cheapest Argon2."""
     return {"DATABASE_URL": database_url, "DEEDS_ARGON2": "m=8,t=1,p=1"} | variables
 
 
@@ -159,25 +159,25 @@ def opened(environ: Mapping[str, str]) -> Iterator[Flask]:
 
 @contextmanager
 def served(environ: Mapping[str, str]) -> Iterator[Api]:
-    """The same, but yield a client of it."""
+    """Open the service as `opened` does, but yield a client."""
     with opened(environ) as app:
         yield Api.of_app(app)
 
 
 def good(answer: httpx.Response) -> Any:
-    """Return what a good answer says; fail on any other."""
+    """Return the JSON of an answer with status 200; fail on any other."""
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def replayed(answer: httpx.Response) -> Any:
-    """Return what a good answer says that was given before; fail on any other."""
+    """Return the JSON of a replayed answer; fail on any other."""
     assert answer.headers.get("Idempotency-Replayed") == "true", answer.text
     return good(answer)
 
 
 def stop_line(start: Callable[..., Any], *arguments: Any, **variables: str) -> str:
-    """Return the one line with which a start is refused."""
+    """Return the reason of a StartError, which must be one line."""
     with pytest.raises(StartError) as stopped:
         start(*arguments, **variables)
     assert "\n" not in stopped.value.reason
@@ -185,12 +185,12 @@ def stop_line(start: Callable[..., Any], *arguments: Any, **variables: str) -> s
 
 
 def refusal(answer: httpx.Response) -> tuple[int, str, int | None]:
-    """Return status, code, and the index of the element at fault, of a refusal."""
+    """Return the status, code and index of a problem."""
     assert answer.headers["content-type"] == "application/problem+json", answer.text
     problem = answer.json()
     return answer.status_code, problem["code"], problem.get("index")
 
 
 def fresh(amount: int, item_id: str) -> str:
-    """Return a raw output under a new strong secret."""
+    """Return a raw output with a new strong secret."""
     return f"+{amount}.{item_id}.{make_strong_secret()}"

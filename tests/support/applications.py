@@ -1,7 +1,4 @@
-"""Workers and applications that differ a little from the service's.
-
-Gunicorn imports this.
-"""
+"""Variants of the service's worker and application, imported by gunicorn."""
 
 import os
 import signal
@@ -26,8 +23,8 @@ IMPATIENT = (
 HASTY = "--bind 127.0.0.1:0 --worker-class tests.support.applications.HastyWorker"
 STOPPED = "--bind 127.0.0.1:0 --worker-class tests.support.applications.StoppedWorker"
 
-# Moments of a commit. One is written into a file just before the request that is to
-# meet it. It is met once: the file is gone then.
+# Moments of a commit. A test writes one into a file just before a request. The first
+# commit that reaches it deletes the file.
 BEFORE_COMMIT = "before commit"
 AFTER_COMMIT = "after commit"
 
@@ -41,7 +38,7 @@ class ImpatientWorker(WaitressWorker):
 
 
 class PatientWorker(WaitressWorker):
-    """Waits an hour for each client and after a failed start: no deadline helps."""
+    """Waits an hour for each client and after a failed start, longer than any test."""
 
     client_seconds_max = 3600.0
     retry_seconds = 3600.0
@@ -54,7 +51,7 @@ class HastyWorker(WaitressWorker):
 
 
 class StoppedWorker(WaitressWorker):
-    """Is told to stop just after its fork, as by the master, if it is the first one."""
+    """Gets a SIGTERM right after its fork, as by the master, if it is the first."""
 
     def init_process(self):
         if self.age == 1:
@@ -63,15 +60,16 @@ class StoppedWorker(WaitressWorker):
 
 
 def lasting_app(environ, start_response):
-    """Answer with the body; where the query is `last`, later or after a query `go`.
+    """Answer with the request's body.
 
-    Where it is `exit`, raise what would end a process.
+    The query `last` waits for a query `go`, up to a limit. The query `exit` raises
+    SystemExit.
     """
     if environ["QUERY_STRING"] == "exit":
         raise SystemExit(MARK)
     with _go:
         if environ["QUERY_STRING"] == "last":
-            # The impatient worker looks at least once a second for what is too slow.
+            # The impatient worker looks for slow clients at least once a second.
             _go.wait(ImpatientWorker.client_seconds_max + 1.2)
         elif environ["QUERY_STRING"] == "go":
             _go.notify_all()
@@ -80,7 +78,7 @@ def lasting_app(environ, start_response):
 
 
 def create_breaking_app():
-    """Return the service, after what BREAKS names has broken uncaught."""
+    """Return the service after raising, uncaught, the errors that BREAKS names."""
     for name in os.environ["BREAKS"].split(", "):
         match name:
             case "a thread":
@@ -94,7 +92,7 @@ def create_breaking_app():
             case "the start":
                 break_here()
             case "a later start":
-                # Else a file says that this process goes on.
+                # Otherwise write a file that says that this process continues.
                 trigger = Path(os.environ["TRIGGER"])
                 if trigger.exists():
                     break_here()
@@ -112,21 +110,21 @@ class _Breaking:
 
 
 def create_failing_app():
-    """Return the service, whose process dies at the moment in FAILPOINT_FILE."""
+    """Return the service; it is killed at the moment named in FAILPOINT_FILE."""
     armed = Path(os.environ["FAILPOINT_FILE"])
     return create_app_at_commit(armed, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
 def create_rash_app():
-    """Return the service, which calls operations of PostgreSQL lost after a second."""
+    """Return the service, which reports missing operations as lost after a second."""
     last_operations.DOUBT_SECONDS = 1.0
     return create_app()
 
 
 def create_crowded_app():
-    """Return the service, whose process may start one thread more than it needs.
+    """Return the service in a process that may start one thread more than it needs.
 
-    It needs one for itself, one for the log and three that begin to serve.
+    It needs five: one for itself, one for the log and three to begin to serve.
     """
     start = threading.Thread.start
 
@@ -141,12 +139,12 @@ def create_crowded_app():
 
 
 def create_held_app():
-    """Return the service, which stays at the moment in HOLD_FILE until it is killed."""
+    """Return the service; it stays at the moment in HOLD_FILE until it is killed."""
     return create_app_at_commit(Path(os.environ["HOLD_FILE"]), threading.Event().wait)
 
 
 def create_app_at_commit(armed, happen):
-    """Return the service, in which `happen` is called at the moment in the file."""
+    """Return the service, which calls `happen` at the moment in the file `armed`."""
 
     def meet_at(moment):
         def meet(*_):

@@ -1,4 +1,4 @@
-"""Watches what argon2-cffi asks of the Argon2 library, below the service's code."""
+"""Observes argon2-cffi's calls of the Argon2 library, below the service's code."""
 
 from types import SimpleNamespace
 
@@ -8,12 +8,12 @@ from argon2 import low_level
 class HashCosts(list[str]):
     """The cost of each evaluation of Argon2, in the order in which they begin."""
 
-    # Called once, before the next evaluation, which goes on afterwards.
+    # A function that is called once, before the next evaluation.
     meanwhile = None
 
 
 def count_hashes(monkeypatch):
-    """Return the costs of all evaluations from now on."""
+    """Return a list to which the cost of every evaluation from now on is added."""
     costs, evaluate = HashCosts(), low_level.lib.argon2_hash
 
     def counted(time_cost, memory_kib, parallelism, *rest):
@@ -28,7 +28,7 @@ def count_hashes(monkeypatch):
 
 
 def refuse_memory(monkeypatch):
-    """Let every evaluation fail for want of memory."""
+    """Make every evaluation fail for lack of memory."""
     failure = low_level.lib.ARGON2_MEMORY_ALLOCATION_ERROR
     _replace(monkeypatch, lambda *_: failure)
 

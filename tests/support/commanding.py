@@ -1,6 +1,6 @@
-"""Runs commands and signals processes as an operator does.
+"""Runs commands and signals processes, as an operator does.
 
-Commands run in this process, which is faster, or in one of their own.
+Commands run in this process, which is faster, or in a separate one.
 """
 
 import subprocess
@@ -19,21 +19,21 @@ DEEDS = ("-m", "app")
 def invoke(environ, *arguments, said=""):
     """Run `python -m app …` with these variables in this process.
 
-    The operator then types what is `said`.
+    `said` is the standard input.
     """
     words = [str(argument) for argument in arguments]
     return CliRunner().invoke(make_command(read_settings(environ)), words, input=said)
 
 
 def output_of(environ, *arguments):
-    """Run a command that has to succeed, and return what it prints."""
+    """Run a command that must succeed, and return its output."""
     ran = invoke(environ, *arguments)
     assert (ran.exit_code, ran.stderr) == (0, "")
     return ran.stdout
 
 
 def error_of(environ, *arguments):
-    """Run a command that has to fail, and return what it says of that."""
+    """Run a command that must fail, and return its error output."""
     ran = invoke(environ, *arguments)
     assert ran.exit_code == 1
     assert isinstance(ran.exception, SystemExit)
@@ -56,27 +56,27 @@ def run_python(*arguments, cwd=REPOSITORY, **settings):
 
 
 def run_redirected(redirection, *arguments, **settings):
-    """Run Python with a stream as the shell's `redirection` says, such as `2>&-`."""
+    """Run Python with a redirection of the shell, such as `2>&-`."""
     shell = ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable]
     return run_program(*shell, *arguments, env=clean_environment(settings), timeout=120)
 
 
 def run_program(*command, cwd=REPOSITORY, **options):
-    """Run any program, and return what it printed and whether it succeeded."""
+    """Run any program, and return the completed process."""
     return subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, check=False, **options
     )
 
 
 def printed_by(*command, **options):
-    """Run a program that has to succeed, and return what it prints."""
+    """Run a program that must succeed, and return its output."""
     ran = run_program(*command, **options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
 
 def replace_workers(service, process, how):
-    """Signal a worker, or the master for all, and wait for those that follow."""
+    """Signal a worker, or the master for all workers, and wait for the new workers."""
     before = set(service.workers)
     ended = before & {process} or before
     process.send_signal(how)

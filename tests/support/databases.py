@@ -1,4 +1,4 @@
-"""Databases: marks of tests on one kind alone, URLs, and connections of the tests."""
+"""Databases: marks for tests on one kind, URLs, and connections of the tests."""
 
 import sqlite3
 import subprocess
@@ -17,7 +17,7 @@ on_postgresql = pytest.mark.parametrize("database_url", ["postgresql"], indirect
 BUSY_TIMEOUT_S = 30
 
 
-# Reads once and keeps the file open.
+# A program that reads once and keeps the file open.
 READ = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1])
@@ -28,7 +28,7 @@ sys.stdin.read()
 
 
 class OwnConnection(psycopg.Connection):
-    """A connection of the tests themselves to PostgreSQL."""
+    """A connection of the tests to PostgreSQL, which `hooks` ignore."""
 
 
 def is_sqlite(url):
@@ -41,7 +41,7 @@ def sqlite_path(url):
 
 @contextmanager
 def held_open(path):
-    """Let another process read an SQLite file, and keep it open within the block."""
+    """Make another process read an SQLite file and keep it open within the block."""
     with subprocess.Popen(
         [sys.executable, "-c", READ, path],
         stdin=subprocess.PIPE,
@@ -52,7 +52,7 @@ def held_open(path):
             assert reader.stdout.readline() == "open\n"
             yield
         finally:
-            # What closes the file by itself may write to it.
+            # A process that closes the file itself may write to it.
             reader.kill()
 
 
@@ -67,7 +67,7 @@ def connected(url):
             factory=sqlite3.Connection,
         )
     else:
-        # Behind a pooler nothing is kept in a session.
+        # A pooler may give each transaction another session, so prepare no statements.
         connection = OwnConnection.connect(url, autocommit=True, prepare_threshold=None)
     try:
         yield connection
@@ -78,7 +78,7 @@ def connected(url):
 def changed_url(url, *, user=None, database=None, **options):
     """Return the URL of PostgreSQL with another user, database, or options of libpq.
 
-    A host among the options takes the place of that in the URL.
+    A `host` among the options replaces the host in the URL.
     """
     parts = urlsplit(url)
     old_user, _, place = parts.netloc.rpartition("@")
@@ -93,5 +93,5 @@ def changed_url(url, *, user=None, database=None, **options):
 
 
 def database_of(url):
-    """Return the name of the database that a URL of PostgreSQL names."""
+    """Return the name of the database in a PostgreSQL URL."""
     return urlsplit(url).path.removeprefix("/")

@@ -1,4 +1,4 @@
-"""Runs `deeds doctor`, and takes its lines apart."""
+"""Runs `deeds doctor`, and parses its lines."""
 
 from tests.support.commanding import invoke
 from tests.support.sources import section, table_rows
@@ -10,9 +10,9 @@ SUBJECTS = {
 
 
 def examined(environ, *options):
-    """Return "state text" of each line by its subject, joined where there are more.
+    """Return "state text" by subject; several lines of one subject are joined.
 
-    The exit code is 1 where something is wrong, and not otherwise.
+    Assert that the exit code is 1 if a line is "wrong", and 0 otherwise.
     """
     ran = invoke(environ, "doctor", *options)
     lines = lines_of(ran.stdout)

@@ -30,7 +30,7 @@ def pytest_make_parametrize_id(val):
     if not isinstance(val, str | bytes):
         return None
     if isinstance(val, str) and is_strong_secret(val.lower()):
-        # Each process of the tests makes others, and all have to name the same tests.
+        # Each test process makes other secrets, but all must use the same test ids.
         return "a strong secret"
     escaped = ascii(val[:30])
     return escaped.replace("\\", "%") if len(val) > 30 or "\\" in escaped else None
@@ -38,19 +38,19 @@ def pytest_make_parametrize_id(val):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Run one process more than there are processors: many tests wait for a service."""
+    """Run one process more than there are CPUs: many tests wait for a service."""
     return os.cpu_count() + 1
 
 
 def pooled(url):
-    """Return the URL by way of the pooler of TEST_POOLER, if there is one."""
+    """Return the URL through the pooler in TEST_POOLER, if there is one."""
     pooler = os.environ.get("TEST_POOLER")
     return behind(url, pooler) if pooler else url
 
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A PostgreSQL: the one that TEST_DATABASE_URL names, or one of our own."""
+    """A PostgreSQL server: the one in TEST_DATABASE_URL, or one of our own."""
     if admin_url := os.environ.get("TEST_DATABASE_URL"):
         cluster = PostgresCluster(admin_url)
         yield cluster
@@ -62,10 +62,7 @@ def postgres():
 
 @pytest.fixture(scope="module")
 def stoppable_postgres():
-    """A PostgreSQL that nobody else uses.
-
-    The tests of one file may stop it and start it.
-    """
+    """A PostgreSQL server that the tests of one file may stop and start."""
     with running_server(syncs=False) as server:
         yield StoppablePostgres(server)
 
@@ -87,8 +84,9 @@ def postgres_url(postgres):
 
 @pytest.fixture
 def fresh_postgres_url(postgres):
-    """A function that makes a PostgreSQL database with the service's tables and returns
-    its URL.
+    """A function that creates a PostgreSQL database with the service's tables.
+
+    It returns the URL.
     """
     with ExitStack() as stack:
 
@@ -102,7 +100,7 @@ def fresh_postgres_url(postgres):
 
 @pytest.fixture(scope="session")
 def reused_postgres_url(postgres):
-    """The URL of a PostgreSQL database that one test after the other uses."""
+    """The URL of a PostgreSQL database that tests use one after the other."""
     url = postgres.create_migrated_database()
     yield url
     postgres.drop_database(url)
@@ -110,10 +108,10 @@ def reused_postgres_url(postgres):
 
 @pytest.fixture
 def emptied_postgres_url(reused_postgres_url):
-    """The URL of a PostgreSQL database with the service's tables and nothing in them.
+    """The URL of a PostgreSQL database with the service's tables, all empty.
 
-    For tests that leave the tables themselves alone: to make a database and to drop it
-    costs some hundred times what most tests cost.
+    For tests that do not change the schema. Creating and dropping a database takes some
+    hundred times as long as most tests.
     """
     LedgerView(reused_postgres_url).replace({})
     return reused_postgres_url
@@ -121,7 +119,7 @@ def emptied_postgres_url(reused_postgres_url):
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory):
-    """An SQLite file with the service's tables and nothing in them."""
+    """An SQLite file with the service's tables, all empty."""
     url = f"sqlite:///{tmp_path_factory.mktemp('template') / 'deeds.sqlite3'}"
     with opened(environ_of(url)):
         pass
@@ -131,21 +129,21 @@ def sqlite_template(tmp_path_factory):
 
 @pytest.fixture
 def sqlite_url(sqlite_template, tmp_path):
-    """The URL of an SQLite database with the service's tables and nothing in them."""
-    # Copied: to make the tables costs five times the rest of a short test.
+    """The URL of an SQLite database with the service's tables, all empty."""
+    # A copy: creating the tables takes five times as long as the rest of a short test.
     return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'deeds.sqlite3')}"
 
 
 @pytest.fixture
 def other(database_url):
-    """A connection of somebody else to a PostgreSQL database."""
+    """A second connection to a PostgreSQL database."""
     with connected(database_url) as connection:
         yield connection
 
 
 @pytest.fixture
 def set_default(other):
-    """A function that sets what sessions of the database begin with."""
+    """A function that sets the default of a parameter for sessions of the database."""
     alter = f'ALTER DATABASE "{other.info.dbname}"'
     yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
     other.execute(f"{alter} RESET ALL")
@@ -153,14 +151,14 @@ def set_default(other):
 
 @pytest.fixture
 def thread():
-    """A thread to send a request in while another one is under way."""
+    """A pool of one thread, to send a request while another one is under way."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield pool
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request):
-    """The URL of a database that the service can start on.
+    """The URL of a database with the service's tables.
 
     The test runs once on each kind.
     """
@@ -171,7 +169,7 @@ def database_url(request):
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def ledger_url(request):
-    """The URL of a database of this test alone, on each kind."""
+    """The URL of a database for one test only, once on each kind."""
     if request.param == "sqlite":
         return request.getfixturevalue("sqlite_url")
     return request.getfixturevalue("fresh_postgres_url")()
@@ -179,7 +177,7 @@ def ledger_url(request):
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def shared_url(request, tmp_path_factory):
-    """The URL of a database that the tests of a file share, on each kind."""
+    """The URL of a database for all tests of a file, once on each kind."""
     if request.param == "sqlite":
         template = request.getfixturevalue("sqlite_template")
         yield f"sqlite:///{shutil.copy(template, tmp_path_factory.mktemp('shared'))}"
@@ -192,9 +190,9 @@ def shared_url(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared_app(shared_url):
-    """A service for tests that leave each other alone.
+    """A service for all tests of a file, which must not affect each other.
 
-    To open one costs more than most of them do.
+    Opening one takes longer than most of these tests.
     """
     with opened(environ_of(shared_url)) as app:
         yield app
@@ -207,15 +205,15 @@ def shared_api(shared_app):
 
 @pytest.fixture
 def settings(database_url):
-    """The environment of a service on that database, with Argon2 at its cheapest."""
+    """The environment of a service on `database_url`, with the cheapest Argon2."""
     return environ_of(database_url)
 
 
 @pytest.fixture
 def open_app():
-    """A function that opens the service with its environment.
+    """A function that opens the service with an environment.
 
-    Several may share a database.
+    Several services may share a database.
     """
     with ExitStack() as stack:
         yield lambda environ: stack.enter_context(opened(environ))
@@ -223,13 +221,13 @@ def open_app():
 
 @pytest.fixture
 def open_api(settings, open_app):
-    """A function that opens the service with more variables, for a client of it."""
+    """A function that opens the service with more variables, and returns a client."""
     return lambda **variables: Api.of_app(open_app(settings | variables))
 
 
 @pytest.fixture
 def limited(sqlite_url, open_app):
-    """A function that opens the service with these limits, for a client of it."""
+    """A function that opens the service with these limits, and returns a client."""
 
     def open_it(limits, **variables):
         environ = environ_of(sqlite_url, DEEDS_RATE_LIMITS=limits, **variables)
@@ -240,13 +238,13 @@ def limited(sqlite_url, open_app):
 
 @pytest.fixture
 def app(settings, open_app):
-    """The service."""
+    """The service, as a Flask application."""
     return open_app(settings)
 
 
 @pytest.fixture
 def client(app):
-    """Flask's own client of the service, for requests that no other could send."""
+    """Flask's test client of the service, for requests that httpx cannot send."""
     return app.test_client()
 
 
@@ -258,13 +256,13 @@ def api(app):
 
 @pytest.fixture
 def hash_costs(monkeypatch):
-    """The cost of each evaluation of Argon2."""
+    """A list of the costs of all evaluations of Argon2."""
     return count_hashes(monkeypatch)
 
 
 @pytest.fixture
 def ledger(database_url):
-    """A look into the database. After the test its books must balance."""
+    """A view of the database, whose invariants are checked after the test."""
     view = LedgerView(database_url)
     yield view
     view.assert_sound()
@@ -283,7 +281,7 @@ def mount_point(tmp_path):
 def gunicorn_service(tmp_path):
     """A function that starts the whole service: `gunicorn_service(DATABASE_URL=…)`.
 
-    Of one process, unless it is told otherwise.
+    It has one process unless WEB_CONCURRENCY says otherwise.
     """
     with ExitStack() as stack:
         yield lambda **settings: stack.enter_context(
@@ -293,7 +291,7 @@ def gunicorn_service(tmp_path):
 
 @pytest.fixture(scope="module")
 def shared_service(tmp_path_factory):
-    """The same for services that the tests of a file share."""
+    """Like `gunicorn_service`, for services that the tests of a file share."""
     with ExitStack() as stack:
         yield lambda **settings: stack.enter_context(
             running_service(

@@ -1,4 +1,4 @@
-"""What schemathesis is told about this service.
+"""Hooks and checks for schemathesis.
 
 See tests/contract/test_fuzzed_requests.py.
 """
@@ -8,9 +8,8 @@ from schemathesis.checks import CHECKS
 
 from tests.support.strong_secrets import make_strong_secret
 
-# What the schemas of the document cannot say: that depends on other values of the
-# request, or on what the ledger holds. A request of the right form may be refused for
-# these alone.
+# Rules that schemas cannot express, because they depend on other values of the request
+# or on the ledger. A request that matches the schema may be refused for these only.
 MEANINGS = {
     "total_too_large",
     "unbalanced",
@@ -26,11 +25,12 @@ MEANINGS = {
     "idempotency_key_reused",
 }
 
-# Items. No making that is made up asks for any, and links are followed from 200 only.
-# Nor these: the pattern of a raw output bounds the digits of its amount alone, and a
-# mint's outputs are one array of both forms.
+# Refusals that the schemas do not express either: the pattern of a raw output bounds
+# only the digits of its amount, and a mint's outputs are all of one of two forms.
 UNSAID = ["at most 9007199254740991", "must be all strings or all objects"]
 
+# Ids of minted items. A generated offer names none of them, and links are followed from
+# status 200 only, so `before_call` replaces its body.
 minted = []
 
 
@@ -50,9 +50,9 @@ def before_call(context, case, kwargs):
 
 @schemathesis.check
 def valid_requests_are_refused_for_their_meaning_alone(ctx, response, case):
-    """Stand for positive_data_acceptance.
+    """Replace positive_data_acceptance.
 
-    400 alone does not tell wrong form from meaning.
+    Status 400 alone does not distinguish an invalid form from a broken rule.
     """
     is_problem = response.headers.get("content-type") == ["application/problem+json"]
     code = response.json()["code"] if is_problem else None
@@ -64,9 +64,9 @@ def valid_requests_are_refused_for_their_meaning_alone(ctx, response, case):
 
 
 def _holds_integral_float(value):
-    """Return whether there is a 1.0 in it.
+    """Return whether a value contains a float such as 1.0.
 
-    An integer to JSON Schema, but not to the contract.
+    JSON Schema treats it as an integer; contract 2.2 does not.
     """
     if isinstance(value, dict):
         value = list(value.values())

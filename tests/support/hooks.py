@@ -1,7 +1,7 @@
-"""Does something at a moment of the databases' drivers here, or notes what they send.
+"""Hooks into this process's database drivers, and a log of the statements sent.
 
-Watched is every connection of this process that is opened after this module was
-imported, but for those of `databases.connected`.
+They see every connection that is opened after this module was imported, except for
+those of `databases.connected`.
 """
 
 import re
@@ -22,8 +22,8 @@ _STATEMENT = re.compile(
 )
 _OPEN = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
 
-# What begins and ends a transaction is no statement here. A commit may be a statement
-# or a call of the driver, and is none where no transaction is open.
+# BEGIN and COMMIT do not count as statements. A commit may be a statement or a call of
+# the driver, and is ignored if no transaction is open.
 _KINDS = {"BEGIN": "begin", "COMMIT": "commit"}
 _SETTINGS = (["SAVEPOINT"], ["RELEASE"], ["ROLLBACK"], ["PRAGMA"])
 
@@ -34,9 +34,9 @@ _hooks: list[tuple[str, Any]] = []
 def hooked(moment, hook):
     """Call `hook(connection, sql, values)` at each such moment within the block.
 
-    The moments are "before" and "after" each "statement", "begin" and "commit", with
-    the driver's own connection, and "before connect", without one. What the hook raises
-    is raised by the driver.
+    A moment is "before" or "after", followed by "statement", "begin" or "commit", with
+    the driver's connection; or it is "before connect", without one. The driver raises
+    what the hook raises.
     """
     add_hook(moment, hook)
     try:
@@ -46,12 +46,12 @@ def hooked(moment, hook):
 
 
 def add_hook(moment, hook):
-    """Call the hook, as `hooked` does, for as long as this process lives."""
+    """Call the hook, as `hooked` does, until this process ends."""
     _hooks.append((moment, hook))
 
 
 def break_off(connection, *_):
-    """Raise what the driver does where the database is away: a hook."""
+    """A hook that raises the driver's error for a database that cannot be reached."""
     if isinstance(connection, psycopg.Connection):
         connection.close()
     raise connection.OperationalError("server closed the connection")
@@ -64,7 +64,7 @@ def is_writer(connection):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement as it was sent, once for all of its rows."""
+    """A statement as it was sent; with several rows it counts once."""
 
     name: str
     sql: str
@@ -72,7 +72,7 @@ class Statement:
 
 
 class StatementLog:
-    """The statements that were sent, and how many transactions were committed."""
+    """The statements that were sent, and the number of commits."""
 
     def __init__(self):
         self.sent = []
@@ -83,10 +83,10 @@ class StatementLog:
         return [statement.name for statement in self.sent]
 
     def note(self, connection, sql, values):
-        """Note a question to a table or a change of one.
+        """Record a query or a change of a table.
 
-        What a connection is asked first, and a look for the last operations
-        whenever a second has passed, are part of no request.
+        A new connection's query of the schema version, and the periodic query for the
+        last operations, are ignored, because they belong to no request.
         """
         if match := _STATEMENT.match(sql):
             name = " ".join(filter(None, match.groups()))
@@ -157,7 +157,7 @@ class _SqliteConnection(sqlite3.Connection):
     def cursor(self, factory=_SqliteCursor):
         return super().cursor(factory)
 
-    # The library's own would pass the cursor's methods by.
+    # The library's own methods would bypass those of the cursor.
     def execute(self, sql, values=(), /):
         return self.cursor().execute(sql, values)
 
@@ -178,7 +178,7 @@ def _watch_sqlite():
             _call("before connect")
         return connect(*arguments, **{"factory": _SqliteConnection} | options)
 
-    # SQLAlchemy knows the module by its other name.
+    # The module sqlite3.dbapi2 has the same function.
     sqlite3.connect = sqlite3.dbapi2.connect = watched
 
 

@@ -1,4 +1,4 @@
-"""Metadata with which a stranger may attack a page that shows it."""
+"""Metadata that attacks a page on which it is shown."""
 
 import base64
 
@@ -8,8 +8,8 @@ HARMFUL_SVG = (
     b"<script>top.harmed=1</script></svg>"
 )
 
-# Each would run, load or break out somewhere if it were not escaped as that place needs
-# it.
+# Each would run, load something or break out of its context if it were not escaped for
+# that context.
 TEXTS = {
     "script": "<script>window.harmed = 1</script>",
     "end of title": "</title><script>window.harmed = 1</script>",
@@ -30,7 +30,7 @@ TEXTS = {
     "many lines": "\n" * 500 + "end",
 }
 
-# Which no mint takes; a ledger of another maker could hold them all the same.
+# Images that no mint accepts. The ledger of another implementation may hold them.
 IMAGES = {
     "javascript": "javascript:window.harmed=1",
     "javascript in capitals": "JaVaScRiPt:window.harmed=1",
@@ -43,7 +43,7 @@ IMAGES = {
     "ipfs": "ipfs://bafybei/x.png",
 }
 
-# Which a mint takes: they are in the place of an address, and must stay in it.
+# Images that a mint accepts. They must not break out of the URL's attribute.
 ACCEPTED_IMAGES = {
     "quotes": "https://127.0.0.1:9/'onerror='window.harmed=1",
     "ampersands": "https://127.0.0.1:9/?a=1&quot;&lt=2&amp;b",

@@ -1,4 +1,4 @@
-"""Environments of Python that have some distributions and nothing else."""
+"""Python environments with some distributions and nothing else."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from tests.support.serving import REPOSITORY
 
 
 def copied(directory, *names):
-    """Copy these of our sources into a directory; return it."""
+    """Copy files and directories of the repository into a directory; return it."""
     for name in names:
         source, target = REPOSITORY / name, directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -24,9 +24,9 @@ def copied(directory, *names):
 
 
 def make_environment(directory, names):
-    """Make an environment that has distributions of ours, and all that they need.
+    """Create an environment with these installed distributions and their requirements.
 
-    Returns its `bin`.
+    Return its `bin` directory.
     """
     venv.create(directory, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(directory)}))
@@ -40,7 +40,7 @@ def make_environment(directory, names):
 
 
 def with_requirements(names):
-    """Return the names of distributions, and of all that they need here."""
+    """Return these distributions and all their installed requirements."""
     found, wanted = set(), set(names)
     while wanted:
         name = wanted.pop()
@@ -54,7 +54,7 @@ def with_requirements(names):
 
 
 def name_in(requirement):
-    """Return the name of the distribution that a requirement is for."""
+    """Return the distribution's name in a requirement."""
     return re.match(r"[\w.-]+", requirement)[0].lower()
 
 

@@ -1,14 +1,14 @@
-"""Looks into a ledger past the service, by SQL of its own."""
+"""Inspects a ledger with SQL, without the service."""
 
 import re
 from contextlib import contextmanager
 
 from tests.support.databases import connected, is_sqlite
 
-# When an offer expires, in seconds.
+# The column for the expiry of an offer.
 EXPIRES_AT = "expires_at_s"
 
-# What holds after every request, good or bad: each of these finds what violates it.
+# Invariants after every request. Each statement finds the violations of one.
 _INVARIANTS = {
     "the live outputs of an item sum to its total": """
         SELECT id, total FROM items
@@ -58,7 +58,7 @@ _INVARIANTS = {
     """,  # noqa: S608
 }
 
-# The tables in the order in which they were created: each after those it refers to.
+# The tables in the order of their creation, so that each follows those it refers to.
 _TABLES = {
     True: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid",
     False: """
@@ -68,7 +68,7 @@ _TABLES = {
     """,
 }
 
-# Ends the server's side of every other connection to a database of PostgreSQL.
+# Terminates all other sessions on a PostgreSQL database.
 CUT_OFF = """
     SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -91,26 +91,26 @@ _HALVES = """
 
 
 class LedgerView:
-    """Reads and changes what requests left in the database at a URL."""
+    """Reads and changes the database at a URL, without the service."""
 
     def __init__(self, url):
         self.url = url
         self.is_sqlite = is_sqlite(url)
 
     def read(self, sql, *values):
-        """Return the rows that a statement finds; `?` stands for a value."""
+        """Return the rows of a query; `?` stands for a value."""
         with connected(self.url) as connection:
             return self._run(connection, sql, values).fetchall()
 
     def execute(self, sql, *values):
-        """Change the ledger by one statement."""
+        """Execute one statement."""
         with connected(self.url) as connection:
             self._run(connection, sql, values)
 
     def rows(self):
-        """Return all rows of each table, in the order of their keys, which come first.
+        """Return all rows of each table, sorted by their keys, which come first.
 
-        But for the tables that say which version of the service made them.
+        The tables with the versions of the schema are left out.
         """
         return {
             table: sorted(self.read(f"SELECT * FROM {table}"))  # noqa: S608
@@ -125,21 +125,21 @@ class LedgerView:
         assert self.rows() == before
 
     def restore(self, rows):
-        """Put rows of before in place of all that there are; cut off who is connected.
+        """Replace all rows with these, and terminate other sessions on PostgreSQL.
 
-        As an older copy of the ledger does, or the right one afterwards.
+        It simulates the restore of an older copy, or of the right one afterwards.
         """
         self.replace(rows)
         if not self.is_sqlite:
             self.execute(CUT_OFF)
 
     def replace(self, rows):
-        """Put rows, as `rows` returns them, in place of all that there are."""
+        """Replace all rows with these, which are in the form of `rows`."""
         tables = self._tables()
         with connected(self.url) as connection:
             connection.execute("BEGIN")
             if not self.is_sqlite:
-                # Fails where somebody still holds a lock.
+                # Fails if another session still holds a lock.
                 connection.execute("SET LOCAL lock_timeout = '10s'")
             for table in reversed(tables):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608
@@ -159,18 +159,19 @@ class LedgerView:
         return self._amounts(item_id, "spent_by IS NOT NULL")
 
     def operations(self):
-        """Return kind, number of inputs and number of outputs of each operation, oldest
-        first; of the making of an offer those of its half.
+        """Return kind, input count and output count of each operation, oldest first.
+
+        An offer has the counts of its half.
         """
         return self.read(_HALVES)
 
     def expire_offers(self):
-        """Let every offer that is not completed have expired."""
+        """Set the expiry of all offers that are not completed to the past."""
         expired = f"UPDATE offers SET {EXPIRES_AT} = 1"  # noqa: S608
         self.execute(f"{expired} WHERE completed_by IS NULL")
 
     def assert_sound(self):
-        """Assert what holds after every request, good or bad."""
+        """Assert the invariants, and that the database is not corrupt."""
         assert {each: self.read(sql) for each, sql in _INVARIANTS.items()} == {
             each: [] for each in _INVARIANTS
         }

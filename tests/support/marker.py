@@ -1,10 +1,10 @@
-"""A secret that can be looked for, and ways to send it everywhere."""
+"""Secrets that can be searched for, and requests that send them everywhere."""
 
 import base64
 
 from tests.support.strong_secrets import make_strong_secret
 
-# Two secrets of 32 letters: nobody's words, and nothing that a checksum makes strong.
+# Two secrets of 32 characters that occur nowhere else, and that are not strong.
 MARK = "Zmark7QxVw3KpLr9TnYb5HcDf2GsJ8Mu"
 OTHER = "Zmark4WqXe6RtYu1IoPl8KjHg3FdSa0N"
 
@@ -13,7 +13,7 @@ STRONG = make_strong_secret()
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 NOWHERE = "deed_00000000000000000000000000"
 
-# Bodies with the mark in places where nothing should be; MARK stands for it.
+# Invalid bodies that contain the mark. MARK stands for it.
 MALFORMED = [
     '{"outputs":["+5.MARK"]',
     "MARK",
@@ -39,11 +39,11 @@ MALFORMED = [
 
 
 def traces(mark):
-    """Return what to look for: the mark itself, and in hexadecimal and base64."""
+    """Return the bytes to search for: the mark as text, hexadecimal and base64."""
     raw = mark.encode()
     digits = raw.hex().encode()
-    # Three places that a text can have within groups of three bytes; without the outer
-    # groups, which hold a part of what is beside the text.
+    # Base64 of the text at each of the three possible offsets, without the outer
+    # groups, which contain a part of the neighbouring bytes.
     aligned = [base64.b64encode(b"x" * shift + raw)[4:-4] for shift in range(3)]
     return [raw, mark.encode("utf-16-le"), digits, digits.upper(), *aligned]
 
@@ -60,10 +60,10 @@ def assert_no_trace(data):
 
 
 def send_good_requests(api):
-    """Mint, swap and check with the marks, each also repeated.
+    """Mint, swap and check with the marks; repeat the mint and the swap.
 
-    Return answers that may be read. The answer of a mint is not among them: it repeats
-    the secret to its owner.
+    Return the answers that must not contain a mark. A mint's answer contains the
+    secrets.
     """
     item_id = api.mint(f"+5.{MARK}", key=f"+5.{MARK}")
     api.mint(f"+5.{MARK}", key=f"+5.{MARK}")
@@ -78,7 +78,7 @@ def send_good_requests(api):
 
 
 def send_tokens(api):
-    """Mint with tokens that are wrong, or none, to a service that wants one."""
+    """Mint with wrong or malformed tokens, at a service that requires one."""
     headers = [
         ("Authorization", f"Bearer {OTHER}"),
         ("Authorization", f"Bearer {MARK} {MARK}"),
@@ -93,7 +93,7 @@ def send_tokens(api):
 
 
 def send_refused_swaps(api):
-    """Send swaps that are refused, each for another reason."""
+    """Send swaps that are refused for different reasons."""
     item_id = api.mint(f"+5.{MARK}", "+1.a")
     raw, new = f"+5.{item_id}.{MARK}", f"+5.{item_id}.{OTHER}"
     api.swap(f"+1.{item_id}.a", f"+1.{item_id}.b", KEY)
@@ -114,7 +114,7 @@ def send_refused_swaps(api):
 
 
 def send_offers(api):
-    """Make, complete and fail to, each under a key."""
+    """Make and complete offers with keys; some are refused."""
     item_id = api.mint(f"+5.{MARK}")
     wanted = api.mint(f"+2.{MARK}", f"+2.{OTHER}")
     hers, for_her = [f"+5.{item_id}.{MARK}"], [f"+2.{wanted}.{STRONG}"]
@@ -138,7 +138,7 @@ def send_offers(api):
 
 
 def send_malformed_requests(api):
-    """Send the mark in bodies that no request has."""
+    """Send the mark in invalid bodies and headers."""
     headers = {"Content-Type": f"text/{MARK}"}, {"Content-Length": "99"}
     return [
         *(api.http.post("/v1/mint", content=MARK, headers=each) for each in headers),
@@ -153,7 +153,7 @@ def send_malformed_requests(api):
 def send_to_wrong_places(api):
     """Send the mark in the path, the method and the headers."""
     request = api.http.build_request("GET", "/v1/mint")
-    # Set here, because httpx makes capitals of it.
+    # Set here, because httpx would convert it to upper case.
     request.method = MARK
     credentials = {"Authorization": MARK, "Cookie": MARK, "Referer": MARK}
     places = {"Origin": MARK, "Host": MARK, "X-Forwarded-For": MARK}

@@ -1,4 +1,4 @@
-"""The next release of the service: our sources with one version of the tables more."""
+"""A simulated next release: our sources with one more version of the tables."""
 
 import shutil
 
@@ -9,8 +9,8 @@ from tests.support.serving import REPOSITORY
 
 NEXT = CORE.newest + 1
 
-# The end of the next release's storage/schema.py. Adds what old code does not know of
-# and need not: columns, a table and an index.
+# Appended to storage/schema.py. It adds columns, a table and an index, which old code
+# can ignore.
 _NEXT_VERSION = """
 
 def upgrade_to_next(transaction: Transaction) -> None:
@@ -29,16 +29,16 @@ CORE = Schema("core", (*CORE.versions, Version(upgrade_to_next, {serves_from})))
 
 
 def set_version(url, version, serves_from):
-    """Make a database say that the core's tables have this version."""
+    """Set the version of the core's tables that is recorded in a database."""
     change = "UPDATE schema_version SET version = ?, serves_from = ? WHERE part = ?"
     LedgerView(url).execute(change, version, serves_from, CORE.part)
 
 
 def write_newer_code(directory, *, permits_old, more="pass"):
-    """Copy the sources into the directory, with one version of the core's tables more.
+    """Copy the sources, with one more version of the core's tables.
 
-    Return where to. The version may permit the code of now to serve it. `more` is a
-    statement at the end of the upgrade.
+    Return `directory`. With `permits_old` today's code may serve that version. `more`
+    is a statement at the end of the upgrade.
     """
     directory.mkdir(exist_ok=True)
     ignored = shutil.ignore_patterns("node_modules", "__pycache__")
@@ -53,7 +53,7 @@ def write_newer_code(directory, *, permits_old, more="pass"):
 
 
 def upgrade_line(before, after, serves_from, part="core"):
-    """Return what a migration says of the tables of a part."""
+    """Return the line that a migration prints about the tables of a part."""
     return (
         f"upgraded the tables of {part} from version {before} to {after}, for code of"
         f" version {serves_from} and later\n"
@@ -61,14 +61,14 @@ def upgrade_line(before, after, serves_from, part="core"):
 
 
 def migrate_by(sources, url):
-    """Run `python -m app migrate` of the sources, and return what it said."""
+    """Run `python -m app migrate` of the sources, and return its output."""
     ran = run_deeds("migrate", cwd=sources, DATABASE_URL=url)
     assert (ran.returncode, ran.stderr) == (0, "")
     return without_place(ran.stdout)
 
 
 def without_place(said):
-    """Return what a migration said after the line that names the ledger."""
+    """Return the output of a migration after the line that names the ledger."""
     place, _, rest = said.partition("\n")
     assert place.startswith("The ledger is ")
     return rest

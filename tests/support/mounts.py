@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def mounted(path, *disk):
-    """Mount a disk at an empty directory within the block."""
+    """Mount a disk at an empty directory for the duration of the block."""
     subprocess.run(["mount", *disk, path], check=True)
     yield
-    # Processes that were killed may still have files of it open.
+    # Killed processes may still have files open on it.
     subprocess.run(["umount", "--lazy", path], check=True)

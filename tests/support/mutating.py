@@ -1,15 +1,15 @@
-"""Strategies that make near misses: what is almost a good text or almost a body."""
+"""Hypothesis strategies for near misses: texts and bodies that are almost valid."""
 
 from hypothesis import strategies as st
 
-# One code point of each kind that matters somewhere: a surrogate has no UTF-8 form.
+# Surrogates have no UTF-8 form, so they are tried often.
 SURROGATES = st.sampled_from("\ud800\udbff\udc00\udfff")
 ANY_CHARACTER = (
     st.characters(exclude_categories=[]) | SURROGATES | st.sampled_from("+.deed_05 \n")
 )
 ANY_TEXT = st.text(ANY_CHARACTER, max_size=40)
 
-# What turns a raw output into something else, or just does not.
+# Pieces that make a raw output invalid, or almost do.
 RAW_OUTPUT_PIECES = ["", "+", ".", "..", "+5.", "deed_", "0", "1", "9" * 17, "a" * 32]
 RAW_OUTPUT_PIECES += ["e1", "-", " ", "\n", "\0", "\u0665", "\u00b2", "\uff0e"]
 RAW_OUTPUT_PIECES += ["\uff0b", "\u0301", "\u202e", "\ufeff", "\ud800"]

@@ -1,8 +1,7 @@
-"""What some tests need beside Python and make.
+"""The requirements of some tests besides Python and make.
 
-Where it is missing they are skipped, and the last lines of the run say which and how to
-install it. With CI=true or --all a run fails in which a test was skipped, for whatever
-reason.
+Tests without their requirement are skipped, and the last lines of the run say how to
+install it. With CI=true or --all any skipped test fails the run.
 """
 
 import os
@@ -21,12 +20,12 @@ _NEEDS = "needs "
 
 ROOT = "root, to mount a small disk"
 POSTGRES = "useradd for PostgreSQL, which never runs as root (package passwd or shadow)"
-# The tools that a client in TypeScript is made with, and their need.
+# The tools that generate a client in TypeScript.
 NODE_MODULES = Path(__file__).parents[1] / "page/js/node_modules"
-# What reads QR codes, where the service looks for it.
+# The decoder of QR codes, where the service looks for it.
 READER = Path(__file__).parents[2] / "parts/pages/node_modules/qr"
 TYPESCRIPT = "npm: make types fetches what makes a client in TypeScript"
-# Whom PostgreSQL's processes run as where the tests run as root. The wheel adds it.
+# The user of PostgreSQL's processes if the tests run as root. The wheel creates it.
 POSTGRES_USER = "pgserver"
 
 
@@ -35,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def require(need: str) -> None:
-    """Skip the test unless a requirement, a key of `_PACKAGES`, is there."""
+    """Skip the test unless a requirement, a key of `_PACKAGES`, is met."""
     is_there, _ = _PACKAGES[need]
     if not is_there():
         pytest.skip(_NEEDS + need)
@@ -65,11 +64,11 @@ def _has_bash_and_curl() -> bool:
     return bool(shutil.which("bash") and shutil.which("curl"))
 
 
-# What is needed: what tells whether it is there, and its packages of Debian.
+# For each requirement: the check whether it is met, and its Debian packages.
 _PACKAGES: dict[str, tuple[Callable[[], object], str]] = {
     "Chromium": (chromium_path, "chromium"),
     "node 20 or newer": (_has_node, "nodejs"),
-    # The package itself, wherever it was fetched by: npm alone is of no use to a test.
+    # Check for the package itself, because npm alone does not help a test.
     "npm: make test fetches what reads codes": (READER.is_dir, "npm"),
     TYPESCRIPT: ((NODE_MODULES / "openapi-typescript").is_dir, "nodejs npm"),
     "a C compiler with Python's headers": (
@@ -87,9 +86,9 @@ def may_skip(config: pytest.Config) -> bool:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run where a test was skipped and none may be."""
+    """Fail the run if a test was skipped and none may be."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    # Where tests run in several processes, the one with the reporter hears of all.
+    # If tests run in several processes, only the one with the reporter has all results.
     if reporter is None or may_skip(session.config):
         return
     if reporter.stats.get("skipped"):
@@ -97,7 +96,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def skipped_lines(reports: Iterable[Any]) -> Iterator[str]:
-    """Yield each reason with its number of skipped tests, and the remedy."""
+    """Yield each reason with its number of skipped tests, then how to install them."""
     counts = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     for reason, count in counts.items():
         yield f"{count} {'test' if count == 1 else 'tests'}: {reason}"

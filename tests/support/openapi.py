@@ -1,4 +1,4 @@
-"""Holds requests and answers against the OpenAPI document."""
+"""Checks requests and answers against the OpenAPI document."""
 
 import re
 
@@ -6,8 +6,8 @@ from openapi_schema_validator import OAS31Validator
 
 
 def faults(document, schema, value):
-    """Return what is wrong with the value by a schema of the document."""
-    # The components beside the schema are what its references name.
+    """Return the errors of a value under a schema of the document."""
+    # The references in the schema point to the components.
     validator = OAS31Validator({**schema, "components": document["components"]})
     return [
         f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)
@@ -15,7 +15,7 @@ def faults(document, schema, value):
 
 
 def operations(document):
-    """Yield path, method and description of each operation, with its responses."""
+    """Yield path, method and description of each operation, with resolved responses."""
     shared = document["components"]["responses"]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -27,7 +27,7 @@ def operations(document):
 
 
 def operation_of(document, request):
-    """Return the operation that a request asks for, None where it is not one."""
+    """Return the operation of a request, or None."""
     for template, method, operation in operations(document):
         pattern = re.sub(r"{\w+}", "[^/]+", template)
         if method == request.method and re.fullmatch(pattern, request.url.path):
@@ -36,7 +36,7 @@ def operation_of(document, request):
 
 
 def answer_faults(document, answer):
-    """Return what the document does not say of this answer to an operation."""
+    """Return how an answer to an operation differs from the document."""
     responses = operation_of(document, answer.request)["responses"]
     described = responses.get(str(answer.status_code))
     if described is None:
@@ -53,7 +53,8 @@ def answer_faults(document, answer):
         elif header.get("required"):
             found.append(f"no header {name}")
     if content := described.get("content"):
-        # A reader ignores fields that it does not know, but we describe all we send.
+        # Readers ignore unknown fields, but the document must describe all that are
+        # sent.
         schema = content[answer.headers["Content-Type"]]["schema"]
         closed = {"allOf": [schema], "unevaluatedProperties": False}
         found += faults(document, closed, answer.json())

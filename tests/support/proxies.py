@@ -15,7 +15,7 @@ from tests.support.api import Api
 from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
-# The line of a machine, in use or not.
+# The line of deploy/nginx.conf that names an upstream server.
 SERVER = "    server 127.0.0.1:8000 max_fails=0;\n"
 
 # Lets a test be any client: nginx takes the address from a header.
@@ -24,9 +24,9 @@ _CLIENT_BY_HEADER = "set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;"
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A running proxy: the ports of http and https, and where its files are.
+    """A running proxy, with its ports and the directory of its files.
 
-    `authority` is the certificate that signs for it.
+    `authority` is the certificate with which clients verify it.
     """
 
     process: subprocess.Popen[bytes]
@@ -47,7 +47,7 @@ class Proxy:
             yield api
 
     def set_upstreams(self, *lines):
-        """Write other servers into the running nginx's file."""
+        """Replace the upstream servers in the configuration file of nginx."""
         path = self.directory / "nginx.conf"
         before, start, rest = path.read_text().partition("upstream deeds {\n")
         kept = [
@@ -74,9 +74,9 @@ def is_open(port):
 
 @contextmanager
 def running_nginx(directory, ports):
-    """Run nginx with the example's own settings before services on these ports."""
+    """Run nginx with deploy/nginx.conf, in front of services on these ports."""
     http_port, https_port = free_port(), free_port()
-    # With its key, as certbot names them.
+    # The certificate and its key have the names that certbot gives them.
     certificate = directory / "fullchain.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     command += ["-keyout", directory / "privkey.pem", "-out", certificate]
@@ -117,10 +117,10 @@ def running_nginx(directory, ports):
 
 @contextmanager
 def running_caddy(directory, ports):
-    """Run Caddy with the example's own settings before the service on this port."""
+    """Run Caddy with deploy/Caddyfile, in front of the service on this port."""
     [service_port] = ports
     port = free_port()
-    # Only what would change this machine is taken from it.
+    # Turn off only what would change this machine.
     apart = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n"
     file, log = directory / "Caddyfile", directory / "caddy.log"
     written = (REPOSITORY / "deploy" / "Caddyfile").read_text()

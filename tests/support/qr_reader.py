@@ -1,4 +1,4 @@
-"""Reads QR codes as door mode does; it shares no code with what draws them."""
+"""Reads QR codes as door mode does, without the code that draws them."""
 
 import json
 
@@ -19,7 +19,7 @@ console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(read)));
 
 
 def read_codes(pictures):
-    """Return the text of the code in each picture; fail where there is none."""
+    """Return the text of the code in each picture; fail if one has no code."""
     require("node 20 or newer")
     require("npm: make test fetches what reads codes")
     rows = json.dumps([[row.tobytes().hex() for row in each] for each in pictures])

@@ -1,4 +1,4 @@
-"""Lets many clients send at the same moment."""
+"""Sends the requests of many clients at the same moment."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +10,9 @@ WAIT_SECONDS_MAX = 60
 
 
 def at_once(calls):
-    """Make all calls at the same moment, each in a thread of its own.
+    """Make all calls at the same moment, in threads of their own.
 
-    Return what they return.
+    Return their results.
     """
     start = threading.Barrier(len(calls))
 
@@ -25,20 +25,21 @@ def at_once(calls):
 
 
 def race(requests):
-    """Send all requests at the same moment; return what is said of each."""
+    """Send all requests at the same moment; return `said` of each answer."""
     return [said(answer) for answer in at_once(requests)]
 
 
 def said(answer):
-    """Return status, code and index of an answer, None where it has none."""
+    """Return the status, code and index of an answer; None for what it lacks."""
     told = answer.json()
     return answer.status_code, told.get("code"), told.get("index")
 
 
 def mint_strong(api, *amounts):
-    """Mint an item under strong secrets; return its id and its raw outputs.
+    """Mint an item with strong secrets; return its id and its raw outputs.
 
-    No slow hashing: requests shall meet in the ledger, not in the queue before it.
+    They need no slow hashing, so that requests meet in the ledger and not in the queue
+    before it.
     """
     outputs = [f"+{amount}.{make_strong_secret()}" for amount in amounts]
     minted = good(api.send_mint(*outputs))

@@ -1,4 +1,4 @@
-"""The fenced blocks of the documents, and which parts of answers vary."""
+"""Runs the code blocks of the documents, and compares answers with those shown."""
 
 import json
 import re
@@ -11,18 +11,18 @@ from tests.support.serving import clean_environment
 from tests.support.sources import read_text
 from tests.support.strong_secrets import is_strong_secret
 
-# docs/clients.md goes on where the README's walk ends.
+# docs/clients.md continues the README's walk.
 WALK = ("README.md", "docs/clients.md")
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-# What the first block defines does the same, in ten times the time: it loads the whole
-# service.
+# Replaces the function of the first block, which takes ten times as long because it
+# loads the whole service.
 SECRET = f"""secret() {{ {shlex.quote(sys.executable)} -c '
 from tests.support.strong_secrets import make_strong_secret
 print(make_strong_secret())'; }}"""
 
-# Ids, times and, among all texts of their form, strong secrets.
+# Matches ids, times and strong secrets, and other texts in the form of a strong secret.
 _RANDOM = re.compile(
     r"(?:deed|offer)_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-hjkmnp-tv-z]{32}\b"
     r"|\d{4}-\d\d-\d\dT[\d:]{8}Z"
@@ -30,7 +30,7 @@ _RANDOM = re.compile(
 
 
 def blocks_of(documents, language):
-    """Return the blocks of one language, each with the next block."""
+    """Return the blocks of one language, each with the block that follows it."""
     fences = [fence for path in documents for fence in FENCE.findall(read_text(path))]
     following = [*fences[1:], (None, None)]
     return [
@@ -41,9 +41,9 @@ def blocks_of(documents, language):
 
 
 def run_bash(script, **environment):
-    """Run a script, which must say nothing on stderr, and return what it printed."""
+    """Run a script, which must not write to stderr, and return its output."""
     require("bash and curl")
-    # Flask would give advice on stderr where a developer keeps a file .env.
+    # Flask would write to stderr if the developer has a file .env.
     ours = {"FLASK_SKIP_DOTENV": "1", "no_proxy": "127.0.0.1"}
     flask = f"{shlex.quote(sys.executable)} -m flask "
     ran = run_program(
@@ -57,8 +57,8 @@ def run_bash(script, **environment):
 
 
 def walk(url, curl="curl -s", **environment):
-    """Run the bash blocks of the walk against a service and return what each prints."""
-    # No answer holds the character between them.
+    """Run the bash blocks of the walk against a service and return their outputs."""
+    # The outputs are separated by NUL, which no answer contains.
     first, *others = (text + r"printf '\0'" for text, _ in blocks_of(WALK, "bash"))
     script = "\n".join([first, SECRET, *others])
     assert "http://127.0.0.1:8000" in script
@@ -67,7 +67,7 @@ def walk(url, curl="curl -s", **environment):
 
 
 def assert_answers_as_shown(printed):
-    """Assert that each block of the walk printed the answer below it."""
+    """Assert that each block of the walk printed the answer that is shown below it."""
     shown = [after for _, after in blocks_of(WALK, "bash")]
     real = [
         (language, text) for (language, _), text in zip(shown, printed, strict=True)
@@ -77,10 +77,10 @@ def assert_answers_as_shown(printed):
 
 
 def _comparable(answers):
-    """Return answers so that they are equal for every run.
+    """Return answers in a form that is the same in every run.
 
-    Ids and secrets are numbered as they appear: the same one has the same number
-    everywhere, and two different ones never do.
+    Ids, secrets and times are numbered in the order in which they appear; equal ones
+    have the same number.
     """
     numbers = {}
 

@@ -1,6 +1,6 @@
-"""Shares the time of `make soak`, and prints lines after all tests.
+"""Divides the time of `make soak` among tests, and prints lines after all tests.
 
-Counts and what was not run.
+They show what the tests counted, and which tests did not run.
 """
 
 import secrets
@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.needs import may_skip, skipped_lines
 
-# What a test has counted goes with its report, also from one process to another.
+# The property of a test's report that holds its counts. Reports are passed between
+# processes.
 COUNTED = "counted"
 
 
@@ -25,7 +26,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture
 def seed(request):
-    """A new seed for each test; pytest shows it where the test fails."""
+    """A new seed for each test; pytest shows it if the test fails."""
     chosen = request.config.getoption("--seed")
     chosen = secrets.randbits(32) if chosen is None else chosen
     print(f"seed {chosen}")  # noqa: T201
@@ -40,7 +41,7 @@ def report(request, seed):
 
 @pytest.fixture
 def soak_seconds(request):
-    """How long a test marked `soak` may repeat itself: 0 is its short form."""
+    """The seconds for which a test marked `soak` may repeat itself; 0 for one run."""
     return _seconds_of(request.node)
 
 
@@ -70,7 +71,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item):
-    """Repeat a test marked `soak` that does not do so itself, as Hypothesis does."""
+    """Repeat a test marked `soak`, unless it repeats itself with `soak_seconds`."""
     deadline = time.monotonic() + _seconds_of(item)
     yield
     if "soak_seconds" in getattr(item, "fixturenames", ()):
@@ -84,9 +85,9 @@ def pytest_runtest_call(item):
 
 
 def _seconds_of(item):
-    """Return how long a test may repeat itself.
+    """Return the seconds for which a test may repeat itself.
 
-    0 where it is not marked, or nothing is soaked.
+    Return 0 if it is not marked `soak`, or if this is not `make soak`.
     """
     seconds = float(item.config.getoption("--soak-seconds"))
     share = _share_of(item)
@@ -98,6 +99,6 @@ def _seconds_of(item):
 
 
 def _share_of(item):
-    """Return what the mark says: `@pytest.mark.soak(share=4)`."""
+    """Return the share in `@pytest.mark.soak(share=4)`, or 0 without the mark."""
     mark = item.get_closest_marker("soak")
     return 0.0 if mark is None else float(mark.kwargs["share"])

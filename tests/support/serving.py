@@ -1,4 +1,4 @@
-"""A real gunicorn in a process of its own, for tests that need the whole service."""
+"""Runs a real gunicorn in a separate process, for tests of the whole service."""
 
 import os
 import re
@@ -30,10 +30,7 @@ READY_URL = re.compile(r"Listening at: http://[0-9.]+:(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running service.
-
-    Where it listens, its process and what it wrote to stderr and stdout.
-    """
+    """A running service: its port, its process and the file with its output."""
 
     port: int
     process: subprocess.Popen[bytes]
@@ -52,7 +49,7 @@ class Service:
 
     @contextmanager
     def open_api(self) -> Iterator[Api]:
-        """Yield a client, whose connections end with the block."""
+        """Yield a client; its connections are closed after the block."""
         with closing(Api.of_url(self.url)) as api:
             yield api
 
@@ -72,7 +69,7 @@ class Service:
         with socket.create_connection(
             ("127.0.0.1", self.port), timeout=timeout_s
         ) as client:
-            # The service may refuse and close before it has read all.
+            # The service may refuse and close the connection before it has read all.
             with suppress(BrokenPipeError, ConnectionResetError):
                 client.sendall(data)
                 if half_close:
@@ -91,18 +88,17 @@ def running_service(
     sources: str | Path = REPOSITORY,
     **settings: str,
 ) -> Iterator[Service]:
-    """Run gunicorn with `settings` as its environment, on a free port, until the block
-    ends.
+    """Run gunicorn on a free port within the block, with `settings` as environment.
 
-    `directory` takes the log and, unless DATABASE_URL is among the settings, the
-    database. Another application than the service must answer /v1/info too.
+    The log and, unless DATABASE_URL is set, the database are in `directory`. Another
+    `application` than the service must answer /v1/info too.
     """
     settings.setdefault("DATABASE_URL", f"sqlite:///{directory / 'deeds.db'}")
-    # Its own log for each start: the port is read from it.
+    # One log per start, because the port is read from it.
     log = directory / f"service-{len(list(directory.glob('service-*.log')))}.log"
     with start_gunicorn(log, settings, application, sources) as process:
         port = wait_until_it_answers(process, log)
-        # The first process answers before the others are there.
+        # One worker may answer before the others have started.
         count = int(settings.get("WEB_CONCURRENCY", 1))
         wait_until(lambda: len(children(process.pid)) >= count)
         yield Service(port, process, log)
@@ -128,7 +124,7 @@ def start_command(
     settings: dict[str, str],
     cwd: str | Path = REPOSITORY,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start what becomes gunicorn; the same otherwise."""
+    """Start a command that becomes gunicorn; end all its processes after the block."""
     with (
         log.open("ab") as output,
         subprocess.Popen(
@@ -143,32 +139,29 @@ def start_command(
         try:
             yield process
         finally:
-            # How it stops is tested where it is told to. As long as it was not waited
-            # for, its number belongs to no other; once it was, its workers end by
+            # A test of a graceful stop sends the signal itself. Until the process is
+            # waited for, its pid cannot be reused; afterwards its workers end by
             # themselves.
             if process.returncode is None:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
 def clean_environment(settings: dict[str, str]) -> dict[str, str]:
-    """Return those of our variables that `make check` keeps, plus `settings`."""
+    """Return the variables that `make check` inherits, plus `settings`."""
     command = [str(REPOSITORY / ".ci" / "environment"), "env", "-0"]
     printed = subprocess.check_output(command, text=True).split("\0")
     inherited = dict(line.split("=", 1) for line in printed if line)
-    # It is that of the `make test` that runs us.
+    # It belongs to the `make test` that runs this test.
     inherited.pop("MAKEFLAGS", None)
-    # `make mutants` names in it what is broken.
+    # Set by `make mutants` to the mutant under test.
     if mutant := os.environ.get("MUTANT_UNDER_TEST"):
         inherited["MUTANT_UNDER_TEST"] = mutant
-    # Port 0 lets the kernel choose a free one, so two runs can never want the same.
+    # Port 0 lets the kernel choose a free port, so that two runs never collide.
     return inherited | {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0"} | settings
 
 
 def children(pid: int) -> list[psutil.Process]:
-    """Return the processes that a process has started.
-
-    Those of gunicorn are its workers.
-    """
+    """Return the child processes of a process; for gunicorn, its workers."""
     started: list[psutil.Process] = psutil.Process(pid).children()
     return started
 
@@ -176,14 +169,14 @@ def children(pid: int) -> list[psutil.Process]:
 def wait_until_it_answers(
     process: subprocess.Popen[bytes], log: Path, seconds_max: float = START_SECONDS_MAX
 ) -> int:
-    """Return the port once a worker answers on it; show the log if none ever does."""
+    """Return the port once a worker answers on it; fail with the log if none does."""
     deadline = time.monotonic() + seconds_max
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(POLL_SECONDS)
         ready = READY_URL.search(log.read_text(errors="replace"))
         if ready is None:
             continue
-        # The kernel accepts the connection; it is answered once a worker is there.
+        # The kernel accepts the connection; a worker answers it once it has started.
         with (
             suppress(httpx.TransportError),
             closing(Api.of_url(f"http://127.0.0.1:{ready[1]}")) as api,

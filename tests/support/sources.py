@@ -1,4 +1,4 @@
-"""What the sources and documents of the project hold."""
+"""Reads the sources and documents of the project."""
 
 import configparser
 import os
@@ -27,7 +27,7 @@ def read_variables():
 
 
 def run_gunicorn_conf(environment):
-    """Return what gunicorn_conf.py sets under an environment."""
+    """Return the settings of gunicorn_conf.py in an environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", environment)
         return runpy.run_path(
@@ -43,7 +43,7 @@ def module_paths():
 
 
 class Problem(NamedTuple):
-    """What docs/problems.md says of a problem."""
+    """A problem as documented in docs/problems.md."""
 
     status: int
     is_final: bool
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
 
 
 def read_problems():
-    """Return what is documented of each problem, by its code."""
+    """Return the documented problems, by code."""
     rows = table_rows(section("docs/problems.md", "Codes"))
     return {
         code.strip("`"): Problem(int(status), is_final == "yes", title, meaning)
@@ -60,12 +60,12 @@ def read_problems():
     }
 
 
-# What is written in Python or JavaScript.
+# The suffixes of Python and JavaScript files.
 KINDS = (".py", ".js")
 
 
 def sources():
-    """Return the paths of all that we write in Python, JavaScript and Markdown."""
+    """Return the paths of our files in Python, JavaScript and Markdown."""
     found = ["app.py", *documents()]
     for package in ("deeds", "schemas", "storage", "parts", "client", "bench", "tests"):
         for place, directories, names in os.walk(REPOSITORY / package):
@@ -88,26 +88,26 @@ def read_text(path):
 
 
 def found_in(path, pattern):
-    """Return what the pattern finds in a file, where ^ and $ are those of lines."""
+    """Return the matches of a pattern in a file. ^ and $ match at each line."""
     return re.findall(pattern, read_text(path), re.MULTILINE)
 
 
 def read_setup():
-    """Return what setup.cfg says."""
+    """Return the parsed setup.cfg."""
     setup = configparser.ConfigParser()
     setup.read_string(read_text("setup.cfg"))
     return setup
 
 
 def section(document, heading):
-    """Return what stands below a heading of the second level, up to the next one."""
+    """Return the text below a second-level heading, up to the next one."""
     _, found, rest = read_text(document).partition(f"\n## {heading}\n")
     assert found, f"{document} has no section {heading}"
     return rest.partition("\n## ")[0]
 
 
 def table_rows(text):
-    """Yield the cells of each row of the tables, without the rows of their heads."""
+    """Yield the cells of each row of the tables, except for their heads."""
     lines = text.splitlines()
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         is_head = following.startswith("|--")

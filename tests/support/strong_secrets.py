@@ -1,4 +1,4 @@
-"""Strong secrets, written from the design alone: shares no code with the service."""
+"""Strong secrets, implemented from the design and without the service's code."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""A proxy with TLS before a service, in a thread of the tests, and its certificate."""
+"""A TLS proxy in front of a service, in a thread of the tests, and its certificate."""
 
 import ssl
 from contextlib import closing, contextmanager
@@ -16,7 +16,7 @@ SKIPPED = {"connection", "transfer-encoding", "content-length", "date", "server"
 
 
 def make_certificate(path, days_before, days_after, name="localhost"):
-    """Write a certificate that signs itself, with its key, to a file."""
+    """Write a self-signed certificate and its key to a file; return the file."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -39,7 +39,7 @@ def make_certificate(path, days_before, days_after, name="localhost"):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Passes a request on to the server's upstream, unless it has an answer itself."""
+    """Passes requests on to the upstream, unless the proxy has its own answer."""
 
     def do_GET(self):
         size = int(self.headers.get("Content-Length", 0))
@@ -75,15 +75,15 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, *_):
-        """Leave clients that do not trust the certificate to themselves."""
+        """Ignore clients that do not trust the certificate."""
 
 
 @contextmanager
 def running_proxy(upstream_port, certificate=None, answers=None, body_max=2**21):
-    """Pass requests on to a port; yield the proxy's own port.
+    """Run a proxy in front of a port; yield the proxy's port.
 
-    `answers` are its own, a status and headers by path. Without a certificate it speaks
-    plain HTTP.
+    `answers` maps a path to the status and headers that the proxy itself returns.
+    Without a certificate it speaks plain HTTP.
     """
     server = Server(("127.0.0.1", 0), Handler)
     server.upstream_port, server.body_max = upstream_port, body_max
@@ -91,7 +91,7 @@ def running_proxy(upstream_port, certificate=None, answers=None, body_max=2**21)
     if certificate is not None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate)
-        # The handshake is for the thread of the connection.
+        # Leave the handshake to the thread of the connection.
         server.socket = tls.wrap_socket(
             server.socket, server_side=True, do_handshake_on_connect=False
         )

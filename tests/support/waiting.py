@@ -10,7 +10,7 @@ POLL_SECONDS = 0.02
 def wait_until(
     condition: Callable[[], object], seconds_max: float = WAIT_SECONDS_MAX
 ) -> None:
-    """Return once the condition holds; fail if it never does."""
+    """Return once the condition holds; fail after `seconds_max`."""
     deadline = time.monotonic() + seconds_max
     while not condition():
         assert time.monotonic() < deadline, "what was waited for did not happen"

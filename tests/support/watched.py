@@ -1,16 +1,16 @@
-"""Reads what operators see of the service: metrics as values and the log as events."""
+"""Reads the service's metrics as values and its log as events."""
 
 import json
 import re
 
 from prometheus_client.parser import text_string_to_metric_families
 
-# What differs from run to run.
+# Fields that differ from run to run.
 VARYING = {"time", "duration_ms"}
 
 
 def read_metrics(text):
-    """Return the value of each series of a text for Prometheus."""
+    """Return the value of each series in Prometheus' text format."""
     series = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -20,7 +20,7 @@ def read_metrics(text):
 
 
 def moved(text, start=""):
-    """Return the series with this prefix that are not 0, without buckets."""
+    """Return the series with this prefix that are not 0, except for buckets."""
     return {
         name: value
         for name, value in read_metrics(text).items()
@@ -29,7 +29,7 @@ def moved(text, start=""):
 
 
 def retries(client):
-    """Return how many transactions were tried again, by the reason."""
+    """Return the number of retried transactions by reason."""
     series = moved(client.get("/metrics").text, "deeds_database_retries")
     return {
         re.findall("reason=([a-z]+)", name)[0]: count for name, count in series.items()
@@ -37,7 +37,7 @@ def retries(client):
 
 
 def events(log):
-    """Return the events of a log in JSON, without what differs from run to run."""
+    """Return the events of a JSON log, without the fields in VARYING."""
     return [
         {name: value for name, value in json.loads(line).items() if name not in VARYING}
         for line in log.splitlines()

@@ -1,4 +1,4 @@
-"""Every way in which a request can fail, for the tests of what errors look like."""
+"""A way to provoke each problem, for tests of the form of errors."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ GUESS = "+1.deed_0.<b>"
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A service with an item that has 5 units live under `a` and 3 spent under `b`."""
+    """A service and an item: 5 unspent units under `a`, 3 spent ones under `b`."""
 
     app: Any
     api: Api
@@ -35,7 +35,7 @@ def ask(method, path, ground):
 
 
 def post(path, text, ground, headers=None):
-    """Send a text, in which ITEM and STRONG stand for an id and a secret, as JSON."""
+    """Send a text as JSON; ITEM and STRONG stand for an id and a strong secret."""
     text = text.replace("ITEM", ground.item_id).replace("STRONG", STRONG)
     headers = {"Content-Type": "application/json"} | (headers or {})
     return ground.api.http.post(path, content=text, headers=headers)
@@ -58,7 +58,7 @@ def hash_without_memory(ground):
 
 
 def no_database():
-    """Return a context in which the database is away."""
+    """Return a context in which the database cannot be reached."""
     return hooked("before statement", break_off)
 
 
@@ -73,7 +73,11 @@ def lose_the_database_while_committing(ground):
 
 
 def wait_for_verdict(api):
-    """A server that lacks operations is away at first: it may be the wrong one."""
+    """Wait until the service reports the ledger as rolled back.
+
+    At first a server that lacks operations only counts as unavailable, because it may
+    be the wrong one.
+    """
     code = "ledger_rolled_back"
     wait_until(lambda: api.get("/readyz").json().get("code") == code)
 
@@ -81,7 +85,7 @@ def wait_for_verdict(api):
 def lose_the_last_operation(ground):
     api = ground.open_api()
     api.mint("+1.a")
-    # As where another operation got its id, after an older copy was put there.
+    # As if an older copy was restored and another operation got this id.
     later = "UPDATE operations SET created_at_ms = created_at_ms + 1"
     LedgerView(ground.database_url).execute(later)
     api.send_mint("+1.a")
@@ -96,7 +100,7 @@ def lack_a_pepper(ground):
 
 
 def mint_with(authorization, ground):
-    """Ask a service that wants a token for an item."""
+    """Mint at a service that requires a token."""
     api = ground.open_api(DEEDS_MINT_TOKEN="0123456789abcdef")
     api.http.headers.update(authorization)
     return api.send_mint("+1.<b>")
@@ -115,7 +119,7 @@ def meet_a_defect(ground):
 
 
 def refuse_as(code, ground):
-    """Let the server hand over what it could not parse: it does so under a code."""
+    """Call the app as the server does after a request that it could not parse."""
 
     def refuse(environ, start_response):
         return ground.app(environ | {"deeds.refusal": code}, start_response)
@@ -123,7 +127,7 @@ def refuse_as(code, ground):
     return Api.of_app(refuse).get("/*")
 
 
-# What is sent to be refused with a problem.
+# Requests that are refused, by the code of the problem.
 SENT = {
     "invalid_json": ("/v1/mint", ""),
     "invalid_request": ("/v1/mint", '{"outputs":["+1.a","<b>"]}'),
@@ -156,7 +160,7 @@ SENT = {
     "body_too_large": ("/v1/mint", " " * 2**21),
 }
 
-# How to come by each problem, by its code.
+# How to provoke each problem, by its code.
 WAYS = {code: partial(post, *sent) for code, sent in SENT.items()} | {
     "body_unreadable": partial(post, "/v1/mint", "{", headers={"Content-Length": "9"}),
     "wrong_media_type": partial(post, "/v1/mint", "{}", headers={"Content-Type": ""}),
@@ -182,7 +186,7 @@ WAYS = {code: partial(post, *sent) for code, sent in SENT.items()} | {
     "headers_too_large": partial(refuse_as, "headers_too_large"),
 }
 
-# The element at fault, where those above have one.
+# The element at fault, for the problems that name one.
 PLACES = {
     "invalid_request": "outputs[1]",
     "duplicate_secret": "outputs[1]",
