@@ -1,6 +1,6 @@
-"""The commands of `deeds-wallet`, each a function of the wallet.
+"""The commands of `deeds-wallet`.
 
-No secret is read from arguments.
+No command reads a secret from its arguments.
 """
 
 import hashlib
@@ -54,16 +54,21 @@ Examples:
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 expires = click.option(
-    "--expires", default="7d", help="How long it is open: seconds, 15m, 2h or 7d."
+    "--expires", default="7d", help="How long it stays open: seconds, 15m, 2h or 7d."
 )
 
 
 @main.command(cls=MintCommand, epilog=_MINT_EXAMPLES)
 @click.argument("name")
 @amounts
-@click.option("--count", type=click.IntRange(1, 100_000), help="Make so many links.")
+@click.option("--count", type=click.IntRange(1, 100_000), help="Number of links.")
 @click.option("--each", type=click.IntRange(1), default=1, help="Units of each link.")
-@click.option("--csv", "file", type=FILE, help="A new file. Broken off, run it again.")
+@click.option(
+    "--csv",
+    "file",
+    type=FILE,
+    help="A new file for the links. If interrupted, run the command again.",
+)
 @token_file
 @reference
 @note
@@ -78,7 +83,7 @@ def mint(
 ) -> Result:
     """Create a deed in parts of these AMOUNTS, or as --count links.
 
-    The links go into the new file of --csv.
+    The links are written to the new file of --csv.
     """
     metadata = {"name": name}
     if not count and not file and each == 1:
@@ -95,7 +100,7 @@ def mint(
             if wallet.find(reference):
                 say("The same command has begun these links. It goes on with them.")
             made = wallet.issue(count, each, reference=reference, metadata=metadata)
-            # As the page writes them for spreadsheets. Nothing in a link needs quotes.
+            # The page's format for spreadsheets. Nothing in a link needs quotes.
             opened.write("\ufeffnumber,units,link,note\r\n")
             for sent in made:
                 row = f"{sent.output.number},{sent.output.amount},{sent.link},"
@@ -114,7 +119,7 @@ def mint(
 @reference
 @note
 def send(wallet: Wallet, amount: int, item_id: str, **about: str | None) -> Result:
-    """Make a link of AMOUNT units, to give away."""
+    """Make a link of AMOUNT units to give away."""
     return Result([wallet.send(item_id, amount, **about).output])
 
 
@@ -122,20 +127,20 @@ def send(wallet: Wallet, amount: int, item_id: str, **about: str | None) -> Resu
 @deed
 @amounts
 def split(wallet: Wallet, item_id: str, amounts: tuple[int, ...]) -> Result:
-    """Split a DEED into AMOUNTS and a rest."""
+    """Split units of a DEED into parts of these AMOUNTS."""
     return Result([wallet.split(item_id, amounts)])
 
 
 @main.command()
 @deed
 def merge(wallet: Wallet, item_id: str) -> Result:
-    """Join the free parts of a DEED, as many as fit."""
+    """Join parts of a DEED, as many as one request takes."""
     return Result([wallet.merge(item_id)])
 
 
 @main.command()
 def claim(wallet: Wallet) -> Result:
-    """Make the units of links yours. The links are read from standard input."""
+    """Claim the units of links. The links are read from standard input."""
     text = read_text("Paste the links, then press Enter and Ctrl-D:")
     rows: list[Row] = []
     worst = 0
@@ -155,14 +160,14 @@ def claim(wallet: Wallet) -> Result:
 @deed
 @click.argument("numbers", type=int, nargs=-1)
 def take_back(wallet: Wallet, item_id: str, numbers: tuple[int, ...]) -> Result:
-    """Take back links that nobody has claimed, all or these NUMBERS."""
+    """Take back unclaimed links, all or those with these NUMBERS."""
     wallet.sync()
     given = wallet.outputs(item_id, OutputState.GIVEN)
     if numbers:
         given = [output for output in given if output.number in numbers]
     size = service().info().array_length_max
     done = []
-    # Of none an empty batch says so.
+    # Without links, one empty batch raises the error.
     for start in range(0, len(given) or 1, size):
         try:
             done.append(wallet.take_back(given[start : start + size]))
@@ -179,7 +184,7 @@ def take_back(wallet: Wallet, item_id: str, numbers: tuple[int, ...]) -> Result:
 @amount
 @deed
 @expires
-@click.option("--wait", is_flag=True, help="Wait until it is paid. Ctrl-C ends that.")
+@click.option("--wait", is_flag=True, help="Wait for payment. Ctrl-C stops waiting.")
 @reference
 @note
 def ask(
@@ -191,11 +196,11 @@ def ask(
     wait: bool,
     **about: str | None,
 ) -> Result:
-    """Ask for AMOUNT units of a DEED, by a link."""
+    """Request AMOUNT units of a DEED, and print the link."""
     asked = wallet.ask(item_id, amount, _seconds(expires), **about)
     if wait and asked.state == OperationState.OPEN:
         if commands.option("is_json"):
-            # A program reads one array, at the end.
+            # Standard output has one array only, printed at the end.
             say(links.offer_link(service().base_url, asked.offer_id))
         else:
             commands.show(wallet, Result([asked]))
@@ -204,7 +209,7 @@ def ask(
 
 
 def _made(offer: Operation) -> Result:
-    # It may have expired, while it was waited for or since it was made.
+    # The offer may have expired during the wait or since an earlier run.
     return Result([offer], code=1 if offer.state == OperationState.REFUSED else 0)
 
 
@@ -225,7 +230,7 @@ def trade(
     expires: str,
     **about: str | None,
 ) -> Result:
-    """Offer AMOUNT units of a DEED for units of another, WANTED."""
+    """Offer AMOUNT units of a DEED for units of the deed WANTED."""
     give = Units(item_id, amount)
     want = Units(commands.find(wallet, wanted), wanted_amount)
     return _made(wallet.trade(give, want, _seconds(expires), **about))
@@ -233,13 +238,13 @@ def trade(
 
 @main.command()
 @click.argument("offer")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @reference
 @note
 def complete(wallet: Wallet, offer: str, *, yes: bool, **about: str | None) -> Result:
-    """Pay what an OFFER asks for, or trade as it proposes.
+    """Pay a payment request, or accept a trade.
 
-    An OFFER is named by its link or id.
+    OFFER is a link or an id.
     """
     found = service().offer(links.read_offer(offer, service().base_url))
     gives = _listed(wallet, found.wants)
@@ -256,9 +261,9 @@ def _listed(wallet: Wallet, side: Sequence[Units]) -> str:
 @main.command()
 @click.argument("offer")
 def cancel(wallet: Wallet, offer: str) -> Result:
-    """End an OFFER of yours, a request or a trade.
+    """Cancel a payment request or a trade of this wallet.
 
-    An OFFER is named by its link or id.
+    OFFER is a link or an id.
     """
     offer_id = links.read_offer(offer, service().base_url)
     made = [
@@ -275,7 +280,7 @@ def cancel(wallet: Wallet, offer: str) -> Result:
 
 
 def _seconds(text: str) -> int:
-    """Return what --expires says in seconds."""
+    """Return the value of --expires in seconds."""
     match = re.fullmatch("([0-9]{1,9})([smhd]?)", text)
     if not match:
         raise InvalidInputError("--expires is a time such as 900, 15m, 2h or 7d.")
@@ -285,12 +290,12 @@ def _seconds(text: str) -> int:
 @main.command()
 @click.argument("item_id", metavar="[DEED]", required=False)
 def balance(wallet: Wallet, item_id: str | None) -> Result:
-    """Show what is in the wallet.
+    """Show the units in the wallet.
 
-    Of a DEED its parts, with the links that are given out.
+    With a DEED, show its parts and the links that were handed out.
     """
     holdings = list(wallet.balance().values())
-    # A restore would not bring them back.
+    # A restore would not find these.
     count = sum(not holding.in_backup for holding in holdings)
     if count:
         say(f"Deeds that are in no backup: {count}. See deeds-wallet export.")
@@ -301,17 +306,17 @@ def balance(wallet: Wallet, item_id: str | None) -> Result:
 
 @main.command()
 def history(wallet: Wallet) -> Result:
-    """Show what was done, the latest first."""
+    """Show all operations, latest first."""
     return Result(wallet.history())
 
 
 @main.command(cls=OfflineCommand)
 @deed
-@click.option("--number", type=int, help="The link of this number.")
+@click.option("--number", type=int, help="Show the link with this number.")
 def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
-    """Show the code of what is held of a DEED, for the door. Works offline.
+    """Show a DEED's code for the door. Works offline.
 
-    Of several parts each has its turn, the lowest number first.
+    If there are several, each run shows another one, starting with the lowest number.
     """
     shown = wallet.show(item_id, number)
     return Result([row_of(wallet, shown.output) | {"link": shown.link}])
@@ -319,13 +324,13 @@ def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
 
 @main.command()
 def check(wallet: Wallet) -> Result:
-    """Ask what was claimed and paid, and show what has changed."""
+    """Check what was claimed and paid, and show what has changed."""
     return Result(wallet.sync())
 
 
 @main.command()
 def look(wallet: Wallet) -> Result:
-    """Look again for what other copies of this wallet have moved."""
+    """Search for units that other copies of this wallet have moved."""
     return Result(wallet.sync(look=True))
 
 
@@ -334,7 +339,8 @@ def look(wallet: Wallet) -> Result:
 def export(wallet: Wallet, file: Path) -> Result:
     """Write the whole wallet to a new encrypted FILE.
 
-    The page reads it too.
+    Choose a passphrase of at least four random words, never digits only. The web page
+    reads the file too.
     """
     wallet.export(file, read_passphrase(is_new=True))
     return Result([{"file": str(file)}])
@@ -342,11 +348,13 @@ def export(wallet: Wallet, file: Path) -> Result:
 
 @main.command("import")
 @click.argument("file", type=FILE)
-@click.option("--own", is_flag=True, help="It is your own, to go on with.")
+@click.option(
+    "--own", is_flag=True, help="The file is your own: continue with its seed."
+)
 def import_(wallet: Wallet, file: Path, *, own: bool) -> Result:
-    """Take in an encrypted FILE, and look for what moved since.
+    """Restore an encrypted FILE, and search for what moved since.
 
-    The file is of a wallet or of the page.
+    The file was written by `export` or by the web page.
     """
     added = wallet.restore(file, read_passphrase(), own=own)
     given = [each for each in added if each.may_be_given]

@@ -1,4 +1,4 @@
-"""What is common to all commands: opens the wallet, prints results and errors."""
+"""Code shared by all commands: opens the wallet, prints results and errors."""
 
 import json
 import re
@@ -36,14 +36,14 @@ _INTERRUPTS = (KeyboardInterrupt, click.Abort)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a command has to print, and its exit code."""
+    """The records that a command prints, and its exit code."""
 
     records: Sequence[rows.Record]
     code: int = _DONE
 
 
 class _Service(Deeds):
-    """The service, and whether units may have moved there."""
+    """The service, which records whether a change was sent."""
 
     has_sent = False
 
@@ -53,31 +53,31 @@ class _Service(Deeds):
 
 
 class _NoService(_Service):
-    """Stands in for the service of a command that must work without one."""
+    """Replaces the service for commands that work offline."""
 
     def _ask(self, *_request: Any) -> Any:
         raise WalletError("nothing_here", "Nothing of this deed is here.")
 
 
 class Command(click.Command):
-    """A command: a function of the wallet that returns a Result."""
+    """A command, whose callback takes the wallet and returns a Result."""
 
     service: type[_Service] = _Service
 
     def invoke(self, context: click.Context) -> None:
-        """Open the wallet, call the function and print, then exit."""
+        """Open the wallet, call the callback, print its result and exit."""
         options = context.find_root().params
         path = options["path"]
         try:
             with self.service(options["url"]) as deeds:
                 context.find_root().obj = deeds
-                # A new wallet is for a service that is there.
+                # Do not create a wallet for a service that does not exist.
                 if not path.exists():
                     deeds.info()
                 with closing(Wallet(path, deeds)) as wallet:
                     code = self._call(wallet, deeds, context.params)
         except BrokenPipeError:
-            # Of `| head`, which reads no more.
+            # For example `| head`, which stops reading.
             code = _BAD_INPUT
         except (DeedsError, OSError, UnicodeError, *_INTERRUPTS) as error:
             said, code = outcome(error)
@@ -85,7 +85,7 @@ class Command(click.Command):
         context.exit(code)
 
     def _call(self, wallet: Wallet, deeds: _Service, arguments: dict[str, Any]) -> int:
-        """Go on with what was begun, call the function, and print what it returns."""
+        """Resume begun operations, call the callback and print its result."""
         if self.service is _Service:
             _go_on(wallet)
         deeds.has_sent = False
@@ -104,7 +104,7 @@ class Command(click.Command):
 
 
 def _go_on(wallet: Wallet) -> None:
-    """Send what was begun before, and say what became of it."""
+    """Resume begun operations, and report those that have ended."""
     begun = {operation.key for operation in wallet.history(OperationState.BEGUN)}
     wallet.__enter__()
     for each in wallet.history() if begun else ():
@@ -113,13 +113,13 @@ def _go_on(wallet: Wallet) -> None:
 
 
 class OfflineCommand(Command):
-    """A command that looks into the wallet's file alone."""
+    """A command that reads the wallet's file only."""
 
     service = _NoService
 
 
 class MintCommand(Command):
-    """A command that mints, maybe at a service that asks for a token."""
+    """A command that mints, with a mint token if the service requires one."""
 
     def _call(self, wallet: Wallet, deeds: _Service, arguments: dict[str, Any]) -> int:
         file = arguments.pop("token_file")
@@ -130,12 +130,12 @@ class MintCommand(Command):
 
 
 class Commands(click.Group):
-    """All commands, with what is common to their arguments."""
+    """The group of all commands, which checks their arguments."""
 
     command_class = Command
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        """Run a command; what click itself cannot print is told in a sentence too."""
+        """Run a command. Report it in a sentence if click itself cannot print."""
         try:
             return super().main(*arguments, **options)
         except OSError as error:
@@ -144,7 +144,7 @@ class Commands(click.Group):
             sys.exit(code)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Refuse links in arguments, before an error quotes one."""
+        """Refuse links in arguments before an error message quotes one."""
         if any(map(_LINK.search, args)):
             raise click.UsageError(
                 "Programs can read arguments, and a link is cash: see `claim`."
@@ -158,28 +158,28 @@ def find(wallet: Wallet, text: str) -> str:
 
 
 def option(name: str) -> Any:
-    """Return an option of all commands."""
+    """Return the value of a global option."""
     return click.get_current_context().find_root().params[name]
 
 
 def show(wallet: Wallet, result: Result) -> None:
-    """Print a result, and at a terminal the QR code of a single link.
+    """Print a result, and on a terminal the QR code of a single link.
 
-    Raise OSError where standard output takes no more.
+    Raise OSError if standard output cannot be written.
     """
     found = [rows.row_of(wallet, record) for record in result.records]
     is_json = option("is_json")
     lines = [json.dumps(found, indent=2)] if is_json else rows.lines_of(found)
     if terminal.is_terminal(sys.stdout) and not is_json and len(found) == 1:
         link = found[0].get("link")
-        # An ASCII terminal has no blocks.
+        # An ASCII terminal cannot show block characters.
         if link and "█".encode(sys.stdout.encoding, "ignore"):
             lines += rows.code_of(str(link), shutil.get_terminal_size().columns)
     terminal.write("\n".join(lines))
 
 
 def outcome(error: BaseException) -> tuple[str, int]:
-    """Return what a person is told of an error, and the exit code."""
+    """Return the message for an error, and the exit code."""
     if isinstance(error, _INTERRUPTS):
         return _STOPPED_SAID, _STOPPED
     if isinstance(error, OSError):
@@ -189,7 +189,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
         if isinstance(error, CallError) and error.key:
             said += " The next command goes on with it."
         return said, _NO_ANSWER
-    code = getattr(error, "code", "")  # Of what the service or the wallet refuses.
+    code = getattr(error, "code", "")  # Set by a refusal.
     said = _SAID.get(code, said)
     return said, _REFUSED if code else _BAD_INPUT
 
@@ -204,15 +204,16 @@ deed = click.argument("item_id", metavar="DEED")
 
 
 reference = click.option(
-    "--reference", help="Such as the number of an order: it is done once."
+    "--reference",
+    help="A unique text, such as an order number; a repeat does nothing new.",
 )
 token_file = click.option(
     "--token-file",
     type=FILE,
     envvar="DEEDS_MINT_TOKEN_FILE",
-    help="Holds the token of a service that mints with one.",
+    help="A file with the mint token, if the service requires one.",
 )
-note = click.option("--note", help="A text that is kept with it.")
+note = click.option("--note", help="A text to keep with the operation.")
 
 
 @click.group(
@@ -225,15 +226,20 @@ note = click.option("--note", help="A text that is kept with it.")
     type=FILE,
     envvar="DEEDS_WALLET",
     default=_HOME,
-    help="The file.",
+    help="The wallet's file.",
 )
-@click.option("--url", envvar="DEEDS_URL", default=_LOCAL, help="Its service.")
+@click.option(
+    "--url", envvar="DEEDS_URL", default=_LOCAL, help="The address of its service."
+)
 @click.option(
     "--json", "is_json", is_flag=True, help="Print a JSON array, for programs."
 )
 @click.option(
-    "--minted", "is_minted", is_flag=True, help="Names are of deeds minted here."
+    "--minted",
+    "is_minted",
+    is_flag=True,
+    help="Match names of deeds minted by this wallet only.",
 )
 @click.version_option(__version__, message="deeds-wallet %(version)s")
 def main(**_options: Any) -> None:
-    """Hold deeds. A DEED is its name or mark, or the beginning of one, or its id."""
+    """Hold and move deeds. A DEED is its id, or the start of its name or mark."""
