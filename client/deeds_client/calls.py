@@ -78,7 +78,7 @@ class Calls:
     def __post_init__(self) -> None:
         self.base_url = _parse_address(self.base_url)
         if self.tries < 1:
-            raise InvalidInputError("A call takes one try or more.")
+            raise InvalidInputError("`tries` must be at least 1.")
         # By process id: after a fork, two processes on one connection would read each
         # other's answers.
         self._clients: dict[int, httpx.Client] = {}
@@ -272,7 +272,7 @@ def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
     media_type = answer.headers.get("Content-Type", "")
     is_ours = is_refusal and media_type.startswith("application/problem+json")
     if not is_ours or not _CODE.fullmatch(code) or code == "ledger_in_doubt":
-        raise InvalidInputError("This is no refusal.")
+        raise InvalidInputError("This is not a refusal.")
     index = told.get("index")
     return {
         "code": code,

@@ -105,7 +105,7 @@ def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
                 checker.store, problem
             ):
                 raise
-            log.info("Another copy of the wallet was faster: %s again.", order.kind)
+            log.info("Another copy of the wallet was faster: retrying %s.", order.kind)
 
 
 def finish_first(checker: Checker, key: str) -> None:

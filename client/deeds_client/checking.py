@@ -266,7 +266,9 @@ class Checker:
         try:
             self._look_at(items_to_look_at(self.store))
         except (CallError, FindingError, InvalidInputError) as error:
-            log.warning("Other copies may have moved more than is known: %s", error)
+            log.warning(
+                "The search for units that other copies moved is unfinished: %s", error
+            )
 
     def sync(self, *, look: bool) -> list[Output]:
         """Update all records from the service: see `Wallet.sync`."""

@@ -37,8 +37,8 @@ from deeds_client.wallet import Wallet
 __all__ = ["main"]
 
 _RESTORED = (
-    "Restored. What was moved since is looked for. Should that be broken off, the next"
-    " command goes on with it."
+    "Restored. Searching for units that moved since. If this is interrupted, the next"
+    " command continues."
 )
 _NEVER_MADE = "This service never made this link, or it was changed."
 _OF_LINKS = {
@@ -98,7 +98,7 @@ def mint(
     try:
         with new_file(file) as opened:
             if wallet.find(reference):
-                say("The same command has begun these links. It goes on with them.")
+                say("The same command has begun these links. It continues with them.")
             made = wallet.issue(count, each, reference=reference, metadata=metadata)
             # The page's format for spreadsheets. Nothing in a link needs quotes.
             opened.write("\ufeffnumber,units,link,note\r\n")

@@ -21,10 +21,10 @@ from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
 
 _DONE, _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 0, 1, 2, 3, 130
-_STOPPED_SAID = "Stopped. If something was begun, the next command goes on with it."
+_STOPPED_SAID = "Stopped. The next command continues what was begun."
 _BUT_DONE = (
-    "But it is done, or goes on: see deeds-wallet history, and deeds-wallet balance"
-    " DEED for links."
+    "But it is done, or the next command continues it: see deeds-wallet history, and"
+    " deeds-wallet balance DEED for links."
 )
 _SPENT = "Spent already: claimed, or moved by another copy of this wallet."
 _NEEDS_TOKEN = "This service mints with a token only: see --token-file."
@@ -147,7 +147,7 @@ class Commands(click.Group):
         """Refuse links in arguments before an error message quotes one."""
         if any(map(_LINK.search, args)):
             raise click.UsageError(
-                "Programs can read arguments, and a link is cash: see `claim`."
+                "A link is cash, and other programs can read arguments: see `claim`."
             )
         return super().parse_args(context, args)
 
@@ -187,7 +187,7 @@ def outcome(error: BaseException) -> tuple[str, int]:
     said = str(error)
     if isinstance(error, CallError | FindingError) and not error.is_final:
         if isinstance(error, CallError) and error.key:
-            said += " The next command goes on with it."
+            said += " The next command continues it."
         return said, _NO_ANSWER
     code = getattr(error, "code", "")  # Set by a refusal.
     said = _SAID.get(code, said)

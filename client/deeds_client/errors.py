@@ -40,7 +40,7 @@ class FindingError(DeedsError):
     """The service's answers about the wallet's secrets contradict each other."""
 
     def __str__(self) -> str:
-        return "The answer of the service does not add up. Nothing was changed."
+        return "The service's answers contradict each other. Nothing was changed."
 
 
 class WalletError(DeedsError):

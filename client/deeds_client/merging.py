@@ -197,7 +197,7 @@ def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
         replace(each, reference=None, asked=None) for each in theirs.operations
     ]
     if is_own or own in seeds:
-        log.warning("This wallet was used before: it goes on with its own seed.")
+        log.warning("This wallet was used before: it keeps its own seed.")
         return replace(theirs, operations=operations)
     log.warning(_OF_A_STRANGER)
     # Drop unfinished mints, which would be sent, maybe with our token. Drop the items

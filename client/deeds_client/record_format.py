@@ -111,7 +111,7 @@ def _check_seeds(contents: Contents) -> None:
     if len(contents.seeds) > SEEDS_MAX or own_count != min(len(keys), 1):
         raise InvalidInputError("A wallet has one seed of its own.")
     if any(each.seed not in keys for each in contents.numbers):
-        raise InvalidInputError("Numbers are of no seed.")
+        raise InvalidInputError("Numbers belong to an unknown seed.")
 
 
 def write_contents(contents: Contents) -> dict[str, Any]:

@@ -234,7 +234,7 @@ def _parse_offer(answer: Any) -> Offer:
     """Parse an offer. Raise InvalidInputError if the answer has another form."""
     wants = _parse_units(member(answer, "wants", list))
     if not wants:
-        raise InvalidInputError("An offer wants something.")
+        raise InvalidInputError("An offer must want something.")
     return Offer(
         check_id("offer", member(answer, "offerId", str)),
         member(answer, "state", OfferState),
@@ -259,7 +259,7 @@ def _parse_time(text: str) -> datetime:
         return moment(milliseconds(datetime.fromisoformat(text)))
     except (ValueError, TypeError):
         # TypeError: the time has no zone.
-        raise InvalidInputError("This is no time with a zone.") from None
+        raise InvalidInputError("This is not a time with a zone.") from None
 
 
 def _parse_found(told: Any) -> Found | None:
@@ -275,7 +275,7 @@ def _parse_found(told: Any) -> Found | None:
 def _parse_list(name: str, count: int, parse: Parse[T], answer: Any) -> list[T]:
     told = member(answer, name, list)
     if len(told) != count:
-        raise InvalidInputError(f"“{name}” has another length.")
+        raise InvalidInputError(f"“{name}” has the wrong length.")
     return list(map(parse, told))
 
 

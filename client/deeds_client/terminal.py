@@ -57,13 +57,16 @@ def read_passphrase(*, is_new: bool = False) -> str:
     A new passphrase is asked for twice.
     """
     if is_terminal(sys.stdin):
+        text = "Passphrase"
+        if is_new:
+            text = "New passphrase (four random words or more, never just digits)"
         typed = click.prompt(
-            "Passphrase", hide_input=True, confirmation_prompt=is_new, err=True
+            text, hide_input=True, confirmation_prompt=is_new, err=True
         )
         return str(typed)
     passphrase = _input().readline().decode().rstrip("\r\n")
     if not passphrase:
-        raise InvalidInputError("The passphrase is the first line of standard input.")
+        raise InvalidInputError("Standard input must begin with the passphrase.")
     return passphrase
 
 

@@ -162,7 +162,7 @@ def parse_json(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidInputError("This is no JSON.") from None
+        raise InvalidInputError("This is not JSON.") from None
 
 
 def exactly(kind: type[T], value: Any) -> T:
@@ -241,7 +241,7 @@ class Output:
         """
         match = _RAW_OUTPUT.fullmatch(raw) if isinstance(raw, str) else None
         if not match:
-            raise InvalidInputError("This is no raw output: +<amount>.<id>.<secret>")
+            raise InvalidInputError("This is not a raw output: +<amount>.<id>.<secret>")
         return cls(int(match[1]), match[2], Secret(match[3]))
 
     @property

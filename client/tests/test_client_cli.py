@@ -272,7 +272,7 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(cider, error, code):
     ask("check", wallet="bob")
     again = run("look", wallet="bob")
 
-    assert (broken.exit_code, "goes on" in broken.stderr) == (code, True)
+    assert (broken.exit_code, "continues" in broken.stderr) == (code, True)
     assert ("given" in found, "held" in found) == (True, True)
     assert again.stdout == "Nothing.\n"
 
@@ -507,7 +507,7 @@ def test_a_disk_that_is_full_once_units_moved_is_no_refusal(cider, of, name, lin
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert (full.exit_code, full.stdout) == (3, "")
-    assert "it is done, or goes on: see deeds-wallet history" in full.stderr
+    assert "it is done, or the next command continues it: see" in full.stderr
     assert not list(Path().glob("*.part"))
     assert run("balance").exit_code == 0
 
