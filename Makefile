@@ -1,4 +1,4 @@
-# `make` alone lists what there is. Needs Python 3.11 to 3.14, and the network once.
+# `make` lists the targets. Needs Python 3.11 to 3.14, and network access once.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,18 +6,19 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 WALLET_READY := $(VENV)/wallet.stamp
 NATIVE_TRIED := $(VENV)/native.stamp
-# In an order in which each finds the lock files that bound it.
+# Ordered so that each lock file comes after those that constrain it.
 LOCKED := requirements requirements/client requirements/dev requirements/native
 PAGE_TESTS := tests/page/js
 PRETTIER := --print-width 88 "parts/**/*.js" "$(PAGE_TESTS)/**/*.js"
 TRANSLATIONS := parts/pages/translations
 READER_READY := parts/pages/node_modules/.package-lock.json
 NODE_READY := $(PAGE_TESTS)/node_modules/.package-lock.json
-# Where nothing may keep compiled modules, as in many containers, each process compiles all of them.
+# If PYTHONDONTWRITEBYTECODE is set, as in many containers, each process compiles all
+# modules.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 SECONDS ?= 600
 
-# Looked up only when an environment has to be made: the first of these that is new enough.
+# The first of these that is new enough; evaluated only to create an environment.
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python $(NEW_ENOUGH) 2>/dev/null && { echo $$python; exit; }; done; echo python3)
@@ -25,10 +26,10 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --silent
 
-# An environment whose Python has gone, or whose creation was interrupted, is made again.
+# Recreate an environment whose Python was removed, or whose creation was interrupted.
 $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY) $(NATIVE_TRIED))
 
-# Targets share one environment.
+# Targets must not run in parallel, because they share one environment.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help run native wallet wheel test soak check all-checks format lint types texts imports operations mutants bench \
@@ -52,7 +53,7 @@ native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once whe
 wallet: $(WALLET_READY) ## the wallet for the terminal, client/README.md: make wallet ARGS="balance"
 	@PYTHONPATH=client $(BIN)/python -m deeds_client $(ARGS)
 
-# What an earlier build left behind would be packed too.
+# Remove files of earlier builds, which would be packed too.
 wheel: $(DEV_READY) $(READER_READY) ## build dist/deeds-….whl, with all that the pages need
 	@test -e $(READER_READY) || { echo "make wheel: npm could not fetch the reader of QR codes" >&2; exit 1; }
 	@rm -rf build deeds.egg-info
@@ -88,8 +89,9 @@ texts: $(DEV_READY) ## write the texts of pages and scripts into the catalogues 
 imports: $(DEV_READY) ## check that imports run one way
 	@PYTHONPATH=client $(BIN)/lint-imports
 
-# Those of ARGS may be in one of the two: to find no test is pytest's exit code 5. The walks keep all cores busy; what
-# is deployed is timed and waits for most of it, so that two files of it run at once.
+# ARGS may select tests in only one of the two calls, and pytest exits with 5 if it
+# finds none. The client's tests keep all cores busy. The deployment tests are timed and
+# mostly wait, so two files of them run at once.
 operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say, and long walks of the client; needs nginx, pgbouncer, openssl, systemd-analyze, etcd, haproxy, promtool
 	@$(PYTEST) -n 2 --dist loadfile --all tests/operations/deploy_*.py $(ARGS) || test $$? -eq 5
 	@$(PYTEST) --all client/tests/soak_*.py $(ARGS) || test $$? -eq 5
@@ -103,7 +105,8 @@ bench-long: $(DEV_READY) $(NATIVE_TRIED) ## the same with the growth curves, lon
 lock: $(DEV_READY) ## compile requirements.in and requirements/*.in, taking newer releases: make lock ARGS=--upgrade
 	@for name in $(LOCKED); do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --custom-compile-command "make lock" $(ARGS) --output-file $$name.txt $$name.in || exit 1; done
-# Strict, because what PyPI does not know of would otherwise pass as sound. Without PyPI it fails.
+# --strict, because packages unknown to PyPI would otherwise pass. Fails without
+# network.
 audit-deps: $(DEV_READY) ## look all locked releases up in PyPI's list of known faults
 	@$(BIN)/pip-audit --strict --disable-pip --require-hashes --progress-spinner off $(LOCKED:%=--requirement %.txt) $(ARGS) || \
 		{ echo "audit-deps: a release has a known fault, or PyPI could not tell (see above)" >&2; exit 1; }
@@ -112,8 +115,8 @@ clean: ## remove the environment and what tools leave behind (never instance/, t
 	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules parts/pages/node_modules mutants .*_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamp of an environment is written last, so an installation that was interrupted is taken up again.
-# That for development holds the others wholly.
+# The stamp of an environment is written last, so an interrupted installation is
+# repeated. The development environment includes the others.
 $(RUN_READY): requirements.txt
 $(WALLET_READY): requirements/client.txt
 $(DEV_READY): requirements/dev.txt requirements.txt requirements/client.txt
@@ -131,7 +134,7 @@ $(NATIVE_TRIED): $(RUN_READY) requirements/native.txt
 		echo "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)"; }
 	@touch $@
 
-# What reads QR codes for door mode. Where it cannot be fetched, each run tries again.
+# The QR code reader for door mode. If it cannot be fetched, each run tries again.
 $(READER_READY): parts/pages/package-lock.json
 	@! command -v npm >/dev/null || echo "Fetching what reads QR codes for door mode, from npm"
 	@$(NPM_CI) --prefix parts/pages --fetch-retries=1 --fetch-retry-mintimeout=1000 2>/dev/null && touch $@ || \
@@ -140,12 +143,14 @@ $(NODE_READY): $(PAGE_TESTS)/package-lock.json
 	@echo "Fetching what checks the page's JavaScript, from npm"
 	@$(NPM_CI) --prefix $(PAGE_TESTS) && touch $@
 
-# Line numbers would change the catalogues with every change of the code, and a guess is taken for a translation.
+# No line numbers, which would change the catalogues with every change of the code, and
+# no fuzzy matching, whose guesses would pass for translations.
 collect_texts = for run in "extract --add-location file --mapping-file $(TRANSLATIONS)/babel.cfg --output $(VENV)/$(1).pot $(2)" \
 	"update --domain $(1) --input-file $(VENV)/$(1).pot --output-dir $(TRANSLATIONS) --no-fuzzy-matching --ignore-obsolete \
 		--ignore-pot-creation-date $(ARGS)"; do $(BIN)/pybabel --quiet $$run || exit 1; done
 
-# Runs a tool on the page's JavaScript. Where node 20 or npm is missing, only make check (IS_CHECK) fails.
+# Run a tool on the page's JavaScript. Without node 20 or npm, only `make check`
+# (IS_CHECK) fails; others print a warning.
 with_node = if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then \
 	$(MAKE) --silent $(NODE_READY) && $(PAGE_TESTS)/node_modules/.bin/$(1); \
 	else echo "the page's JavaScript is not checked: node 20 and npm are needed" >&2; test -z "$(IS_CHECK)"; fi

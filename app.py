@@ -1,4 +1,4 @@
-"""Builds the application: settings in, WSGI application out. May import everything."""
+"""Builds the WSGI application from settings and parts. May import everything."""
 
 import logging
 import os
@@ -52,7 +52,7 @@ from storage.schema import (
 )
 from storage.sqlite import SqliteDatabase, sqlite_path
 
-# The core knows none of these, and each line may go.
+# The core depends on none of these; any line may be deleted.
 PARTS = (
     "offers",
     "minting",
@@ -62,16 +62,16 @@ PARTS = (
     "rollback",
     "operator",
 )
-# No service loads these: what is in their PART is for commands.
+# Loaded for commands only, never for the service.
 COMMAND_PARTS = ("dev", "postgresql")
 
-# Requests of a process that may wait for slow hashes at once: a quarter of its threads
-# is always there for strong secrets and reads.
+# Maximum of requests per process that wait for slow hashes. It leaves a quarter of the
+# threads to strong secrets and reads.
 HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
 
 _log = logging.getLogger("deeds")
 
-# The ledgers that a line of the log has named, in this process or before it was forked.
+# Ledgers already logged, by this process or by its parent before the fork.
 _named_ledgers: set[str] = set()
 
 
@@ -84,7 +84,7 @@ class Service(Flask):
     """The WSGI application."""
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function: none is a coroutine, and Flask would look each time."""
+        """Return `func` unchanged: no view is async, so skip Flask's check per call."""
         return func
 
 
@@ -95,39 +95,40 @@ def create_app(
     clock: Callable[[], int] = now_ms,
     token_bytes: Callable[[int], bytes] = secrets.token_bytes,
 ) -> Flask:
-    """Return the service, with its database created or upgraded.
+    """Return the WSGI application, after opening and checking its ledger.
 
-    `parts` are names of PARTS, by default all; without any it is the core alone.
-    `clock` returns milliseconds since 1970-01-01 UTC, `token_bytes` so many random
-    bytes.
+    `parts` are names from PARTS: all by default, the core alone if empty. `clock`
+    returns milliseconds since 1970-01-01 UTC; `token_bytes(n)` returns n random bytes.
 
-    Raises StartError. Without settings they are those of the environment, and what
-    cannot start ends the process with one line of the log and exit code 1: gunicorn and
-    Flask call it so. It has no thread and no open connection yet, so that a process may
-    fork. A process that outlives its app ends the app's threads and connections with
-    `app.extensions["deeds"].close()`.
+    Raises StartError if the service cannot start. Without `settings`, as gunicorn and
+    Flask call it, the environment is read, and a failure is logged in one line and
+    exits the process with code 1.
+
+    The application returned has no thread and no open connection, so the process may
+    fork. If the process outlives it, `app.extensions["deeds"].close()` ends the threads
+    and connections that it has opened since.
     """
     build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
     if settings is not None:
         return build.app(settings)
     keep_exit_code()
     try:
-        # gunicorn has prepared the ledger, other servers have not.
+        # Under gunicorn, `prepare` has already run the slow checks.
         return build.app(read_settings(os.environ), thorough=not _named_ledgers)
     except StartError as stop:
-        # A plain line on stderr, unless gunicorn or the app has set the log up.
+        # A plain line on stderr if logging is not configured yet.
         _log.error(stop, extra={"event": "cannot_start"})
         raise SystemExit(1) from None
 
 
 def make_command(settings: Settings | None = None) -> click.Group:
-    """Return the command `deeds`, by default with the settings of the environment."""
+    """Return the `deeds` command; its settings default to the environment's."""
     parts = _load((*PARTS, *COMMAND_PARTS))
     return _Build(parts, now_ms, secrets.token_bytes).command(settings)
 
 
 def main() -> None:
-    """Run the command `deeds`, which without installation is `python -m app`."""
+    """Run the `deeds` command, in a checkout `python -m app`."""
     keep_exit_code()
     make_command()(prog_name=COMMAND)
 
@@ -145,7 +146,7 @@ def prepare() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Build:
-    """Builds the application of some parts."""
+    """Builds the application and the command from the loaded parts."""
 
     parts: Sequence[Part]
     clock: Callable[[], int]
@@ -153,14 +154,14 @@ class _Build:
     retries: Retries = field(default_factory=Retries)
 
     def app(self, settings: Settings, *, thorough: bool = False) -> Flask:
-        """Return the service; `thorough` as in `ledger`. Raises StartError."""
+        """Return the application; `thorough` as in `ledger`. Raises StartError."""
         app = Service("deeds", static_folder=None)
         app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
-        # A doubled slash is a path of its own: no redirect, whose body would be HTML.
+        # Do not redirect doubled slashes: Werkzeug's redirect has an HTML body.
         app.url_map.merge_slashes = False
         if proxies := settings.trusted_proxies:
-            # The scheme is for the links of pages. A proxy replaces what it is told of
-            # it: one entry.
+            # The scheme is for links in pages. Each proxy overwrites the header, so it
+            # has one entry.
             proxied = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)
             app.wsgi_app = proxied  # type: ignore[method-assign]
         with ExitStack() as closing:
@@ -169,9 +170,9 @@ class _Build:
         return app
 
     def command(self, own_settings: Settings | None) -> click.Group:
-        """Return `deeds` with the commands of all parts; each opens what it needs.
+        """Return the `deeds` command with the commands of all parts.
 
-        Without settings they are those of the environment.
+        Each command opens the ledger only if it needs it.
         """
 
         def open_ledger(
@@ -189,33 +190,34 @@ class _Build:
         return Commands(CommandContext(open_ledger, create_app), commands)
 
     def check_parts(self, settings: Settings) -> None:
-        """Raise StartError where tokens are set and nothing would ask for them."""
+        """Raise StartError if mint tokens are set but parts/minting is missing."""
         names = [part.name for part in self.parts]
         if settings.mint_token_digests and "minting" not in names:
             raise StartError("DEEDS_MINT_TOKEN is set, and parts/minting is missing")
 
     def limits(self, settings: Settings) -> ClientLimits:
-        """Return the limits of clients; raise StartError for one of no such name."""
+        """Return the client limits; raise StartError for an unknown limit name."""
         check_limit_names(settings, self.parts)
         return ClientLimits(settings.rate_limits)
 
     def ledger(
         self, settings: Settings, closing: ExitStack, *, thorough: bool = False
     ) -> Ledger:
-        """Return the ledger, created or upgraded and checked; raise StartError.
+        """Return the ledger, ready to be served; raise StartError.
 
-        `thorough` names it in the log, and looks at what takes longer: once for all
-        processes of a service.
+        An SQLite ledger is created or upgraded; the tables of a PostgreSQL ledger must
+        be up to date. `thorough` logs the ledger and runs the slow checks, which one
+        process runs for the whole service.
         """
         pool = settings.pool_size, _processes_count(settings)
         ledger = self._ledger(settings, closing, *pool)
         is_file = settings.database_url.startswith("sqlite")
         name, is_new = ledger.database.name, not ledger.database.table_names()
         if is_new and name in _named_ledgers:
-            # A process that follows another one must not begin an empty ledger.
+            # A later worker must not create an empty ledger in its place.
             raise StartError(f"DATABASE_URL: {name} is gone: is its disk mounted?")
         try:
-            # A database with other users is changed when its operator says so.
+            # Only `deeds migrate` changes a PostgreSQL database.
             if is_file:
                 migrate(ledger.database, ledger.schemas)
             else:
@@ -282,7 +284,7 @@ class _Build:
             check_still_served(versions, ledger.schemas)
 
         app.register_blueprint(health_blueprint(check_ready))
-        # Nothing of the start is carried across a fork.
+        # Connections opened during startup must not cross a fork.
         ledger.database.close()
 
 
@@ -293,10 +295,10 @@ def open_database(
     pool_size: int = 0,
     processes_count: int = 1,
 ) -> Database:
-    """Return the database of a URL; raise StartError. It opens nothing yet.
+    """Return the database of a URL, without opening it; raise StartError.
 
-    `pool_size` is how many connections to PostgreSQL so many processes may have open at
-    once, 0 for the default.
+    `pool_size` is the maximum of PostgreSQL connections of all `processes_count`
+    processes together, 0 for the default.
     """
     if url.startswith("postgres"):
         try:
@@ -313,13 +315,13 @@ def open_database(
 
 
 def _load(names: Collection[str]) -> list[Part]:
-    """Return the parts of these names; leave out one whose package is missing."""
+    """Return the named parts; skip those that are deleted or lack a package."""
     parts = []
     for name in names:
         try:
             part: Part = import_module(f"parts.{name}.part").PART
         except ModuleNotFoundError as missing:
-            # A part may be deleted: its folder is its own.
+            # The part's folder was deleted, which is allowed.
             if missing.name in {"parts", f"parts.{name}", f"parts.{name}.part"}:
                 continue
             if str(missing.name).startswith("parts."):
@@ -335,7 +337,7 @@ def _processes_count(settings: Settings) -> int:
 
 
 def _make_hasher(settings: Settings, repository: Repository) -> Hasher:
-    """Return the hasher; raise StartError where an item's pepper is missing."""
+    """Return the hasher; raise StartError if a pepper of the ledger is missing."""
     try:
         policies = repository.open_policies(settings.hash_policy)
     except RetryLaterError as error:
@@ -354,7 +356,7 @@ def _make_hasher(settings: Settings, repository: Repository) -> Hasher:
 
 
 if __name__ == "__main__":
-    # gunicorn and its workers know the module by its name.
+    # gunicorn imports this module as `app`: use that copy, not `__main__`.
     from app import main as main_of_app
 
     main_of_app()

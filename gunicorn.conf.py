@@ -1,3 +1,3 @@
-"""Lets gunicorn, started in this directory, find how it runs the service."""
+"""The file that gunicorn reads by default when started in this directory."""
 
 from gunicorn_conf import *  # noqa: F403

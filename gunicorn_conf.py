@@ -1,6 +1,6 @@
-"""How gunicorn runs the service.
+"""gunicorn's configuration for the service.
 
-`deeds serve` reads it, and so does `gunicorn "app:create_app()"` in a directory with
+Read by `deeds serve`, and by `gunicorn "app:create_app()"` in a directory with
 gunicorn.conf.py.
 """
 
@@ -38,12 +38,15 @@ def _setting(name: str) -> Any:
 
 
 def _is_there(part: str, package: str) -> bool:
-    """Return whether a part is there, and the package that it needs."""
+    """Return whether a part and the package it needs are installed."""
     return all(find_spec(each) for each in ("parts", f"parts.{part}", package))
 
 
 def _directory_for_files(first: str) -> str | None:
-    """Return this directory if files can be written there, another one, or None."""
+    """Return `first` if it is writable, else the directory for temporary files.
+
+    Returns None if neither is writable.
+    """
     for directory in (first, None):
         with (
             suppress(OSError),
@@ -54,13 +57,13 @@ def _directory_for_files(first: str) -> str | None:
     return None
 
 
-# IPv6 needs the brackets, and gunicorn takes them around IPv4 too.
+# IPv6 addresses need brackets; gunicorn accepts them around IPv4 addresses too.
 bind = f"[{_setting('host')}]:{_setting('port')}"
 
 workers = _setting("processes_count") or default_processes_count()
 
-# waitress serves in each; without that part gunicorn itself, which needs a proxy that
-# buffers requests and answers.
+# Without parts/server, gunicorn's own worker serves. It needs a proxy that buffers
+# requests and responses.
 worker_class = "gthread"
 if _is_there("server", "waitress"):
     worker_class = "parts.server.worker.WaitressWorker"
@@ -77,22 +80,22 @@ if worker_connections < CONNECTIONS_MIN:
 
 keepalive = _setting("keepalive_s")
 
-# A worker whose main thread has not moved for this long is replaced. Slow requests do
-# not count.
+# Seconds after which a worker whose main thread hangs is replaced. Slow requests run in
+# other threads and do not count.
 timeout = 30
-# Of it the last seconds are for the connections to a database that hangs. A stop ends
-# within 10 s.
+# Seconds to finish requests. The last few are for closing connections to a database
+# that may hang. A stop then takes at most 10 s.
 graceful_timeout = 9
 
-# A file that a worker touches to show it lives must not wait for a disk.
+# Workers touch a heartbeat file here, which must not wait for a disk.
 worker_tmp_dir = _directory_for_files("/dev/shm")  # noqa: S108
 
-# It may be turned on: the application opens nothing and starts no thread before it is
-# used. New code needs a restart in any case: the master imports it, too.
+# May be turned on: the application opens nothing and starts no thread before its first
+# use. New code needs a restart in any case, because the master imports it too.
 preload_app = False
 control_socket_disable = True
 
-# ServerLog reads it before there is a log to say that it is invalid.
+# Validate it here: ServerLog reads it before an error could be logged.
 _setting("log_form")
 
 # At "debug" gunicorn logs its whole configuration.
@@ -110,7 +113,7 @@ if _is_measured:
     )
 
 
-# Of the settings above those that are not for an operator to choose.
+# The settings above that operators should not change.
 _TRIED_SETTINGS = (
     "worker_class",
     "logger_class",
@@ -121,7 +124,7 @@ _TRIED_SETTINGS = (
 
 
 def _changes(settings: Mapping[str, Any]) -> str:
-    """Return which of these settings gunicorn was told otherwise."""
+    """Return the _TRIED_SETTINGS whose values were overridden, as text."""
     ours = globals()
     return ", ".join(
         f"{name} {settings[name].get()}"
@@ -131,9 +134,10 @@ def _changes(settings: Mapping[str, Any]) -> str:
 
 
 def _check_server(cfg: Any) -> None:
-    """Raise StartError where the workers could not start or serve.
+    """Raise StartError if the workers could not start or serve.
 
-    The application is told how many they are: it divides CPUs and connections.
+    Set WEB_CONCURRENCY to the number of workers: the application divides CPUs and
+    database connections among them.
     """
     if worker_tmp_dir is None:
         raise StartError("TMPDIR and /tmp are no directories that can be written")
@@ -148,10 +152,10 @@ def _check_server(cfg: Any) -> None:
 def on_starting(server: Any) -> None:
     """Check the settings and prepare the database once, before any worker starts.
 
-    A wrong setting ends the master with one line here. Found by the workers, it would
-    end them one after the other, each with a traceback.
+    An invalid setting stops the master with a one-line error. Workers would otherwise
+    fail one after the other, each with a traceback.
     """
-    from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
+    from app import prepare  # noqa: PLC0415  (slow, and not needed before)
 
     try:
         _check_server(server.cfg)
@@ -179,11 +183,11 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Let the worker count and log from now on, and set apart what the start has made.
+    """Start metrics and the log thread, and exempt objects from garbage collection.
 
-    A full collection looks through all that was ever made, and nobody is served
-    meanwhile: 60 to 90 ms, a few times a minute under load. What is there now stays, so
-    it need not be looked at.
+    A full collection visits all objects and pauses the worker for 60 to 90 ms, a few
+    times a minute under load. Objects created at startup are never freed, so it need
+    not visit them.
     """
     extensions = getattr(worker.wsgi, "extensions", {})
     if metrics := extensions.get("deeds_metrics"):
@@ -197,11 +201,11 @@ def post_worker_init(worker: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Tell a person at a terminal where the service is, and a line to try it with."""
+    """Print the URL and a command to try, if the log goes to a terminal."""
     url = str(server.LISTENERS[0]).replace("//0.0.0.0:", "//127.0.0.1:")
     is_console = getattr(server.log, "is_console", False)
     if not (is_console and url.startswith("http")):
-        return  # gunicorn's own line says enough. Only a proxy can reach a unix socket.
+        return  # gunicorn logs the address. A unix socket is only for a proxy.
     needs_token = bool(_setting("mint_token_digests"))
     token = " -H 'Authorization: Bearer TOKEN'" * needs_token
     print(

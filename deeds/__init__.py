@@ -1,1 +1,1 @@
-"""The deed service: the domain, its HTTP interface, its pages, and how it is served."""
+"""The core: domain, hashing, settings, HTTP interface."""

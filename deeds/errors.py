@@ -1,7 +1,7 @@
-"""Every failure that is answered to a client, one class each, and StartError.
+"""StartError, and one class for each error response.
 
-A class says all there is to say of its failure. No text here may hold a secret or the
-offending value. Parts add classes of their own.
+A class holds everything about its error. No text here may contain a secret or the
+offending value. Parts define further classes.
 """
 
 from typing import ClassVar
@@ -10,8 +10,7 @@ from typing import ClassVar
 class StartError(Exception):
     """The service or a command cannot start; its text is one line for the operator.
 
-    What starts a process turns it into an exit with code 1. A request never ends with
-    it.
+    Callers at startup turn it into exit code 1. A request never raises it.
     """
 
     def __init__(self, reason: str) -> None:
@@ -24,13 +23,12 @@ class NoFreeConnectionError(StartError):
 
 
 class DeedError(Exception):
-    """Base of all failures that are answered to a client (RFC 9457).
+    """Base of all error responses (RFC 9457).
 
-    `code` is the stable name of each, `title` and `meaning` are for people, and
-    `is_final` says that the same request can never succeed, whenever it is sent again.
-    `detail` is a sentence where there is more to say than the meaning; `index` is the
-    position of the element at fault in the `array` of the request; `wrong_secrets` is
-    how many secrets of it were wrong: guesses, maybe.
+    `code` is the stable name; `title` and `meaning` are human-readable. `is_final` says
+    that the same request can never succeed. `detail` is a more specific sentence than
+    `meaning`. `index` is the position of the invalid element in the request's `array`.
+    `wrong_secrets` is the number of wrong secrets in the request, which may be guesses.
     """
 
     code: ClassVar[str]
@@ -203,7 +201,7 @@ class HeadersTooLargeError(DeedError):
 
 
 class IdempotencyKeyReusedError(DeedError):
-    """The key of a request belongs to another one: a guess at it, maybe."""
+    """The key belongs to another request. It counts as a guess."""
 
     code = "idempotency_key_reused"
     title = "Idempotency-Key used before"
@@ -217,7 +215,7 @@ class IdempotencyKeyReusedError(DeedError):
 
 
 class RetryLaterError(DeedError):
-    """Base of failures that pass by themselves, perhaps within `retry_after_s`."""
+    """Base of temporary errors. Clients may retry after `retry_after_s` seconds."""
 
     status = 503
     is_final = False

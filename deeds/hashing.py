@@ -1,11 +1,11 @@
-"""From a secret to its digest, and the bound on slow hashes.
+"""Hashing of secrets, and the limit on slow hashes.
 
     digest = Argon2id(password, salt = the item's salt), 32 bytes
     password = HMAC-SHA-256(pepper, secret), or the secret as UTF-8 without a pepper
 
-A secret of an item has one digest, so it can be looked up: one evaluation and one index
-probe for each secret, however many outputs an item has: decision 0001
-(docs/decisions).
+The salt is the item's, so a secret has one digest in an item and can be looked up. That
+takes one evaluation and one index probe per secret, however many outputs the item has
+(decision 0001, docs/decisions).
 """
 
 import hashlib
@@ -29,19 +29,20 @@ from deeds.raw_output import is_random_key, is_strong_secret
 
 SALT_BYTES = 16
 
-# OWASP Password Storage Cheat Sheet: the fastest of its equivalent settings here.
+# From the OWASP Password Storage Cheat Sheet: of its equivalent settings the fastest on
+# the CPUs that we measured (decision 0001, docs/decisions).
 ORDINARY_COST = HashPolicy(memory_cost_kib=7168, time_cost=5, parallelism=1)
 
 # Argon2's own minimum (RFC 9106 3.1), about 20 µs: a strong secret needs no slow hash.
 STRONG_COST = HashPolicy(memory_cost_kib=8, time_cost=1, parallelism=1)
 
-# A flood of slow hashes leaves strong secrets, reads and refusals most of the CPUs, and
-# they leave it a tenth.
+# In a flood of slow hashes, strong secrets, reads and refusals still get most of the
+# CPUs, and the hashes about a tenth.
 _HASHING_NICENESS = 10
 
-# Keys that a client may have made from a secret are hashed as slowly as secrets. One
-# salt for all ledgers: the pepper tells them apart, and nobody prepares tables at this
-# cost.
+# Keys that a client may have derived from a secret are hashed as slowly as secrets. All
+# ledgers share this salt: their peppers differ, and at this cost precomputed tables do
+# not pay.
 _KEY_SALT = b"idempotency keys"
 _KEY_LABEL = b"deeds idempotency key v1:"
 
@@ -50,7 +51,7 @@ _log = logging.getLogger("deeds")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HashJob:
-    """One digest to compute. Its cost is `STRONG_COST` itself for a strong secret."""
+    """One digest to compute. For a strong secret, `cost` is `STRONG_COST` itself."""
 
     secret: str
     salt: bytes
@@ -70,16 +71,16 @@ _NO_THREAD = "no thread can be started to hash in"
 
 
 class HashPool:
-    """Runs slow hashes on a few threads, for a bounded number of requests.
+    """Runs slow hashes on a few threads, for at most `requests_max` requests at once.
 
-    A request is admitted as a whole or refused before any of its work. It never has
-    more hashes waiting than there are threads, so that others get their turns between
-    them, however many it needs. A client leaves a quarter of the places to others.
+    A request is either refused before its first hash, or gets all its hashes. It never
+    queues more hashes than there are threads, so requests take turns however many
+    hashes each needs. One client can have at most three quarters of the requests.
     """
 
-    # Threads of their own, because glibc would keep the memory of a hash for each
-    # thread that ever hashed, and because those can be nicer than requests. They start
-    # with the first hash: none is there before a fork.
+    # Separate threads, because glibc keeps a hash's memory for each thread that has
+    # hashed once, and because they can have a lower priority than requests. They start
+    # with the first hash, so none exists before a fork.
 
     def __init__(self, threads_count: int, requests_max: int) -> None:
         self._threads_count = threads_count
@@ -90,7 +91,7 @@ class HashPool:
         self._lock = threading.Lock()
 
     def run(self, work: Hash, jobs: Sequence[HashJob], client: str) -> list[bytes]:
-        """Return the digest of each of a client's jobs; raise OverloadedError."""
+        """Return the digest of each job, in order; raise OverloadedError."""
         with self._lock:
             self.check_room(client)
             self._requests[client] += 1
@@ -116,7 +117,7 @@ class HashPool:
             raise OverloadedError("too many secrets are waiting to be hashed")
 
     def close(self) -> None:
-        """Finish what was begun and end the threads."""
+        """Finish the hashes that have begun, and end the threads."""
         self._executor.shutdown()
 
     def _submit(self, work: Hash, job: HashJob) -> Future[bytes]:
@@ -124,8 +125,8 @@ class HashPool:
         try:
             return executor.submit(work, job)
         except RuntimeError:
-            # The executor keeps a job for which it could start no thread. Its threads
-            # end after what they are at, so that the next one may start some.
+            # The executor has queued the job although it could start no thread. Replace
+            # it: its threads end after their current job, and a new one can start some.
             with self._lock:
                 if self._executor is executor:
                     self._executor = self._new_executor()
@@ -137,10 +138,10 @@ class HashPool:
 
 
 class Hasher:
-    """Hashes the secrets of items, and idempotency keys. Any thread may call it.
+    """Hashes secrets and idempotency keys. Thread-safe.
 
-    `policy` is that of new items, `peppers` are those of the settings by fingerprint,
-    and `key_pepper` is that of the ledger's first policy.
+    `policy` is for new items. `peppers` maps fingerprints to the peppers of the
+    settings. `key_pepper`, for idempotency keys, is the pepper of the first policy.
     """
 
     def __init__(
@@ -161,10 +162,11 @@ class Hasher:
     def hash_outputs(
         self, raws: Sequence[RawOutput], items: Mapping[str, ItemHashing], client: str
     ) -> tuple[Output, ...]:
-        """Return the output of each raw one, in order; `items` holds all of theirs.
+        """Return the `Output` of each raw output, in order.
 
-        Strong secrets are hashed in this thread, and wait for nothing. Raises
-        OverloadedError, or PepperMissingError where the settings lack an item's pepper.
+        `items` must have the item of each. Strong secrets are hashed in this thread,
+        not in the pool. Raises OverloadedError, or PepperMissingError if the settings
+        lack an item's pepper.
         """
         jobs = [self._job(raw.secret, items[raw.item_id]) for raw in raws]
         slow = [job for job in jobs if not job.is_strong]
@@ -178,10 +180,10 @@ class Hasher:
         )
 
     def hash_key(self, key: str, client: str) -> bytes:
-        """Return the hash of an Idempotency-Key, the same for the ledger's life.
+        """Return the hash of an Idempotency-Key, which never changes for a ledger.
 
-        One that nobody can guess needs no slow hash. Any other may be made from a
-        secret; then this raises OverloadedError if the pool is full.
+        Only unguessable keys get a fast hash, because others may be derived from a
+        secret. The slow hash raises OverloadedError if the pool is full.
         """
         if is_random_key(key):
             return hashlib.sha256(_KEY_LABEL + key.encode("ascii")).digest()
@@ -197,7 +199,7 @@ class Hasher:
         return HashJob(secret, item.salt, cost, self._peppers[fingerprint])
 
     def _log_missing(self, fingerprint: str) -> None:
-        """Name the pepper to the operator, once in the life of the process."""
+        """Log the missing pepper, once per process."""
         if fingerprint not in self._logged:
             self._logged.add(fingerprint)
             _log.warning(
@@ -209,9 +211,9 @@ class Hasher:
 
 
 def argon2id(job: HashJob) -> bytes:
-    """Return the 32-byte digest; raise OverloadedError where there is no memory.
+    """Return the 32-byte digest; raise OverloadedError if memory is lacking.
 
-    argon2-cffi releases the GIL meanwhile.
+    Releases the GIL.
     """
     password = job.secret.encode("utf-8")
     if job.pepper is not None:
@@ -228,21 +230,21 @@ def argon2id(job: HashJob) -> bytes:
             version=ARGON2_VERSION,
         )
     except HashingError:
-        # From None: the cause's traceback holds the frame with the password.
+        # `from None`, because the cause's traceback holds a frame with the password.
         raise OverloadedError("there is no memory to hash with at the moment") from None
 
 
 def pepper_fingerprint(pepper: bytes | None) -> str:
-    """Return 16 hex digits that name a pepper and do not tell it, or "" for none."""
+    """Return 16 hex digits that identify a pepper without revealing it; "" for None."""
     if pepper is None:
         return ""
     return hmac.digest(pepper, b"deeds pepper fingerprint v1", "sha256").hex()[:16]
 
 
 def _yield_to_requests() -> None:
-    """Lower the priority of this thread; only Linux has one for each thread."""
+    """Lower the priority of this thread, on Linux, where each thread has its own."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
-        # A process that is nicer already may not raise it, and then needs not.
+        # Not permitted, and not needed, if the process has a lower priority already.
         with suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, thread, _HASHING_NICENESS)

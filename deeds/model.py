@@ -1,19 +1,20 @@
-"""Items, outputs, requests, and what the ledger records of them: plain values.
+"""Plain values: items, outputs, requests, ledger records.
 
-What holds a secret hides it from its repr. An `Output` holds a digest, never a secret.
+Values that hold a secret omit it from their repr. An `Output` holds a digest, never a
+secret.
 """
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-# 2**53 - 1: the largest integer that every reader of JSON sees exactly (contract 2.2).
+# 2**53 - 1, the largest integer that every JSON parser reads exactly (contract 2.2).
 AMOUNT_MAX = 9_007_199_254_740_991
 
 # Unicode code points (contract 2.2).
 SECRET_LENGTH_MAX = 32
 
-# Elements of an array, and bytes of a body, unless settings say otherwise (contract 7).
+# Default limits of array elements and body bytes (contract 7).
 ARRAY_LENGTH_MAX = 256
 BODY_BYTES_MAX = 1_048_576
 
@@ -59,13 +60,13 @@ class SwapRequest:
 
     @property
     def raws(self) -> tuple[RawOutput, ...]:
-        """Return both, inputs first."""
+        """Return the inputs, followed by the outputs."""
         return self.inputs + self.outputs
 
 
 @dataclass(frozen=True, slots=True)
 class FindRequest:
-    """Strong secrets of an item whose outputs are asked for (contract 4.5)."""
+    """Strong secrets of an item, to find their outputs (contract 4.5)."""
 
     item_id: str
     secrets: tuple[str, ...] = field(repr=False)
@@ -81,15 +82,15 @@ class Item:
 
 
 class HashPolicy(NamedTuple):
-    """How an item's secrets are hashed, from its mint on and for its life.
+    """How an item's secrets are hashed; fixed at its mint.
 
-    The cost is Argon2id's (RFC 9106): KiB of memory, passes, lanes.
+    The cost parameters are those of Argon2id (RFC 9106): KiB of memory, passes, lanes.
     """
 
     memory_cost_kib: int
     time_cost: int
     parallelism: int
-    # Empty where there is no pepper: NULLs would not be unique.
+    # Empty without a pepper: NULL would defeat the table's UNIQUE constraint.
     pepper_fingerprint: str = ""
 
     def __str__(self) -> str:
@@ -101,7 +102,7 @@ class HashPolicy(NamedTuple):
 class ItemHashing:
     """The 16-byte salt of an item's secrets, their policy, and the item's total.
 
-    None of these ever changes.
+    All three are fixed at the mint.
     """
 
     salt: bytes = field(repr=False)
@@ -110,7 +111,7 @@ class ItemHashing:
 
 
 class Output(NamedTuple):
-    """An output as the ledger keeps it: its primary key and its amount."""
+    """An output as stored in the ledger: its primary key and its amount."""
 
     item_id: str
     digest: bytes
@@ -127,7 +128,7 @@ class Output(NamedTuple):
 
 
 class FoundOutput(NamedTuple):
-    """What the ledger has recorded under the key of an output."""
+    """An output found in the ledger by its key."""
 
     amount: int
     spent_by: int | None
@@ -139,16 +140,16 @@ class FoundOutput(NamedTuple):
 
 
 class IdempotencyKey(NamedTuple):
-    """An Idempotency-Key as the ledger keeps it: its hash, and what it was used for.
+    """An Idempotency-Key as stored in the ledger: hash, and fingerprint of the request.
 
-    Two requests with one fingerprint are the same request.
+    Requests with equal fingerprints are the same request.
     """
 
     hash: bytes
     fingerprint: bytes
 
     def __repr__(self) -> str:
-        """Return neither hash nor fingerprint."""
+        """Return the name alone, without hash and fingerprint."""
         return "IdempotencyKey()"
 
 
@@ -173,7 +174,10 @@ class SwapRecord:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A change of the ledger; replayed if an earlier request with its key made it."""
+    """A recorded change of the ledger.
+
+    `replayed` says that an earlier request with the same Idempotency-Key made it.
+    """
 
     id: int
     created_at_ms: int
@@ -181,7 +185,7 @@ class Operation:
 
     @property
     def created_at(self) -> str:
-        """Return when it was made, in UTC (RFC 3339), or "?" for what is no time."""
+        """Return the time in UTC (RFC 3339), or "?" if it is out of range."""
         try:
             time = datetime.fromtimestamp(self.created_at_ms / 1000, UTC)
         except (OSError, OverflowError, ValueError):

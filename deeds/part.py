@@ -1,6 +1,6 @@
-"""The shape of a part: what it has for others, in one value that app.py reads.
+"""The interface of a part: one `Part` value, which app.py reads.
 
-The core knows no part. A part knows the core and no other part.
+The core imports no part. A part imports the core and no other part.
 """
 
 import os
@@ -27,22 +27,22 @@ from storage.schema import Schema
 
 @dataclass(slots=True)
 class Retries:
-    """Is told of what is tried again, by its reason; a part may set `count`."""
+    """Counts retries by reason, if a part has set `count`."""
 
     count: Callable[[str], None] | None = None
 
     def note(self, reason: str) -> None:
-        """Count one more."""
+        """Count one retry."""
         if self.count is not None:
             self.count(reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """What a part is given to register itself on.
+    """The argument of `Part.register`.
 
-    `clock` returns milliseconds since 1970-01-01 UTC. `errors` are those of the core
-    and of all parts, `info` is what GET /v1/info answers.
+    `clock` returns milliseconds since 1970-01-01 UTC. `errors` are the error classes of
+    the core and all parts. `info` is the body of GET /v1/info; parts add to it.
     """
 
     settings: Settings
@@ -58,7 +58,7 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The database, its tables, and whose they are."""
+    """A ledger's database and settings, and the schemas and parts of the code."""
 
     settings: Settings
     database: Database
@@ -68,7 +68,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A line of `deeds doctor`, without secrets; one that is wrong has a remedy."""
+    """A line of `deeds doctor`, without secrets. If "wrong", `text` names a remedy."""
 
     state: Literal["ok", "unknown", "wrong"]
     subject: str
@@ -76,33 +76,26 @@ class Finding:
 
 
 class OpenLedger(Protocol):
-    """Opens the ledger for a command: one that needs none opens none."""
+    """Opens the ledger, for commands that need it."""
 
     def __call__(self, *setting_names: str, settings: Settings | None = None) -> Ledger:
-        """Return the ledger, closed when the command ends; raise StartError.
+        """Return the ledger, which is closed when the command ends; raise StartError.
 
-        Of the settings it has those that say where the ledger and its checkpoint file
-        are, and those of these names: an invalid one of another command's, or of the
-        service's, does not matter. With `settings` it has those instead.
+        Reads only DATABASE_URL, DEEDS_CHECKPOINT_FILE and the named settings from the
+        environment, so other invalid settings do not matter. `settings` replaces them.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """What app.py gives to commands, as the `obj` of click's context.
-
-    `create_app` is that of app.py.
-    """
+    """What app.py gives to commands, as the `obj` of click's context."""
 
     open_ledger: OpenLedger
     create_app: Callable[..., Flask]
 
 
 class Commands(click.Group):
-    """The command `deeds`: those of all parts.
-
-    They end with one line where the ledger cannot be used.
-    """
+    """The `deeds` command, with the commands of all parts."""
 
     def __init__(
         self, context: CommandContext, commands: Sequence[click.Command]
@@ -125,7 +118,7 @@ class Commands(click.Group):
         )(self)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; exit with code 1 where the ledger cannot be used."""
+        """Run a command; exit with one line and code 1 if the ledger is unusable."""
         try:
             return super().invoke(ctx)
         except StartError as stop:
@@ -136,17 +129,17 @@ class Commands(click.Group):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part. All but its name may be left out.
+    """A part. All fields but `name` are optional.
 
-    `register` adds its endpoints to the app. `wrap_database` returns a database in the
-    place of the one that it is given. `checks` are queries by the sentence that they
-    prove: each returns where it is violated. `counts` are queries that return one row
-    with a number. `kinds` are those of its operations. `limit_names` are its names in
-    DEEDS_RATE_LIMITS. `commands` are click's: the `obj` of their context is a
-    CommandContext. `check_start` raises StartError where a service must not start; it
-    is called once, before the processes are started. `audit` returns the places where
-    invariants of the whole ledger are violated, by the sentence of each. `examine`
-    yields what the part says in `deeds doctor`; it changes nothing.
+    `register` adds its endpoints to the app. `wrap_database` returns a replacement for
+    the database that it receives. `checks` maps invariants, each a sentence, to queries
+    for the places where they are violated. `counts` maps names to queries for a number.
+    `kinds` are the kinds of its operations, `limit_names` its names in
+    DEEDS_RATE_LIMITS, `commands` its click commands, whose context has a CommandContext
+    as `obj`. `check_start` raises StartError if the service must not start; it is
+    called once, before the workers start. `audit` checks the whole ledger and returns
+    the places of violations by invariant. `examine` yields the part's findings for
+    `deeds doctor`, and changes nothing.
     """
 
     name: str
@@ -165,7 +158,7 @@ class Part:
 
 
 def check_limit_names(settings: Settings, parts: Sequence[Part]) -> None:
-    """Raise StartError for a limit of no such name, of the core or of these parts."""
+    """Raise StartError for a limit that neither the core nor these parts have."""
     names = [FAILURES, *LIMIT_NAMES]
     for part in parts:
         names += part.limit_names
@@ -173,7 +166,7 @@ def check_limit_names(settings: Settings, parts: Sequence[Part]) -> None:
 
 
 def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> None:
-    """Put the settings of a file into the environment, where it has none."""
+    """Add the settings of a file to the environment; variables set there win."""
     if path is None:
         return
     try:
@@ -185,9 +178,9 @@ def _read_env_file(_context: click.Context, _option: Any, path: str | None) -> N
     except UnicodeDecodeError:
         raise click.UsageError(f"{path} is not UTF-8 text") from None
     for name, value, original, is_wrong in bindings:
-        # A setting must not be lost because its line is misspelt.
+        # Refuse a malformed line, rather than ignore a setting.
         if is_wrong or (name is not None and value is None):
-            # It begins with the blank lines before it.
+            # `original` starts with the blank lines before the setting.
             text = original.string
             blank = text[: len(text) - len(text.lstrip())]
             line = original.line + blank.count("\n")

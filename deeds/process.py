@@ -1,7 +1,7 @@
-"""What this process has: CPUs and threads to serve with, and its standard streams.
+"""The resources of this process: CPUs, threads, open files, standard streams.
 
-Must not import gunicorn, whose import reads WEB_CONCURRENCY: `deeds serve` checks that
-before.
+Must not import gunicorn, which reads WEB_CONCURRENCY when imported: `deeds serve`
+validates the variable first.
 """
 
 import atexit
@@ -25,34 +25,34 @@ CGROUP_MOUNT = Path("/sys/fs/cgroup")
 
 STDERR = 2
 
-# Lines of the log that wait to be written, about 300 bytes each: 3 MB.
+# Log lines in the queue, about 300 bytes each: 3 MB.
 LINES_MAX = 10_000
 _LINES_AT_ONCE_MAX = 100
 
-# After a write: lines that come close together are written together.
+# Pause after each write, to write lines together that follow closely.
 _PAUSE_S = 0.01
 
-# How long a process that stops waits for those who read its log.
+# How long a stopping process waits until its log is written.
 _STOP_S_MAX = 1.0
 
 _log = logging.getLogger("deeds")
 
-# Of a process. Argon2id runs without holding the GIL, so threads that wait for it cost
-# little; how many hash at once is bounded by the hash pool.
+# Threads for requests in each process. Argon2id releases the GIL, so threads that wait
+# for it cost little; the hash pool limits how many hashes run at once.
 THREADS_COUNT = 32
 
-# Open connections of a process, one file each. Where the limit of open files is low
-# there are fewer: two files of SQLite for each thread, and some more, are left over.
+# Connections of each process, one file each. A low limit of open files allows fewer:
+# OTHER_FILES_MAX are reserved, two SQLite files for each thread and some more.
 CONNECTIONS_MAX, CONNECTIONS_MIN = 512, 32
 OTHER_FILES_MAX = 128
 
 
 def default_processes_count() -> int:
-    """Return how many processes serve unless WEB_CONCURRENCY says so.
+    """Return the number of workers if WEB_CONCURRENCY is not set.
 
-    Python runs one thread of each at a time: on 2 CPUs two processes of 8 threads
-    served 3.5 times what one of 16 did. At least two, so that one can be replaced while
-    one serves.
+    One for each CPU, because Python runs one thread of a process at a time: on 2 CPUs,
+    two processes of 8 threads were 3.5 times as fast as one of 16. At least two, so
+    that one serves while the other is replaced.
     """
     return max(2, usable_cpus_count())
 
@@ -60,10 +60,9 @@ def default_processes_count() -> int:
 def usable_cpus_count() -> int:
     """Return how many CPUs may run this process at once, at least 1.
 
-    A container sees all CPUs of its host but may use few of them: this is the smallest
-    of the affinity and of the quotas of its cgroup and those above it
-    ("cpu.max" in the kernel's cgroup-v2 guide). A quota of 1.5 CPUs counts as 2, as the
-    JVM and Go count it.
+    This is the minimum of the CPU affinity and the quotas of its cgroup and all parent
+    cgroups ("cpu.max" in the kernel's cgroup-v2 guide), because a container sees all
+    CPUs of its host. A quota of 1.5 CPUs counts as 2, as in the JVM and Go.
     """
     affinity = getattr(
         os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1)
@@ -72,12 +71,12 @@ def usable_cpus_count() -> int:
 
 
 class LogStream:
-    """Writes the log to standard error without waiting for its reader.
+    """Writes the log to standard error without blocking on a slow reader.
 
-    A process that serves has a thread that writes. One that forks must have none: it
-    writes a line if that is possible at once. Lines that cannot be written are dropped,
-    and their number is logged when one can be written again. Python's QueueListener is
-    not used: it drops nothing, and stops only when all is written.
+    Once started, a thread writes. Before, as in gunicorn's master, which forks, lines
+    are written at once or dropped. The number of dropped lines is logged after the next
+    successful write. Python's QueueListener is not used, because it never drops lines
+    and stops only when all are written.
     """
 
     def __init__(self) -> None:
@@ -85,11 +84,11 @@ class LogStream:
         self._thread: Thread | None = None
         self._lock = Lock()
         self._dropped_count = 0
-        # Called with a number of lines that were dropped.
+        # Called with the number of lines, whenever some are dropped.
         self.on_drop: Callable[[int], None] | None = None
 
     def start(self) -> None:
-        """Start the thread, which no fork may follow."""
+        """Start the thread. The process must not fork afterwards."""
         thread = Thread(target=self._run, name="log", daemon=True)
         thread.start()
         self._thread = thread
@@ -103,11 +102,11 @@ class LogStream:
             self._thread = None
 
     def write(self, line: bytes) -> None:
-        """Write a line, with its end, or drop it. Any thread may call it."""
+        """Write a line, which ends with a newline, or drop it. Thread-safe."""
         if self._thread is None:
             self._write(line, wait_ms=0)
         elif self._thread is current_thread():
-            # What it says of lines that were dropped, whose place others have taken.
+            # The thread's own warning about dropped lines: the queue may be full again.
             self._write(line, wait_ms=None)
         elif self._lines.qsize() < LINES_MAX:
             self._lines.put(line)
@@ -126,9 +125,10 @@ class LogStream:
             sleep(_PAUSE_S)
 
     def _write(self, lines: bytes, wait_ms: int | None) -> None:
-        """Write lines; drop those that are left after an error, or after the wait.
+        """Write lines; drop the rest after an error or `wait_ms` (None: no limit).
 
-        A pipe takes PIPE_BUF bytes whole: lines of several processes are not mixed up.
+        Writes of up to PIPE_BUF bytes to a pipe are atomic, so lines of several
+        processes do not mix.
         """
         with suppress(OSError):
             while lines and _is_writable(wait_ms):
@@ -152,17 +152,17 @@ class LogStream:
             self.on_drop(count)
 
 
-# That of this process.
+# The log stream of this process.
 LOG_STREAM = LogStream()
 
 
 def open_files_max() -> int:
-    """Return how many files this process may have open, after raising the limit.
+    """Raise the limit of open files as far as permitted, and return it.
 
-    The soft limit is for programs that use select(2); this one does not.
+    Soft limits are low for the sake of programs that use select(2); this one does not.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Where the hard one is only a word, as on macOS, the kernel takes less.
+    # On macOS the hard limit may be infinite, which the kernel refuses as a soft limit.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         soft = hard
@@ -170,11 +170,11 @@ def open_files_max() -> int:
 
 
 def keep_exit_code() -> None:
-    """Let this process end with its exit code where a stream is full or closed.
+    """Keep the exit code even if a standard stream is full or closed.
 
-    Python keeps what a standard stream did not take, tries to write it once more when
-    it ends, and exits with 120. A closed stream leaves its number to the next file that
-    is opened, which may be the ledger: it becomes one of /dev/null.
+    If output that a stream did not accept fails again at exit, Python exits with 120
+    instead. The descriptor of a closed stream would go to the next file opened, which
+    may be the ledger; /dev/null takes its place.
     """
     atexit.register(_drop_unwritten)
     for stream in range(STDERR + 1):
@@ -185,19 +185,19 @@ def keep_exit_code() -> None:
 
 
 def print_line(text: str) -> None:
-    """Write a line to standard output, and end the command where that fails."""
+    """Write a line to standard output; end the command if that fails."""
     try:
         click.echo(text)
     except BrokenPipeError:
-        # Of `| head`, which reads no more.
+        # The reader has closed the pipe, as `| head` does.
         raise click.exceptions.Exit(1) from None
     except OSError as error:
         raise click.ClickException(f"standard output: {error.strerror}") from None
 
 
 def _is_writable(wait_ms: int | None) -> bool:
-    """Return whether standard error can be written now, or fails at once."""
-    # One for each call: a thread may still be waiting on another.
+    """Wait until standard error is writable or broken; return False on a timeout."""
+    # A new object for each call, because another thread may be waiting on its own.
     waiting = poll()
     waiting.register(STDERR, POLLOUT)
     return bool(waiting.poll(wait_ms))
@@ -205,11 +205,11 @@ def _is_writable(wait_ms: int | None) -> bool:
 
 def _quotas_cpus() -> Iterator[int]:
     group = Path(_text(OWN_CGROUPS).rpartition("0::/")[2])
-    # In a container without its own namespace this is a path of the host, and the
-    # container's group is at the mount.
+    # In a container without a cgroup namespace this path is the host's; the container's
+    # own cgroup is then at the mount point.
     for each in (group, *group.parents):
         quota, _, period = _text(CGROUP_MOUNT / each / "cpu.max").partition(" ")
-        # No limit is "max".
+        # Without a limit the quota is "max".
         if quota.isdigit() and period.isdigit() and int(period):
             yield math.ceil(int(quota) / int(period))
 

@@ -1,9 +1,9 @@
 """The grammar of raw outputs, ids (contract 2.1) and strong secrets.
 
 A strong secret is 32 lower-case Crockford base32 characters: 26 random ones (130 bits)
-and a checksum of 6 (30 bits of SHA-256 over a label and the 26). NIST SP 800-63B,
-look-up secrets, asks for no slow hash from 112 bits on. See decision 0002
-(docs/decisions).
+and a checksum of 6 (30 bits of SHA-256 over a label and the 26). They need no slow
+hash, which NIST SP 800-63B requires only for look-up secrets of less than 112 bits
+(decision 0002, docs/decisions).
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from deeds.model import AMOUNT_MAX, SECRET_LENGTH_MAX, NewOutput, RawOutput
 
-# Returns so many random bytes, of a CSPRNG.
+# Returns the given number of bytes from a CSPRNG.
 TokenBytes = Callable[[int], bytes]
 
 ITEM_ID_PREFIX = "deed_"
@@ -32,7 +32,7 @@ _ID_END = re.compile(RANDOM_PATTERN)
 _STRONG_SECRET = re.compile(f"({RANDOM_PATTERN})([{BASE32_ALPHABET}]{{6}})")
 _STRONG_SECRET_LABEL = b"deeds strong secret v1:"
 
-# Python's int() reads base 32 in digits of its own.
+# The digits that int(text, 32) expects.
 _PYTHONS_DIGITS = "0123456789abcdefghijklmnopqrstuv"
 _TO_PYTHONS_DIGITS = str.maketrans(BASE32_ALPHABET, _PYTHONS_DIGITS)
 
@@ -45,16 +45,16 @@ _RANDOM_UUID = re.compile(
 # ASCII digits, no sign, no leading zero: the amount is written in one way only.
 _AMOUNT = re.compile("[1-9][0-9]*")
 
-# A code point of these has no UTF-8 form, so the secret could not be hashed.
+# Surrogates cannot be encoded as UTF-8, so such a secret could not be hashed.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class RawOutputError(ValueError):
-    """A string is not a raw output: the message names the part, and quotes nothing."""
+    """A string is not a raw output. The message names the part without quoting it."""
 
 
 def parse_raw_output(text: str) -> RawOutput:
-    """Return what `+<amount>.<item_id>.<secret>` says, or raise RawOutputError.
+    """Parse `+<amount>.<item_id>.<secret>`; raise RawOutputError.
 
     The text is split at the first two dots after the `+`.
     """
@@ -71,7 +71,7 @@ def parse_raw_output(text: str) -> RawOutput:
 
 
 def parse_mint_output(text: str) -> NewOutput:
-    """Return what `+<amount>.<secret>` of a mint says, or raise RawOutputError.
+    """Parse `+<amount>.<secret>` of a mint; raise RawOutputError.
 
     An empty item id (`+<amount>..<secret>`) and a placeholder that starts with `deed_`
     (`+<amount>.deed_anything.<secret>`) are dropped: the item does not exist yet.
@@ -84,9 +84,9 @@ def parse_mint_output(text: str) -> NewOutput:
 
 
 def check_secret(secret: str) -> str:
-    """Return the secret.
+    """Return the secret; raise RawOutputError if it is invalid.
 
-    Raises RawOutputError unless it has 1 to 32 code points in UTF-8.
+    It must have 1 to 32 code points, without surrogates.
     """
     if not 1 <= len(secret) <= SECRET_LENGTH_MAX:
         raise RawOutputError(
@@ -96,7 +96,7 @@ def check_secret(secret: str) -> str:
 
 
 def check_text(text: str, name: str = "the text") -> str:
-    """Return the text; raise RawOutputError if it has no UTF-8 form."""
+    """Return the text; raise RawOutputError if it cannot be encoded as UTF-8."""
     if _SURROGATE.search(text):
         raise RawOutputError(
             f"{name} holds a lone surrogate, which no UTF-8 text can hold"
@@ -121,7 +121,7 @@ def make_strong_secret(token_bytes: TokenBytes = secrets.token_bytes) -> str:
 
 
 def is_strong_secret(secret: str) -> bool:
-    """Return whether the secret proves by its checksum that a machine made it."""
+    """Return whether the secret has the form and the checksum of a strong secret."""
     match = _STRONG_SECRET.fullmatch(secret)
     if match is None:
         return False
@@ -130,9 +130,9 @@ def is_strong_secret(secret: str) -> bool:
 
 
 def is_random_key(key: str) -> bool:
-    """Return whether nobody can guess the key: a random UUID or a strong secret.
+    """Return whether the key is unguessable: a random UUID or a strong secret.
 
-    Any other key has to be hashed like a secret: clients make keys from what they send.
+    Any other key is hashed like a secret, because clients derive keys from requests.
     """
     return is_strong_secret(key) or _RANDOM_UUID.fullmatch(key) is not None
 
@@ -151,14 +151,14 @@ def _parse_amount(text: str) -> int:
         raise RawOutputError(
             "the amount must be a whole number from 1, in digits alone"
         )
-    # Measured before int(), which costs the square of the length.
+    # Check the length before int(), which takes quadratic time.
     if len(text) > len(str(AMOUNT_MAX)) or int(text) > AMOUNT_MAX:
         raise RawOutputError(f"the amount must be at most {AMOUNT_MAX}")
     return int(text)
 
 
 def _random_base32(token_bytes: TokenBytes) -> str:
-    # 32 divides 256, so that each character is as likely as any other.
+    # 32 divides 256, so all characters are equally likely.
     return "".join(BASE32_ALPHABET[byte % 32] for byte in token_bytes(RANDOM_LENGTH))
 
 

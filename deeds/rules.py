@@ -1,6 +1,6 @@
-"""The rules that a request must keep whatever the ledger holds.
+"""The rules for requests that do not depend on the ledger.
 
-Each check returns None or raises. All of them come before any hashing.
+Each check returns None or raises. Requests are checked before any hashing.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from deeds import errors
 from deeds.model import AMOUNT_MAX, MintRequest, Output, RawOutput, SwapRequest
 from deeds.raw_output import is_strong_secret
 
-# Anything with units of an item.
+# Values that have an item id and an amount.
 Amounts = Iterable[RawOutput | Output]
 
 
@@ -28,7 +28,7 @@ def check_mint(request: MintRequest) -> None:
 
 
 def check_named_once(request: SwapRequest) -> None:
-    """Raise DuplicateInputError or DuplicateSecretError where a secret repeats."""
+    """Raise DuplicateInputError or DuplicateSecretError if an item's secret repeats."""
     index = _first_repeated((raw.item_id, raw.secret) for raw in request.raws)
     if index is None:
         return
@@ -48,19 +48,19 @@ def check_balance(inputs: Amounts, outputs: Amounts) -> None:
 
 
 def check_strong(secrets: Iterable[str], array: str) -> None:
-    """Raise WeakSecretError for the first secret of an array that no machine made."""
+    """Raise WeakSecretError for the first secret of `array` that is not strong."""
     for index, secret in enumerate(secrets):
         if not is_strong_secret(secret):
             raise errors.WeakSecretError(index=index, array=array)
 
 
 def units(amounts: Amounts) -> Counter[str]:
-    """Return how many units of each item the amounts add up to."""
+    """Return the sum of the amounts of each item."""
     return Counter(_sums(amounts))
 
 
 def _sums(amounts: Amounts) -> dict[str, int]:
-    # A Counter takes three times as long.
+    # A Counter would take three times as long.
     sums: dict[str, int] = {}
     for each in amounts:
         sums[each.item_id] = sums.get(each.item_id, 0) + each.amount

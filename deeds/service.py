@@ -1,7 +1,7 @@
-"""What this service does with deeds: mint, swap, check and find outputs, read an item.
+"""The operations of the service: mint, swap, check, find, and read an item.
 
-Each verb reads from top to bottom: the rules that need no ledger, what is read of
-items, hashing with no transaction open, and at most one short transaction.
+Each method checks the rules that need no ledger, reads the items, hashes while no
+transaction is open, and runs at most one short transaction.
 """
 
 import hashlib
@@ -31,11 +31,12 @@ from storage.repository import Repository
 
 @dataclass(frozen=True, slots=True)
 class DeedService:
-    """Joins the rules, the hashing and the ledger. Stateless; any thread may call it.
+    """Combines the rules, the hashing and the ledger. Stateless; thread-safe.
 
-    `token_bytes` returns so many random bytes, of a CSPRNG. `client` is whom a request
-    counts for: clients share the turns to hash. A DeedError says that a request breaks
-    a rule or cannot be carried out; then nothing moved.
+    `token_bytes(n)` returns n bytes of a CSPRNG. `client` is the client of a request,
+    because clients share the hash pool. Methods raise DeedError if a request breaks a
+    rule or cannot be carried out. Nothing has moved then, except perhaps after
+    LedgerInDoubtError.
     """
 
     ledger: Repository
@@ -45,7 +46,7 @@ class DeedService:
     def mint(
         self, request: MintRequest, idempotency_key: str | None, client: str
     ) -> tuple[Operation, tuple[RawOutput, ...]]:
-        """Create an item with the outputs of the request; return them with its id."""
+        """Create an item; return the operation and the item's raw outputs."""
         check_mint(request)
         if idempotency_key is None:
             return self._mint(request, None, None, client)
@@ -54,7 +55,8 @@ class DeedService:
         try:
             return self._mint(request, first, key_hash, client)
         except errors.IdempotencyKeyReusedError:
-            # A twin of this request may have minted meanwhile, under a salt of its own.
+            # The same request may have been served concurrently, with another salt:
+            # compare with that mint.
             twin = self.ledger.read_minted(key_hash)
             if twin == first:
                 raise
@@ -77,7 +79,7 @@ class DeedService:
             raise
 
     def check(self, raws: Sequence[RawOutput], client: str) -> list[str]:
-        """Return "unspent", "spent" or "unknown" for each. Changes nothing."""
+        """Return "unspent", "spent" or "unknown" for each raw output, in order."""
         items = self.ledger.read_hashings({raw.item_id for raw in raws})
         known = [raw for raw in raws if raw.item_id in items]
         outputs = self.hasher.hash_outputs(known, items, client)
@@ -89,9 +91,9 @@ class DeedService:
         ]
 
     def find(self, request: FindRequest, client: str) -> list[FoundOutput | None]:
-        """Return what is recorded under each strong secret, in order, or None.
+        """Return the output of each strong secret, in order, or None.
 
-        Raises as `hash_secrets`. Changes nothing.
+        Raises the errors of `hash_secrets`.
         """
         return self.ledger.read_outputs(self.hash_secrets(request, client))
 
@@ -104,16 +106,17 @@ class DeedService:
     def read_hashings(
         self, request: SwapRequest, idempotency_key: str | None, client: str
     ) -> dict[str, ItemHashing]:
-        """Return the hashing of each item of the request.
+        """Return the hashing of each item of the request, by item id.
 
-        Raises UnknownItemError, or IdempotencyKeyReusedError where the key belongs to
-        another request: that one is judged first.
+        Raises UnknownItemError for an unknown item, unless the key belongs to another
+        request: IdempotencyKeyReusedError takes precedence.
         """
         items = self.ledger.read_hashings({raw.item_id for raw in request.raws})
         for array, raws in (("inputs", request.inputs), ("outputs", request.outputs)):
             unknown = [n for n, raw in enumerate(raws) if raw.item_id not in items]
             if unknown:
-                # Items are never deleted, so no recorded request has named this one.
+                # Items are never deleted, so no recorded request names this one: if
+                # the key was used, it was for another request.
                 self.refuse_used(idempotency_key, client)
                 wrong_secrets = len(unknown) if array == "inputs" else 0
                 raise errors.UnknownItemError(
@@ -124,16 +127,16 @@ class DeedService:
     def hash_swap(
         self, request: SwapRequest, items: dict[str, ItemHashing], client: str
     ) -> tuple[tuple[Output, ...], tuple[Output, ...]]:
-        """Return inputs and outputs as the ledger keeps them."""
+        """Return the inputs and outputs with hashed secrets."""
         hashed = self.hasher.hash_outputs(request.raws, items, client)
         inputs_count = len(request.inputs)
         return hashed[:inputs_count], hashed[inputs_count:]
 
     def hash_secrets(self, request: FindRequest, client: str) -> tuple[Output, ...]:
-        """Return an output under each secret, in order, for a look into the ledger.
+        """Return an output with the digest of each secret, in order, to look them up.
 
-        Their amounts are 1, a placeholder. Raises WeakSecretError, because only
-        somebody who knows a strong secret may ask for it, or UnknownItemError.
+        The amounts are unknown; 1 is a placeholder. Raises UnknownItemError, or
+        WeakSecretError: secrets that could be guessed must not be looked up.
         """
         check_strong(request.secrets, "secrets")
         items = self.ledger.read_hashings([request.item_id])
@@ -150,7 +153,7 @@ class DeedService:
         outputs: Sequence[Output],
         client: str,
     ) -> IdempotencyKey | None:
-        """Return the key of an operation of this kind, which moves these outputs."""
+        """Return the hashed key and the fingerprint of an operation, or None."""
         if idempotency_key is None:
             return None
         key_hash = self.hasher.hash_key(idempotency_key, client)
@@ -159,7 +162,8 @@ class DeedService:
     def refuse_used(self, idempotency_key: str | None, client: str) -> None:
         """Raise IdempotencyKeyReusedError if an operation has the key.
 
-        For a refusal that no recorded request can have met.
+        Call it before raising an error that no recorded request can have raised: the
+        key then belongs to another request.
         """
         if self.is_key_used(idempotency_key, client):
             raise errors.IdempotencyKeyReusedError
@@ -177,7 +181,7 @@ class DeedService:
         key_hash: bytes | None,
         client: str,
     ) -> tuple[Operation, tuple[RawOutput, ...]]:
-        """Mint a new item, or repeat the mint of the first one."""
+        """Mint a new item, or replay the mint of `first`."""
         if first is None:
             item, hashing = self._new_item(request)
         else:
@@ -203,9 +207,10 @@ class DeedService:
 def fingerprint(
     kind: str, inputs: Sequence[Output], outputs: Sequence[Output]
 ) -> bytes:
-    """Return what tells a repeated request from another one with the same key.
+    """Return the SHA-256 hash by which a repeated request is recognized.
 
-    All of it is in the ledger anyway, so nothing can be guessed from it any faster.
+    The order of inputs and of outputs does not matter. Everything hashed is in the
+    ledger anyway, so the fingerprint makes no secret easier to guess.
     """
     lines = [kind]
     for side in (inputs, outputs):
@@ -219,9 +224,9 @@ def fingerprint(
 def count_used_guess(
     error: errors.UsedSecretError, outputs: Sequence[RawOutput]
 ) -> None:
-    """Count the output at fault as a guess, unless its secret is a strong one.
+    """Count the invalid output as a guess unless its secret is strong.
 
-    A client learns from the error that somebody may have that secret.
+    The error reveals that the secret was used, perhaps by another owner.
     """
     index = error.index
     if index is not None and index < len(outputs):

@@ -1,4 +1,4 @@
-"""The settings: one table, read from the environment, checked, and passed on."""
+"""The settings: one table, read from the environment and validated."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from deeds.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, HashPolicy
 
 _Value = TypeVar("_Value")
 
-# A checkout, or sources that were copied from one, rather than an installed package.
+# Whether this is a checkout, or sources copied from one, not an installed package.
 _SOURCES = Path(__file__).parents[1]
 IS_CHECKOUT = (_SOURCES / "setup.cfg").is_file()
 
@@ -38,29 +38,30 @@ def _find_default_ledger() -> Path:
     return directory / "deeds.sqlite3"
 
 
-# The ledger unless DATABASE_URL names one. Only its directory is created.
+# The ledger if DATABASE_URL is not set. Directories of other ledgers must exist; this
+# one's is created.
 DEFAULT_LEDGER = _find_default_ledger()
 
-# Variables by which platforms tell that they discard the disk at each start.
+# Variables set by platforms that discard the disk at each start.
 _DISCARDING = re.compile(
     "DYNO|K_SERVICE|CLOUD_RUN_JOB|RENDER|FLY_APP_NAME|RAILWAY_(?!(API_)?TOKEN$).+"
 )
 
-# RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any
-# login should cost.
+# RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is far above any
+# sensible cost.
 _COST = re.compile(r"m=([0-9]{1,7}),t=([1-9][0-9]{0,3}),p=([1-9][0-9]{0,2})")
 _MEMORY_KIB_PER_LANE_MIN = 8
 _MEMORY_KIB_MAX = 4_194_304
 
 # A shorter pepper could be guessed from its fingerprint.
 _PEPPER_LENGTH_MIN = 32
-# Separates peppers in a list, so that no pepper may hold it.
+# Separates the peppers in a list, so a pepper must not contain it.
 _PEPPER_SEPARATOR = re.compile(r"[,\s]")
 
-# What a header can carry.
+# Printable ASCII characters, which a header can carry.
 _MINT_TOKEN = re.compile("[!-~]{16,255}")
 
-# What looks like an address, and what of these a page may link to.
+# Texts that look like a URI, and the URIs that a page may link to.
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:\S", re.IGNORECASE)
 _CONTACT_ADDRESS = re.compile(r"(?:https://|mailto:)\S+")
 _CONTACT_LENGTH_MAX = 200
@@ -73,23 +74,23 @@ _PERIODS_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """So many in a period, on average, of one client."""
+    """At most `count` in `period_s` seconds from one client, on average."""
 
     name: str
     count: int
     period_s: int
 
 
-# The name of the limit on wrong secrets. 100 guesses a minute are 53 million a year: a
-# secret of 6 random characters of 62 would still stand for 500 years. A person who
-# mistypes is never near it.
+# Name of the limit on wrong secrets. 100 guesses a minute are 53 million a year: on
+# average it takes 500 years to guess a secret of 6 random letters and digits. A person
+# who mistypes secrets stays far below the limit.
 FAILURES = "failures"
 _RATE_LIMITS = (RateLimit(FAILURES, 100, 60),)
 
 
 def _whole(smallest: int, largest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        # No more digits: int() of a very long text costs the square of it.
+        # Limit the digits first, because int() takes quadratic time.
         if (
             not re.fullmatch("[0-9]{1,10}", text)
             or not smallest <= int(text) <= largest
@@ -110,9 +111,9 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 def _parse_host(text: str) -> str:
-    """Return an IP address, also for a name of this machine alone.
+    """Return an IP address; accept a name only if it resolves to loopback addresses.
 
-    Shells and other tools set HOST to names that nobody meant for the service.
+    Shells and other tools set HOST to names that are not meant for the service.
     """
     try:
         return str(ip_address(text))
@@ -122,7 +123,7 @@ def _parse_host(text: str) -> str:
         found = socket.getaddrinfo(text, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
         found = []
-    # IPv4 first, which most clients of a name try.
+    # IPv4 first, which most clients try for such a name.
     addresses = sorted(str(each[4][0]) for each in found)
     if addresses and all(ip_address(each).is_loopback for each in addresses):
         return addresses[0]
@@ -213,7 +214,7 @@ def _setting(
     may_be_file: bool = False,
     otherwise: str | None = None,
 ) -> _Value:
-    """Return the field of a setting; `otherwise` is the variable that is read next."""
+    """Return a dataclass field; `otherwise` is read if `variable` is unset."""
     how = {
         "variable": variable,
         "parse": parse,
@@ -225,9 +226,9 @@ def _setting(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
-    """Every setting with its variable, what it may be, and its default.
+    """Every setting with its variable, its parser and its default.
 
-    Some are secret, so none is in its repr.
+    Some are secret, so the repr has none.
     """
 
     database_url: str = _setting(
@@ -240,7 +241,7 @@ class Settings:
     peppers_old: tuple[bytes, ...] = _setting(
         "DEEDS_PEPPERS_OLD", _parse_peppers, (), may_be_file=True
     )
-    # Without one anybody may mint. Nothing needs the tokens themselves.
+    # Digests suffice to compare. If empty, anybody may mint.
     mint_token_digests: tuple[bytes, ...] = _setting(
         "DEEDS_MINT_TOKEN", _parse_mint_tokens, (), may_be_file=True
     )
@@ -250,21 +251,20 @@ class Settings:
     body_bytes_max: int = _setting(
         "DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX
     )
-    # Nothing but this machine reaches the service unless it is told to be reached.
+    # By default only this machine can connect.
     host: str = _setting("DEEDS_HOST", _parse_host, "127.0.0.1", otherwise="HOST")
     port: int = _setting("PORT", _whole(0, 65_535), 8_000)
-    # The longest common router, Heroku's, drops an idle connection after 90 s. It must
-    # be the one to close it, or it sends a request into a connection that we are just
-    # closing.
+    # Longer than the idle timeout of common routers, of which Heroku's is the longest,
+    # 90 s. If we closed first, a router could send a request on a closing connection.
     keepalive_s: int = _setting("DEEDS_KEEPALIVE", _whole(1, 3_600), 95)
-    # 0: as many as the CPUs ask for.
+    # 0: depends on the number of CPUs.
     processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
-    # 0: 8, or one for each process where there are more.
+    # 0: 8, or one for each process if there are more than 8.
     pool_size: int = _setting("DEEDS_POOL_SIZE", _whole(1, 1024), 0)
     checkpoint_file: str | None = _setting("DEEDS_CHECKPOINT_FILE", str, None)
-    # A request that passed more proxies than 16 went in a circle.
+    # More than 16 proxies would be a loop.
     trusted_proxies: int = _setting("DEEDS_TRUSTED_PROXIES", _whole(0, 16), 0)
-    # What is not named here has no limit.
+    # Limits missing from this value are off.
     rate_limits: tuple[RateLimit, ...] = _setting(
         "DEEDS_RATE_LIMITS", _parse_rate_limits, _RATE_LIMITS
     )
@@ -276,10 +276,10 @@ class Settings:
     log_level: str = _setting(
         "DEEDS_LOG_LEVEL", _one_of("debug", "info", "warning", "error"), "info"
     )
-    # Whom people ask about this service, on its pages.
+    # Shown on the pages as the contact for questions.
     contact: str = _setting("DEEDS_CONTACT", _parse_contact, "")
-    # Off: they tell how much a mint is used, and a proxy that passes everything on
-    # would show it.
+    # Off, because metrics reveal how much the service is used, and a proxy that
+    # forwards every path would publish them.
     metrics: str = _setting("DEEDS_METRICS", _one_of("off", "on"), "off")
 
     @property
@@ -296,9 +296,9 @@ class Settings:
 
 
 def read_settings(environ: Mapping[str, str], names: Collection[str] = ()) -> Settings:
-    """Return the settings of these names, by default all, as `read_setting` does.
+    """Return the settings; read the named ones, by default all, from the environment.
 
-    The others have their defaults.
+    The others have their defaults. Raises StartError as `read_setting`.
     """
     names = names or [each.name for each in fields(Settings)]
     return Settings(**{name: read_setting(environ, name) for name in names})
@@ -307,8 +307,8 @@ def read_settings(environ: Mapping[str, str], names: Collection[str] = ()) -> Se
 def read_setting(environ: Mapping[str, str], name: str) -> Any:
     """Return one setting; an empty variable counts as not set.
 
-    Raises StartError where a value is invalid: it names the variable and does not quote
-    the value.
+    Raises StartError for an invalid value; its text names the variable, and does not
+    quote the value.
     """
     [setting] = [each for each in fields(Settings) if each.name == name]
     variable, parse, may_be_file, otherwise = setting.metadata.values()
@@ -336,7 +336,7 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
 
 
 def _check_default_ledger(environ: Mapping[str, str]) -> None:
-    """Raise StartError where it has no place, or is gone with the next start."""
+    """Raise StartError if the default ledger has no directory or would not last."""
     if not DEFAULT_LEDGER.is_absolute():
         raise StartError("DATABASE_URL is not set, and this user has no home directory")
     for variable in sorted(environ):

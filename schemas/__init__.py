@@ -1,1 +1,1 @@
-"""Marshmallow schemas of every request and answer: JSON to values and back."""
+"""Marshmallow schemas of request bodies: from JSON to values."""

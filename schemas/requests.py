@@ -1,6 +1,6 @@
-"""The bodies of all requests, and what is wrong with one in a sentence.
+"""Marshmallow schemas of request bodies, and their error messages.
 
-JSON is taken as it is: no text turns into a number here.
+JSON types are strict: a string is never accepted as a number.
 """
 
 import json
@@ -29,8 +29,8 @@ from deeds.raw_output import (
 )
 
 # RFC 3986 appendix A without the fragment, and RFC 2397 with a media type image/*. Only
-# single characters are repeated without bound, never groups: Python remembers each
-# round of a group.
+# single characters repeat without bound, never groups: Python keeps state for each
+# repetition of a group.
 _CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@%"
 _PATH_AND_QUERY = rf"[{_CHARACTERS}/?]*"
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]+)"
@@ -62,7 +62,7 @@ class WholeField(fields.Integer):
 
 
 class TextField(fields.String):
-    """A JSON string, made into what `parse` returns for it or raises."""
+    """A JSON string, converted by `parse`."""
 
     def __init__(self, parse: Callable[[str], Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -89,7 +89,7 @@ class ArrayField(fields.Field[Any]):
         self.length_min = length_min
 
     def check(self, value: Any) -> None:
-        """Raise ValidationError unless the value is an array of a good length."""
+        """Raise ValidationError unless the value is an array of a valid length."""
         if not isinstance(value, list):
             raise ValidationError("must be an array")
         if not self.length_min <= len(value) <= self.length_max:
@@ -99,7 +99,7 @@ class ArrayField(fields.Field[Any]):
 
 
 class TextsField(ArrayField):
-    """An array of JSON strings, each made into what `parse` returns for it."""
+    """An array of JSON strings, each converted by `parse`."""
 
     def __init__(self, parse: Callable[[str], Any], length_min: int = 1) -> None:
         super().__init__(length_min)
@@ -111,8 +111,8 @@ class TextsField(ArrayField):
 
 
 def parse_texts(parse: Callable[[str], Any], values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what `parse` makes of each; raise ValidationError for the first one."""
-    # marshmallow's own List and String would take three times as long as the grammar.
+    """Convert each value by `parse`; raise ValidationError at the first invalid one."""
+    # marshmallow's List and String fields would take three times as long as `parse`.
     parsed = []
     for index, value in enumerate(values):
         if not isinstance(value, str):
@@ -125,7 +125,7 @@ def parse_texts(parse: Callable[[str], Any], values: Sequence[Any]) -> tuple[Any
 
 
 class RequestSchema(Schema):
-    """A request, or a part of one, loaded as what `makes` makes of its fields."""
+    """A request, or a part of one. Loading returns `makes(**fields)`."""
 
     makes: ClassVar[Callable[..., Any]]
 
@@ -178,12 +178,12 @@ def check_image(text: str) -> str:
 
 
 def compact_json(**metadata: str) -> str:
-    """Return the text that an item keeps of its metadata (contract 2.4)."""
+    """Return metadata as the JSON text that an item stores (contract 2.4)."""
     return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
 
 
 class MetadataSchema(RequestSchema):
-    """Mint metadata (contract 2.3). The fields are kept in this order."""
+    """Mint metadata (contract 2.3). The fields are stored in this order."""
 
     makes = compact_json
 
@@ -216,7 +216,7 @@ class FindRequestSchema(RequestSchema):
     makes = FindRequest
 
     item_id = TextField(check_text, data_key="itemId", required=True)
-    # The service judges them as secrets.
+    # The service checks that they are strong secrets.
     secrets = TextsField(str)
 
 
@@ -228,8 +228,8 @@ class CheckRequestSchema(RequestSchema):
     outputs = TextsField(parse_raw_output)
 
 
-# What looks like a misspelt key is named; anything else may be a secret that slipped
-# into the wrong place.
+# Unknown keys that error messages quote: probably misspelt names. Other keys may be
+# misplaced secrets.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]{0,23}")
 
 _MESSAGES = {
@@ -242,10 +242,10 @@ _MESSAGES = {
 
 
 def load(schema: Schema, data: Any) -> Any:
-    """Return what the schema makes of the data; raise InvalidRequestError.
+    """Return the data as the schema loads it; raise InvalidRequestError.
 
-    Its detail names the first field at fault and `index` the element of the array,
-    never the value.
+    The error's detail names the first invalid field, never its value; `index` is the
+    position of an invalid element.
     """
     try:
         return schema.load(data)

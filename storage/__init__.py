@@ -1,4 +1,1 @@
-"""The ledger on SQLite and PostgreSQL.
-
-Tables, migrations, transactions and one repository.
-"""
+"""The ledger: one repository, its tables and migrations, and SQLite."""

@@ -1,4 +1,4 @@
-"""What a database is to the ledger: SQLite here, PostgreSQL in its part."""
+"""The interface of databases, which storage.sqlite and parts.postgresql implement."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from deeds.model import Operation
 
 _LOG_INTERVAL_S = 1.0
 
-# Of the writes that a monitor tries.
+# Interval between the writes that probes try.
 TRY_INTERVAL_S = 1.0
 
 DISK_FULL = "the disk of the ledger is full"
@@ -22,26 +22,26 @@ Values = Sequence[Any]
 Rows = list[Any]
 Record = TypeVar("Record")
 
-# What a write returns that records no operation.
+# Returned by writes that record no operation.
 NO_OPERATION = Operation(0, 0)
 
 
 class ConflictError(LedgerUnavailableError):
-    """The work met a concurrent transaction, and may succeed when it is run again."""
+    """The work conflicts with a concurrent transaction; another try may succeed."""
 
 
 class CauseLog:
-    """Logs why a database refused, each kind of error at most once a second.
+    """Logs why a database failed, each kind of error at most once a second.
 
-    One that is away fails every request. Any thread may use it.
+    Otherwise every request would log while the database is unreachable. Thread-safe.
     """
 
     def __init__(self) -> None:
-        # When each kind, a class and a code, was last logged. There are few kinds.
+        # Time of the last line for each kind: class and code. There are few kinds.
         self._logged_at_s: dict[tuple[str, str | None], float] = {}
 
     def write(self, error: Exception, code: str | None, message: str) -> None:
-        """Log an error with the database's code of it; the message holds no value."""
+        """Log an error with the database's error code. `message` must hold no value."""
         kind = (type(error).__name__, code)
         now_s = monotonic()
         if now_s - self._logged_at_s.get(kind, -_LOG_INTERVAL_S) < _LOG_INTERVAL_S:
@@ -52,14 +52,14 @@ class CauseLog:
 
 
 class WriteRefusal:
-    """Why a write failed because of the database, until a monitor's try succeeds."""
+    """The reason why the database failed a write, until a probe's write succeeds."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
         self._tried_at_s = -TRY_INTERVAL_S
 
     def note(self, error: Exception) -> None:
-        """Keep why a write failed."""
+        """Store the reason of a failed write."""
         is_undone = isinstance(error, LedgerUnavailableError)
         self.reason = str(error) if is_undone else "the last commit broke off"
 
@@ -72,25 +72,25 @@ class WriteRefusal:
 
 
 class Cursor(Protocol):
-    """What a statement did."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int:
-        """Return how many rows it has inserted or changed.
+        """Return the number of rows inserted or changed.
 
-        After `executemany` that is the sum of all times: a statement that may change
-        one row each time has always done so if and only if this is their number.
+        After `executemany` it is the sum of all executions. If each can change at most
+        one row, all did if and only if the sum is the number of executions.
         """
 
     def fetchone(self) -> Any:
-        """Return the next row that it returned, or None."""
+        """Return the next row, or None."""
 
     def fetchall(self) -> Rows:
-        """Return the rows that it returned."""
+        """Return all rows."""
 
 
 class Transaction(Protocol):
-    """An open write transaction. In SQL `?` stands for a value.
+    """An open write transaction. The placeholder in SQL is `?`.
 
     `now_ms` is when it began, in milliseconds since 1970-01-01 UTC.
     """
@@ -107,14 +107,14 @@ class Transaction(Protocol):
         """Return one row, or None, for each key, in order."""
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
-        """Insert rows of another ledger; a column that counts goes on after them.
+        """Insert rows of another ledger; automatic ids continue after them.
 
-        There may be millions: no more than a few are in memory at once.
+        There may be millions of rows, so they must not be collected in memory.
         """
 
 
 class Reader(Protocol):
-    """Reads one state of the ledger."""
+    """Reads one snapshot of the ledger."""
 
     def __call__(self, sql: str, values: Values = ()) -> Rows:
         """Return the rows of a query."""
@@ -125,73 +125,74 @@ Work = Callable[[Transaction, Record], Operation]
 
 
 class Database(Protocol):
-    """Where the ledger is. Any thread may call it.
+    """The database of a ledger. Thread-safe.
 
-    Nothing is opened and no thread started before it is used. Each method is one
-    transaction. All raise LedgerUnavailableError where the database does not answer,
-    and LedgerRolledBackError where it lacks operations that were committed.
+    No connection is opened and no thread started before its first use. Each method is
+    one transaction. All raise LedgerUnavailableError if the database does not respond,
+    and LedgerRolledBackError if it lacks operations that were committed.
 
-    `name` says where it is, without a password.
+    `name` is its file or its host, port and database, without a password.
 
     `definitions_sql` is a query for every table, column, constraint, index and trigger:
-    the name of the table, and the SQL of its definition.
+    the name of the table, and the SQL of the definition.
     """
 
     name: str
     definitions_sql: str
 
     def create(self, work: Callable[[Transaction], None]) -> None:
-        """Run the work that creates or changes tables, alone, in one transaction.
+        """Run work that creates or changes tables, exclusively, in one transaction.
 
-        Creates an SQLite file that is not there. Raises StartError.
+        Creates an SQLite file if it is missing. Raises StartError.
         """
 
     def table_names(self) -> set[str]:
-        """Return the tables that there are, none in a file that is not there.
+        """Return the names of the tables, none if an SQLite file is missing.
 
         Changes nothing. Raises StartError.
         """
 
     def check_start(self, *, thorough: bool = False) -> None:
-        """Raise StartError where the ledger must not be served.
+        """Raise StartError if the ledger must not be served.
 
-        `thorough` looks at what takes longer, once for all processes of a service.
+        `thorough` adds slow checks, which one process runs for the whole service.
         """
 
     def read(self, sql: str, values: Values = ()) -> Rows:
         """Return the rows of a query."""
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order, all of one state."""
+        """Return one row, or None, for each key, in order, from one snapshot."""
 
     def write(self, work: Work[Record], record: Record) -> Operation:
-        """Run the work in one transaction and commit it, or nothing of it.
+        """Run the work in one transaction, and commit all of it or nothing.
 
-        The work may be run more than once, so it is nothing but database statements.
-        Raises what the work does, and LedgerInDoubtError where COMMIT broke off.
+        The work may be run more than once, so it must only execute statements. Raises
+        what the work raises, and LedgerInDoubtError if the outcome of COMMIT is
+        unknown.
         """
 
     def probe(self, sql: str) -> Rows:
-        """Return the rows of a query, for a monitor: no request is waited for.
+        """Return the rows of a query, for a monitor, ahead of waiting requests.
 
-        Raises where writes would fail.
+        Raises RetryLaterError if writes would fail.
         """
 
     def snapshot(self) -> AbstractContextManager[Reader]:
-        """Return a context with a reader of one state; it keeps no writer waiting."""
+        """Return a context manager with a reader of one snapshot. Blocks no writers."""
 
     def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
-        """Run the work where there is no table and nothing of it is left behind.
+        """Run the work in a temporary database without tables; return its result.
 
-        Returns what it returns. Raises StartError, or LedgerUnavailableError where
-        there is no such place.
+        Raises StartError, or LedgerUnavailableError if temporary tables are not
+        permitted.
         """
 
     def find_damage(self) -> list[str]:
-        """Return what the database finds wrong with itself, where it can tell."""
+        """Return the faults that the database finds in its storage, if it can check."""
 
     def bytes_on_disk(self) -> int:
-        """Return the size of the ledger, indexes and write-ahead log included."""
+        """Return the bytes of the ledger with its indexes, for SQLite with its WAL."""
 
     def close(self) -> None:
-        """Close what is open. The next use opens it again: a fork may lie between."""
+        """Close all connections. The next use, even after a fork, opens new ones."""

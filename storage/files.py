@@ -1,9 +1,9 @@
-"""Files beside a ledger: whose rights root has there, locks, and their way to the disk.
+"""Files beside a ledger: access as root, locks, and flushing to disk.
 
-The owner of a directory can put anything into it at any moment, links to files of
-others too. So a command of root's takes on the owner's rights before it opens anything
-there. A service has threads, which all have the same rights: root does not run one with
-files in another user's directory.
+The owner of a directory can put anything into it at any moment, even links to files of
+other users. A command that runs as root therefore takes the owner's rights before it
+opens anything there. A service cannot do that, because all its threads share the rights
+of the process. So root must not run it with files in another user's directory.
 """
 
 import fcntl
@@ -19,27 +19,27 @@ from time import monotonic, sleep
 
 from deeds.errors import StartError
 
-# User, group and further groups.
+# Effective user and group, and supplementary groups.
 _Rights = tuple[int, int, list[int]]
 
-# What is mounted where, as this process sees it; Linux alone has it. A blank in a path
-# is written as \\040.
+# The mount table of this process, on Linux only. A space in a path is written as \\040.
 MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
-# A commit takes a few times this long.
+# Interval between attempts to lock. A commit takes a few times as long.
 _LOCK_POLL_S = 0.0005
 
 
 @contextmanager
 def as_owner(directory: Path) -> Iterator[None]:
-    """Have the rights of the owner of a directory, and no others, within the block.
+    """Run the block with the rights of a directory's owner, and no others.
 
-    Root alone can: for others, and in a directory of root's, nothing changes. What is
-    created belongs to the owner. Where a directory or a link above it is not root's,
-    its owner counts, who could lead root anywhere. Blocks may be nested. All threads of
-    a process have its rights: commands have one, and in another than the main one
-    nothing changes. Raises StartError where the owner cannot reach the directory.
+    Nothing changes for users other than root, and in root's own directories. New files
+    belong to the owner. If a directory or link on the path is not root's, the first
+    such one's owner counts, who could redirect root to any place. Blocks may be nested.
+    All threads of a process share its rights, so nothing changes outside the main
+    thread; commands have only that one. Raises StartError if the owner cannot reach the
+    directory.
     """
     if os.getuid() != 0 or current_thread() is not main_thread():
         yield
@@ -61,7 +61,7 @@ def as_owner(directory: Path) -> Iterator[None]:
 
 
 def refuse_root(directory: Path) -> None:
-    """Raise StartError where this is root and the directory another user's."""
+    """Raise StartError if this is root, and another user owns the directory."""
     if os.geteuid() != 0:
         return
     place, status = _owned(directory)
@@ -73,15 +73,15 @@ def refuse_root(directory: Path) -> None:
 
 
 def open_file(path: Path, flags: int) -> int:
-    """Open a file beside a ledger, or create it for its owner alone.
+    """Open a file beside a ledger, or create it with mode 600; return a descriptor.
 
-    Returns its descriptor. A link is an OSError.
+    Raises OSError for a symbolic link.
     """
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory and those above it, for their owner alone."""
+    """Create a directory and its missing parents, with mode 700."""
     if path.is_dir():
         return
     make_directory(path.parent)
@@ -89,10 +89,10 @@ def make_directory(path: Path) -> None:
 
 
 def reason_unwritable(path: Path) -> str:
-    """Return why this user may not write a file, or files in a directory, or no text.
+    """Return why this user may not write a file or into a directory, "" if it may.
 
-    A new volume often belongs to root, while the image runs as another user. Of a file
-    system that is read-only the error says enough.
+    A new volume often belongs to root, while the image runs as another user. Returns ""
+    for a read-only file system too: the error of a write says enough.
     """
     user = os.geteuid()
     try:
@@ -116,9 +116,9 @@ def reason_unwritable(path: Path) -> str:
 
 
 def mount_of(directory: Path) -> tuple[str, str]:
-    """Return where the disk of a directory is mounted, and its type, such as "ext4".
+    """Return the mount point of a directory's disk, and its type, such as "ext4".
 
-    Both are empty where the system does not tell.
+    Both are empty if they are unknown.
     """
     types: dict[str, str] = {}
     with suppress(OSError):
@@ -135,7 +135,7 @@ def mount_of(directory: Path) -> tuple[str, str]:
 
 
 def flush(path: Path) -> None:
-    """Make sure that a file, or the names in a directory, are on disk."""
+    """Flush a file, or the entries of a directory, to disk."""
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -147,8 +147,8 @@ def flush(path: Path) -> None:
 def locked(file: int, deadline_s: float) -> Iterator[None]:
     """Lock an open file within the block.
 
-    Raises BlockingIOError at the deadline of `monotonic()`. The lock is the
-    descriptor's, not the process's, and ends with either of them.
+    Raises BlockingIOError at `deadline_s`, by `monotonic()`. The lock belongs to the
+    descriptor, and ends when that is closed or the process ends.
     """
     while True:
         try:
@@ -165,13 +165,13 @@ def locked(file: int, deadline_s: float) -> Iterator[None]:
 
 
 def has_content(path: Path) -> bool:
-    """Return whether a file is there and not empty."""
+    """Return whether a file exists and is not empty."""
     try:
         return path.stat().st_size > 0
     except FileNotFoundError:
         return False
     except OSError:
-        # What opens it reports what is wrong.
+        # Opening the file will report the error.
         return True
 
 
@@ -184,14 +184,14 @@ def _rights_of_owner(directory: Path) -> _Rights:
     try:
         user = pwd.getpwuid(status.st_uid)
     except KeyError:
-        # Of a container's host, say.
+        # A user who is unknown here, such as one of a container's host.
         return status.st_uid, status.st_gid, []
     groups = os.getgrouplist(user.pw_name, user.pw_gid)
     return user.pw_uid, user.pw_gid, groups
 
 
 def _take(rights: _Rights) -> None:
-    """Have these rights and no others; raise StartError where root may not."""
+    """Take these rights, and no others; raise StartError if root is not permitted."""
     if _rights() == rights:
         return
     uid, gid, groups = rights
@@ -205,7 +205,10 @@ def _take(rights: _Rights) -> None:
 
 
 def _owned(directory: Path) -> tuple[Path, os.stat_result]:
-    """Return the first that is not root's on the way to a directory, or the last."""
+    """Return the first path on the way to a directory that is not root's, or the last.
+
+    The status of that path comes second.
+    """
     places = []
     for path in (directory.absolute(), directory.resolve()):
         places += [*reversed(path.parents), path]
@@ -218,7 +221,7 @@ def _owned(directory: Path) -> tuple[Path, os.stat_result]:
 
 
 def _nearest(directory: Path) -> Path:
-    """Return the directory, or the nearest one above it that is there."""
+    """Return the directory, or its nearest parent that exists."""
     directory = directory.absolute()
     while not directory.exists():
         directory = directory.parent

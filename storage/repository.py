@@ -1,7 +1,7 @@
-"""The repository: every question to the ledger and every change of it, in SQL.
+"""The repository: all queries and writes of the core, in SQL for every database.
 
-The SQL is the same on every database. What moves units is judged by row counts, never
-by a read before a write. Rows are never deleted; spending sets `spent_by`.
+Row counts decide whether units move, never a read before the write. Rows are never
+deleted; spending sets `spent_by`.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,12 +27,12 @@ from deeds.raw_output import (
 from deeds.rules import check_balance
 from storage.database import NO_OPERATION, ConflictError, Database, Transaction
 
-# Items whose hashing is kept in memory, about 600 bytes each: 6 MB. It never changes.
+# Cached values of ItemHashing, which are immutable, about 600 bytes each: 6 MB.
 HASHINGS_CACHED_MAX = 10_000
 
-# A record of more outputs is looked at before anything of it is written: a refusal of
-# it would otherwise make PostgreSQL log all of them first, 84 KB for 267 bytes sent.
-# Fewer cost less than the look.
+# Records with more outputs are checked before anything is written. Otherwise PostgreSQL
+# wrote 84 KB to its WAL for a refused request of 267 bytes. For fewer outputs the check
+# costs more than it saves.
 OUTPUTS_UNSEEN_MAX = 8
 
 _READ_POLICIES = """
@@ -93,9 +93,8 @@ _INSERT_OUTPUT = """
     VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
 
-# The arbiter of a double spend: of two swaps that spend one output, this changes a row
-# for one of them only. The amount is compared here too, so what a swap says of its
-# inputs is what the ledger holds.
+# Prevents double spends: of two swaps that spend the same output, only one changes a
+# row. Comparing the amount makes sure that a swap names the recorded amounts.
 _SPEND_OUTPUT = """
     UPDATE outputs SET spent_by = ?
     WHERE item_id = ? AND digest = ? AND amount = ? AND spent_by IS NULL
@@ -103,16 +102,16 @@ _SPEND_OUTPUT = """
 
 
 class Repository:
-    """The ledger on a database. Any thread may call it."""
+    """The ledger on a database. Thread-safe."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._hashings: dict[str, ItemHashing] = {}
 
     def open_policies(self, policy: HashPolicy) -> list[HashPolicy]:
-        """Return the policies that items were minted under, the ledger's own first.
+        """Return all hash policies of the ledger, oldest first.
 
-        The first start on a new ledger records its own.
+        On a new ledger, record `policy` as the first.
         """
         rows = self.database.read(_READ_POLICIES)
         if not rows:
@@ -127,8 +126,8 @@ class Repository:
         raise errors.ItemNotFoundError
 
     def read_hashings(self, item_ids: Collection[str]) -> dict[str, ItemHashing]:
-        """Return the hashing of those of the items that exist."""
-        # Other threads may put another dictionary in its place, but remove nothing.
+        """Return the hashing of each item that exists, by item id."""
+        # Other threads may replace the dictionary, but never remove its entries.
         cache = self._hashings
         hashings = {item_id: cache[item_id] for item_id in item_ids if item_id in cache}
         if len(hashings) == len(item_ids):
@@ -151,17 +150,17 @@ class Repository:
         return hashings | new
 
     def read_minted(self, key_hash: bytes) -> Item | None:
-        """Return the item of the mint that a key was used for, if there is one."""
+        """Return the item that was minted with this key, or None."""
         for row in self.database.read(_READ_MINTED, (key_hash,)):
             return Item(*row)
         return None
 
     def is_key_known(self, key_hash: bytes) -> bool:
-        """Return whether an operation was recorded under the hash of a key."""
+        """Return whether an operation was recorded with this key."""
         return bool(self.database.read(_READ_OPERATION, (key_hash,)))
 
     def read_outputs(self, outputs: Sequence[Output]) -> list[FoundOutput | None]:
-        """Return what is recorded under the key of each, of any amount, or None."""
+        """Return the output recorded under each key, whatever its amount, or None."""
         return _find_outputs(self.database, outputs)
 
     def mint(self, record: MintRecord) -> Operation:
@@ -183,7 +182,7 @@ def read_last_operation(database: Database) -> Operation:
 def find_missing(
     database: Database, operations: Sequence[Operation]
 ) -> list[Operation]:
-    """Return those of the operations that are not there, each with its time."""
+    """Return the operations that are not recorded with the same id and time."""
     keys = [(each.id, each.created_at_ms) for each in operations]
     rows = database.read_each(_READ_OPERATION_AT, keys)
     pairs = zip(operations, rows, strict=True)
@@ -222,10 +221,10 @@ def write_swap(transaction: Transaction, record: SwapRecord) -> Operation:
 def add_operation(
     transaction: Transaction, kind: str, key: IdempotencyKey | None
 ) -> Operation:
-    """Write an operation, or return the one that an earlier request with its key made.
+    """Write an operation, or return the one that is recorded with its key.
 
-    Raises IdempotencyKeyReusedError where that was another request. Comes first in
-    every transaction that changes the ledger.
+    Raises IdempotencyKeyReusedError if that one was made by another request. Every
+    transaction that changes the ledger must begin with this.
     """
     values = (kind, *(key or (None, None)), transaction.now_ms)
     row = transaction.execute(_INSERT_OPERATION, values).fetchone()
@@ -249,19 +248,20 @@ def move_units(
 ) -> None:
     """Create the outputs and spend the inputs.
 
-    Raises UnbalancedError, UnknownInputError or SpentInputError, or UsedSecretError
-    where the item knows the secret of an output: a client that cannot spend the inputs
-    is not told that.
+    Raises UnbalancedError, UnknownInputError, SpentInputError, or, if the secret of an
+    output was used in its item before, UsedSecretError. The latter comes last, so only
+    owners of the inputs can learn which secrets were used.
     """
     check_balance(inputs, outputs)
     if len(outputs) > OUTPUTS_UNSEEN_MAX:
         refuse_inputs(transaction, operation, inputs)
         refuse_outputs(transaction, operation, outputs)
-    # Outputs before inputs, each in the order of their keys. An INSERT that meets a row
-    # of an open transaction waits for it. Were inputs spent first, two swaps that
-    # create what the other spends would each hold their input and wait for the other's,
-    # until PostgreSQL ends one of them. A transaction that inserts first waits while it
-    # holds only rows that it has created, in ascending order: nobody waits in a circle.
+    # Insert outputs before spending inputs, each in the order of their keys: swaps then
+    # cannot deadlock. An INSERT that conflicts with a row which an open transaction has
+    # created or spent waits for that transaction. If inputs were spent first, two swaps
+    # that create what the other spends would each lock an input and then wait for the
+    # other one's. While it inserts, a transaction holds only rows that it has created,
+    # in ascending order.
     if not _create_outputs(transaction, operation, outputs):
         refuse_inputs(transaction, operation, inputs)
         refuse_outputs(transaction, operation, outputs)
@@ -269,7 +269,7 @@ def move_units(
     spent = [(operation.id, *output) for output in sorted(inputs)]
     if transaction.executemany(_SPEND_OUTPUT, spent).rowcount != len(spent):
         refuse_inputs(transaction, operation, inputs)
-        # All are there by now: one was created since the UPDATE began.
+        # All inputs can be spent by now: one was created after the UPDATE began.
         raise ConflictError
 
 
@@ -284,7 +284,7 @@ def _create_outputs(
 def refuse_inputs(
     transaction: Transaction, operation: Operation, inputs: Sequence[Output]
 ) -> None:
-    """Raise the error of the first unknown input, else of the first spent one."""
+    """Raise UnknownInputError for the first unknown input, else SpentInputError."""
     records = _find_outputs(transaction, inputs)
     unknown = [
         index
@@ -309,8 +309,8 @@ def refuse_outputs(
 
 
 def is_no_id(column: str, prefix: str) -> str:
-    """Return SQL for whether a text lacks the form of an id of this kind (`is_id`)."""
-    # SQLite's functions end at a NUL, comparisons do not.
+    """Return an SQL condition: a column does not hold an id of this kind (`is_id`)."""
+    # SQLite's string functions stop at a NUL character, its comparisons do not.
     start, length = len(prefix) + 1, len(prefix) + RANDOM_LENGTH
     return (
         f"({column} <> '{prefix}' || substr({column}, {start}, {RANDOM_LENGTH})"

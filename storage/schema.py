@@ -1,7 +1,7 @@
-"""Versions of the tables: numbered functions, the core's here, a part's in the part.
+"""Versions of the tables, and upgrades. Parts define the versions of their own tables.
 
-`schema_version` says for the core and for each part which version its tables have, and
-the oldest code that may go on serving them.
+The table `schema_version` has a row for the core and for each part: the version of its
+tables, and the oldest code version that may serve them.
 """
 
 import logging
@@ -16,9 +16,9 @@ from storage.repository import read_last_operation
 
 _log = logging.getLogger("deeds")
 
-# How the names of marks begin: rows of `schema_version` that say of the whole ledger
-# that it must not be served. It is a copy that is not finished, from somewhere, or was
-# moved somewhere. Their `version` is the number of the copy, the same in both.
+# A mark is a row of `schema_version` that forbids serving the ledger, because it is an
+# unfinished copy or was moved. Its `part` is one of these prefixes and the name of the
+# other ledger; its `version` is a number of the copy, the same in both ledgers.
 INCOMING, MOVED = "incoming from ", "moved to "
 
 Mark = tuple[str, int]
@@ -30,9 +30,9 @@ class MovedError(StartError):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of tables: what makes it from the version before.
+    """One version of tables. `upgrade` makes it from the previous version.
 
-    Code of `serves_from` and later knows all that it needs to know of it.
+    `serves_from` is the oldest code version that may serve these tables.
     """
 
     upgrade: Callable[[Transaction], None]
@@ -41,9 +41,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The tables of the core, or of a part, in all of their versions.
+    """All versions of the tables of the core or of a part, numbered from 1.
 
-    The first version is number 1. `serves_from` never falls from one to the next.
+    `serves_from` must not decrease from one version to the next.
     """
 
     part: str
@@ -65,12 +65,11 @@ def create_tables(transaction: Transaction) -> None:
         transaction.execute(statement)
 
 
-# What is asked of a database is in these words of SQLite; another database has others
-# for the key that counts by itself, for integers of 64 bits, for bytes, and for a table
-# that is one b-tree. Only in a STRICT table does SQLite refuse values of other types,
-# and find them in a check of the file.
+# In SQLite's dialect. For another database, replace the words for automatic ids, 64-bit
+# integers, bytes, and tables without a row id. Only in STRICT tables does SQLite refuse
+# values of other types, and report them in a check of the file.
 _TABLES = (
-    # What the settings asked for at some mint; that of the first start has the id 0.
+    # The policies of the settings at the first start, whose id is 0, and at mints.
     """
     CREATE TABLE hash_policies (
         id INTEGER PRIMARY KEY,
@@ -94,8 +93,8 @@ _TABLES = (
         CHECK ((idempotency_key_hash IS NULL) = (fingerprint IS NULL))
     ) STRICT
     """,
-    # Most operations have no key: they add nothing to this index, which spares each of
-    # them a page of the log.
+    # A partial index, because most operations have no key: each of them writes one page
+    # less to the WAL.
     """
     CREATE UNIQUE INDEX operations_idempotency_key_hash
     ON operations (idempotency_key_hash) WHERE idempotency_key_hash IS NOT NULL
@@ -141,11 +140,11 @@ _REMOVE_MARK = "DELETE FROM schema_version WHERE part = ? AND version = ?"
 
 
 def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
-    """Bring all tables to their newest version; return a line for each that changed.
+    """Upgrade all tables to their newest version; return a line for each upgrade.
 
-    Tables of a later version that permits this code are left as they are. Raises
-    StartError where one does not, or where the database cannot be opened. Any number of
-    processes may do this at once.
+    Tables of a later version are left as they are if it permits this code. Otherwise,
+    and if the database cannot be opened, this raises StartError. Any number of
+    processes may call it at once.
     """
     _refuse_unreleased(database.table_names())
     changes: list[str] = []
@@ -158,7 +157,7 @@ def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
 
 
 def upgrade_tables(transaction: Transaction, schemas: Iterable[Schema]) -> list[str]:
-    """Do what `migrate` does within a transaction that may change tables."""
+    """Upgrade all tables as `migrate`, in a transaction that may change tables."""
     changes = []
     transaction.execute(CREATE_VERSIONS)
     rows = transaction.execute(READ_VERSIONS).fetchall()
@@ -213,18 +212,18 @@ def find_mark(rows: Rows) -> Mark | None:
 
 
 def set_mark(transaction: Transaction, mark: Mark) -> None:
-    """Mark the ledger, which has no mark."""
+    """Mark the ledger, which must not have a mark yet."""
     transaction.execute(_SET_VERSION, (*mark, 0))
 
 
 def remove_mark(transaction: Transaction, mark: Mark) -> None:
-    """Let the ledger be served; raise StartError where the mark is another one."""
+    """Remove the mark; raise StartError if the ledger does not have it."""
     if transaction.execute(_REMOVE_MARK, mark).rowcount != 1:
         raise StartError("the mark of the ledger was changed meanwhile")
 
 
 def check_not_moved(rows: Rows) -> None:
-    """Raise MovedError where the ledger must not be served, by its mark.
+    """Raise MovedError if the ledger has a mark.
 
     `rows` are those of `READ_VERSIONS`.
     """
@@ -244,7 +243,7 @@ def check_not_moved(rows: Rows) -> None:
 
 
 def log_ledger(database: Database, *, is_new: bool) -> None:
-    """Log where a ledger is, and how far it has come. One that is damaged is "?"."""
+    """Log the ledger's name, version and last operation, "?" if that is unreadable."""
     versions = {part: version for part, version, _ in database.read(READ_VERSIONS)}
     fields = {"ledger": database.name, "version": versions[CORE.part]}
     try:
@@ -259,7 +258,7 @@ def log_ledger(database: Database, *, is_new: bool) -> None:
 
 
 def check_still_served(rows: Rows, schemas: Iterable[Schema]) -> None:
-    """Raise LedgerUnavailableError where a migration has shut this code out, or a move.
+    """Raise LedgerUnavailableError if the ledger was moved, or needs newer code.
 
     `rows` are those of `READ_VERSIONS`.
     """
@@ -267,16 +266,16 @@ def check_still_served(rows: Rows, schemas: Iterable[Schema]) -> None:
         check_not_moved(rows)
         list(_versions(schemas, rows))
     except MovedError:
-        # Clients are not told where to.
+        # Do not reveal to clients where to.
         raise LedgerUnavailableError("the ledger was moved") from None
     except StartError as error:
         raise LedgerUnavailableError(error.reason) from None
 
 
 def _versions(schemas: Iterable[Schema], rows: Rows) -> Iterator[tuple[Schema, int]]:
-    """Yield each schema with the version that its tables have, 0 for none.
+    """Yield each schema with the version of its tables, 0 if it has none yet.
 
-    Raises StartError for a later one that does not permit this code.
+    Raises StartError for a later version that does not permit this code.
     """
     versions = {part: (version, serves_from) for part, version, serves_from in rows}
     for schema in schemas:

@@ -39,26 +39,27 @@ from storage.sqlite_writer import (
     one_line,
 )
 
-# A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for
-# too long: that one is for `deeds audit`.
+# Larger files are not checked at startup, which would take too long, but by `deeds
+# audit`. A million outputs, 84 MB, take about 0.2 s.
 CHECKED_BYTES_MAX = 256 * 2**20
 
 
-# A swap of 256 outputs writes about as much.
+# Free space that a probe requires. A swap of 256 outputs writes about as much.
 ROOM_BYTES = 2**20
 
 
 class SqliteDatabase:
-    """An SQLite file. A thread reads on a connection of its own; all write on one.
+    """An SQLite file (storage.database.Database).
 
-    `clock` returns milliseconds since 1970-01-01 UTC.
+    Each read has a connection for itself; all writes share one. `clock` returns
+    milliseconds since 1970-01-01 UTC.
     """
 
     definitions_sql = "SELECT tbl_name, sql FROM sqlite_master WHERE sql <> ''"
 
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
-        """Open nothing; raise StartError where SQLite is too old."""
-        # The oldest one with tables that are STRICT.
+        """Open nothing; raise StartError if SQLite is too old."""
+        # The first version with STRICT tables.
         if sqlite3.sqlite_version_info < (3, 37, 0):
             raise StartError(
                 f"SQLite {sqlite3.sqlite_version} is too old: 3.37 is needed"
@@ -68,16 +69,16 @@ class SqliteDatabase:
         self._clock = clock
         self._failures = SqliteFailures()
         self._writer = SqliteWriter(path, clock, self._failures)
-        # Connections that no thread reads on. That used last has the warmest cache.
+        # Idle connections for reads; the last one was used last and has a warm cache.
         self._idle: list[sqlite3.Connection] = []
 
     def create(self, work: Callable[[Transaction], None]) -> None:
-        """Create the file unless it is there, and its tables; raise StartError."""
+        """Create the file if it is missing, and its tables; raise StartError."""
         try:
             with self.alone():
                 self._create_file()
                 if reason := reason_unwritable(self.path):
-                    # SQLite would open it all the same, for readers.
+                    # SQLite would open it without an error, but read-only.
                     raise StartError(f"DATABASE_URL: {reason}")
                 with closing(connect(self.path)) as connection:
                     _use_wal(connection)
@@ -88,13 +89,13 @@ class SqliteDatabase:
             raise self._not_opened(error) from None
 
     def table_names(self) -> set[str]:
-        """Return the tables that there are, none in a file that is not there."""
+        """Return the names of the tables, none if the file is missing or empty."""
         refuse_root(self.path.parent)
         if not has_content(self.path):
             self._refuse_orphan_log()
             return set()
         try:
-            # Not kept open: a restore may replace the file before `create` is alone.
+            # Not kept open: a restore may replace the file before `create` locks it.
             with closing(connect(self.path)) as connection:
                 rows = connection.execute("SELECT name FROM sqlite_master").fetchall()
         except sqlite3.Error as error:
@@ -104,8 +105,9 @@ class SqliteDatabase:
     def check_start(self, *, thorough: bool = False) -> None:
         """Raise StartError if pages, indexes or constraints of the file are damaged.
 
-        Looks only if thorough, and not at more than CHECKED_BYTES_MAX bytes. From then
-        on it is not used where it has moved: only commands may look at such a ledger.
+        The check is done only if `thorough`, and for at most CHECKED_BYTES_MAX bytes.
+        From then on, new connections refuse a ledger that has moved, which only
+        commands may read.
         """
         self._writer.connect = connect_to_serve
         if not thorough or self.path.stat().st_size > CHECKED_BYTES_MAX:
@@ -131,12 +133,11 @@ class SqliteDatabase:
             raise self._failures.translate(error) from None
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order, all of one state."""
+        """Return one row, or None, for each key, in order, from one snapshot."""
         try:
             with self._reader() as reader:
-                # One probe each: SQLite is a library, so that a statement is no round
-                # trip. Together they are one transaction: of a swap that is committed
-                # meanwhile they see all or nothing.
+                # One query for each key, because SQLite has no round trips. They share
+                # a transaction, to see all of a concurrent swap or nothing.
                 try:
                     reader.execute("BEGIN")
                     return [reader.execute(sql, key).fetchone() for key in keys]
@@ -146,7 +147,7 @@ class SqliteDatabase:
             raise self._failures.translate(error) from None
 
     def probe(self, sql: str) -> Rows:
-        """Return the rows of a query; try to write where the last write failed."""
+        """Return the rows of a query; if the last write failed, try to write."""
         rows = self.read(sql)
         refusal = self._writer.refusal
         if refusal.reason is not None:
@@ -158,17 +159,17 @@ class SqliteDatabase:
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
-        """Yield a reader of one state, which keeps no writer waiting."""
+        """Yield a reader of one snapshot, which does not block writers."""
         try:
             connection = connect(self.path)
         except sqlite3.Error as error:
             raise LedgerUnavailableError(one_line(error)) from None
         with closing(connection):
-            # Bytes that are no UTF-8 become lone surrogates, so that they can be found.
+            # Decode invalid UTF-8 to lone surrogates, so that an audit can report it.
             connection.text_factory = partial(
                 str, encoding="utf-8", errors="surrogateescape"
             )
-            # In WAL mode a transaction sees what was there at its first read.
+            # In WAL mode a transaction sees the state at its first read.
             connection.execute("BEGIN")
 
             def read(sql: str, values: Values = ()) -> Rows:
@@ -185,13 +186,13 @@ class SqliteDatabase:
             return work(SqliteTransaction(connection, 0))
 
     def find_damage(self) -> list[str]:
-        """Return what is wrong with pages, indexes and constraints: 100 at most."""
+        """Return at most 100 faults of pages, indexes and constraints."""
         with self.snapshot() as read:
             rows = read("PRAGMA integrity_check")
         return [finding for (finding,) in rows if finding != "ok"]
 
     def bytes_on_disk(self) -> int:
-        """Return the size of the file, its log included."""
+        """Return the bytes of the file, including its WAL."""
         files = [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
 
@@ -200,7 +201,7 @@ class SqliteDatabase:
         return self._writer.write(work, record)
 
     def close(self) -> None:
-        """Close what is open. No thread may be reading or writing."""
+        """Close all connections. No thread may be reading or writing."""
         while self._idle:
             self._idle.pop().close()
         self._writer.close()
@@ -209,8 +210,8 @@ class SqliteDatabase:
     def alone(self) -> Iterator[None]:
         """Keep other processes from creating, upgrading or replacing the file.
 
-        SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
-        Creates the directory of the default ledger. Raises StartError.
+        SQLite's own lock is not enough: to switch a new file to WAL mode does not wait
+        for it. Creates the directory of the default ledger. Raises StartError.
         """
         with ExitStack() as stack:
             make_default_directory(self.path)
@@ -228,7 +229,7 @@ class SqliteDatabase:
     def _check_room(self) -> None:
         """Raise LedgerUnavailableError unless the disk has room for a large request.
 
-        A full disk may take a small write: into what the log has left over.
+        A full disk may accept a small write, into unused space of the WAL file.
         """
         try:
             disk = os.statvfs(self.path.parent)
@@ -252,7 +253,7 @@ class SqliteDatabase:
             self._idle.append(connection)
 
     def _not_opened(self, error: Exception) -> StartError:
-        """Return what to raise where the file, or one beside it, cannot be opened."""
+        """Return the error for a file, or one beside it, that cannot be opened."""
         directory = self.path.parent.absolute()
         if reason := reason_unwritable(directory):
             cause = reason
@@ -267,7 +268,10 @@ class SqliteDatabase:
         return StartError(f"DATABASE_URL: the database cannot be opened: {cause}")
 
     def _refuse_orphan_log(self) -> None:
-        """Raise StartError where SQLite would delete what was committed last."""
+        """Raise StartError if there is a WAL, which SQLite would delete on opening.
+
+        It holds the last commits of a ledger whose file is missing or empty.
+        """
         log = Path(f"{self.path}-wal")
         if has_content(log):
             raise StartError(
@@ -277,20 +281,19 @@ class SqliteDatabase:
             )
 
     def _create_file(self) -> None:
-        """Create the file unless it is there."""
+        """Create the file if it is missing."""
         if not has_content(self.path):
             self._refuse_orphan_log()
-        # Never opens a file that is there: closing it would release SQLite's locks on
-        # it.
+        # O_EXCL never opens an existing file: closing it would release SQLite's locks.
         with suppress(FileExistsError):
             os.close(open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 def connect_to_serve(path: Path) -> sqlite3.Connection:
-    """Return a connection; raise LedgerUnavailableError where the ledger has moved.
+    """Return a connection; raise LedgerUnavailableError if the ledger was moved.
 
-    A ledger is marked as moved while no process has its file open: what is open stays
-    right, and a process that outlives the mark sees it before it reads or writes.
+    A ledger is marked as moved only while no other process has the file open. So no
+    open connection misses the mark, and new ones find it here.
     """
     connection = connect(path)
     try:
@@ -304,8 +307,8 @@ def connect_to_serve(path: Path) -> sqlite3.Connection:
 def make_default_directory(path: Path) -> None:
     """Create the directory of the default ledger; raise StartError.
 
-    That of any other ledger must be there: where a disk is not mounted, nobody wants
-    an empty ledger in its place.
+    The directory of any other ledger must exist. If it does not, its disk may not be
+    mounted, and an empty ledger must not take its place.
     """
     if path != DEFAULT_LEDGER:
         return
@@ -335,7 +338,7 @@ def sqlite_path(url: str) -> Path:
 
 
 def _write_nothing(transaction: Transaction, _record: None) -> Operation:
-    """Write a page and change nothing: an UPDATE to the same value would write none."""
+    """Write a page without a change; an UPDATE to the same value would write none."""
     transaction.execute("PRAGMA user_version = 0")
     return NO_OPERATION
 

@@ -1,7 +1,7 @@
 """Writes to an SQLite file: threads share commits, processes take turns.
 
 SQLite has one writer at a time, and each commit waits for the disk. Threads that wait
-to write therefore share one transaction: decision 0007 (docs/decisions).
+to write therefore share one transaction (decision 0007, docs/decisions).
 """
 
 import os
@@ -28,22 +28,22 @@ from storage.database import (
 )
 from storage.files import locked, open_file
 
-# How long another process may hold the file before we answer 503.
+# How long to wait for another process that writes before responding with 503.
 BUSY_TIMEOUT_S = 5.0
 
-# Pause between tries of a process that waits for its turn. A commit takes a few times
-# this long. SQLite's own wait would sleep for up to 100 ms.
+# Interval between attempts to get SQLite's write lock. A commit takes a few times as
+# long; SQLite's own busy handler would sleep for up to 100 ms.
 _POLL_S = 0.0005
 
-# SQLite writes the pages of a commit to its log one after the other, and the last one
-# makes it valid. Where a write was refused, the last one is not there: not even a crash
-# brings it back. After a failed fsync it may be there: like any other failure, that one
-# leaves a commit in doubt.
+# Errors after which a commit has certainly failed. SQLite appends its pages to the WAL
+# one after the other, and only the last one makes it valid. If a write fails, that page
+# is missing, so the commit cannot reappear after a crash. After other errors, such as a
+# failed fsync, the page may be there, and the commit is in doubt.
 _REFUSED_WRITES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
 
 _MOVED = "the file of the ledger was moved or deleted"
 
-# What is said of errors, by how SQLite's names of them begin.
+# Error details by the prefix of SQLite's name for the error.
 _DETAILS = {
     "SQLITE_FULL": DISK_FULL,
     "SQLITE_IOERR": "the disk of the ledger fails",
@@ -67,7 +67,7 @@ class SqliteTransaction:
         return [self.execute(sql, key).fetchone() for key in keys]
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
-        """Insert rows of another ledger; a column that counts goes on after them."""
+        """Insert rows of another ledger; automatic ids continue after them."""
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
         sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608
         self.executemany(sql, rows)
@@ -75,11 +75,11 @@ class SqliteTransaction:
 
 @dataclass(slots=True, eq=False)
 class _Ticket:
-    """What one thread wants to have written, and what became of it."""
+    """A write in the queue, and its outcome."""
 
     work: Work[Any]
     record: Any
-    # Set when it is written, or when its thread is to write the next group.
+    # Set when the write is done, or when its thread has to write the next group.
     turn: threading.Event = field(default_factory=threading.Event)
     is_done: bool = False
     operation: Operation | None = None
@@ -87,14 +87,14 @@ class _Ticket:
 
 
 class SqliteFailures(CauseLog):
-    """What SQLite's errors mean to the ledger."""
+    """Translates SQLite's errors, and logs them."""
 
     def translate(self, error: sqlite3.Error) -> Exception:
-        """Return what an error of SQLite means, and log it: its texts hold no value."""
+        """Log an SQLite error, whose text holds no value; return the error to raise."""
         code = code_of(error)
         self.write(error, code, one_line(error))
-        # A row that is gone, where rows are never deleted, was in another file. Any
-        # other violation, and a statement that is wrong, is a defect.
+        # Rows are never deleted, so if a referenced row is missing, the file has been
+        # replaced. Other constraint violations and invalid statements are defects.
         is_violation = isinstance(error, sqlite3.IntegrityError)
         is_row_gone = code == "SQLITE_CONSTRAINT_FOREIGNKEY"
         is_misused = isinstance(error, sqlite3.ProgrammingError)
@@ -107,7 +107,7 @@ class SqliteFailures(CauseLog):
 
 
 class SqliteWriter:
-    """The one connection of this process that writes, and its queue of threads.
+    """The only connection of this process that writes, and its queue of writes.
 
     `clock` returns milliseconds since 1970-01-01 UTC.
     """
@@ -122,7 +122,7 @@ class SqliteWriter:
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._is_led = False
-        # Used by the thread that leads, alone. Its cache of pages is the warmest.
+        # Used only by the thread that leads. One connection keeps one warm page cache.
         self._connection: sqlite3.Connection | None = None
         self._file: os.stat_result | None = None
         self._turn_file: int | None = None
@@ -132,8 +132,8 @@ class SqliteWriter:
     def write(self, work: Work[Any], record: Any) -> Operation:
         """Run the work in a transaction, which it may share with other threads.
 
-        First come, first served: a thread that finds no other writing leads. It writes
-        all that waits, and commits once, while the next group gathers.
+        First come, first served: a thread leads if no other one does. It writes all
+        waiting tickets and commits once, while the next group queues.
         """
         ticket = _Ticket(work, record)
         with self._lock:
@@ -144,7 +144,8 @@ class SqliteWriter:
         try:
             ticket.turn.wait()
         finally:
-            # A signal may interrupt the first wait, and others wait for this to lead.
+            # A signal handler may raise in the first wait, but this thread must still
+            # lead when its turn comes, because others wait for it.
             ticket.turn.wait()
             if not ticket.is_done:
                 self._lead()
@@ -169,7 +170,7 @@ class SqliteWriter:
         return self._turn_file
 
     def _lead(self) -> None:
-        """Write the group that waits, and let the next one be led."""
+        """Write the waiting group, and let another thread lead the next one."""
         try:
             try:
                 connection = self._begin()
@@ -200,10 +201,10 @@ class SqliteWriter:
                 self._is_led = False
 
     def _begin(self) -> sqlite3.Connection:
-        """Begin a transaction once it is the turn of this process; return its writer.
+        """Begin a transaction when it is this process's turn; return the connection.
 
-        A process that waits holds the lock file until it has SQLite's lock, so the one
-        that has just written cannot overtake it. One that dies holds nothing.
+        A waiting process holds the lock file until it has SQLite's lock, so the process
+        that has just written cannot overtake it. Both locks end with their process.
         """
         self._check_file()
         deadline_s = monotonic() + BUSY_TIMEOUT_S
@@ -211,7 +212,7 @@ class SqliteWriter:
             with locked(self.open_turn_file(), deadline_s):
                 if self._connection is None:
                     self._connection = self.connect(self._path)
-                    # From here on `_has_begun` waits, in shorter steps.
+                    # From here on the loop below waits, in shorter steps.
                     self._connection.execute("PRAGMA busy_timeout = 0")
                 while not _has_begun(self._connection):
                     if monotonic() > deadline_s:
@@ -228,9 +229,9 @@ class SqliteWriter:
         return self._connection
 
     def _check_file(self) -> None:
-        """Raise LedgerUnavailableError unless the path leads to the first write's file.
+        """Raise LedgerUnavailableError if the file was moved, deleted or replaced.
 
-        What is written to a file without a name, or with another one, is lost with it.
+        What is written to the old file then would be lost.
         """
         try:
             file = self._path.stat()
@@ -241,7 +242,7 @@ class SqliteWriter:
             raise LedgerUnavailableError(_MOVED)
 
     def _commit(self, connection: sqlite3.Connection, group: list[_Ticket]) -> None:
-        """Write the tickets that are not refused, and commit once."""
+        """Write the tickets, and commit once, without those that fail."""
         now_ms = self._clock()
         operations = [self._write(connection, ticket, now_ms) for ticket in group]
         if not any(operations):
@@ -250,7 +251,7 @@ class SqliteWriter:
         try:
             connection.execute("COMMIT")
         except (sqlite3.Error, MemoryError) as error:
-            # A transaction that is still open was refused before anything was written.
+            # If the transaction is still open, nothing of it was written.
             if connection.in_transaction or code_of(error) in _REFUSED_WRITES:
                 raise
             self._failures.write(error, code_of(error), one_line(error))
@@ -261,7 +262,7 @@ class SqliteWriter:
     def _write(
         self, connection: sqlite3.Connection, ticket: _Ticket, now_ms: int
     ) -> Operation | None:
-        """Write one ticket and return its operation. A failure undoes it alone."""
+        """Write one ticket; return its operation, or None if it alone was undone."""
         connection.execute("SAVEPOINT ticket")
         operation = None
         try:
@@ -269,7 +270,7 @@ class SqliteWriter:
             operation = ticket.work(transaction, ticket.record)
         except Exception as error:
             if not connection.in_transaction:
-                # A full disk and its like: SQLite has undone the whole group.
+                # SQLite has rolled back the whole group, as on a full disk.
                 raise
             connection.execute("ROLLBACK TO ticket")
             if isinstance(error, sqlite3.Error):
@@ -281,13 +282,14 @@ class SqliteWriter:
         return operation
 
     def _fail(self, group: list[_Ticket], error: BaseException) -> None:
-        """Say of all tickets that nothing was done, or that they are in doubt.
+        """Fail all tickets: they were not done, or they are in doubt.
 
-        Those that were refused too: another of the group may have been the reason.
+        This replaces the errors of refused tickets too, because a ticket that is undone
+        now may have been their cause.
         """
         if isinstance(error, sqlite3.Error):
             error = self._failures.translate(error)
-        # A signal, which is no Exception, may have interrupted COMMIT.
+        # What is not an Exception was raised by a signal handler, perhaps in COMMIT.
         is_defect = isinstance(error, Exception) and not isinstance(error, DeedError)
         reason: DeedError = LedgerInDoubtError()
         if isinstance(error, LedgerUnavailableError):
@@ -295,21 +297,21 @@ class SqliteWriter:
         elif is_defect:
             reason = LedgerUnavailableError()
         for ticket in group:
-            # One each: threads add to what they raise.
+            # A new exception for each thread, because raising one changes it.
             ticket.error = type(reason)(str(reason))
         if is_defect:
-            # A defect is shown once, in the thread that leads.
+            # A defect is raised once, in the thread that leads.
             group[0].error = error
         self.refusal.note(reason)
         if self._connection is not None:
-            # Undoes what is still open. The next group has a new connection, whatever
-            # became of this one.
+            # This rolls back an open transaction. The next group gets a new connection,
+            # because the state of this one is unknown.
             self._connection.close()
             self._connection = None
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Return a connection to a file that is there, which begins nothing by itself."""
+    """Return a connection to an existing file, in autocommit mode."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -318,7 +320,7 @@ def connect(path: Path) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
-        # Nobody is answered before the commit is on disk.
+        # COMMIT must not return before the commit is on disk.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error:
@@ -328,7 +330,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _has_begun(connection: sqlite3.Connection) -> bool:
-    """Begin a transaction as the one writer; return False where there is another."""
+    """Begin a write transaction; return False if another connection has one."""
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
@@ -339,7 +341,7 @@ def _has_begun(connection: sqlite3.Connection) -> bool:
 
 
 def code_of(error: Exception) -> str:
-    """Return SQLite's name of an error, "" for any other one."""
+    """Return SQLite's name of an error, "" if the error is not SQLite's."""
     return getattr(error, "sqlite_errorname", "")
 
 

@@ -1,1 +1,1 @@
-"""HTTP: Flask blueprints that turn bytes into value objects and answers into bytes."""
+"""HTTP: Flask blueprints that parse requests and render responses."""

@@ -1,4 +1,4 @@
-"""Answers: compact JSON, problems (RFC 9457), and the headers that every one has."""
+"""Responses: compact JSON, problems (RFC 9457), and common headers."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ FOREVER = "public, max-age=31536000, immutable"
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 
-# In every answer: browsers must not guess types, send a referrer, or load or frame
+# In every response: browsers must not guess types, send a referrer, or load or frame
 # anything.
 SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -31,8 +31,8 @@ SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 
-# Any page may call the interface: it uses no cookies, and a secret is in the body or
-# nowhere.
+# Any page may call the interface (CORS): it uses no cookies, and secrets are sent in
+# bodies only.
 _EXPOSED = "ETag, Idempotency-Replayed, Retry-After, X-Request-ID"
 _INTERFACE_HEADERS = [
     *SAFE_HEADERS.items(),
@@ -40,8 +40,8 @@ _INTERFACE_HEADERS = [
     ("Access-Control-Expose-Headers", _EXPOSED),
 ]
 
-# What Flask and Werkzeug refuse by themselves, by its status, or the server before
-# them, by its code; all else of theirs is a bad request.
+# Errors for refusals of Flask and Werkzeug, by status, and of the server, by code. Any
+# other refusal is a BadRequestError.
 _REFUSALS: dict[int | str | None, type[DeedError]] = {
     404: errors.PathNotFoundError,
     405: errors.MethodNotAllowedError,
@@ -50,7 +50,7 @@ _REFUSALS: dict[int | str | None, type[DeedError]] = {
     "bad_request": errors.BadRequestError,
 }
 
-# Created once: json.dumps would create one for every answer.
+# Created once: json.dumps would create one for every response.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _log = logging.getLogger("deeds.request")
@@ -63,14 +63,14 @@ def json_answer(
     media_type: str = "application/json",
     cached: str = NO_STORE,
 ) -> Response:
-    """Return the body as compact JSON text."""
+    """Return a response with the body as compact JSON."""
     headers = {"Cache-Control": cached}
     text = _encode(body).encode("utf-8")
     return Response(text, status, headers, content_type=media_type)
 
 
 def operation_answer(operation: Operation, body: Any) -> Response:
-    """Return the answer to a request that changed the ledger, or that repeated one."""
+    """Return the response to a request that made or replayed an operation."""
     request_notes().operation = operation
     answer = json_answer(body)
     if operation.replayed:
@@ -79,7 +79,7 @@ def operation_answer(operation: Operation, body: Any) -> Response:
 
 
 def problem_answer(error: DeedError) -> Response:
-    """Return the answer to a request that fails."""
+    """Return the error as a problem."""
     request_notes().problem_code = error.code
     detail = str(error)
     if error.index is not None and error.array:
@@ -101,9 +101,9 @@ def problem_answer(error: DeedError) -> Response:
 
 
 def register_answers(app: Flask) -> None:
-    """Answer all errors of the app as problems, and OPTIONS for browsers.
+    """Render the app's errors as problems, and add the headers of all responses.
 
-    Give every answer its headers. To be called before a proxy is believed.
+    Completes responses to CORS preflight requests too.
     """
     app.wsgi_app = _with_headers(app.wsgi_app)  # type: ignore[assignment,method-assign]
     app.register_error_handler(DeedError, problem_answer)
@@ -113,8 +113,8 @@ def register_answers(app: Flask) -> None:
 
 
 def http_error_answer(error: HTTPException) -> Response:
-    """Return the problem that Flask, Werkzeug or the server refuses a request by."""
-    # What the server refuses has a path at which nothing is served.
+    """Return the problem for a request that Flask, Werkzeug or the server refuses."""
+    # A request refused by the server has a path that matches no route.
     refusal = request.environ.get("deeds.refusal") or error.code
     answer = problem_answer(_REFUSALS.get(refusal, errors.BadRequestError)())
     if isinstance(error, MethodNotAllowed):
@@ -123,7 +123,7 @@ def http_error_answer(error: HTTPException) -> Response:
 
 
 def _answer_defect(error: Exception) -> Response:
-    # Where it was raised and of what type, but not its message: it may quote a secret.
+    # Log the type and the place, but not the message, which may quote a secret.
     fields = {
         "request_id": request_notes().request_id,
         "error": type(error).__name__,
@@ -134,13 +134,13 @@ def _answer_defect(error: Exception) -> Response:
 
 
 def _answer_preflight(answer: Response) -> Response:
-    """Complete Flask's own answer to OPTIONS, which names the methods of a path."""
+    """Complete Flask's response to OPTIONS, which has only an Allow header."""
     if request.method != "OPTIONS" or answer.status_code != HTTPStatus.OK:
         return answer
-    # It has no body, so it has no type either.
+    # The response has no body, so it needs no Content-Type.
     answer.headers.pop("Content-Type", None)
     if request.path.startswith("/v1/"):
-        # Tracing and frameworks add headers of their own.
+        # Allow all headers: tracing tools and frameworks add their own.
         names = request.headers.get("Access-Control-Request-Headers", "")
         answer.headers["Access-Control-Allow-Headers"] = names
         answer.headers["Access-Control-Allow-Methods"] = answer.headers["Allow"]
@@ -150,9 +150,9 @@ def _answer_preflight(answer: Response) -> Response:
 
 
 def _with_headers(wsgi_app: "WSGIApplication") -> "WSGIApplication":
-    """Return the application with the headers that every answer has.
+    """Return a WSGI application that adds the common headers to every response.
 
-    Werkzeug would check and copy each of them several times.
+    Set on Werkzeug's responses, they would be checked and copied several times.
     """
 
     def call(environ: "WSGIEnvironment", start_response: "StartResponse") -> Any:
@@ -161,7 +161,7 @@ def _with_headers(wsgi_app: "WSGIApplication") -> "WSGIApplication":
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             if is_of_interface:
                 return start_response(status, headers + _INTERFACE_HEADERS, *rest)
-            # A page has a policy of its own.
+            # A page sets its own Content-Security-Policy.
             names = {name for name, _ in headers}
             defaults = [each for each in SAFE_HEADERS.items() if each[0] not in names]
             return start_response(status, headers + defaults, *rest)

@@ -1,4 +1,4 @@
-"""GET /healthz and /readyz: for whatever watches and restarts the service."""
+"""GET /healthz and /readyz, for load balancers and process supervisors."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ def health_blueprint(check_ready: Callable[[], None]) -> Blueprint:
 
     @blueprint.get("/healthz")
     def healthz() -> Response:
-        # It looks at nothing else: a restart would not bring a database back.
+        # Check nothing else: a restart would not bring a database back.
         return json_answer({"status": "alive"})
 
     @blueprint.get("/readyz")

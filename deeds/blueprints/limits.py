@@ -1,8 +1,8 @@
-"""Limits of each client: on wrong secrets, and on requests to a route.
+"""Limits for each client: on wrong secrets, and on requests to a route.
 
-Wrong is what the service does not know: an unknown input, item or output, an ordinary
-new secret that was used before, an Idempotency-Key of another request. A spent secret
-was known to its sender.
+These count as wrong: an unknown input, item or output, an ordinary new secret that was
+used before, and the Idempotency-Key of another request. A spent input does not, because
+its sender knew the secret.
 """
 
 import logging
@@ -23,31 +23,32 @@ from deeds.model import NewOutput, RawOutput
 from deeds.raw_output import is_random_key, is_strong_secret
 from deeds.settings import FAILURES, RateLimit
 
-# A debt takes about 350 bytes with its client: 18 MB.
+# Each takes about 350 bytes, including the client's name: 18 MB.
 DEBTS_MAX = 50_000
 
 _log = logging.getLogger("deeds")
 
 
 class ClientLimits:
-    """The limits of every client in this process. Any thread may use it.
+    """The limits of all clients, in this process. Thread-safe.
 
-    Each limit is a leaky bucket: what a client does is a debt, which is forgiven with
-    time. A client that owes nothing may do as much at once as in a whole period.
+    Each limit is a leaky bucket: each request or wrong secret adds to a client's debt,
+    which decreases with time. A client without debt may use a period's whole count at
+    once.
     """
 
     def __init__(self, limits: Iterable[RateLimit]) -> None:
-        """Create the limits; what has none is not limited."""
+        """Create the limits; names without one are unlimited."""
         self._limits = {limit.name: limit for limit in limits}
         self._lock = Lock()
-        # Debt of each name and client, and when it was that; those that grew last are
-        # at the end. The oldest are forgotten.
+        # Debt for each limit name and client, with the time of its last increase. In
+        # the order of these times; the oldest entries are dropped.
         self._debts: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
-        # Guesses of each client in requests that are being served.
+        # Guesses of each client in requests not yet finished.
         self._held: Counter[str] = Counter()
 
     def count(self, name: str, client: str) -> None:
-        """Count a request of a client; raise TooManyRequestsError."""
+        """Count a request; raise TooManyRequestsError if it exceeds the limit."""
         limit = self._limits.get(name)
         if limit is None:
             return
@@ -60,12 +61,13 @@ class ClientLimits:
 
     @contextmanager
     def judging(self, client: str, guesses: int) -> Iterator[None]:
-        """Serve a request with so many possible guesses; count the wrong ones.
+        """Return a context manager to serve a request; count its wrong secrets.
 
-        Until a request ends, its guesses count as wrong, so that parallel requests
-        cannot exceed the limit. A request without guesses is always served: nobody who
-        shares the address can lock out the owner of strong secrets. Others raise
-        TooManyFailuresError while the client owes too much.
+        `guesses` is the number of its secrets that may be guesses. Until the block
+        ends, all count as wrong, so parallel requests cannot exceed the limit. A
+        request without guesses is always served, so that other clients at an address
+        cannot lock out owners of strong secrets. Any other raises TooManyFailuresError
+        while the client is over the limit.
         """
         limit = self._limits.get(FAILURES)
         if not guesses or limit is None:
@@ -75,7 +77,7 @@ class ClientLimits:
             wait_s = self._wait_s(client, limit)
             debt = self._debt(client, limit) + self._held[client]
             if not wait_s and debt + 1 > limit.count:
-                # Only for as long as other requests are served.
+                # Refused only until other requests of the client end.
                 wait_s = 1
             if not wait_s:
                 self._held[client] += guesses
@@ -111,7 +113,7 @@ class ClientLimits:
             )
 
     def _wait_s(self, client: str, limit: RateLimit) -> int:
-        """Return for how many seconds a client may do nothing more; 0 if it may."""
+        """Return the seconds until a client is below the limit, 0 if it is now."""
         excess = self._debt(client, limit) + 1 - limit.count
         return max(0, ceil(excess * limit.period_s / limit.count))
 
@@ -129,7 +131,7 @@ class ClientLimits:
 
 
 def check_names(limits: Iterable[RateLimit], names: Sequence[str]) -> None:
-    """Raise StartError for a limit that has none of the names."""
+    """Raise StartError for a limit whose name is not in `names`."""
     if not {limit.name for limit in limits} <= set(names):
         raise StartError(
             "DEEDS_RATE_LIMITS names a limit that there is not: there are"
@@ -142,10 +144,10 @@ def count_guesses(
     new: Sequence[RawOutput | NewOutput] = (),
     idempotency_key: str | None = None,
 ) -> int:
-    """Return how many of a request's secrets and key may be guesses at those of others.
+    """Return how many secrets of a request may be guesses, its key included.
 
-    Strong secrets and random keys are not. All new secrets count once, because an
-    answer tells of one at most.
+    Strong secrets and random keys never are. All new secrets together count once,
+    because a response reveals at most one of them.
     """
     is_new_guess = not all(is_strong_secret(output.secret) for output in new)
     is_key_guess = idempotency_key is not None and not is_random_key(idempotency_key)

@@ -1,8 +1,8 @@
-"""The log: one line for each request, in JSON or in columns for a person.
+"""The log: one line for each request, in JSON or in human-readable columns.
 
-Everybody logs through the standard library. A record of ours names its event, and
-fields beside it: `extra={"event": "database", "fields": {…}}`. No line may hold a
-secret, a body, a path or a query, nor the message of an exception, which may quote one.
+All code uses the standard library's logging. Our records have an event and further
+fields: `extra={"event": "database", "fields": {…}}`. No line may contain a secret, a
+body, a path or a query, nor the message of an exception, which may quote one.
 """
 
 import json
@@ -23,14 +23,14 @@ from deeds.process import LOG_STREAM, STDERR
 
 REQUEST_ID = "X-Request-ID"
 
-# UUIDs, ULIDs, W3C trace ids and what nginx makes fit. A raw output does not: it starts
-# with "+".
+# Matches UUIDs, ULIDs, W3C trace ids and nginx's $request_id, but no raw output, which
+# starts with "+".
 _HARMLESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-# Monitors ask for these every few seconds.
+# Requested by monitors every few seconds, so logged at debug level.
 _MONITORED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
-# A client may make methods up, with a secret in them.
+# Other methods are not logged: a client could send a secret as the method.
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
 
 _LEVELS = {500: logging.ERROR, 503: logging.WARNING}
@@ -43,7 +43,7 @@ _log = logging.getLogger("deeds.request")
 
 @dataclass(slots=True)
 class RequestNotes:
-    """What is known of the request being answered. Holds no secret and no path."""
+    """Facts about the current request, for log and metrics, without secret or path."""
 
     request_id: str
     started_s: float
@@ -64,7 +64,7 @@ class StderrHandler(logging.Handler):
         LOG_STREAM.write(line + b"\n")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, without its end."""
+        """Return the line without a newline."""
         level, fields = record.levelname.lower(), _fields(record)
         if self._is_console:
             written = time.strftime("%H:%M:%S", time.localtime(record.created))
@@ -79,28 +79,28 @@ class StderrHandler(logging.Handler):
 
 
 def configure_log(form: str, level_name: str) -> None:
-    """Make all loggers of this process write in this form, from this level on."""
+    """Configure all loggers of this process by DEEDS_LOG and DEEDS_LOG_LEVEL."""
     level = logging.getLevelName(level_name.upper())
     root = logging.getLogger()
     others = [each for each in root.handlers if not isinstance(each, StderrHandler)]
     root.handlers[:] = [*others, StderrHandler(is_console=is_console(form))]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("deeds").setLevel(level)
-    # No line tells of these, and each record would look them up.
+    # Not logged, so they need not be looked up for each record.
     logging.logThreads = logging.logMultiprocessing = False
 
 
 def is_console(form: str) -> bool:
-    """Return whether lines are for a person at a terminal."""
+    """Return whether lines are human-readable columns, not JSON."""
     return form == "console" or (form == "auto" and os.isatty(STDERR))
 
 
 def register_log(app: Flask) -> None:
-    """Log every request of the app. To be called before anything else is registered."""
+    """Log every request of the app. Call this before registering anything else."""
 
     def begin() -> None:
         header = request.environ.get("HTTP_X_REQUEST_ID", "")
-        # It comes back in a header and stands in logs.
+        # The id is written to a response header and to logs.
         request_id = header if _HARMLESS_ID.fullmatch(header) else secrets.token_hex(16)
         g.notes = RequestNotes(request_id, perf_counter())
 
@@ -123,7 +123,7 @@ def register_log(app: Flask) -> None:
         level = logging.DEBUG if is_monitored else logging.INFO
         level = _LEVELS.get(answer.status_code, level)
         if _log.isEnabledFor(level):
-            # Not by `log`, which looks through the stack for the line that called it.
+            # Not `_log.log`, which searches the stack for its caller.
             extra = {"event": "request", "fields": fields}
             record = _log.makeRecord(_log.name, level, "", 0, "", (), None, extra=extra)
             _log.handle(record)
@@ -140,7 +140,7 @@ def request_notes() -> RequestNotes:
 
 
 def route_of_request() -> str:
-    """Return the route of the request, which holds no id."""
+    """Return the URL rule of the request, which contains no id."""
     return request.url_rule.rule if request.url_rule else "unmatched"
 
 
@@ -156,7 +156,7 @@ def places(error: BaseException) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the event of a record, its message and what else it tells."""
+    """Return the event of a record, its message and its further fields."""
     attributes = vars(record)
     fields: dict[str, Any] = {"event": attributes.get("event", "server")}
     if not record.name.startswith(("deeds", "gunicorn")):

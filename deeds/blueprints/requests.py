@@ -1,4 +1,4 @@
-"""What is read of a request: bounded bytes, then strict JSON, the key, the client."""
+"""Reads requests: bounded bodies, strict JSON, the Idempotency-Key, the client."""
 
 import codecs
 import json
@@ -22,14 +22,15 @@ from deeds.errors import (
 from deeds.model import IDEMPOTENCY_KEY_LENGTH_MAX
 from schemas.requests import RequestSchema, load
 
-# For whom requests without an address count.
+# The client of requests without an address.
 NO_CLIENT = "-"
 
 
 def read_request(request: Request, schema: RequestSchema) -> Any:
-    """Return what the schema makes of the body; raise DeedError.
+    """Return the body as the schema loads it; raise DeedError.
 
-    A body larger than MAX_CONTENT_LENGTH is not read: RequestEntityTooLarge.
+    Raises RequestEntityTooLarge for a body larger than MAX_CONTENT_LENGTH, which is not
+    read.
     """
     try:
         body = request.get_data(cache=False)
@@ -42,17 +43,17 @@ def read_request(request: Request, schema: RequestSchema) -> Any:
 
 
 def read_idempotency_key(request: Request) -> str | None:
-    """Return the key of the header, if there is one; raise InvalidIdempotencyKeyError.
+    """Return the Idempotency-Key or None; raise InvalidIdempotencyKeyError.
 
-    The draft asks for a quoted string (RFC 8941); clients also send it bare. Both name
-    one key (draft-ietf-httpapi-idempotency-key-header).
+    The quoted form (RFC 8941) that draft-ietf-httpapi-idempotency-key-header requires
+    and the bare form that many clients send are the same key.
     """
     header = request.headers.get("Idempotency-Key")
     if header is None:
         return None
     text = header.strip(" \t")
     key = unquote_header_value(text)
-    # A server joins fields that are sent twice by a comma.
+    # Servers join repeated header fields with a comma.
     if "," in text and (key == text or '"' in key):
         raise InvalidIdempotencyKeyError(
             "the header Idempotency-Key is sent twice; quote a key with a comma"
@@ -66,10 +67,10 @@ def read_idempotency_key(request: Request) -> str | None:
 
 
 def client_of(request: Request) -> str:
-    """Return whom a request counts for: an IPv4 address, or the /64 network of an IPv6.
+    """Return the client of a request: an IPv4 address or an IPv6 /64 network.
 
-    Providers give each IPv6 customer a /64 at least. ProxyFix has set what our own
-    proxies say.
+    Providers give each IPv6 customer at least a /64. ProxyFix has already replaced the
+    addresses of trusted proxies.
     """
     return _client_at(request.remote_addr or "")
 
@@ -80,7 +81,8 @@ def _client_at(text: str) -> str:
     try:
         address = ip_address((match[1] or match[2]) if match else text)
     except ValueError:
-        # Requests over a unix socket, or that a proxy says nothing of, count together.
+        # Requests over a unix socket, and those for which a proxy names no client, all
+        # count as one client.
         return NO_CLIENT
     if isinstance(address, IPv6Address):
         mapped = address.ipv4_mapped
@@ -91,7 +93,7 @@ def _client_at(text: str) -> str:
 def _check_media_type(request: Request) -> None:
     if request.environ.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
         raise WrongMediaTypeError("the body must not be compressed (Content-Encoding)")
-    # What nearly all clients send needs no parsing.
+    # Fast path for what nearly all clients send.
     if request.content_type == "application/json":
         return
     if request.mimetype != "application/json":
@@ -138,19 +140,20 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-# That of UTF-8, and of UTF-16 in either order.
+# Of UTF-8, and of UTF-16 in both byte orders.
 _BYTE_ORDER_MARK = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-# A megabyte of empty objects takes 25, and leaves the process larger for good.
+# Larger bodies are checked before parsing: a megabyte of empty objects takes 25 MB,
+# which the process never returns to the system.
 _LARGE_BYTES = 65_536
 
-# Strings, once no quote in them is escaped, and what opens, closes or separates values.
-# A string without its end goes on to the end of the body, so that no byte is looked at
-# twice.
+# Strings, after escaped quotes were removed, and the characters that open, close or
+# separate values. A string without an end matches up to the end of the body, so no byte
+# is scanned twice.
 _TOKEN = re.compile(rb'"[^"]*+"?|[][{},]')
 
-# An output object has 9: two keys, two values that may be strings, two braces and three
-# commas.
+# An output object has at most 8: two keys, two values that may be strings, two braces
+# and two commas.
 _TOKENS_PER_ELEMENT = 16
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)

@@ -21,12 +21,12 @@ from schemas.requests import (
 VERSION = "0.1.0"
 INTERFACE_VERSION = "0.0.1"
 
-# What DEEDS_RATE_LIMITS calls the limits of these endpoints.
+# Names of these endpoints' limits in DEEDS_RATE_LIMITS.
 LIMIT_NAMES = ("mint", "swap", "check", "item")
 
 
 def service_info(settings: Settings) -> dict[str, Any]:
-    """Return what GET /v1/info answers for the core."""
+    """Return the body of GET /v1/info, without the additions of parts."""
     costs = {"ordinary": settings.ordinary_cost, "strong": STRONG_COST}
     return {
         "version": VERSION,
@@ -56,7 +56,7 @@ def v1_blueprint(
     array_length_max: int,
     info: dict[str, Any],
 ) -> Blueprint:
-    """Return the blueprint; `info` is what GET /v1/info answers."""
+    """Return the blueprint; `info` is the body of GET /v1/info."""
     mint_request = MintRequestSchema(array_length_max=array_length_max)
     swap_request = SwapRequestSchema(array_length_max=array_length_max)
     blueprint = Blueprint("v1", __name__)
@@ -68,8 +68,8 @@ def v1_blueprint(
         limits.count("mint", client)
         body = read_request(request, mint_request)
         key = read_idempotency_key(request)
-        # Secrets of a new item can be no guesses: only a repeated mint is compared with
-        # another.
+        # Secrets of a new item are not guesses. Those sent with a key may be: they are
+        # compared with those of an earlier mint.
         compared = body.outputs if key is not None else ()
         with limits.judging(client, count_guesses((), compared, key)):
             operation, outputs = service.mint(body, key, client)
@@ -116,8 +116,7 @@ def _add_reads(
         raws = read_request(request, check_request)
         with limits.judging(client, count_guesses(raws)):
             states = service.check(raws, client)
-            # A strong secret is no guess: a shop asks again and again for what it is
-            # not paid yet.
+            # Unknown strong secrets do not count: a shop polls for its payment.
             pairs = zip(raws, states, strict=True)
             unknown = [raw for raw, state in pairs if state == "unknown"]
             limits.count_failures(client, count_guesses(unknown))
@@ -128,7 +127,7 @@ def _add_reads(
         client = client_of(request)
         limits.count("check", client)
         body = read_request(request, find_request)
-        # Strong secrets are no guesses.
+        # Not limited as guesses, because only strong secrets are accepted.
         outputs = [
             output and {"amount": output.amount, "state": output.state}
             for output in service.find(body, client)

@@ -1,1 +1,1 @@
-"""`deeds dev`: the service for tests of other programs, never for deeds of value."""
+"""`deeds dev`: a service for testing other programs, never for deeds of value."""

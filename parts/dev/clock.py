@@ -12,11 +12,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def milliseconds_of(time: datetime) -> int:
-    """Return a time with its zone in milliseconds since 1970-01-01 UTC."""
+    """Return an aware datetime in milliseconds since 1970-01-01 UTC."""
     return (time - _EPOCH) // _MILLISECOND
 
 
-# An offer made then ends a month later, which is still a date.
+# An offer made then expires within a month, and datetime ends with the year 9999.
 LATEST_MS = milliseconds_of(datetime(9999, 1, 1, tzinfo=UTC))
 
 
@@ -29,7 +29,7 @@ class Move:
 
 
 class Clock:
-    """A clock that goes on from wherever it was moved. Any thread may use it."""
+    """A clock that runs on from wherever it was moved. Thread-safe."""
 
     def __init__(self) -> None:
         self._offset_ms = 0
@@ -40,7 +40,7 @@ class Clock:
         return time.time_ns() // 1_000_000 + self._offset_ms
 
     def move(self, move: Move) -> None:
-        """Move the clock forward; raise InvalidRequestError for another direction."""
+        """Move the clock forward, up to LATEST_MS; else raise InvalidRequestError."""
         with self._lock:
             now_ms = self.now_ms()
             if move.at_ms is None:
@@ -54,6 +54,6 @@ class Clock:
             self._offset_ms += at_ms - now_ms
 
     def now_text(self) -> str:
-        """Return the time as ISO 8601 has it, to the millisecond."""
+        """Return the time in ISO 8601 format, with milliseconds."""
         now = _EPOCH + self.now_ms() * _MILLISECOND
         return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")

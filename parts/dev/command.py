@@ -1,4 +1,4 @@
-"""The command `deeds dev`: starts the service, says where it is, and ends it."""
+"""The command `deeds dev`: starts the service, prints its URL, and stops it."""
 
 import json
 import logging
@@ -31,8 +31,8 @@ from parts.dev.sessions import Session, Sessions
 
 _HOST = "127.0.0.1"
 _CONNECTIONS_MAX = 1000
-# Linux has it. 32 MiB hold some 300,000 outputs; a container often has 64.
-_MEMORY = Path("/dev/shm")  # noqa: S108  (a directory of its own is made there)
+# On Linux only. 32 MiB hold about 300,000 outputs; containers often have 64 MiB.
+_MEMORY = Path("/dev/shm")  # noqa: S108  (for a directory with a random name)
 _ROOM_BYTES = 32 * 2**20
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -48,7 +48,7 @@ clock   curl {_JSON} -d '{{{{"advance": 960}}}}' {{url}}/_dev/clock"""
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command is asked for."""
+    """The options of the command."""
 
     port: int
     ledger: Path | None
@@ -104,7 +104,7 @@ def dev(context: CommandContext, /, **options: Any) -> None:
         ledger = _ledger_path(asked, closing)
         service = _open_service(context, asked, ledger, closing)
         url = _serve(service, asked.port)
-        # No signal breaks off what removes the ledger.
+        # Runs first at the end, so that no signal interrupts the removal of the ledger.
         closing.callback(_handle_signals, signal.SIG_IGN)
         if asked.command is not None:
             raise SystemExit(_run(asked.command, url))
@@ -113,7 +113,7 @@ def dev(context: CommandContext, /, **options: Any) -> None:
 
 
 def _ledger_path(asked: Options, closing: ExitStack) -> Path:
-    """Return where the ledger is, in a temporary directory unless a file is named."""
+    """Return the path of the ledger, by default in a temporary directory."""
     path = asked.ledger
     if path is None:
         directory = TemporaryDirectory(
@@ -124,9 +124,9 @@ def _ledger_path(asked: Options, closing: ExitStack) -> Path:
 
 
 def _place_in_memory() -> Path | None:
-    """Return a directory in memory with room, or None for the default one.
+    """Return an in-memory directory with enough space, or None for the default one.
 
-    A mint and a reset flush 25 times: on a busy disk that took 80 ms.
+    A mint and a reset flush 25 times to disk, which took 80 ms on a busy one.
     """
     if os.environ.get("TMPDIR"):  # noqa: TID251  (as tempfile does)
         return None
@@ -141,7 +141,7 @@ def _place_in_memory() -> Path | None:
 def _open_service(
     context: CommandContext, asked: Options, ledger: Path, closing: ExitStack
 ) -> DevService:
-    # The variables of a developer's shell are for other services.
+    # Do not read the environment: a developer's variables are for other services.
     settings = Settings(
         database_url=f"sqlite:///{ledger}",
         ordinary_cost=STRONG_COST,
@@ -149,10 +149,10 @@ def _open_service(
         processes_count=1,
         rate_limits=(),
         log_form="console",
-        # The output of a command is not mixed with lines for each request.
+        # Do not mix a line for each request into the output of the command.
         log_level="info" if asked.command is None else "warning",
     )
-    # It opens nothing yet, but has root take the rights of a directory's owner.
+    # This opens nothing yet, but root takes the rights of the directory's owner.
     audited = context.open_ledger(settings=settings)
     check_ledger(ledger)
 
@@ -183,15 +183,15 @@ def _open_service(
 
 
 def _random_bytes(seed: int | None) -> Callable[[int], bytes]:
-    """Return what makes random bytes; any thread may call it."""
+    """Return a thread-safe function that returns n random bytes."""
     if seed is None:
         return secrets.token_bytes
-    return Random(seed).randbytes  # noqa: S311  (the same ones are asked for)
+    return Random(seed).randbytes  # noqa: S311  (must be repeatable)
 
 
 def _serve(service: DevService, port: int) -> str:
     """Serve in threads of this process; return the URL. Raises StartError."""
-    # Its lines name paths, and tell of what is meant to happen.
+    # waitress's warnings name paths, and report faults that were requested.
     logging.getLogger("waitress").setLevel(logging.ERROR)
     try:
         server = waitress.create_server(
@@ -218,7 +218,7 @@ def _announce(asked: Options, url: str, ledger: Path) -> None:
 
 
 def _wait(asked: Options) -> None:
-    """Wait until a signal ends the process, or its input does."""
+    """Wait for a signal, which ends the process, or for the end of standard input."""
     if asked.watches_stdin:
         while os.read(0, 4096):
             pass
@@ -228,10 +228,11 @@ def _wait(asked: Options) -> None:
 
 
 def _run(command: str, url: str) -> int:
-    """Run a command of the shell; return its exit code, 128 more than a signal."""
+    """Run a shell command; return its exit code, or 128 plus the signal's number."""
     environ = os.environ | {"DEEDS_URL": url}  # noqa: TID251  (the command's)
-    # At a terminal Ctrl-C reaches the command too, which may read the terminal only in
-    # the group of this process. Elsewhere a group of its own gets the signals.
+    # At a terminal the command stays in the process group of this process: only there
+    # may it read the terminal, and it receives Ctrl-C itself. Elsewhere it gets its own
+    # group, to which the signals are passed on.
     is_terminal = os.isatty(0)
     group = None if is_terminal else 0
     child: subprocess.Popen[bytes] | None = None
@@ -249,7 +250,7 @@ def _run(command: str, url: str) -> int:
             else:
                 os.killpg(child.pid, number)
 
-    # Before there is a command: what comes by then is passed on afterwards.
+    # Set before the command starts; signals that arrive earlier are passed on later.
     _handle_signals(pass_on)
     child = subprocess.Popen(  # noqa: S602  (what the user typed)
         command, shell=True, env=environ, process_group=group
@@ -265,9 +266,9 @@ def _exit(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _handle_signals(handler: Any) -> None:
-    """Handle the signals that end a process, but for those that it was told to ignore.
+    """Set a handler for signals that end a process, except for those it ignores.
 
-    `nohup` does so, and a shell for what it runs in the background.
+    `nohup` and shells make background commands ignore some signals.
     """
     for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:

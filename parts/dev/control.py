@@ -1,4 +1,4 @@
-"""The endpoints below /_dev/, by which tests in any language control the service."""
+"""The endpoints below /_dev/, with which tests in any language control the service."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,22 +14,22 @@ from parts.dev.faults import Fault
 from parts.dev.requests import FaultSchema, MoveSchema
 from parts.dev.sessions import Sessions
 
-# Where a request has the error that it is to be answered with.
+# Key of the WSGI environment for the error to respond with.
 FAULT = "deeds.dev.fault"
 
 _BODY_BYTES_MAX = 65_536
 
-# A page from elsewhere whose name leads here has another one.
+# Prevents DNS rebinding: a foreign page whose host name resolves here sends that name.
 _OWN_HOST = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]+)?")
 
-# Returns the places where invariants are violated, by the sentence of each.
+# Returns the places of violations by invariant.
 Audit = Callable[[], Mapping[str, str]]
 
 
 def control_app(sessions: Sessions, audit: Audit) -> Flask:
     """Return the application for /_dev/, and for requests that have a `FAULT`.
 
-    It answers errors as the service does.
+    Errors are rendered as in the service.
     """
     app = Flask("deeds_dev", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = _BODY_BYTES_MAX
@@ -71,9 +71,9 @@ def control_app(sessions: Sessions, audit: Audit) -> Flask:
 
 
 def _check_request() -> None:
-    """Raise the error that a fault stands for, or one for a page from elsewhere.
+    """Raise the error of a fault, or refuse a request from a foreign page.
 
-    No page may send JSON to another address than its own unless that permits it.
+    Browsers let pages send JSON to another origin only if that origin permits it.
     """
     if fault := request.environ.get(FAULT):
         raise fault

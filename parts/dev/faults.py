@@ -1,4 +1,4 @@
-"""Faults that requests meet because a test asked for them."""
+"""Faults that tests inject into the handling of requests."""
 
 from dataclasses import dataclass
 from threading import Lock
@@ -7,7 +7,7 @@ from deeds.errors import DeedError, LedgerUnavailableError, TooManyRequestsError
 
 LOST = "lost"
 SLOW = "slow"
-# What is answered instead of carrying the request out.
+# Errors with which to respond instead of serving the request.
 REFUSALS: dict[str, type[DeedError]] = {
     "503": LedgerUnavailableError,
     "429": TooManyRequestsError,
@@ -20,10 +20,9 @@ SLOW_S = 10
 
 @dataclass(slots=True)
 class Fault:
-    """A fault that the next `left` requests meet.
+    """A fault for the next `left` requests to `path`, or to any path if None.
 
-    `path` is that of the requests, None for any. A segment such as `{id}` of it stands
-    for any segment.
+    The segment `{id}` of a path matches any segment.
     """
 
     left: int
@@ -32,7 +31,7 @@ class Fault:
     delay_s: int = SLOW_S
 
     def is_for(self, path: str) -> bool:
-        """Return whether requests to a path meet the fault."""
+        """Return whether the fault is for requests to a path."""
         if self.path is None:
             return True
         own, others = self.path.split("/"), path.split("/")
@@ -42,26 +41,26 @@ class Fault:
 
 
 class Faults:
-    """The faults that are left, the first one first. Any thread may use it."""
+    """The faults that are left, oldest first. Thread-safe."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
         self._lock = Lock()
 
     def put(self, fault: Fault) -> None:
-        """Add a fault after those that are there."""
+        """Add a fault at the end."""
         with self._lock:
             self._faults.append(fault)
 
     def withdraw(self, kind: str, path: str | None) -> int:
-        """Remove the faults of a kind and path; return how many requests were left."""
+        """Remove the faults of a kind and path; return the sum of their `left`."""
         with self._lock:
             gone = [f for f in self._faults if (f.kind, f.path) == (kind, path)]
             self._faults = [each for each in self._faults if each not in gone]
         return sum(each.left for each in gone)
 
     def take(self, path: str) -> Fault | None:
-        """Return the fault that a request to a path meets, which counts, or None."""
+        """Return the fault for a request to a path, counted down, or None."""
         with self._lock:
             for fault in self._faults:
                 if fault.is_for(path):

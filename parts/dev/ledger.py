@@ -1,4 +1,4 @@
-"""The ledger's file, which has a mark: no other ledger is ever emptied."""
+"""The ledger file of `deeds dev`. Only a file with its mark is ever emptied."""
 
 import os
 import sqlite3
@@ -13,7 +13,8 @@ _MARK = b"ddev"
 _MARK_PLACE = slice(68, 72)
 
 _CHECKPOINT = "-checkpoint"
-# The checkpoint goes first: a start without the ledger that it names is refused.
+# The checkpoint is deleted first: a start is refused if the ledger is missing, but not
+# its checkpoint.
 _SUFFIXES = (_CHECKPOINT, f"{_CHECKPOINT}-lock", "", "-wal", "-shm", "-lock")
 
 
@@ -23,7 +24,7 @@ def checkpoint_of(path: Path) -> str:
 
 
 def check_ledger(path: Path) -> None:
-    """Create a marked file unless there is one; raise StartError where another is."""
+    """Create a marked file if there is none; raise StartError if one has no mark."""
     try:
         if has_content(path):
             with path.open("rb") as file:
@@ -44,7 +45,7 @@ def create_ledger(path: Path) -> None:
 
 
 def clear_ledger(path: Path) -> None:
-    """Put an empty ledger in the place of one that nobody uses."""
+    """Replace a ledger, which must not be in use, by an empty one."""
     for suffix in _SUFFIXES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     create_ledger(path)

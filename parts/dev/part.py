@@ -1,4 +1,4 @@
-"""What `deeds dev` has for others: a command, and nothing that a service loads."""
+"""The dev part: a command, and nothing that the service loads."""
 
 from deeds.part import Part
 from parts.dev.command import dev

@@ -10,7 +10,7 @@ from parts.dev.clock import Move, milliseconds_of
 from parts.dev.faults import KINDS, SLOW, SLOW_S, Fault
 from schemas.requests import RequestSchema, WholeField
 
-# As good as without end, and far from what an integer may be.
+# Practically unlimited, and far below the largest integer.
 _COUNT_MAX = 1_000_000
 _DELAY_S_MAX = 300
 _ADVANCE_S_MAX = 10_000 * 366 * 86_400
@@ -25,7 +25,7 @@ def _make_fault(
 
 
 class FaultSchema(RequestSchema):
-    """A fault; without any request left it is one to withdraw."""
+    """A fault to add, or to withdraw if `next` is 0."""
 
     makes = staticmethod(_make_fault)
 
@@ -40,7 +40,7 @@ class FaultSchema(RequestSchema):
 
 
 class _TimeField(fields.String):
-    """A time with its zone, made into milliseconds since 1970-01-01 UTC."""
+    """A time with its zone, converted to milliseconds since 1970-01-01 UTC."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, *args, **kwargs)

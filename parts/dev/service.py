@@ -1,7 +1,4 @@
-"""The WSGI application of `deeds dev`: the service, and its faults around it.
-
-The service itself knows nothing of them.
-"""
+"""The WSGI application of `deeds dev`, which wraps the service to inject faults."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -17,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class DevService:
-    """Answers requests to the service, and those to /_dev/.
+    """Dispatches requests to the service or to /_dev/.
 
-    `audit` looks at the ledger of the session that serves.
+    `audit` audits the ledger of the current session.
     """
 
     def __init__(self, sessions: Sessions, audit: Audit) -> None:
@@ -41,7 +38,7 @@ class DevService:
         environ: "WSGIEnvironment",
         start_response: "StartResponse",
     ) -> Iterable[bytes]:
-        # A browser asks by OPTIONS before a request that is to meet the fault.
+        # The fault is for the request that follows a browser's preflight request.
         is_preflight = environ["REQUEST_METHOD"] == "OPTIONS"
         path = environ["PATH_INFO"]
         fault = None if is_preflight else session.faults.take(path)
@@ -52,14 +49,14 @@ class DevService:
             return self._control(environ, start_response)
         answer = _whole(session.app(environ, start_response))
         if fault.kind == LOST:
-            # waitress closes the connection; nothing of the answer was sent yet.
+            # waitress closes the connection, before any of the response was sent.
             raise ClientDisconnected
         session.ended.wait(fault.delay_s)
         return [answer]
 
 
 def _whole(answer: Iterable[bytes]) -> bytes:
-    """Return the body of an answer: when it is read, the request has ended."""
+    """Read the whole body of a response, so that the request has ended."""
     try:
         return b"".join(answer)
     finally:

@@ -1,4 +1,4 @@
-"""The service between resets: one session after the other."""
+"""Sessions of the service: a reset ends one and begins another."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ _STOP_S_MAX = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The service between two resets. `ended` wakes up answers that are slow."""
+    """The service between two resets. `ended` ends the delay of slow responses."""
 
     app: Flask
     clock: Clock
@@ -29,11 +29,10 @@ class Session:
 
 
 class Sessions:
-    """One session after the other; `current` is the one that serves.
+    """The current session, which a reset replaces.
 
-    A request belongs to one of them as a whole: a reset waits for those that are being
-    served, and others wait for the reset. `begin` returns a session with an empty
-    ledger.
+    A request runs within one session: a reset waits for running requests, and new
+    requests wait for the reset. `begin` returns a session with an empty ledger.
     """
 
     def __init__(self, first: Session, begin: Callable[[], Session]) -> None:
@@ -73,7 +72,7 @@ class Sessions:
                 self._turn.notify_all()
 
     def close(self) -> None:
-        """Serve no more, once what is being served has ended, and close the ledger."""
+        """Stop serving, wait briefly for running requests, and close the ledger."""
         with self._turn:
             self._is_resetting = True
             self.current.ended.set()

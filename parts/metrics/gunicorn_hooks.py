@@ -1,6 +1,6 @@
 """gunicorn's hooks for the files in which its workers count.
 
-Under the names of gunicorn's settings; gunicorn_conf.py takes them over.
+They have the names of gunicorn's settings, as which gunicorn_conf.py imports them.
 """
 
 import os
@@ -16,28 +16,28 @@ from parts.metrics.metrics import DIRECTORY
 
 
 def make_directory(parent: str | None) -> None:
-    """Make the directory of the files, before any worker starts."""
+    """Create the directory of the files, before any worker starts."""
     os.environ[DIRECTORY] = tempfile.mkdtemp(prefix="deeds-metrics-", dir=parent)
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Give a worker the first number that no other has, for its files."""
+    """Give a worker the lowest free number, for the names of its files."""
     taken = {each.metrics_number for each in server.WORKERS.values()}
     worker.metrics_number = next(each for each in count() if each not in taken)
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """Let the worker count in files of its number, before it counts anything.
+    """Make the worker count in the files of its number, before it counts anything.
 
-    One that follows a worker that died goes on in its files: there are never more files
-    than workers, and no counter ever falls.
+    A worker continues in the files of the one that it replaces, so there are never more
+    files than workers, and no counter decreases.
     """
     make_value: Any = values.MultiProcessValue
     values.ValueClass = make_value(lambda: worker.metrics_number)
 
 
 def child_exit(_server: Any, worker: Any) -> None:
-    """Keep what a worker that has ended has counted, for the one that replaces it."""
+    """Remove the gauges of a worker that has ended; its replacement keeps the rest."""
     mark_process_dead(worker.metrics_number)  # type: ignore[no-untyped-call]
 
 

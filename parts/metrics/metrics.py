@@ -1,7 +1,7 @@
 """The metrics in docs/operations/watching.md, and their text for Prometheus.
 
-Under gunicorn this is prometheus-client's multiprocess mode: each worker counts in
-files of its own, and the one that is asked adds all of them up.
+Under gunicorn this uses prometheus-client's multiprocess mode: each worker counts in
+its own files, and the worker that serves /metrics sums them up.
 """
 
 import os
@@ -39,11 +39,11 @@ _BUCKETS_S = (
     10.0,
 )
 
-# A worker that starts needs microseconds for what a read may have to wait for.
+# Tries to read the files. A starting worker needs microseconds to fill a new one.
 _READS_MAX = 100
 _PAUSE_S = 0.01
 
-# What databases may name as the reason of a retry.
+# The reasons of retries that databases report.
 RETRY_REASONS = ("conflict", "disconnect", "checkpoint")
 
 # Where prometheus-client looks for the directory of the files.
@@ -51,19 +51,19 @@ DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """The series of this process. Any thread may use it; no label is an id."""
+    """The series of this process. Thread-safe. No label is an id."""
 
     def __init__(self, codes: Iterable[str], requests_max: int) -> None:
-        """Create the series, with problems of these codes.
+        """Create the series, with one for each code of a problem.
 
-        Not before a fork: they would count in the files of another process.
-        `requests_max` is how many requests may have slow hashes at once.
+        Create them after a fork, or they would count in the files of another process.
+        `requests_max` is the maximum of requests with slow hashes.
         """
-        # When a series began, a second series for each: nobody asks.
+        # Omit the time of creation, which would be a second series for each.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         registry = self._registry = CollectorRegistry()
         counter = partial(Counter, registry=registry)
-        # Added up over the processes that live.
+        # Summed over the live processes.
         gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
 
         self.requests = Histogram(
@@ -103,7 +103,7 @@ class Metrics:
         self._begin_at_0(codes)
 
     def _begin_at_0(self, codes: Iterable[str]) -> None:
-        # Prometheus sees no increase from nothing to 1.
+        # Prometheus detects no increase if a series first appears as 1.
         for code in codes:
             self.refusals.labels(code)
         for reason in RETRY_REASONS:

@@ -1,4 +1,4 @@
-"""GET /metrics, where DEEDS_METRICS is on, and what is counted for it."""
+"""GET /metrics and its counters, if DEEDS_METRICS is on."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -33,7 +33,7 @@ def register(app: Flask, core: Core) -> None:
         LOG_STREAM.on_drop = series.log_lines_dropped.inc
         return series
 
-    # gunicorn_conf.py calls it after the fork, before there are requests.
+    # gunicorn_conf.py calls this after the fork, before the first request.
     app.extensions["deeds_metrics"] = metrics
     measure_hashes(core.hasher, metrics)
     core.retries.count = lambda reason: metrics().retries.labels(reason).inc()
@@ -47,7 +47,7 @@ def register(app: Flask, core: Core) -> None:
         if notes.problem_code is not None:
             series.refusals.labels(notes.problem_code).inc()
         if route.startswith("/v1/") and method != "OPTIONS":
-            # The name of the function, without that of its blueprint.
+            # The name of the function, without the blueprint's.
             kind = str(request.endpoint).rpartition(".")[2]
             series.operations.labels(kind, outcome_of(notes)).inc()
         return answer
@@ -68,7 +68,7 @@ def outcome_of(notes: RequestNotes) -> str:
 
 
 def measure_hashes(hasher: Hasher, metrics: Callable[[], Metrics]) -> None:
-    """Count the evaluations of a hasher, and the requests that have slow ones."""
+    """Measure the evaluations of a hasher, and its requests with slow hashes."""
     argon2id, run = hasher.argon2id, hasher.pool.run
 
     def measured_argon2id(job: HashJob) -> bytes:

@@ -1,4 +1,4 @@
-"""The failures of a mint's token, one class each."""
+"""The errors of the mint token, one class each."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from deeds.errors import DeedError
 
 
 class MintTokenError(DeedError):
-    """Base of both. `challenge` is the header WWW-Authenticate (RFC 6750, 3)."""
+    """Base of both errors. `challenge` is for WWW-Authenticate (RFC 6750, 3)."""
 
     status = 401
     challenge: ClassVar[str]

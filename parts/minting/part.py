@@ -1,6 +1,6 @@
-"""What asks for a token before a mint, where the settings name one (contract 4.1).
+"""Requires a token for mints if one is set (contract 4.1, docs/minting.md).
 
-Everything else stays open: swaps, checks, offers and reads need no token.
+Swaps, checks, offers and reads need no token.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +29,12 @@ _BLANKS = " \t"
 
 
 def register(app: Flask, core: Core) -> None:
-    """Have mints ask for a token, if there is one, and say so in GET /v1/info."""
+    """Require a token for mints if one is set, and add that to GET /v1/info."""
     digests = core.settings.mint_token_digests
     core.info["minting"] = "token" if digests else "open"
     if not digests:
         return
-    # Around the view alone: no other request, and no OPTIONS or 405, comes by here.
+    # Wrap only this view, so that OPTIONS and wrong methods need no token.
     mint = app.view_functions[_MINT]
     app.view_functions[_MINT] = _with_token(mint, digests, core.limits)
     app.register_error_handler(MintTokenError, _challenge_answer)
@@ -55,20 +55,20 @@ def _with_token(
 def _check_token(
     request: Request, digests: Sequence[bytes], limits: ClientLimits
 ) -> None:
-    """Raise MintTokenError, or TooManyFailuresError before a token is looked at.
+    """Raise MintTokenError if the token is missing or wrong.
 
-    A client that has guessed too often learns nothing of a right token either, or it
-    could go on guessing.
+    Raises TooManyFailuresError for any token of a client over the limit: otherwise it
+    would learn when it guesses right.
     """
     header = request.headers.get("Authorization", "")
     scheme, _, token = header.strip(_BLANKS).partition(" ")
     token = token.strip(_BLANKS)
-    # Names of schemes have no case (RFC 9110, 11.1).
+    # Scheme names are case-insensitive (RFC 9110, 11.1).
     if scheme.lower() != "bearer" or not token:
         raise MintTokenRequiredError
     with limits.judging(client_of(request), 1):
         digest = sha256(token.encode()).digest()
-        # With all, so that the time does not tell which one it is.
+        # Compare with all, so that the time does not reveal which one matches.
         matches = [compare_digest(digest, each) for each in digests]
         if True not in matches:
             raise MintTokenWrongError
@@ -76,13 +76,13 @@ def _check_token(
 
 def _challenge_answer(error: MintTokenError) -> Response:
     answer = problem_answer(error)
-    # Each 401 needs it (RFC 9110, 15.5.2).
+    # Required in a 401 response (RFC 9110, 15.5.2).
     answer.headers["WWW-Authenticate"] = error.challenge
     return answer
 
 
 def examine(ledger: Ledger) -> Iterator[Finding]:
-    """Yield who may mint."""
+    """Yield a finding on who may mint."""
     count = len(ledger.settings.mint_token_digests)
     text = f"a mint needs one of the tokens that are set, {count}"
     yield Finding("ok", "minting", text if count else "anybody may mint")

@@ -19,7 +19,7 @@ from schemas.requests import FindRequestSchema, RequestSchema, TextsField, Whole
 
 
 class OfferRequestSchema(RequestSchema):
-    """The body of the making of an offer: what the maker gives, and what he gets."""
+    """The body of a request to make an offer: what the maker gives and gets."""
 
     makes = OfferRequest
 
@@ -38,7 +38,7 @@ class CompletionRequestSchema(RequestSchema):
 
 
 class OfferIdConverter(BaseConverter):
-    """Any text but "find", where another method than POST is answered 405."""
+    """Matches any segment but "find", so that GET /v1/offers/find gets a 405."""
 
     regex = r"(?!find\Z)[^/]+"
 
@@ -58,7 +58,7 @@ def offers_blueprint(
         limits.count("offer", client)
         body = read_request(request, offer_request)
         key = read_idempotency_key(request)
-        # Its outputs are strong, so they can be no guesses.
+        # The outputs must have strong secrets, which are not guesses.
         with limits.judging(client, count_guesses(body.inputs, (), key)):
             operation, offer = offers.make(body, key, client)
         return operation_answer(operation, _body(offer))
@@ -73,7 +73,7 @@ def offers_blueprint(
         client = client_of(request)
         limits.count("check", client)
         body = read_request(request, find_request)
-        # Strong secrets are no guesses.
+        # Not limited as guesses, because only strong secrets are accepted.
         return json_answer({"offered": offers.find(body, client)})
 
     @blueprint.post("/v1/offers/<offer_id>/complete")
@@ -90,7 +90,7 @@ def offers_blueprint(
 
 
 def _body(offer: Offer) -> dict[str, Any]:
-    """Return what anybody may know of an offer."""
+    """Return the public data of an offer."""
     expires_at = datetime.fromtimestamp(offer.expires_at_s, UTC)
     return {
         "offerId": offer.id,
@@ -102,7 +102,7 @@ def _body(offer: Offer) -> dict[str, Any]:
 
 
 def excess(some: Iterable[Output], others: Iterable[Output]) -> list[dict[str, Any]]:
-    """Return by how many units some are more than the others, in order of item id."""
+    """Return the surplus of `some` over `others` by item, in order of item id."""
     amounts = units(some) - units(others)
     return [
         {"itemId": item_id, "amount": amount}

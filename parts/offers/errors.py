@@ -1,4 +1,4 @@
-"""The failures of offers, one class each."""
+"""The errors of offers, one class each."""
 
 from deeds.errors import DeedError
 

@@ -1,4 +1,4 @@
-"""What the ledger keeps of offers, beside the core's tables and by its transactions."""
+"""The tables, queries and writes of offers, which use the core's transactions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from storage.schema import Schema, Version
 
 OFFER_ID_PREFIX = "offer_"
 
-# Of the operation that makes one. What completes it is a swap.
+# The kind of the operation that makes an offer. A completion has the kind "swap".
 KIND = "offer"
 
-# Seconds for which an offer can be completed (contract 4.7): a minute to 30 days, or
-# a week.
+# Seconds for which an offer can be completed (contract 4.7): a minute to 30 days, by
+# default a week.
 EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX = 60, 2_592_000
 EXPIRES_IN_S_DEFAULT = 604_800
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An offer as the ledger has it: its state, and the maker's half.
+    """An offer as stored in the ledger: its state, and the maker's half.
 
-    The state is "open", "completed", "void" or "expired". It expires at a second since
-    1970-01-01 UTC.
+    The state is "open", "completed", "void" or "expired". `expires_at_s` is in seconds
+    since 1970-01-01 UTC.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class OfferRecord:
-    """All that the making of an offer writes."""
+    """Everything that making an offer writes."""
 
     id: str
     inputs: tuple[Output, ...]
@@ -62,7 +62,7 @@ class CompletionRecord:
     idempotency_key: IdempotencyKey | None
 
 
-# Nothing in them ever changes but `completed_by`, once.
+# Rows never change, except that `completed_by` is set once.
 _TABLES = (
     """
     CREATE TABLE offers (
@@ -102,7 +102,7 @@ def create_tables(transaction: Transaction) -> None:
 
 
 def add_index_of_outputs(transaction: Transaction) -> None:
-    """Index what offers get, by its secret: the primary key begins with the offer."""
+    """Index the outputs of offers by secret; the primary key begins with the offer."""
     transaction.execute(
         "CREATE INDEX offer_outputs_item_id_digest ON offer_outputs (item_id, digest)"
     )
@@ -116,7 +116,7 @@ SCHEMA = Schema(
     ),
 )
 
-# What must be true of every ledger, with queries for where it is not.
+# Invariants, each with a query for the places where it is violated.
 CHECKS = {
     # `offer_id >= ''` holds for every row. It makes SQLite read offer_outputs in the
     # order of offers: by its other index this takes ten times as long.
@@ -148,7 +148,7 @@ CHECKS = {
         LEFT JOIN offers ON offers.created_by = operations.id
         WHERE (kind = '{KIND}') <> (offers.id IS NOT NULL)
     """,  # noqa: S608
-    # A making that is missing has no time.
+    # If the operation that made an offer is missing, its time is NULL.
     "an offer has the form of an id, and expires in time after its making": f"""
         SELECT offers.id FROM offers
         LEFT JOIN operations ON operations.id = created_by
@@ -184,9 +184,9 @@ _INSERT_OUTPUT = """
     INSERT INTO offer_outputs (offer_id, item_id, digest, amount) VALUES (?, ?, ?, ?)
 """
 
-# The arbiter of two completions, and of one that comes too late. Once completed, its
-# new secrets could not be created again; but a client that sends one completion twice
-# at once would be told that its own are used, not that the offer is completed.
+# Prevents late and second completions. A second one would fail anyway, because its new
+# secrets are used. But a client that sends a completion twice at once must be told that
+# the offer is completed, not that its own secrets are used.
 _COMPLETE_OFFER = """
     UPDATE offers SET completed_by = ?
     WHERE id = ? AND completed_by IS NULL AND expires_at_s * 1000 > ?
@@ -198,8 +198,8 @@ _READ_OFFERED = """
     SELECT 1 FROM offer_outputs WHERE item_id = ? AND digest = ? LIMIT 1
 """
 
-# The state and both halves. Void: an input is spent, or a new secret is used. Not
-# computed again for each row.
+# The state and both halves. An offer is void if an input is spent or a new secret is
+# used. MATERIALIZED, so that the state is not computed again for each row.
 _READ_OFFER = """
     WITH offer AS MATERIALIZED (
         SELECT CASE
@@ -227,7 +227,7 @@ _READ_OFFER = """
 
 
 def read_offer(database: Database, offer_id: str, now_ms: int) -> Offer:
-    """Return the offer in its state at a time; raise UnknownOfferError."""
+    """Return the offer with its state at `now_ms`; raise UnknownOfferError."""
     rows = database.read(_READ_OFFER, (now_ms, offer_id, offer_id, offer_id))
     if not rows:
         raise UnknownOfferError
@@ -246,13 +246,13 @@ def read_made(database: Database, operation: Operation) -> str:
 
 
 def find_offered(database: Database, outputs: Sequence[Output]) -> list[bool]:
-    """Return whether an offer, in whatever state, has the key of each output."""
+    """Return for each output whether an offer, in any state, wants its secret."""
     rows = database.read_each(_READ_OFFERED, [output.key for output in outputs])
     return [row is not None for row in rows]
 
 
 def expires_at_s(operation: Operation, expires_in_s: int) -> int:
-    """Return when an offer expires that an operation makes, rounded up."""
+    """Return when an offer made by the operation expires, rounded up to a second."""
     return -(-operation.created_at_ms // 1000) + expires_in_s
 
 
@@ -275,7 +275,7 @@ def write_completion(transaction: Transaction, record: CompletionRecord) -> Oper
     operation = add_operation(transaction, "swap", record.idempotency_key)
     if operation.replayed:
         return operation
-    # Before any output, as every transaction that touches an offer.
+    # Lock the offer before any output, as all transactions do, to prevent deadlocks.
     values = (operation.id, record.offer_id, operation.created_at_ms)
     if transaction.execute(_COMPLETE_OFFER, values).rowcount != 1:
         raise OfferNotOpenError
@@ -284,12 +284,13 @@ def write_completion(transaction: Transaction, record: CompletionRecord) -> Oper
 
 
 def write_repetition(transaction: Transaction, record: CompletionRecord) -> Operation:
-    """Return the completion that this one repeats.
+    """Return the completion that is recorded with this key.
 
-    The record is the completer's half alone. Raises IdempotencyKeyReusedError.
+    The record has only the completer's half. Raises IdempotencyKeyReusedError if the
+    key belongs to another request.
     """
     operation = add_operation(transaction, "swap", record.idempotency_key)
     if not operation.replayed:
-        # The key's operation was there a moment ago.
+        # The operation with this key was found a moment ago.
         raise ConflictError
     return operation

@@ -1,4 +1,4 @@
-"""What offers have for others."""
+"""The offers part."""
 
 from flask import Flask
 
@@ -20,7 +20,7 @@ from parts.offers.service import OfferService
 def register(app: Flask, core: Core) -> None:
     """Add the endpoints, and their bounds to GET /v1/info."""
     offers = OfferService(core.service, core.clock)
-    # For the pages, which show an offer.
+    # The pages show offers.
     app.extensions["deeds.offers"] = offers
     core.info["limits"]["offerExpiresInMin"] = EXPIRES_IN_S_MIN
     core.info["limits"]["offerExpiresInMax"] = EXPIRES_IN_S_MAX

@@ -1,7 +1,7 @@
 """Makes, reads, completes and finds offers.
 
-An offer reserves nothing and moves nothing. Its completion is the swap of both
-halves: decision 0012 (docs/decisions).
+An offer reserves nothing and moves nothing. Its completion is the swap of both halves
+(decision 0012, docs/decisions).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from parts.offers.ledger import (
     write_repetition,
 )
 
-# Refusals of a completion that come after its Idempotency-Key was judged.
+# Errors of a completion that may be raised only after its Idempotency-Key was checked.
 _AFTER_KEY = (
     UnknownOfferError,
     OfferNotOpenError,
@@ -49,7 +49,7 @@ class OfferRequest(SwapRequest):
 
 @dataclass(frozen=True, slots=True)
 class OfferService:
-    """Makes, reads, completes and finds offers. Stateless; any thread may call it.
+    """Makes, reads, completes and finds offers. Stateless; thread-safe.
 
     `clock` returns milliseconds since 1970-01-01 UTC.
     """
@@ -60,7 +60,7 @@ class OfferService:
     def make(
         self, request: OfferRequest, idempotency_key: str | None, client: str
     ) -> tuple[Operation, Offer]:
-        """Record the half of a swap as an offer."""
+        """Record half of a swap as an offer; return the operation and the offer."""
         check_named_once(request)
         check_strong([raw.secret for raw in request.outputs], "outputs")
         if not units(request.outputs) - units(request.inputs):
@@ -81,7 +81,7 @@ class OfferService:
         operation = database.write(write_offer, record)
         if operation.replayed:
             return operation, self.read(read_made(database, operation))
-        # Read again it might be refused, after it was recorded.
+        # Do not read it again, which could fail although the offer is recorded.
         at_s = expires_at_s(operation, request.expires_in_s)
         return operation, Offer(offer_id, "open", at_s, inputs, outputs)
 
@@ -92,9 +92,9 @@ class OfferService:
         return read_offer(self.deeds.ledger.database, offer_id, self.clock())
 
     def find(self, request: FindRequest, client: str) -> list[bool]:
-        """Return whether any offer has ever named each secret, in order.
+        """Return for each secret, in order, whether any offer has ever named it.
 
-        Raises as `DeedService.hash_secrets`. Changes nothing.
+        Raises the errors of `DeedService.hash_secrets`.
         """
         outputs = self.deeds.hash_secrets(request, client)
         return find_offered(self.deeds.ledger.database, outputs)
@@ -111,7 +111,8 @@ class OfferService:
         try:
             return self._complete(offer_id, request, idempotency_key, client)
         except _AFTER_KEY:
-            # The key is judged before these. This may repeat what completed the offer.
+            # The key is checked before these errors: the request may be a repetition of
+            # the one that completed the offer.
             if self.deeds.is_key_used(idempotency_key, client):
                 return self._repeat(offer_id, request, idempotency_key, client)
             raise
@@ -172,7 +173,7 @@ class OfferService:
     def _refuse_for_maker(
         self, error: errors.DeedError, offer_id: str, request: SwapRequest
     ) -> None:
-        """Raise OfferNotOpenError where the error is of the maker's half."""
+        """Raise OfferNotOpenError if the error concerns the maker's half."""
         if isinstance(error, errors.UsedSecretError):
             half: Sequence[RawOutput] = request.outputs
             count_used_guess(error, half)
@@ -198,10 +199,10 @@ def _not_open(offer: Offer, wrong_secrets: int = 0) -> errors.DeedError:
 
 
 def _check_apart(half: CompletionRecord, offer: Offer) -> None:
-    """Raise where both halves name one output, but for one case.
+    """Raise an error if both halves name the same output, with one exception.
 
-    The completer's outputs and the maker's inputs are compared in the ledger only: else
-    anybody could test guesses at the maker's secrets.
+    The completer's outputs and the maker's inputs are compared only in the ledger.
+    Otherwise anybody could test guesses at the maker's secrets here.
     """
     spent = {output.key for output in offer.inputs}
     created = {output.key for output in offer.outputs}

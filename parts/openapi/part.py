@@ -1,8 +1,8 @@
 """GET /openapi.json: the interface in OpenAPI 3.1.
 
-openapi.json beside this file is the whole document, in which only the length of arrays
-depends on the settings; no id or secret in it is real. Tests compare it with the
-routes, the schemas and the errors.
+The document is openapi.json beside this file. Only the maximum length of arrays depends
+on the settings. Ids and secrets in it are examples. Tests compare it with the routes,
+the schemas and the errors.
 """
 
 import json
@@ -27,7 +27,7 @@ def register(app: Flask, core: Core) -> None:
     @app.get("/openapi.json")
     def read_openapi() -> Response:
         answer = Response(content, content_type="application/json")
-        # Asked for again each time; the ETag spares sending it.
+        # Caches revalidate it each time; the ETag avoids sending it again.
         answer.headers["Cache-Control"] = "no-cache"
         answer.add_etag()
         answer.make_conditional(request)

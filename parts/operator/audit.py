@@ -1,8 +1,8 @@
 """Checks the invariants of a ledger and counts what is in it. Changes nothing.
 
-It reads one state of the ledger while the service goes on. The database sums and sorts,
-on disk where it must, and keeps what constraints say and the types of values; a few
-places come back where something is violated.
+It reads one snapshot of the ledger, and the service may run meanwhile. The database
+computes sums, on disk if it has to, and enforces constraints and the types of values.
+For each violated invariant, only a few places are read.
 """
 
 import json
@@ -22,20 +22,19 @@ from storage.database import Database, Reader
 from storage.repository import is_no_id
 from storage.schema import READ_VERSIONS, find_mark
 
-# What must be true of every ledger at every moment. That the database itself is sound
-# is asked of the database.
+# Invariants that hold for every ledger at every moment. The database itself checks the
+# first.
 DATABASE_IS_SOUND = "the database is not damaged and its constraints hold"
 TABLES_ARE_OURS = "the tables are those of this code"
 
 # The kinds of the core's operations. A part adds its own.
 _KINDS = ("mint", "swap")
 
-# Items whose metadata is in memory at once, each as long as a body may be.
+# Items whose metadata is read at once. Each may be as long as a request body.
 _METADATA_COUNT_MAX = 50
 
-# Each of the others with a query that returns where it is violated. References to rows
-# that are missing show up as differences: not even constraints are relied on for them.
-# A part adds its own.
+# Further invariants, each with a query for the places where it is violated. They detect
+# references to missing rows too, without relying on constraints. Parts add their own.
 _CHECKS = {
     "the live outputs of an item sum to its total": """
         SELECT id FROM items WHERE total <> (
@@ -63,7 +62,7 @@ _CHECKS = {
         ) AS moves
         GROUP BY item_id, operation_id HAVING SUM(units) <> 0
     """,
-    # Other kinds are those of parts. An operation that is missing has no kind.
+    # ELSE is for kinds of parts, and for a missing operation, whose kind is NULL.
     "an operation mints an item, swaps or moves nothing, as its kind says": """
         SELECT id FROM (
             SELECT id, kind, 0 AS inputs, 0 AS outputs, 0 AS items FROM operations
@@ -110,9 +109,9 @@ _COUNT_ITEMS = """
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit counted, and where it found an invariant violated.
+    """The counts of an audit, and the places of violations by invariant.
 
-    `remarks` are what else there is to say of the tables.
+    `remarks` are further findings on the tables, which violate nothing.
     """
 
     counts: dict[str, int]
@@ -123,7 +122,7 @@ class AuditReport:
 def audit(ledger: Ledger) -> AuditReport:
     """Check every invariant of a ledger whose tables have the code's versions.
 
-    Where the tables differ from the code's, that is all there is to find.
+    If the tables differ from the code's, nothing else is checked.
     """
     differences, remarks = compare_tables(ledger)
     if differences:
@@ -142,10 +141,10 @@ def audit(ledger: Ledger) -> AuditReport:
 
 
 def _find_unknown_kinds(read: Reader, ledger: Ledger) -> Iterator[str]:
-    """Yield operations whose kind nobody knows.
+    """Yield operations of unknown kinds.
 
-    None where there are tables of a part that is not here, or of newer code: they may
-    be of those.
+    Yields nothing if there are tables of a missing part or of newer code, which may
+    know further kinds.
     """
     rows = read(READ_VERSIONS)
     mark = find_mark(rows)
@@ -160,7 +159,7 @@ def _find_unknown_kinds(read: Reader, ledger: Ledger) -> Iterator[str]:
 
 
 def _find_policies(read: Reader, _ledger: Ledger) -> Iterator[str]:
-    """Yield hash policies that no setting asks for."""
+    """Yield hash policies that no valid setting could have created."""
     for policy_id, *values in read(_READ_POLICIES):
         policy = HashPolicy(*values)
         try:
@@ -173,7 +172,7 @@ def _find_policies(read: Reader, _ledger: Ledger) -> Iterator[str]:
 
 
 def _find_metadata(read: Reader, _ledger: Ledger) -> Iterator[str]:
-    """Yield items whose metadata is not what a mint makes of it."""
+    """Yield items whose metadata is not as a mint writes it."""
     schema = MetadataSchema()
     last = ""
     while rows := read(_READ_METADATA, (last,)):
@@ -187,7 +186,7 @@ def _find_metadata(read: Reader, _ledger: Ledger) -> Iterator[str]:
         last = rows[-1][0]
 
 
-# What SQL has no words for: each yields where it is violated.
+# Invariants that SQL cannot express. Each function yields the places of violations.
 _LOOKS: dict[str, Callable[[Reader, Ledger], Iterator[str]]] = {
     "an operation has a kind that is known": _find_unknown_kinds,
     "a hash policy is one that a setting can ask for": _find_policies,
@@ -196,7 +195,7 @@ _LOOKS: dict[str, Callable[[Reader, Ledger], Iterator[str]]] = {
 
 
 def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:
-    """Count what the core and the parts keep. Reads the whole ledger."""
+    """Return the counts of the core and the parts. Reads the whole ledger."""
     queries = _COUNTS.copy()
     for part in parts:
         queries |= part.counts
@@ -204,6 +203,6 @@ def count_ledger(read: Reader, parts: Sequence[Part]) -> dict[str, int]:
 
 
 def count_policies(database: Database) -> list[tuple[HashPolicy, int]]:
-    """Return every policy with its number of items, the first one first."""
+    """Return every policy with its number of items, oldest first."""
     rows = database.read(_COUNT_ITEMS)
     return [(HashPolicy(*policy), items_count) for items_count, *policy in rows]

@@ -1,6 +1,6 @@
-"""Copies of a ledger on SQLite.
+"""Backup and restore of an SQLite ledger.
 
-Taken while it is served, and put back while it is not.
+The service may run during a backup, but not during a restore.
 """
 
 import fcntl
@@ -34,11 +34,11 @@ Inspect = Callable[[Ledger], None]
 
 
 def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
-    """Copy the ledger to a file that is not there yet; return its newest operation.
+    """Copy the ledger to a new file; return the id of the newest operation in it.
 
-    The copy is one state of the ledger. It appears under its name once it is whole,
+    The copy is a snapshot of the ledger. It gets its name when it is complete,
     inspected and on disk. Raises FileExistsError, another OSError, sqlite3.Error, or
-    StartError where root may not act as the owner of one of the directories.
+    StartError if root may not act as the owner of one of the directories.
     """
     source = sqlite_path(ledger.settings.database_url)
     with as_owner(path.parent):
@@ -53,11 +53,12 @@ def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
 def restore(
     ledger: Ledger, source: Path, inspect: Inspect, *, is_new: bool
 ) -> tuple[int, Path | None]:
-    """Put a copy in the place of the ledger, which is kept under another name.
+    """Replace the ledger by a backup, and keep it under another name.
 
-    Returns the copy's newest operation, and where the replaced ledger is now, if there
-    was one. Raises OSError, also where it is in use or `is_new` is not true of the
-    place, StartError where the copy holds no ledger, or sqlite3.Error.
+    Returns the id of the newest operation in the backup, and the new path of the
+    replaced ledger, if there was one. `is_new` must be True if and only if there is no
+    ledger yet. Raises OSError, also for a wrong `is_new` or a ledger in use, StartError
+    if the backup holds no ledger, or sqlite3.Error.
     """
     target = _open(sqlite_path(ledger.settings.database_url))
     make_default_directory(target.path)
@@ -65,13 +66,13 @@ def restore(
     with (
         _copied(ledger, source, target.path, inspect) as (copy, newest),
         closing(target),
-        # A service that is being started waits, and then opens the copy.
+        # A service that starts now waits, and then opens the copy.
         target.alone(),
     ):
         if has_content(target.path):
             _refuse_moved(ledger)
-            # The last look at it, so that a part can note how far it went. Where it is
-            # damaged or has no tables, there is nothing to note.
+            # Lets a part record the ledger's last operation, as in the checkpoint file.
+            # A damaged or empty ledger has none.
             with suppress(StartError, sqlite3.Error):
                 ledger.database.check_start()
             ledger.database.close()
@@ -86,17 +87,17 @@ def restore(
 def _copied(
     ledger: Ledger, source: Path, target: Path, inspect: Inspect
 ) -> Iterator[tuple[Path, int]]:
-    """Yield a copy that is inspected and on disk, and its newest operation.
+    """Yield a copy that is inspected and on disk, and the id of its newest operation.
 
-    It lies beside the target, under a name of its own, and what is left of it is
-    deleted. Within the block root has the rights of the owner of that directory.
+    The copy is in a temporary directory beside the target, which is deleted at the end.
+    Within the block root has the rights of the owner of the target's directory.
     """
     with ExitStack() as stack:
         stack.enter_context(as_owner(target.parent))
         directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
         stack.callback(shutil.rmtree, directory)
         copy = directory / target.name
-        # SQLite keeps the permissions of a file that is there.
+        # SQLite keeps the permissions of an existing file.
         copy.touch(mode=0o600)
         _copy(source, copy, target.parent)
         with closing(_open(copy)) as database:
@@ -113,14 +114,14 @@ def _copied(
 
 
 def _copy(source: Path, copy: Path, directory: Path) -> None:
-    """Copy one state of a ledger into an empty file below a directory.
+    """Copy a snapshot of a ledger into an empty file below `directory`.
 
-    Root reads with the rights of the one owner, and writes with those of the other: the
-    owner of that directory, wherever the path of the copy leads by now.
+    Root reads with the rights of the source's owner, and writes with the rights of the
+    owner of `directory`, even if the path of the copy leads elsewhere by now.
     """
     address = f"{source.absolute().as_uri()}?mode=rw"
     with as_owner(source.parent), closing(sqlite3.connect(address, uri=True)) as old:
-        # From here on all files of the ledger are open, and stay so.
+        # Open all files of the ledger while the rights of its owner apply.
         old.execute("BEGIN")
         old.execute("SELECT count(*) FROM sqlite_master")
         with as_owner(directory), closing(sqlite3.connect(copy)) as new:
@@ -133,9 +134,9 @@ def _open(path: Path) -> SqliteDatabase:
 
 
 def _refuse_moved(ledger: Ledger) -> None:
-    """Raise MovedError where the ledger was moved: both could be served then.
+    """Raise MovedError if the ledger was moved: two ledgers could be served then.
 
-    One that is damaged cannot say so.
+    The mark of a damaged ledger cannot be read.
     """
     mark = None
     with suppress(RetryLaterError, StartError, sqlite3.Error):
@@ -148,9 +149,9 @@ def _refuse_moved(ledger: Ledger) -> None:
 
 
 def _check_place(path: Path, *, is_new: bool) -> None:
-    """Raise OSError unless there is a ledger, or what is left of one, or none if new.
+    """Raise OSError if there are files of a ledger and `is_new`, or if neither.
 
-    A place without one may be that of a disk that is not mounted.
+    If a ledger is missing, its disk may not be mounted.
     """
     is_there = bool(_parts_of(path))
     if is_there and is_new:
@@ -181,10 +182,10 @@ def refuse_open(path: Path) -> None:
 
 
 def _set_aside(ledger: Path) -> Path | None:
-    """Give what there is of a ledger another name, which is returned.
+    """Rename the files of a ledger; return its new path, or None without any file.
 
-    Its log first, even where nothing else is left of it: SQLite would write it into the
-    copy.
+    The WAL is renamed first, even if it is the only file left: SQLite would write it
+    into the copy.
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     new = f"{ledger}-replaced-{now}"
@@ -195,6 +196,6 @@ def _set_aside(ledger: Path) -> Path | None:
 
 
 def _parts_of(ledger: Path) -> list[str]:
-    """Return the suffixes of the files that there are of a ledger."""
+    """Return the suffixes of the existing files of a ledger."""
     suffixes = ("-wal", "-shm", "")
     return [each for each in suffixes if os.path.lexists(f"{ledger}{each}")]

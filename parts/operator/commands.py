@@ -22,12 +22,12 @@ from storage.files import has_content
 from storage.schema import check_versions, migrate
 from storage.sqlite import sqlite_path
 
-# Secrets printed by one call: more than anyone mints at once, and still a moment's
-# work.
+# Secrets printed by one call: more than anyone mints at once, and still printed in a
+# moment.
 SECRETS_COUNT_MAX = 10_000
 
-# How long a migration waits for a free connection: the processes of before may hold all
-# of them until they stop, or close those that are idle.
+# How long a migration waits for a free connection. The old processes may hold all of
+# them until they stop, or until they close idle ones.
 MIGRATE_WAIT_S = 60.0
 MIGRATE_RETRY_S = 1.0
 
@@ -149,7 +149,8 @@ def run_copy_to(context: CommandContext, url: str) -> None:
     if not url.startswith("postgres"):
         raise click.ClickException("URL must name a PostgreSQL database")
     with _url_errors():
-        # First: root may lose the right to read the driver with the next line.
+        # Open it first: the next line takes the rights of the ledger's owner, who may
+        # not be permitted to import the driver.
         target = context.open_ledger(settings=Settings(database_url=url))
     ledger = context.open_ledger()
     _require_sqlite(ledger)
@@ -176,9 +177,9 @@ COMMANDS = (
 
 
 class _Progress:
-    """Shows how many rows were copied on standard error, where it can.
+    """Shows the progress of a copy on standard error.
 
-    A terminal has one line, which changes; a log gets ten.
+    A terminal gets one line, which is overwritten; a log gets ten lines.
     """
 
     def __init__(self) -> None:
@@ -241,7 +242,7 @@ def _require_sqlite(ledger: Ledger) -> None:
 
 @contextmanager
 def _one_line_errors(path: Path) -> Iterator[None]:
-    """Turn what can go wrong with the file at a path into one line."""
+    """Turn errors of the file at a path into a ClickException of one line."""
     try:
         yield
     except StartError as error:
@@ -257,7 +258,7 @@ def _one_line_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _url_errors() -> Iterator[None]:
-    """Turn a StartError into one line that names the argument URL."""
+    """Turn a StartError into a ClickException that names the argument URL."""
     try:
         yield
     except StartError as error:
@@ -266,7 +267,10 @@ def _url_errors() -> Iterator[None]:
 
 
 def _inspect(ledger: Ledger, otherwise: str = "") -> None:
-    """Show what a ledger holds, or fail where it violates an invariant."""
+    """Audit a ledger and print its counts; raise ClickException for violations.
+
+    `otherwise` is put before the message of the exception.
+    """
     report = audit(ledger)
     if report.findings:
         lines = [f"\n  {name}: {places}" for name, places in report.findings.items()]

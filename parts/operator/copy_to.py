@@ -1,8 +1,8 @@
 """Moves a ledger from an SQLite file into an empty database of another kind.
 
-The copy is committed with the mark of one that is not finished; then the old file is
-marked as moved; then the copy loses its mark. So both can never be served, and a run
-that breaks off is finished by the next one: decision 0017 (docs/decisions).
+First the copy is committed, marked as unfinished. Then the old file is marked as moved.
+Last, the mark of the copy is removed. So only one of them can ever be served, and an
+interrupted run can be continued by another one (decision 0017, docs/decisions).
 """
 
 import secrets
@@ -44,20 +44,20 @@ _READ_LAST_ID = "SELECT max(id) FROM operations"
 _READ_COLUMNS = "SELECT name, type FROM pragma_table_info(?)"
 _READ_REFERENCES = 'SELECT "table" FROM pragma_foreign_key_list(?)'
 
-# The sum of integers may need more than 64 bits, those of their halves do not.
+# Sums of 64-bit integers may overflow, so their upper and lower halves are summed.
 _SUMS = {"INTEGER": "sum({0} / 4294967296), sum({0} % 4294967296)"}
 _OTHER_SUMS = "sum(length({0}))"
 
-# Rows between two reports: a few hundredths of a second.
+# Rows between two progress reports, which take a few hundredths of a second.
 _REPORTED_COUNT = 5_000
 
-# Called with how many rows were copied, and of how many.
+# Called with the number of rows copied and the number of all rows.
 Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table to copy: its columns, and a query for its number of rows and sums."""
+    """A table to copy, with a query for its number of rows and sums of its columns."""
 
     name: str
     columns: Sequence[str]
@@ -65,15 +65,15 @@ class _Table:
 
 
 def copy_to(ledger: Ledger, target: Ledger, inspect: Inspect, report: Report) -> None:
-    """Move a ledger into the target's database, or finish that.
+    """Move a ledger into the target's database, or finish an interrupted move.
 
-    `inspect` raises where a ledger violates an invariant. Raises StartError, OSError
-    where the file is in use, or sqlite3.Error; run again, it goes on from there.
+    `inspect` raises if a ledger violates an invariant. Raises StartError, OSError if
+    the file is in use, or sqlite3.Error. It may be called again after an error.
     """
     path = sqlite_path(ledger.settings.database_url)
-    # What refuse_open closes would release the locks of what is open.
+    # refuse_open closes the file, which would release the locks of open connections.
     ledger.database.close()
-    # A service that is being started waits, and is refused once the file is marked.
+    # A service that starts now waits, and is refused once the file is marked.
     with closing(SqliteDatabase(path, clock=lambda: 0)) as place, place.alone():
         refuse_open(path)
         names = {table for table, _ in pieces_of_code(ledger)}
@@ -87,8 +87,8 @@ def copy_to(ledger: Ledger, target: Ledger, inspect: Inspect, report: Report) ->
 def _copy(
     ledger: Ledger, target: Ledger, names: Set[str], inspect: Inspect, report: Report
 ) -> Mark:
-    """Copy and inspect all there is, then mark the old file; return its mark."""
-    # An older copy of the ledger is not moved either.
+    """Copy and inspect the ledger, then mark the old file; return its mark."""
+    # Refuse to move an older copy of the ledger.
     ledger.database.check_start()
     _check_versions_equal(ledger)
     begun = _begun_mark(ledger, target, names)
@@ -124,9 +124,9 @@ def _copy(
 def _make_empty(
     transaction: Transaction, begun: Mark | None, tables: Sequence[_Table], place: str
 ) -> None:
-    """Drop an unfinished copy; raise StartError where others did something meanwhile.
+    """Drop an unfinished copy; raise StartError if the target was changed meanwhile.
 
-    From here on nobody else creates, finishes or serves one.
+    Until the transaction ends, no other process can create, finish or serve a copy.
     """
     transaction.execute(CREATE_VERSIONS)
     versions = transaction.execute(READ_VERSIONS).fetchall()
@@ -138,7 +138,7 @@ def _make_empty(
 
 
 def _finish(target: Ledger, names: Set[str], mark: Mark, last: Operation) -> None:
-    """Let the copy be served, unless it is; raise StartError where it is not there."""
+    """Remove the copy's mark, if it is still there; raise StartError without a copy."""
     is_there = False
     if names <= target.database.table_names():
         copy_mark = read_mark(target.database)
@@ -157,7 +157,10 @@ def _finish(target: Ledger, names: Set[str], mark: Mark, last: Operation) -> Non
 
 
 def _check_versions_equal(ledger: Ledger) -> None:
-    """Raise StartError where there are tables that would not be copied whole."""
+    """Raise StartError if tables have other versions, or are unknown to this code.
+
+    They would not be copied completely.
+    """
     rows = ledger.database.read(READ_VERSIONS)
     actual = {part: version for part, version, _ in rows}
     expected = {schema.part: schema.newest for schema in ledger.schemas}
@@ -172,7 +175,7 @@ def _check_versions_equal(ledger: Ledger) -> None:
 def _begun_mark(ledger: Ledger, target: Ledger, names: Set[str]) -> Mark | None:
     """Return the mark of an unfinished copy of this ledger in the target, or None.
 
-    Raises StartError where it has another one, or tables of these names.
+    Raises StartError if it has another ledger's copy, or other tables of these names.
     """
     there = names & target.database.table_names()
     if not there:
@@ -187,12 +190,12 @@ def _begun_mark(ledger: Ledger, target: Ledger, names: Set[str]) -> Mark | None:
 
 
 def _has(database: Database, last: Operation) -> bool:
-    """Return whether a database has the last operation of another one, if any."""
+    """Return whether a database has the operation; True for NO_OPERATION."""
     return last == NO_OPERATION or not find_missing(database, [last])
 
 
 def _read_tables(connection: sqlite3.Connection, names: Set[str]) -> list[_Table]:
-    """Return the tables of these names, each after those that it refers to."""
+    """Return the tables of these names, in an order that suits their references."""
     references = {}
     for name in sorted(names):
         found = connection.execute(_READ_REFERENCES, (name,)).fetchall()
@@ -211,7 +214,7 @@ def _read_tables(connection: sqlite3.Connection, names: Set[str]) -> list[_Table
 
 @dataclass(slots=True)
 class _Rows:
-    """Reads the rows of tables, and reports how many of all were read."""
+    """Reads the rows of tables, and reports the progress."""
 
     connection: sqlite3.Connection
     count_max: int
@@ -219,7 +222,7 @@ class _Rows:
     count: int = 0
 
     def read(self, table: _Table) -> Iterator[Values]:
-        """Yield the rows of a table; few are in memory at once."""
+        """Yield the rows of a table, without collecting them in memory."""
         columns = ", ".join(table.columns)
         sql = f"SELECT {columns} FROM {table.name}"  # noqa: S608
         for row in self.connection.execute(sql):
@@ -230,13 +233,13 @@ class _Rows:
 
 
 def _mark_moved(path: Path, mark: Mark, last_id: Values) -> None:
-    """Mark the file; raise OSError where another process has it open.
+    """Mark the file; raise OSError if another process has it open.
 
-    A process that opens it later sees the mark. Raises StartError where there are
-    other operations than were copied.
+    A process that opens it later sees the mark. Raises StartError if operations were
+    added after the copy.
     """
     with closing(connect(path)) as connection:
-        # Refused while another process has a connection, if only to read.
+        # Makes BEGIN fail while another process has a connection, even only to read.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         try:
             connection.execute("BEGIN IMMEDIATE")

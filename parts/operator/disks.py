@@ -1,4 +1,4 @@
-"""What `deeds doctor` says of the disk of an SQLite file, and of backups."""
+"""The findings of `deeds doctor` on the disk of an SQLite file, and on backups."""
 
 import os
 import sqlite3
@@ -19,19 +19,20 @@ from storage.repository import find_missing
 from storage.sqlite import sqlite_path
 from storage.sqlite_writer import one_line
 
-# Beside a second copy of the ledger, which `restore` makes: what one address may mint
-# in two hours, with the 30 mints of 256 KiB a minute that deploy/nginx.conf permits.
+# Space needed besides a second copy of the ledger, which `restore` makes. One address
+# may mint that much in two hours, at the 30 mints of 256 KiB a minute that
+# deploy/nginx.conf permits.
 ROOM_BYTES = 2**30
 
 # A ledger with its log, its lock and a restore are ten files.
 FILES_MIN = 100
 
-# SQLite writes its log, of 4 MB, from the start again unless somebody reads: a minute
-# of that at 2,000 swaps a second is as much as this.
+# SQLite overwrites its WAL from the start at 4 MB, unless a reader still uses it. The
+# WAL gets this large if a query runs for a minute at 2,000 swaps a second.
 WAL_BYTES_MAX = 2**30
 
 _IN_MEMORY = {"ramfs", "tmpfs"}
-# Of these SQLite's log cannot be mapped into memory, or locks do not hold.
+# On these, SQLite's WAL index cannot be mapped into memory, or locks do not hold.
 _NETWORK = {
     "9p",
     "afs",
@@ -47,14 +48,14 @@ _NETWORK = {
     "smbfs",
 }
 
-# A day, and what a backup and its timer may take (docs/backups.md).
+# A day, and the time that a backup and its timer may take (docs/backups.md).
 BACKUP_HOURS_MAX = 26
 
 _READ_LAST = "SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1"
 
 
 def examine_disk(path: Path) -> Finding:
-    """Return what there is to say of the disk of an SQLite file."""
+    """Return a finding on the disk of an SQLite file."""
     try:
         disk = os.statvfs(path.parent)
         sizes = [_bytes_of(Path(f"{path}{suffix}")) for suffix in ("", "-wal")]
@@ -93,7 +94,7 @@ def _problem_of_type(kind: str) -> str:
 def _problem_of_space(disk: os.statvfs_result, free_bytes: int, used: int) -> str:
     if disk.f_flag & os.ST_RDONLY:
         return "it is mounted read-only; see the log of the kernel, and mount it again"
-    # A file system without a number of files counts none.
+    # A file system without a limit of files reports 0.
     if disk.f_files and disk.f_favail < FILES_MIN:
         return f"it takes {disk.f_favail} more files; delete others"
     if free_bytes < ROOM_BYTES + used:
@@ -115,7 +116,7 @@ def _problem_of_log(log_bytes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Backup:
-    """A file; `last` is the newest operation in it, where it is an SQLite file."""
+    """A backup; `last` is the newest operation in it, if it is an SQLite file."""
 
     name: str
     hours: float
@@ -125,7 +126,7 @@ class _Backup:
 
 
 def examine_backups(directory: Path | None, ledger: Ledger | None) -> Finding:
-    """Return what there is to say of the newest backup in a directory."""
+    """Return a finding on the newest backup in a directory."""
     if directory is None:
         return Finding("unknown", "backups", "name their directory: --backups DIR")
     path = None
@@ -151,13 +152,13 @@ def examine_backups(directory: Path | None, ledger: Ledger | None) -> Finding:
 
 
 def _read_newest(directory: Path, *, is_sqlite: bool) -> _Backup:
-    """Return the newest file, *.sqlite3 if there is one of a ledger on SQLite.
+    """Return the newest file. For an SQLite ledger, prefer those named *.sqlite3.
 
-    Raises OSError, or StartError where there is none.
+    Raises OSError, or StartError if there is no file.
     """
     files = sorted(_files_in(directory), reverse=True)
     ledgers = [each for each in files if each[2].suffix == ".sqlite3"]
-    # Others may be encrypted, or lie beside: lists of checksums, say.
+    # Other files may be encrypted backups, or no backups, such as lists of checksums.
     is_ledger = is_sqlite and bool(ledgers)
     files = ledgers if is_ledger else files
     if not files:
@@ -187,9 +188,9 @@ def _files_in(directory: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 def _last_operation(path: Path) -> Operation:
-    """Return the newest operation of a backup; raise StartError where it is none.
+    """Return the newest operation of a backup; raise StartError if it is not one.
 
-    Nobody writes to a backup, so it is read without locks or files beside it.
+    A backup never changes, so it is read without locks or files beside it.
     """
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
@@ -209,7 +210,7 @@ def _problem_of_backup(backup: _Backup, ledger: Ledger | None) -> str:
             f"that is more than {BACKUP_HOURS_MAX} h; why was none made since? See:"
             " journalctl -u deeds-backup"
         )
-    # Nothing is ever deleted from a ledger; a dump may be packed better than before.
+    # Nothing is deleted from a ledger, but a dump may be compressed better than before.
     if backup.size_bytes * 2 < backup.size_before:
         return (
             f"the one before it has {_size(backup.size_before)}; was it broken off?"
@@ -223,7 +224,10 @@ def _problem_of_backup(backup: _Backup, ledger: Ledger | None) -> str:
 
 
 def _problem_of_operation(last: Operation, ledger: Ledger) -> str:
-    """Say where a backup is of another ledger; the line of a bad ledger is enough."""
+    """Return the problem of a backup of another ledger, else "".
+
+    A ledger that cannot be read has a finding of its own.
+    """
     with suppress(StartError, RetryLaterError):
         if last == NO_OPERATION or "operations" not in ledger.database.table_names():
             return ""
@@ -243,7 +247,7 @@ def _bytes_of(path: Path) -> int:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes, short."""
+    """Return a number of bytes with its unit, such as "1.5 GB"."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""`deeds doctor`: a line for each thing that operators get wrong."""
+"""`deeds doctor`: checks for common mistakes of operators, with a line for each."""
 
 import os
 from collections.abc import Collection, Iterator
@@ -73,7 +73,7 @@ def _examine(
     reasons = [*invalid.values(), *unknown_variables(environ)]
     settings = ledger = None
     try:
-        # All that are valid.
+        # The valid ones; the others keep their defaults.
         names = {each.name for each in fields(Settings)} - invalid.keys()
         ledger = context.open_ledger(*names)
     except StartError as stop:
@@ -108,11 +108,11 @@ def _examine_settings(reasons: Collection[str]) -> Iterator[Finding]:
 
 
 def _examine_ledger(ledger: Ledger, invalid: Collection[str]) -> Iterator[Finding]:
-    """Yield what there is to say of the ledger, and of what it is on."""
+    """Yield findings on the ledger and its disk, clock and peppers, and by parts."""
     url = ledger.settings.database_url
     path = sqlite_path(url) if url.startswith("sqlite") else None
     if path is not None:
-        # Before the ledger is opened: that may shorten its log.
+        # Before the ledger is opened, which may truncate its WAL.
         yield examine_disk(path)
     try:
         if path is not None:
@@ -156,7 +156,7 @@ def _check_file(path: Path) -> None:
 
 
 def _check_tables(ledger: Ledger) -> None:
-    """Raise StartError where a start would, and warn of nothing."""
+    """Raise StartError if the tables differ, as at startup, but log no warning."""
     differences, _ = compare_tables(ledger)
     if differences:
         raise StartError(
@@ -202,7 +202,7 @@ def _examine_peppers(
 
 
 def _examine_open_files() -> Finding:
-    """Compare the limit of this shell with what a process of the service takes."""
+    """Compare the shell's limit of open files with the need of a worker."""
     files_max = open_files_max()
     needed = CONNECTIONS_MAX + OTHER_FILES_MAX
     if files_max >= needed:

@@ -14,7 +14,7 @@ from deeds.errors import StartError
 from deeds.part import Core
 from deeds.settings import Settings, read_setting
 
-# Variables beside the settings: those of the client, and those that Docker and
+# Variables that are no settings: those of the client, and those that Docker and
 # Kubernetes set for a service named "deeds".
 _OF_OTHERS = re.compile("DEEDS_(URL|WALLET|COMMAND|PORT.*|SERVICE_.*)")
 
@@ -40,7 +40,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
 def invalid_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """Return why settings are invalid, by their names in `Settings`.
 
-    Like all that is said of settings, it does not quote a value.
+    The reasons do not quote the values, which may be secret.
     """
     reasons = {}
     for each in fields(Settings):
@@ -52,9 +52,9 @@ def invalid_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def warn_of_proxies(app: Flask, core: Core) -> None:
-    """Warn once where a proxy passes requests on that is not counted as trusted.
+    """Warn once about a proxy that DEEDS_TRUSTED_PROXIES does not count.
 
-    All of its clients count as one then, and one that guesses locks out the others.
+    All its clients count as one then, and one that guesses locks out the others.
     """
     trusted_proxies = core.settings.trusted_proxies
     is_said = False
@@ -66,7 +66,7 @@ def warn_of_proxies(app: Flask, core: Core) -> None:
         if not header or is_said or header.count(",") < trusted_proxies:
             return
         client = client_of(request)
-        # Anybody may send the header: one from the internet is no proxy of ours.
+        # Any client may send the header; only a private address is likely a proxy's.
         if client == NO_CLIENT or not ip_network(client).is_global:
             is_said = True
             _log.warning(

@@ -1,4 +1,4 @@
-"""What the operator's part has for others."""
+"""The operator part: commands, checks at startup, audit."""
 
 import logging
 import os
@@ -19,10 +19,10 @@ _log = logging.getLogger("deeds")
 
 
 def register(app: Flask, core: Core) -> None:
-    """Warn of proxies, and let `restore` see that a worker uses the SQLite file."""
+    """Warn of proxies; have workers open the SQLite file, which `restore` detects."""
     warn_of_proxies(app, core)
     if core.settings.database_url.startswith("sqlite"):
-        # gunicorn_conf.py calls it after the fork, before there are requests.
+        # gunicorn_conf.py calls this after the fork, before the first request.
         read = partial(core.database.read, READ_VERSIONS)
         app.extensions["deeds_open_file"] = read
 
@@ -35,7 +35,7 @@ def check_start(ledger: Ledger) -> None:
 
 
 def find_violations(ledger: Ledger) -> dict[str, str]:
-    """Return where each invariant is violated, by its sentence."""
+    """Return the places of violations by invariant."""
     return audit(ledger).findings
 
 

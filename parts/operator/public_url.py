@@ -1,4 +1,4 @@
-"""What `deeds doctor` says of what stands before the service: TLS and proxies."""
+"""The findings of `deeds doctor` on TLS and the proxies in front of the service."""
 
 import json
 import re
@@ -23,15 +23,15 @@ from deeds.model import BODY_BYTES_MAX
 from deeds.part import Finding
 from deeds.settings import Settings
 
-# For one question: the name, the connection, TLS, and the answer.
+# For one request: DNS, the connection, TLS and the response.
 ANSWER_SECONDS_MAX = 5.0
 _ANSWER_BYTES_MAX = 65_536
-# A larger body takes longer than that on many networks.
+# On many networks a larger body takes longer than ANSWER_SECONDS_MAX.
 _BODY_BYTES_MAX = 8 * 2**20
 
 HTTP_PORT = 80
 
-# What renews certificates does so with a third of their time left.
+# ACME clients renew certificates when a third of their lifetime is left.
 _LIFE_PART_MIN = 1 / 6
 _DAYS_MIN = 14
 
@@ -51,7 +51,7 @@ class PublicUrl:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The answer to a request, and the certificate of who gave it."""
+    """The response to a request, and the server's certificate."""
 
     status: int
     headers: Message
@@ -59,7 +59,7 @@ class _Answer:
     certificate: Mapping[str, Any]
 
     def json(self) -> Mapping[str, Any]:
-        """Return the JSON object that it is; empty where it is none."""
+        """Return the body as a JSON object, an empty one if it is not one."""
         with suppress(ValueError, RecursionError):
             value = json.loads(self.body)
             if isinstance(value, dict):
@@ -70,7 +70,7 @@ class _Answer:
 def read_url(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> PublicUrl | None:
-    """Return what --url says; raise BadParameter, which does not quote it."""
+    """Parse the option --url; raise BadParameter without quoting it."""
     if text is None:
         return None
     try:
@@ -80,7 +80,7 @@ def read_url(
         raise click.BadParameter(_FORM) from None
     if url.scheme not in {"http", "https"} or not url.hostname:
         raise click.BadParameter(_FORM)
-    # Below a path the service is not supported, and a password is not asked for.
+    # The service does not support a path before its own, or a password.
     if "@" in url.netloc or url.path.strip("/") or url.query or url.fragment:
         raise click.BadParameter(_FORM)
     is_https = url.scheme == "https"
@@ -88,9 +88,9 @@ def read_url(
 
 
 def examine_url(url: PublicUrl | None, settings: Settings | None) -> Iterator[Finding]:
-    """Yield what there is to say of the way to the service.
+    """Yield findings on the path from clients to the service.
 
-    `settings` are those that it should have, None where one is invalid.
+    `settings` are those that the service should have, None if one is invalid.
     """
     if url is None:
         yield Finding(
@@ -153,7 +153,7 @@ def _examine_certificate(url: PublicUrl, answer: _Answer) -> Finding:
 
 
 def _examine_http(url: PublicUrl) -> Finding:
-    """Return whether the service answers without TLS too."""
+    """Return a finding: the service must not respond without TLS."""
     plain = PublicUrl(is_https=False, host=url.host, port=HTTP_PORT)
     try:
         answer = _ask(plain, "/healthz")
@@ -171,7 +171,7 @@ def _examine_http(url: PublicUrl) -> Finding:
 
 
 def _examine_service(url: PublicUrl, settings: Settings | None) -> Finding:
-    """Compare what serves there with this code and its settings."""
+    """Compare the service at the URL with this code and its settings."""
     ready = _ask(url, "/readyz")
     if ready.status != HTTPStatus.OK:
         code = _word(ready.json().get("code"))
@@ -201,14 +201,14 @@ def _examine_service(url: PublicUrl, settings: Settings | None) -> Finding:
 
 
 def _has(actual: Any, expected: Any) -> bool:
-    """Return whether a value of /v1/info is that of the core; parts may add to it."""
+    """Return whether a value of /v1/info matches the core's; parts may add to it."""
     if isinstance(actual, dict) and isinstance(expected, dict):
         return expected.items() <= actual.items()
     return bool(actual == expected)
 
 
 def _examine_bodies(url: PublicUrl, settings: Settings | None) -> Finding:
-    """Return whether the largest body that the service takes gets to it."""
+    """Return a finding: the proxy must pass the largest body of the service."""
     size = BODY_BYTES_MAX if settings is None else settings.body_bytes_max
     if size > _BODY_BYTES_MAX:
         return Finding("unknown", "proxy", f"bodies of {size} bytes are not tried")
@@ -237,7 +237,7 @@ def _examine_metrics(url: PublicUrl, _settings: Settings | None) -> Finding:
 
 
 def _examine_clients(url: PublicUrl, settings: Settings | None) -> Finding:
-    """Return what can be seen of DEEDS_TRUSTED_PROXIES: hardly anything."""
+    """Return a finding on DEEDS_TRUSTED_PROXIES, which clients can hardly check."""
     if settings is None:
         return Finding("unknown", "clients", "a setting is invalid")
     count = settings.trusted_proxies
@@ -259,10 +259,10 @@ def _examine_clients(url: PublicUrl, settings: Settings | None) -> Finding:
 
 
 def _ask(url: PublicUrl, path: str, body: bytes | None = None) -> _Answer:
-    """Return the answer to a GET, or to a POST of a body.
+    """Return the response to a GET, or to a POST if there is a body.
 
-    Raises OSError, HTTPException or UnicodeError. No look-up of a name has a timeout of
-    its own, so that a thread waits for it.
+    Raises OSError, HTTPException or UnicodeError. Runs in a thread, because DNS
+    look-ups have no timeout.
     """
     answers: SimpleQueue[_Answer | Exception] = SimpleQueue()
 
@@ -291,7 +291,7 @@ def _exchange(url: PublicUrl, path: str, body: bytes | None) -> _Answer:
         if isinstance(connection.sock, ssl.SSLSocket):
             certificate = connection.sock.getpeercert() or {}
         headers = {"Content-Type": "application/json", "User-Agent": "deeds-doctor"}
-        # A proxy may refuse a body, and close, before it has all of it.
+        # A proxy may refuse a body and close before it has received all of it.
         with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
             connection.request("GET" if body is None else "POST", path, body, headers)
         response = connection.getresponse()
@@ -313,6 +313,6 @@ def _reason(error: Exception) -> str:
 
 
 def _word(value: object) -> str:
-    """Return a word of an answer, unless it is something else."""
+    """Return the value if it is a single word, else "unknown"."""
     is_word = isinstance(value, str) and _WORD.fullmatch(value)
     return str(value) if is_word else "unknown"

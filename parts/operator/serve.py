@@ -22,7 +22,7 @@ def serve(host: str | None, port: str | None) -> None:
         os.environ["DEEDS_HOST"] = host
     if port is not None:
         os.environ["PORT"] = port
-    # gunicorn reads WEB_CONCURRENCY when it is imported, and takes no empty one.
+    # gunicorn reads WEB_CONCURRENCY when it is imported, and fails if it is empty.
     read_settings(os.environ)
     if not os.environ.get("WEB_CONCURRENCY"):
         os.environ.pop("WEB_CONCURRENCY", None)
@@ -30,10 +30,10 @@ def serve(host: str | None, port: str | None) -> None:
 
 
 def _make_server() -> Any:
-    """Return gunicorn's application, which takes nothing from the current directory.
+    """Return gunicorn's application, which ignores the current directory.
 
-    `gunicorn` itself would import modules of the directory that is current, and read
-    its gunicorn.conf.py: another project's may be there.
+    The command `gunicorn` would import modules and read gunicorn.conf.py from there,
+    which may belong to another project.
     """
     from gunicorn.app.base import Application  # noqa: PLC0415  (see `serve`)
     from gunicorn.util import import_app  # noqa: PLC0415

@@ -9,20 +9,20 @@ from deeds.part import Ledger
 from storage.database import Rows, Transaction
 from storage.schema import CREATE_VERSIONS, READ_VERSIONS
 
-# More than anybody reads.
+# Places listed in a message.
 PLACES_COUNT_MAX = 20
 
 # The name of a table and a definition: a column, constraint, index or trigger.
 Piece = tuple[str, str]
 
-# A comma that separates columns and constraints: no parenthesis is closed after it.
+# A comma between columns and constraints, not one within parentheses.
 _SEPARATOR = re.compile(r", (?![^(]*\))")
 
 _log = logging.getLogger("deeds")
 
 
 def check_tables(ledger: Ledger) -> None:
-    """Raise StartError where the tables differ; warn where they have other indexes."""
+    """Raise StartError if the tables differ; warn if they have further indexes."""
     differences, remarks = compare_tables(ledger)
     if remarks:
         _log.warning(listed(remarks), extra={"event": "tables"})
@@ -34,10 +34,10 @@ def check_tables(ledger: Ledger) -> None:
 
 
 def compare_tables(ledger: Ledger) -> tuple[list[str], list[str]]:
-    """Compare the tables of the core and of each part with those that it creates.
+    """Compare the ledger's tables with those that the core and the parts create.
 
-    Returns the differences, and remarks on what changes nothing that is written. Where
-    a part's tables have a later version they are left out, and so are tables of others.
+    Returns differences, and remarks on those that cannot affect writes. Tables of later
+    versions and unknown tables are not compared.
     """
     database = ledger.database
     try:
@@ -54,7 +54,7 @@ def compare_tables(ledger: Ledger) -> tuple[list[str], list[str]]:
             differences.append(f"{table} lacks {definition}")
     for table, definition in sorted(actual - expected):
         if table in tables:
-            # A unique one refuses rows.
+            # A unique index would refuse rows.
             is_harmless = definition.startswith("CREATE INDEX ")
             lines = remarks if is_harmless else differences
             lines.append(f"{table} has {definition}")
@@ -62,13 +62,13 @@ def compare_tables(ledger: Ledger) -> tuple[list[str], list[str]]:
 
 
 def listed(places: Sequence[str]) -> str:
-    """Return the first of them in one line."""
+    """Return the first PLACES_COUNT_MAX places in one line."""
     more = " and more" if len(places) > PLACES_COUNT_MAX else ""
     return ", ".join(places[:PLACES_COUNT_MAX]) + more
 
 
 def pieces_of_code(ledger: Ledger) -> set[Piece]:
-    """Return what this code creates, of those whose version is its newest."""
+    """Return what this code creates, of the schemas whose newest version is in use."""
     versions = {part: number for part, number, _ in ledger.database.read(READ_VERSIONS)}
 
     def create(transaction: Transaction) -> list[Piece]:
@@ -89,12 +89,12 @@ def pieces_of_code(ledger: Ledger) -> set[Piece]:
 
 
 def _pieces(rows: Rows) -> set[Piece]:
-    """Return definitions in one line each, and those of tables in pieces."""
+    """Return the definitions, each in one line, with those of tables split."""
     return {(table, piece) for table, sql in rows for piece in _split(sql)}
 
 
 def _split(sql: str) -> list[str]:
-    """Return the columns and constraints of a table, each alone."""
+    """Return the columns and constraints of a table, or another definition whole."""
     sql = " ".join(sql.split())
     if not sql.startswith("CREATE TABLE "):
         return [sql]

@@ -1,1 +1,1 @@
-"""The page for people: mint, show, hand over and claim a deed in a browser."""
+"""The web pages: mint, show, hand over and claim deeds in a browser."""

@@ -1,4 +1,4 @@
-"""Answers that are pages and files: compressed, and asked for again by ETag."""
+"""Responses with pages and files: compressed, and revalidated by ETag."""
 
 import functools
 import gzip
@@ -14,20 +14,20 @@ _EVERY_PAGE = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-# A page may hold a picture of 1 MiB that somebody has minted: to compress that takes 40
-# ms each time. A larger page than this is sent as it is.
+# Larger pages are not compressed. A page may contain a minted picture of 1 MiB, which
+# would take 40 ms each time.
 _GZIP_BYTES_MAX = 65_536
 
-# Without the time, so that the ETag is the same in every process.
+# No timestamp, so that the ETag is the same in every process.
 _squeeze = functools.partial(gzip.compress, mtime=0)
 
-# Files of ours come here, and nothing that somebody has sent.
+# The cache is unbounded: only for our own files, never for data of clients.
 _squeeze_once = functools.cache(_squeeze)
 
-# What is text, and so gets smaller.
+# Media types that are worth compressing.
 _TEXTS = ("text/", "image/svg+xml", "application/json")
 
-# Of the files that pages load, by the ends of their names.
+# Media types of static files, by suffix.
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -61,7 +61,7 @@ def file_answer(
             answer.set_data(squeeze(content))
             answer.content_encoding = "gzip"
     if status == HTTPStatus.OK:
-        # Asked for again each time; the ETag spares sending it.
+        # Caches revalidate it each time; the ETag avoids sending it again.
         answer.headers["Cache-Control"] = "no-cache"
         answer.add_etag()
         answer.make_conditional(request)

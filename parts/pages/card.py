@@ -19,33 +19,33 @@ from deeds.model import Item
 from deeds.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
 from parts.pages.picture import uploaded_picture
 
-# Image addresses that a browser may be given, because nothing in them runs there. Other
-# addresses are shown as text.
+# Addresses that are safe as the source of an image, which runs no scripts. Others are
+# shown as text.
 _SHOWN = re.compile(r"(?:https?://|data:image/)\S+", re.IGNORECASE)
 
-# Addresses of kinds of pictures that few apps show in previews, by their ends.
+# Addresses of picture formats that few apps show in previews, by suffix.
 _UNSEEN = re.compile(r"[^?#]+\.(?:webp|avif|gif|svg)(?:[?#]|$)", re.IGNORECASE)
 
-# What turns the direction of writing makes one name look like another; js/ui/card.js
-# too leaves it out, and texts of which nothing is seen: U+115F and the like are letters
-# without a shape.
+# Characters that change the direction of writing are removed, because they can make one
+# name look like another. Texts of invisible characters only count as empty: U+115F and
+# the like are letters without a shape. js/ui/card.js does the same.
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
-# Metadata may be as long as a body, and each pass over such a text takes milliseconds:
-# texts are cut before anything else. A longer image is shown only if it is a picture
-# within the metadata, in base64: to escape that makes it no longer.
+# Metadata may be as long as a body, and each pass over such a text takes milliseconds,
+# so texts are truncated first. A longer image is shown only if it is a data: URI in
+# base64, which does not grow when it is escaped.
 TEXT_LENGTH_MAX = 5_000
 _LONG_PICTURE = re.compile(
     r"data:image/[^&<>'\",]+;base64,[A-Za-z0-9+/=]+", re.IGNORECASE
 )
 
-# Previews cut texts off themselves, at about these lengths.
+# Apps truncate the texts of previews at about these lengths anyway.
 _TITLE_LENGTH_MAX = 100
 _SUMMARY_LENGTH_MAX = 200
 
-# Within a sentence of ours, a name must not end its own quotation marks. As in
-# js/texts.
+# Quotation marks, which could close those around a name in our texts. As in
+# js/texts.js.
 _QUOTES = re.compile('[“”„‟"«»]')
 _QUOTED_LENGTH_MAX = 60
 
@@ -53,17 +53,17 @@ _QUOTED_LENGTH_MAX = 60
 _ALPHABETS = {"LATIN", "GREEK", "CYRILLIC"}
 _WORD = re.compile(r"[^\W\d_]+")
 
-# What the last paragraph of a description may say, one fact a line; js/format/about.js
-# has an example, and reads the same.
+# The facts that the last paragraph of a description may state, one on each line.
+# js/format/about.js parses the same, and has an example.
 _TIME = (
     "[12][0-9]{3}(?:-[0-9]{2}){2} [0-9]{2}:[0-9]{2} [+-](?:0[0-9]|1[0-4]):[0-5][0-9]"
 )
-# What JavaScript's `trim` removes: Python's `strip` knows other blanks.
+# What JavaScript's `trim` removes; Python's `strip` removes other characters.
 _BLANKS = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-# Nothing in them is invisible, or changes how the letter before it looks.
+# A unit has no characters that are invisible or alter the letter before them.
 _UNIT = (
     r"(?=[^\W\d_])"
     rf"[^\n/{_BLANK_LETTERS}\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f"
@@ -85,7 +85,7 @@ _PETALS = {
 
 @dataclass(frozen=True, slots=True)
 class DeedCard:
-    """A deed as people see it; what its metadata lacks is empty."""
+    """A deed as shown on pages. Fields that its metadata lacks are empty."""
 
     item_id: str
     total: int
@@ -100,7 +100,7 @@ class DeedCard:
 
     @property
     def title(self) -> str:
-        """Return what to call the deed, in one line."""
+        """Return the name in one line, or a text for a deed without a name."""
         return _one_line(self.name, _TITLE_LENGTH_MAX) or gettext(
             "A deed without a name"
         )
@@ -109,7 +109,7 @@ class DeedCard:
     def is_mixed(self) -> bool:
         """Return whether a word of the name mixes alphabets that look alike.
 
-        js/format/about.js says the same.
+        Must agree with js/format/about.js.
         """
         words = _WORD.findall(unicodedata.normalize("NFC", self.name))
         return any(len(_ALPHABETS & _alphabets(word)) > 1 for word in words)
@@ -121,12 +121,12 @@ class DeedCard:
 
     @property
     def is_expired(self) -> bool:
-        """Return whether it is no longer good for anything."""
+        """Return whether the date "Valid until" has passed."""
         return self.valid_until is not None and self.valid_until < datetime.now(UTC)
 
     @property
     def quoted(self) -> str:
-        """Return a short title in quotation marks, which has none itself."""
+        """Return a short title in quotation marks, without any in the title."""
         name = _QUOTES.sub("\N{RIGHT SINGLE QUOTATION MARK}", self.title)
         short = _one_line(name, _QUOTED_LENGTH_MAX)
         return str(gettext("“%(name)s”", name=short))
@@ -138,9 +138,9 @@ class DeedCard:
 
     @property
     def summary(self) -> str:
-        """Return what a link to the deed says below its title.
+        """Return the text below the title in previews of links.
 
-        Date and place come first: messengers cut off what follows.
+        Date and place come first, because messengers truncate the text.
         """
         date = clock_text(self.date) if self.date else ""
         own = " · ".join(filter(None, [date, self.place, self.description]))
@@ -150,25 +150,25 @@ class DeedCard:
 
     @property
     def shown_image(self) -> str:
-        """Return the image if a browser can be asked to show it."""
+        """Return the image if it is safe as the source of an image, else ""."""
         return self.image if _SHOWN.fullmatch(self.image) else ""
 
     @property
     def mark(self) -> str:
-        """Return two short ends of the id, which tell the deed from others of its name.
+        """Return both ends of the id, which distinguish deeds of the same name.
 
-        js/ui/card.js makes the same.
+        Must agree with js/ui/card.js.
         """
         letters = self.item_id.removeprefix(ITEM_ID_PREFIX)
         return f"{letters[:4]}·{letters[-4:]}"
 
     @property
     def pattern(self) -> list[tuple[str, str]]:
-        """Return what is drawn where there is no picture, and small beside the mark.
+        """Return the pattern to draw in place of a picture, and small beside the mark.
 
-        Colours and shapes of three paths: the ground, dark petals for the bits that are
-        0 of the eight letters behind the mark's first, a column for each, and light
-        ones. js/ui/card.js draws the same.
+        It has three SVG paths, each with its colour: the background, dark petals for
+        the bits that are 0, and light petals for those that are 1. Letters 5 to 12 of
+        the id are the columns, each of five bits. Must agree with js/ui/card.js.
         """
         letters = self.item_id.removeprefix(ITEM_ID_PREFIX)[4:12]
         values = [BASE32_ALPHABET.index(letter) for letter in letters]
@@ -185,9 +185,9 @@ class DeedCard:
         ]
 
     def preview_image(self, origin: str) -> str:
-        """Return where other services can fetch the image for a preview.
+        """Return the address of the image for previews by other services, or "".
 
-        `origin` may be empty. A kind that apps do not show in previews is left out.
+        `origin` may be empty. Formats that few apps show in previews are left out.
         """
         kind, _ = uploaded_picture(self.image) or ("", b"")
         if origin and kind in {"png", "jpeg"}:
@@ -202,33 +202,33 @@ def _alphabets(word: str) -> set[str]:
 
 
 def clock_text(time: datetime) -> str:
-    """Return a time as the person writes it, with its year where that is not this one.
+    """Return a time in the user's locale, with its year unless it is the current one.
 
-    js/format/about.js writes the same, in the language of LOCALE.
+    Must agree with js/format/about.js.
     """
     language = str(get_locale())
     accepted = [each.replace("-", "_") for each in request.accept_languages.values()]
     spoken = [each for each in accepted if each.partition("_")[0] == language]
-    # The header may say anything.
+    # The header may have unknown locales.
     known = negotiate_locale(spoken, localedata.locale_identifiers()) or language
     is_this_year = time.year == datetime.now(time.tzinfo).year
     skeleton = "MMMEd" if is_this_year else "yMMMEd"
-    # As its own clocks show it.
+    # In the time zone of the deed's facts, not of the user.
     there = time.replace(tzinfo=None)
     date = format_skeleton(skeleton, there, locale=known)
-    # A day stays in one line, and no line begins with the dot.
+    # No-break spaces keep the date in one line, and keep the dot from beginning one.
     day = f"{date} ".replace(" ", "\N{NO-BREAK SPACE}")
     return f"{day}· {format_time(there, 'short', locale=known)}"
 
 
 def deed_card(item: Item) -> DeedCard:
-    """Return the card of an item, whatever the texts of its metadata are."""
+    """Return the card of an item. Any metadata is accepted."""
     metadata: dict[str, str] = json.loads(item.metadata or "{}")
     name = metadata.get("name", "")[:TEXT_LENGTH_MAX]
     description = metadata.get("description", "")[:TEXT_LENGTH_MAX]
     image = metadata.get("image", "")
     if len(image) > TEXT_LENGTH_MAX and not _LONG_PICTURE.fullmatch(image):
-        # An address that is cut is another address: all of it, or nothing.
+        # Omit it: a truncated address would be another address.
         image = ""
     length = sum(map(len, metadata.values()))
     is_cut = len(name) + len(description) + len(image) < length
@@ -240,7 +240,7 @@ def deed_card(item: Item) -> DeedCard:
 
 
 def units_text(amount: int, unit: str = "") -> str:
-    """Return an amount in words, its digits in groups.
+    """Return an amount in words, with grouped digits.
 
     `unit` is the word for one, or for one and several, "ticket/tickets".
     """
@@ -257,7 +257,7 @@ def units_text(amount: int, unit: str = "") -> str:
 
 
 def _about(description: str) -> dict[str, Any]:
-    """Return what the facts of a description say, by the fields of a card."""
+    """Return the facts of a description as fields of a card; {} if any is invalid."""
     whole = description.strip(_BLANKS)
     lines = "\n".join(line.strip(_BLANKS) for line in whole.split("\n"))
     text, _, last = lines.rpartition("\n\n")
@@ -269,7 +269,7 @@ def _about(description: str) -> dict[str, Any]:
         for name in facts.keys() & {"Date", "Valid until"}:
             facts[name] = datetime.strptime(facts[name], "%Y-%m-%d %H:%M %z")
     except ValueError:
-        # There is no such day or hour.
+        # The date or the time does not exist.
         return {}
     fields = {name.lower().replace(" ", "_"): fact for name, fact in facts.items()}
     return fields | {"description": text.strip(_BLANKS)}

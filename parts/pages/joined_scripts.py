@@ -1,11 +1,11 @@
-"""The script of a page, with all modules that it imports joined before it."""
+"""Bundles the script of a page with the modules that it imports."""
 
 import re
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from posixpath import dirname, normpath
 
-# What is joined imports and exports in these ways only, as prettier writes them.
+# The only forms of imports and exports in our modules, as prettier formats them.
 _IMPORT = re.compile(
     r"""^import \{([^}]*)\} from "(\.\.?/[a-z0-9_./]+\.js)";$""", re.MULTILINE
 )
@@ -16,13 +16,13 @@ _OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def join_scripts(by_name: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the scripts of pages, each after the modules that it needs."""
+    """Return the scripts of pages, each preceded by the modules that it needs."""
     imports: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
     for name, content in by_name.items():
         if name.startswith("js/"):
             imports[name], texts[name] = _read_module(name, content.decode())
-    # Of each module those that it needs, in order, and itself.
+    # For each module: the modules that it needs, in order, and itself.
     needs: dict[str, list[str]] = {}
     for name in TopologicalSorter(imports).static_order():
         before = [each for other in imports[name] for each in needs[other]]
@@ -35,7 +35,7 @@ def join_scripts(by_name: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _read_module(name: str, text: str) -> tuple[list[str], str]:
-    """Return the names of the modules that it imports, and its text to be joined."""
+    """Return the names of the imported modules, and the text for a bundle."""
     imports = []
 
     def destructure(statement: re.Match[str]) -> str:
@@ -49,7 +49,7 @@ def _read_module(name: str, text: str) -> tuple[list[str], str]:
         raise ValueError(f"{name}: this cannot be joined: {other_way[0]}")
     exports = ", ".join(_EXPORT.findall(text))
     if not exports:
-        # That of a page itself, in which `await` may stand at the top.
+        # The page's own script, which is not wrapped, so it may have a top-level await.
         return imports, body
     function = f"(() => {{\n{body}return {{ {exports} }};\n}})()"
     return imports, f"const {_variable(name)} = {function};\n"

@@ -1,6 +1,6 @@
 """What a page shows of an open offer before any script runs.
 
-Offers are of another part: here is only what of them is needed.
+This part must not import the offers part, so it declares the attributes that it needs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,15 @@ from deeds.model import Output
 from deeds.rules import units
 from parts.pages.card import DeedCard
 
-# As many deeds of a side are named, and their cards read; js/texts.js names as many.
+# Deeds that are named on each side, the same number as in js/texts.js.
 NAMED_COUNT_MAX = 2
 
 
 class Offer(Protocol):
     """The maker's half of a swap, which spends `inputs` and creates `outputs`.
 
-    It can be completed while its state is "open", until a second since 1970-01-01 UTC.
+    It can be completed while its state is "open". `expires_at_s` is in seconds since
+    1970-01-01 UTC.
     """
 
     state: str
@@ -33,7 +34,7 @@ class Offer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OfferCard:
-    """An offer in words for those who may complete it; first the deeds it wants."""
+    """An offer in words, for its completer. `deeds` begins with those it wants."""
 
     title: str
     summary: str
@@ -43,9 +44,9 @@ class OfferCard:
 def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
     """Return the card of an open offer.
 
-    `read_card` is asked for few deeds, however many there are.
+    `read_card` is called for NAMED_COUNT_MAX deeds of each side at most.
     """
-    # Amounts by item ids, in the order of the interface's answers.
+    # Pairs of item id and amount, in the same order as in the API.
     wants = sorted((units(offer.outputs) - units(offer.inputs)).items())
     gives = sorted((units(offer.inputs) - units(offer.outputs)).items())
     named = [*wants[:NAMED_COUNT_MAX], *gives[:NAMED_COUNT_MAX]]

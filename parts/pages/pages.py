@@ -1,7 +1,7 @@
-"""The pages for people, such as GET /claim, /wallet, /item/{id} and /docs.
+"""The web pages, such as GET /claim, /wallet, /item/{id} and /docs.
 
-What is personal in them, secrets above all, is in the browser. Only texts of QR codes
-come here.
+Scripts add personal data, above all secrets, in the browser. This part of the service
+receives none, except for the texts of QR codes.
 """
 
 import functools
@@ -45,9 +45,9 @@ from parts.pages.static_files import (
     serve_offline,
 )
 
-# Pictures come from wherever the metadata says, and scripts are files of ours alone: no
-# text is ever made into HTML or code (Trusted Types): the one policy returns the
-# address of the worker.
+# Pictures may come from any address, because metadata names them; scripts only from our
+# files. Trusted Types prevent text from becoming HTML or code: the only policy returns
+# the address of the service worker.
 _ALLOWED = (
     "script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' blob: data: https: http:; "
@@ -55,38 +55,37 @@ _ALLOWED = (
     "require-trusted-types-for 'script'; trusted-types deeds-offline"
 )
 
-# The camera scans QR codes. A window that opened a page of ours, or that one opens,
-# sees nothing.
+# The camera scans QR codes. Windows of other origins that open a page, or that it
+# opens, have no access to it.
 _HEADERS = {
     "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-# What the documentation may load, which is in English alone. Swagger UI has its icons
-# in its style sheet, as data: URIs.
+# The policy of the documentation. Swagger UI's style sheet has icons as data: URIs.
 _DOCS_ALLOWED = (
     "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 )
 _PROBLEMS_ALLOWED = "style-src 'self'; img-src 'self'; manifest-src 'self'"
 
-# The pages in which nothing is personal: all of that is in the browser.
+# Pages without personal data, which scripts add in the browser.
 _PAGES = {"landing": "/"} | {
     name: f"/{name}"
     for name in ("mint", "claim", "offer", "wallet", "door", "till", "help")
 }
 
-# What a page says without a catalogue.
+# The language of texts without a catalogue.
 _OWN_LANGUAGE = "en"
 _YEAR_S = 31_536_000
 
 
-# A process may open many services, as tests and `deeds dev` do: to read the files is
-# most of what that costs.
+# Cached, because tests and `deeds dev` create many services in a process, and reading
+# the files takes most of that time.
 read_static_files_once = functools.cache(read_static_files)
 
 
 def register(app: Flask, core: Core) -> None:
-    """Add the pages, of offers too where there are offers."""
+    """Add the pages, including those of offers if that part is loaded."""
     static = read_static_files_once()
     languages = _add_languages(app, static.translations)
     blueprint = Blueprint("pages", __name__, template_folder="templates")
@@ -121,7 +120,7 @@ def register(app: Flask, core: Core) -> None:
 def _add_languages(
     app: Flask, translations: Mapping[str, Translations]
 ) -> dict[str, Locale]:
-    """Write pages in the language that was chosen, or that the browser asks for."""
+    """Render pages in the chosen language, else in the browser's; return them all."""
     languages = {name: Locale.parse(name) for name in (_OWN_LANGUAGE, *translations)}
     app.extensions["languages"] = languages
 
@@ -130,7 +129,7 @@ def _add_languages(
         best = request.accept_languages.best_match(languages, _OWN_LANGUAGE)
         return chosen if chosen in languages else best
 
-    # Where Flask-Babel keeps what it has read of compiled files, which we have not.
+    # Flask-Babel's cache of compiled catalogues, because it would look for their files.
     domain = Domain()
     for language, texts in translations.items():
         domain.cache[language, "messages"] = texts
@@ -141,7 +140,7 @@ def _add_languages(
 def _serve_files(blueprint: Blueprint, static: StaticFiles) -> None:
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:
-        # Another release's: to answer with ours would mix the modules of two.
+        # A file of another release: serving ours would mix the modules of two.
         if name not in static.by_name or version != static.version:
             abort(404)
         answer = file_answer(static.by_name[name], MEDIA_TYPES[PurePath(name).suffix])
@@ -150,7 +149,7 @@ def _serve_files(blueprint: Blueprint, static: StaticFiles) -> None:
 
 
 def _answer_not_found(error: NotFound) -> Response:
-    """Answer a browser with a page, and anything else with a problem."""
+    """Respond to browsers with a page, and to other clients with a problem."""
     types = ["application/json", PROBLEM_MEDIA_TYPE, "text/html"]
     wants_page = request.accept_mimetypes.best_match(types) == "text/html"
     if not wants_page or f"{request.path}/".startswith("/v1/"):
@@ -161,7 +160,7 @@ def _answer_not_found(error: NotFound) -> Response:
 
 def _serve_items(blueprint: Blueprint, core: Core) -> None:
     def read_card(item_id: str) -> DeedCard:
-        # Counted here and not before: a browser gets a page all the same.
+        # Count here, where callers catch the error: a browser still gets a page.
         core.limits.count("item", client_of(request))
         return deed_card(core.service.item(item_id))
 
@@ -193,7 +192,7 @@ def _serve_offers(
         core.limits.count("item", client_of(request))
         offer = read_offer(offer_id)
         if offer.state != "open":
-            # The page's script says how it ended.
+            # The page's script shows the state.
             return None
         return offer_card(offer, lambda each: deed_card(core.service.item(each)))
 
@@ -222,7 +221,7 @@ def _page_with_card(
         return _page(name, card=read_card(card_id))
     except DeedError as error:
         request_notes().problem_code = error.code
-        # The page's script asks again, and says what is wrong.
+        # The page's script repeats the request and shows the error.
         return _page(name)
 
 
@@ -232,9 +231,9 @@ def _page(
     language = request.args.get("language", "")
     if language in current_app.extensions["languages"]:
         return _switch_answer(language)
-    # A proxy may have passed on any scheme that a client wrote.
+    # Not request.scheme, because a proxy may forward any text of a client.
     scheme = "https" if request.is_secure else "http"
-    # Empty where the header Host holds what no host name can.
+    # Empty if the header Host is not a valid host name.
     origin = f"{scheme}://{request.host}" if request.host else ""
     html = render_template(
         f"{name}.html", page=name, status=status, origin=origin, **values
@@ -246,12 +245,12 @@ def _page(
 
 
 def _switch_answer(language: str) -> Response:
-    """Return to the same page, in a language from now on.
+    """Redirect to the same page, and set the language from now on.
 
     Browsers keep the fragment of the address.
     """
-    # Relative: a path such as `//example.org/` is not an address of another site.
-    # Quoted: it may hold line ends, which no header can.
+    # Relative, because a path such as `//example.org/` would lead to another site.
+    # Quoted, because a path may contain line breaks, and a header must not.
     address = "./" + quote(request.path.rpartition("/")[2])
     answer = make_response(redirect(address, HTTPStatus.SEE_OTHER))
     answer.set_cookie(

@@ -1,4 +1,4 @@
-"""What pages have for others. Without them the interface is whole."""
+"""The pages part. The interface is complete without it."""
 
 import logging
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ _log = logging.getLogger("deeds")
 
 
 def check_start(_ledger: Ledger) -> None:
-    """Warn where the reader of QR codes was not fetched."""
+    """Warn if the QR code reader was not fetched."""
     if not has_reader(READER):
         _log.warning(_MISSING, extra={"event": "no_qr_reader"})
 
 
 def examine(_ledger: Ledger) -> Iterator[Finding]:
-    """Yield whether the service has what reads QR codes, which browsers may lack."""
+    """Yield a finding: browsers without a QR code reader need the one from npm."""
     if has_reader(READER):
         yield Finding("ok", "QR reader", "door mode works in every browser")
     else:

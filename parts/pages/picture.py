@@ -1,7 +1,7 @@
 """The picture that was uploaded with a deed, from its data: URI, for link previews.
 
-Only of a kind in which nothing runs, and never an address: what somebody minted must
-not make this service send anybody elsewhere.
+Only picture formats without scripts are served. Addresses are never followed or
+redirected to, because anybody can mint them.
 """
 
 import base64
@@ -13,7 +13,7 @@ from flask import Response
 from deeds.blueprints.answers import FOREVER
 from parts.pages.answers import file_answer
 
-# What the page makes of any picture that is uploaded; larger ones are not its own.
+# The mint page reduces uploaded pictures to this size; it never makes larger ones.
 PICTURE_BYTES_MAX = 48 * 1024
 _BASE64_LENGTH_MAX = PICTURE_BYTES_MAX // 3 * 4
 
@@ -23,7 +23,7 @@ _UPLOADED = re.compile(
     re.IGNORECASE,
 )
 
-# How the bytes of each kind begin.
+# The first bytes of each format.
 _BEGINNINGS = {
     "png": b"\x89PNG\r\n\x1a\n",
     "jpeg": b"\xff\xd8\xff",
@@ -31,8 +31,8 @@ _BEGINNINGS = {
     "webp": b"RIFF",
 }
 
-# Sandboxed: whatever a browser makes of it, it is of no origin and loads nothing. Pages
-# elsewhere may show it.
+# Sandboxed: if a browser renders the picture as something else, it has no origin and
+# loads nothing. Other sites may show it.
 _HEADERS = {
     "Cache-Control": FOREVER,
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -43,8 +43,8 @@ _HEADERS = {
 def uploaded_picture(image: str) -> tuple[str, bytes] | None:
     """Return kind and content of the picture in a deed's image.
 
-    The kind is `png`, `jpeg`, `gif` or `webp`. Returns None where the image is an
-    address or invalid.
+    The kind is `png`, `jpeg`, `gif` or `webp`. Returns None if the image is an address
+    or invalid.
     """
     match = _UPLOADED.fullmatch(image)
     if match is None:
@@ -58,7 +58,7 @@ def uploaded_picture(image: str) -> tuple[str, bytes] | None:
 
 
 def picture_answer(kind: str, content: bytes) -> Response:
-    """Return the answer that shows a picture."""
+    """Return a response with the picture."""
     answer = file_answer(content, f"image/{kind}")
     answer.headers.update(_HEADERS)
     answer.headers["Content-Disposition"] = f'inline; filename="picture.{kind}"'

@@ -1,4 +1,4 @@
-"""POST /web/qr: texts to QR codes, which are in no address, no log and not kept."""
+"""POST /web/qr: renders texts as QR codes. It neither logs nor stores them."""
 
 import io
 import time
@@ -15,24 +15,24 @@ from deeds.errors import InvalidRequestError, OverloadedError
 from deeds.raw_output import check_text
 from schemas.requests import RequestSchema, TextsField
 
-# A code takes 16 µs for each byte, 2 ms for a claim link, and no other thread runs. A
-# pause of four times as long leaves the others four fifths: a batch takes a second at
-# most. 64 claim links have 8,300 bytes; js/ui/link_view.js asks for fewer at once where
-# they are longer.
+# A code takes 16 µs per byte, 2 ms for a claim link, while it holds the GIL. A pause of
+# four times as long leaves four fifths of the time to other threads, so a batch takes
+# up to a second. 64 claim links have 8,300 bytes; for longer ones, js/ui/link_view.js
+# requests fewer at once.
 TEXTS_MAX = 64
 BYTES_MAX = 12_288
 _PAUSE_FACTOR = 4
 
-# Batches in this process, of any clients: one is made while the others wait.
+# Batches of all clients in this process: one is rendered, the others wait.
 _BATCHES_AT_ONCE_MAX = 4
 
-# To try all eight masks takes six times as long, and of claim links finds this one
-# nearly always.
+# Trying all eight masks takes six times as long, and nearly always selects this one for
+# claim links.
 _MASK = 2
 
 
 def check_size(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the texts; raise ValidationError where they have too many bytes."""
+    """Return the texts; raise ValidationError if they have more than BYTES_MAX."""
     if sum(len(text.encode()) for text in texts) > BYTES_MAX:
         raise ValidationError(f"must have at most {BYTES_MAX} bytes in all", "texts")
     return texts
@@ -67,7 +67,7 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
 
 
 def _make(text: str, place: int) -> str:
-    """Return the code of a text, after a pause for other threads."""
+    """Return a text's QR code as SVG, after a pause for other threads."""
     started_s = time.thread_time()
     try:
         code = segno.make_qr(text, error="m", mode="byte", encoding="utf-8", mask=_MASK)

@@ -1,9 +1,8 @@
-"""The files that the pages load, at addresses that change whenever a file changes.
+"""The static files of the pages, at addresses that change with any of the files.
 
-Browsers may cache them forever, and the modules of two releases never mix. The script
-of a page, `js/pages/<page>/page.js`, is served with all modules that it imports joined
-before it: a browser fetches one file. The manifest and the service worker let the pages
-be installed and open without a network.
+Browsers may cache them forever, and modules of two releases never mix. The script of a
+page, `js/pages/<page>/page.js`, is bundled with the modules that it imports. With the
+manifest and the service worker, the pages can be installed and used offline.
 """
 
 import hashlib
@@ -27,24 +26,24 @@ from parts.pages.joined_scripts import join_scripts
 _TEMPLATES = Path(__file__).parent / "templates"
 _TRANSLATIONS = Path(__file__).parent / "translations"
 STATIC = Path(__file__).parent / "static"
-# The npm package that reads QR codes, if it was fetched: package.json beside it names
-# it. A page loads it as js/ui/scan.js says, never with its modules.
+# The npm package that reads QR codes (see package.json), if it was fetched.
+# js/ui/scan.js loads it when needed, apart from the bundles.
 READER = Path(__file__).parent / "node_modules" / "qr"
 READER_FILES = ("decode.js", "index.js")
-# The confusables of UTS 39, of another npm package: letters by what they look like. A
-# page fetches them as js/ui/origin.js says; the script of that package is not served.
+# The look-alike letters of UTS 39 (confusables), from another npm package.
+# js/ui/origin.js fetches them; the script of that package is not served.
 LOOK_ALIKES = READER.parent / "unhomoglyph" / "data.json"
 
-# Of Swagger UI only these: its own page has scripts in the HTML, which our policy
-# forbids.
+# Only these files of Swagger UI, because its own page has inline scripts, which our
+# policy forbids.
 _SWAGGER_UI = files("flask_swagger_ui") / "dist"
 _SWAGGER_UI_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
 
-# What the language of a page depends on.
+# The request headers that determine the language of a page.
 LANGUAGE_HEADERS = ("Accept-Language", "Cookie")
 
-# Comments that have lines of their own: a third of what browsers would load. No text of
-# ours that spans lines has a line that starts like this.
+# Comments on lines of their own, a third of the bytes. No line of a multi-line string
+# in our files starts like a comment.
 _COMMENTS = re.compile(
     rb"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE
 )
@@ -54,12 +53,12 @@ _COMMENTS = re.compile(
 class StaticFiles:
     """The files by names such as `js/ui/dom.js`.
 
-    `version` is one of the whole set and of the pages' templates.
+    `version` identifies the set of all files, templates and catalogues.
     """
 
     version: str
     by_name: Mapping[str, bytes]
-    # Of the pages, by language; those of their scripts are `languages/<language>.js`.
+    # Catalogues for templates, by language. Scripts load `languages/<language>.js`.
     translations: Mapping[str, Translations]
 
     def url(self, name: str) -> str:
@@ -88,7 +87,7 @@ def read_static_files(
     for path in sorted(_TRANSLATIONS.glob("*/LC_MESSAGES")):
         language = path.parent.name
         texts = _read_translations(path / "messages.po")
-        # Those of errors are in no template.
+        # Texts of errors are in no template, and so in a separate catalogue.
         if (path / "problems.po").is_file():
             texts.merge(_read_translations(path / "problems.po"))
         translations[language] = texts
@@ -96,14 +95,14 @@ def read_static_files(
         by_name[f"languages/{language}.js"] = script
     sources = [*_TEMPLATES.glob("*.html"), *_TRANSLATIONS.rglob("*.po")]
     templates = [path.read_bytes() for path in sorted(sources)]
-    # No two sets have the same notation in Python, and 64 bits tell releases apart.
+    # Different sets have different repr() texts. 64 bits distinguish all releases.
     notation = repr((by_name, templates))
     version = hashlib.sha256(notation.encode()).hexdigest()[:16]
     return StaticFiles(version, by_name, translations)
 
 
 def has_reader(reader: Path) -> bool:
-    """Return whether the reader of QR codes was fetched."""
+    """Return whether the QR code reader was fetched."""
     return all((reader / name).is_file() for name in READER_FILES)
 
 
@@ -112,11 +111,11 @@ def serve_offline(
 ) -> None:
     """Add the routes of the service worker and the manifest.
 
-    `pages` hold nothing personal.
+    The worker caches `pages`, which must not contain personal data.
     """
-    # Pictures are for previews and for installing, the reader of codes is loaded after
-    # a tap, the letters with a name that has some of them, and other modules than the
-    # scripts of pages are in these.
+    # Files that the worker does not cache in advance: pictures for previews and for
+    # installation, packages that pages load when needed, other languages, and modules
+    # that are in the pages' bundles.
     unneeded = re.compile(
         r"\.png$|^sw\.js$|^vendor/|^languages/|^js/(?!pages/\w+/page\.js$)"
     )
@@ -127,8 +126,8 @@ def serve_offline(
         own = f"languages/{language}.js"
         needed = [n for n in static.by_name if n == own or not unneeded.search(n)]
         release = {
-            # In another language it is another release, so that a switch makes the
-            # worker fetch the pages again.
+            # Includes the language, so that after a switch the worker fetches all pages
+            # again.
             "name": f"{static.version}-{language}",
             "version": static.version,
             "pages": pages,
@@ -138,7 +137,7 @@ def serve_offline(
         worker = head.encode() + static.by_name["sw.js"]
         answer = file_answer(worker, MEDIA_TYPES[".js"])
         answer.vary.update(LANGUAGE_HEADERS)
-        # What the worker may fetch. It needs nothing from elsewhere.
+        # The worker may fetch only from this origin.
         answer.headers["Content-Security-Policy"] = (
             "default-src 'none'; connect-src 'self'"
         )
@@ -165,10 +164,10 @@ def _read_translations(path: Path) -> Translations:
 
 
 def _catalogue_script(path: Path) -> bytes:
-    """Return what js/format/gettext.js reads.
+    """Return a script with the catalogue, for js/format/gettext.js.
 
-    A text with a plural has a list of forms. Which of them a count takes is an
-    expression in C, as catalogues have it, and JavaScript reads that the same.
+    A text with a plural has a list of forms. The catalogue's C expression that selects
+    the form for a count is valid JavaScript, with the same result.
     """
     catalogue = read_po(BytesIO(path.read_bytes()))
     texts = {}

@@ -1,4 +1,1 @@
-"""The ledger's database in PostgreSQL, with what keeps it available and right.
-
-The part knows the core; the core and the other parts do not know it.
-"""
+"""The ledger in PostgreSQL: deadlines, retries, failover."""

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: their deadlines, and how they begin."""
+"""Connections to PostgreSQL: their deadlines and their setup."""
 
 import re
 from collections.abc import Mapping
@@ -9,25 +9,25 @@ import psycopg
 
 from parts.postgresql.url import PREPARE_THRESHOLD
 
-# For what a new connection is asked before it is used.
+# Limit for the queries that set up a new connection.
 SET_UP_SECONDS_MAX = 3.0
 
-# A new connection may have led past a host that hangs; then it has at least so long.
+# Minimum time for a use, because connecting takes a while if the first host hangs.
 USE_SECONDS_MIN = 1.0
 
-# Our statements take milliseconds: one that takes this long waits for something that is
-# not coming. A server that can still say so does before the connection is given up.
+# Our statements take milliseconds: one that takes this long is stuck. The server, if it
+# still runs, should report that before the connection's deadline.
 STATEMENT_TIMEOUT = "9s"
 
-# The server ends a session that is idle for so long, also one of a process that nobody
-# asks for anything any more: PostgreSQL 14 and later.
+# The server ends sessions that are idle for this long, even of a process without any
+# requests. For PostgreSQL 14 and later.
 IDLE_TIMEOUT = "20s"
 
-# What `version()` names where PostgreSQL's protocol is spoken and another database
-# answers: one whose ids or unique keys the ledger cannot rely on (docs/performance.md).
+# In `version()` of other databases that use PostgreSQL's protocol. The ledger cannot
+# rely on their ids or unique keys (docs/performance.md).
 _NOT_POSTGRESQL = re.compile("CockroachDB|Greenplum|-YB-")
 
-# Bounds reads and idle sessions, unless the database or its role does.
+# Limits reads and idle sessions, unless the database or the role has limits.
 _BOUND_SESSION = b"""
     SELECT set_config(name, value, false)
     FROM (VALUES ('statement_timeout', %s), ('idle_session_timeout', %s))
@@ -37,37 +37,37 @@ _BOUND_SESSION = b"""
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """A connection that waits for no answer longer than its deadline.
+    """A connection that does not wait for responses beyond its deadline.
 
-    A server that hangs acknowledges what is sent and answers nothing, so that neither
-    libpq nor its own timeouts notice.
+    If a server hangs, its kernel still acknowledges data, so neither libpq nor the
+    server's own timeouts end the wait.
     """
 
-    # How many doubts there had been when its server was seen to have the last
-    # operations (parts.postgresql.last_operations); None before.
+    # The number of doubts at its last successful check (last_operations.py), None
+    # before the first.
     doubts_count: int | None = None
 
     # When it was given back to its pool, by `monotonic()`.
     idle_since_s = 0.0
 
     def __init__(self, *args: Any) -> None:
-        """Create what psycopg has connected; the first answers have a deadline too."""
+        """Create the connection, with a deadline for its setup."""
         super().__init__(*args)
         # By `monotonic()`; `inf` is no deadline.
         self.deadline_s = monotonic() + SET_UP_SECONDS_MAX
 
     def set_deadline(self, deadline_s: float) -> None:
-        """Set until when the server may answer, but leave it a second."""
+        """Set the deadline, at least USE_SECONDS_MIN from now, by `monotonic()`."""
         self.deadline_s = max(deadline_s, monotonic() + USE_SECONDS_MIN)
 
     def wait(
         self, gen: Any, interval: float = 0.1, timeout: float | None = None
     ) -> Any:
-        """Return the answer; raise OperationalError, and end, at the deadline."""
+        """Return the response; at the deadline, close and raise OperationalError."""
         try:
             return super().wait(gen, interval, self.deadline_s - monotonic())
         finally:
-            # A late answer is not used either: another server may be the primary now.
+            # Do not use a late response: another server may be the primary now.
             if monotonic() >= self.deadline_s:
                 self.pgconn.finish()
                 raise psycopg.OperationalError("the server did not answer in time")
@@ -76,7 +76,7 @@ class BoundedConnection(psycopg.Connection[Any]):
 def connect(options: Mapping[str, Any]) -> BoundedConnection:
     """Open a connection to a server that can hold the ledger.
 
-    Raises psycopg.Error, also where the server is the wrong one.
+    Raises psycopg.Error, also for a server that cannot.
     """
     connection = BoundedConnection.connect(autocommit=True, **options)
     try:
@@ -97,8 +97,8 @@ def _prepare_session(connection: BoundedConnection, options: Mapping[str, Any]) 
         raise psycopg.OperationalError(
             f"the ledger needs PostgreSQL itself, and this is {version}"
         )
-    # A pooler makes up the process id that it tells at the start of a session. Behind
-    # one nothing is kept in a session: the next transaction may get another one.
+    # A pooler reports an invented process id at connection. Behind one, nothing can be
+    # kept in a session, because the next transaction may get another session.
     if process_id == connection.info.backend_pid:
         connection.execute(_BOUND_SESSION, [STATEMENT_TIMEOUT, IDLE_TIMEOUT])
     elif PREPARE_THRESHOLD not in options:

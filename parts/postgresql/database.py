@@ -50,18 +50,19 @@ from storage.database import (
 )
 from storage.schema import READ_VERSIONS, check_still_served
 
-# For all tries of a transaction, and half as long again until COMMIT is answered.
+# Limit for all tries of a transaction; COMMIT may take half as long in addition.
 # Patroni takes longer to promote another server, so no connection survives a failover.
 SECONDS_MAX = 10.0
 
-# A monitor does not wait for a server that hangs. A probe is the next to get a
-# connection: where none becomes free within POOL_TIMEOUT_S, requests get none either.
+# A monitor must not wait for a server that hangs. A probe gets the next free
+# connection: if there is none within POOL_TIMEOUT_S, requests get none either.
 PROBE_SECONDS_MAX = 2.0
 
-# It may read for hours.
+# An audit may read for hours.
 _BEGIN_LONG_SNAPSHOT = f"{BEGIN_SNAPSHOT}; SET LOCAL statement_timeout = 0"
 
-# One process at a time changes tables, for hours maybe. The key is "deeds".
+# One process at a time may change tables, perhaps for hours. The lock's key is "deeds"
+# in ASCII.
 _LOCK_TABLES = f"""SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock({0x6465656473})"""
 
@@ -72,12 +73,12 @@ _READ_SIZE = "SELECT sum(pg_total_relation_size(relid)) FROM pg_stat_user_tables
 # A server in recovery is read-only too.
 _IS_READ_ONLY = "SELECT current_setting('transaction_read_only') = 'on'"
 
-# Makes COMMIT wait until a synchronous standby has it, and with it all that was written
-# before. Otherwise it changes nothing.
+# Writes a WAL record without effect. COMMIT then waits until a synchronous standby has
+# that record and everything before it.
 _CONFIRM = "SELECT pg_logical_emit_message(TRUE, 'deeds', '')"
 
-# A full disk may take a small write, into pages that are there: this takes a megabyte
-# until its transaction ends, if the role may.
+# A full disk may accept a small write into existing pages. This table takes a megabyte
+# until the transaction ends, if the role may create it.
 _TAKE_ROOM = """
     DO $$ BEGIN
         IF has_database_privilege(current_database(), 'TEMPORARY') THEN
@@ -87,8 +88,8 @@ _TAKE_ROOM = """
     END $$
 """
 
-# A COMMIT that was given up waits on in the server for its standby, and keeps its
-# connection. With more of them there would soon be none left, not even for reads.
+# A COMMIT that we no longer wait for still waits in the server for its standby, and
+# keeps its connection. More of them would soon use up all connections, even for reads.
 _IS_COMMIT_STUCK = """
     SELECT EXISTS (
         SELECT FROM pg_stat_activity
@@ -115,12 +116,12 @@ class PostgresqlDatabase:
         pool_size: int = 0,
         processes_count: int = 1,
     ) -> None:
-        """Take a URL as libpq does; raise StartError for an invalid one.
+        """Parse the URL as libpq does; raise StartError for an invalid one.
 
         `clock` returns milliseconds since 1970-01-01 UTC. `on_retry` is called with
-        "conflict" or "disconnect" before a write or a read is tried again. This process
-        is one of `processes_count`, which have `pool_size` connections open at once at
-        most, 0 for the default; a `snapshot` is one more.
+        "conflict" or "disconnect" before a write or a read is tried again. `pool_size`
+        is the maximum of connections of all `processes_count` processes together, 0 for
+        the default; a `snapshot` opens one more.
         """
         options = parse_url(url)
         self.name = name_of(options)
@@ -130,7 +131,8 @@ class PostgresqlDatabase:
         self._failures = Failures()
         size = share_of(pool_size, processes_count)
         self._pool = Pool(self._connect, size, self._last, self._failures, on_retry)
-        # A full disk is one until a monitor's try: it may take small writes.
+        # A disk counts as full until a probe succeeds, because it may accept small
+        # writes.
         self._refusal = WriteRefusal()
 
     @property
@@ -143,7 +145,7 @@ class PostgresqlDatabase:
         self._last.remember(operation)
 
     def create(self, work: Callable[[Transaction], None]) -> None:
-        """Run the work that creates or changes tables, alone, in one transaction."""
+        """Run work that creates or changes tables, exclusively, in one transaction."""
         with self._starting() as connection:
             connection.deadline_s = inf
             connection.execute(BEGIN, prepare=False)
@@ -152,15 +154,15 @@ class PostgresqlDatabase:
             connection.execute("COMMIT")
 
     def table_names(self) -> set[str]:
-        """Return the tables that there are."""
+        """Return the names of the tables."""
         with self._starting() as connection:
             return {name for (name,) in connection.execute(_READ_TABLES)}
 
     def check_start(self, *, thorough: bool = False) -> None:
         """Raise StartError unless operations get ascending ids.
 
-        From then on the ledger is not used while it is an unfinished copy: only
-        commands may look at one.
+        From then on, new connections refuse an unfinished copy of a ledger, which only
+        commands may read.
         """
         with self._starting() as connection:
             check_ids(connection)
@@ -169,7 +171,7 @@ class PostgresqlDatabase:
     def read(self, sql: str, values: Values = ()) -> Rows:
         """Return the rows of a query.
 
-        A server that lacks the last operations does not get to say that there are none.
+        Returns no rows only if the server has the last operations.
         """
 
         def use(connection: BoundedConnection) -> Rows:
@@ -181,11 +183,12 @@ class PostgresqlDatabase:
         return self._pool.run(use, SECONDS_MAX)
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order, all of one state."""
+        """Return one row, or None, for each key, in order, from one snapshot."""
 
         def use(connection: BoundedConnection) -> Rows:
-            # The pool rolls it back, in a round trip of its own: after what psycopg
-            # sends at the end of a pipeline the server notices no idle session.
+            # The pool rolls the transaction back in a round trip of its own. A ROLLBACK
+            # in the pipeline would save it, but the server does not detect an idle
+            # session after the messages with which psycopg ends a pipeline.
             with connection.pipeline():
                 connection.execute(BEGIN_SNAPSHOT)
                 cursors = [connection.execute(for_psycopg(sql), key) for key in keys]
@@ -197,7 +200,7 @@ class PostgresqlDatabase:
         return self._pool.run(use, SECONDS_MAX)
 
     def write(self, work: Work[Record], record: Record) -> Operation:
-        """Run the work in one transaction and commit it, or nothing of it."""
+        """Run the work in one transaction, and commit all of it or nothing."""
         try:
             return self._write(work, record)
         except (LedgerUnavailableError, LedgerInDoubtError) as error:
@@ -205,11 +208,11 @@ class PostgresqlDatabase:
             raise
 
     def probe(self, sql: str) -> Rows:
-        """Return the rows of a query, for a monitor; raise where writes would fail.
+        """Return the rows of a query, for a monitor; raise if writes would fail.
 
-        The last operations are looked for each time: behind a pooler a connection may
-        lead to another server than before. Where the last write failed because of the
-        database, one that changes nothing is tried.
+        Checks the last operations each time, because behind a pooler a connection may
+        lead to another server than before. If the database failed the last write, this
+        tries a write that changes nothing.
         """
 
         def use(connection: BoundedConnection) -> Rows:
@@ -228,7 +231,7 @@ class PostgresqlDatabase:
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
-        """Yield a reader of one state, on a connection of its own."""
+        """Yield a reader of one snapshot, on a connection of its own."""
         try:
             with closing(self._connect()) as connection:
                 self._last.look_if_new(connection)
@@ -241,8 +244,8 @@ class PostgresqlDatabase:
     def run_in_scratch(self, work: Callable[[Transaction], Rows]) -> Rows:
         """Run the work on temporary tables, in a transaction that is rolled back.
 
-        Raises LedgerUnavailableError on a read-only server, and for a role that has no
-        right to them.
+        Raises LedgerUnavailableError if the server is read-only, or if the role may not
+        create temporary tables.
         """
         with self._starting() as connection:
             connection.set_deadline(monotonic() + SECONDS_MAX)
@@ -255,23 +258,23 @@ class PostgresqlDatabase:
         return rows
 
     def find_damage(self) -> list[str]:
-        """Return nothing: PostgreSQL has amcheck for that."""
+        """Return nothing; use PostgreSQL's amcheck instead."""
         return []
 
     def bytes_on_disk(self) -> int:
-        """Return the size of the tables and indexes; the log is the server's."""
+        """Return the bytes of tables and indexes; the WAL belongs to the server."""
         [(count,)] = self.read(_READ_SIZE)
         return int(count)
 
     def close(self) -> None:
-        """Close all connections. The next use opens others: a fork may lie between."""
+        """Close all connections. The next use, even after a fork, opens new ones."""
         self._pool.close()
 
     def _connect_to_serve(self) -> BoundedConnection:
         """Return a connection; raise LedgerUnavailableError for an unfinished copy.
 
-        A ledger is copied to a database without sessions: a process that began to serve
-        there before sees the mark before it reads or writes.
+        A copy is made only while the database has no other sessions. So a process that
+        served there before reconnects, and finds the mark here.
         """
         connection = self._connect()
         try:
@@ -286,9 +289,9 @@ class PostgresqlDatabase:
     ) -> Operation:
         """Write the record and commit; return the operation.
 
-        A refusal comes from a server that has the last operations. An operation that is
-        answered again is as safe as a new one: a primary that crashed shows commits
-        that no standby has received.
+        Errors of the work are raised only if the server has the last operations. A
+        replayed operation is confirmed by a commit, because a primary that crashed
+        shows commits that no standby has received.
         """
         seconds_max = PROBE_SECONDS_MAX if is_probe else SECONDS_MAX
 
@@ -326,16 +329,16 @@ class PostgresqlDatabase:
 
     @contextmanager
     def _starting(self) -> Iterator[BoundedConnection]:
-        """Yield a connection of its own; raise StartError where the database fails."""
+        """Yield a connection outside the pool; turn its errors into StartError."""
         connection = None
-        # Close the idle ones: the share of this process may be one connection.
+        # Close idle connections, because this process may be limited to one.
         self._pool.close()
         try:
             with closing(self._connect()) as connection:
                 yield connection
         except psycopg.Error as error:
-            # A defect of a migration keeps its traceback. What psycopg cannot connect
-            # with is an option of the URL.
+            # A defect of a migration keeps its traceback. Without a connection, the
+            # cause may be an option of the URL.
             if connection is not None and not isinstance(error, UNAVAILABLE):
                 raise
             kind = (

@@ -1,12 +1,12 @@
-"""What tables are, as PostgreSQL's catalogs tell it."""
+"""The definitions of tables, from PostgreSQL's catalogs."""
 
 from deeds.errors import StartError
 from parts.postgresql.connections import BoundedConnection
 
-# The pretty forms leave out the names of schemas. Triggers of PostgreSQL itself enforce
-# foreign keys: they are of interest where they are turned off. An index that is not
-# valid may refuse rows, but finds none. The rows of a table that inherits from another
-# one are read with those of that one, and its constraints are its own.
+# The pretty forms omit the names of schemas. Internal triggers enforce foreign keys, so
+# they are listed if they are disabled. An invalid index may refuse rows, but is not
+# used for queries. Queries of a table also read the tables that inherit from it, which
+# have their own constraints.
 READ_DEFINITIONS = """
     WITH tables AS (
         SELECT pg_class.oid, relname, relpersistence, relrowsecurity
@@ -61,8 +61,8 @@ _READ_IDS = """
 def check_ids(connection: BoundedConnection) -> None:
     """Raise StartError unless operations get ascending ids.
 
-    A session that caches some hands them out late, and after a restore of the rows
-    alone the sequence is behind them.
+    A session that caches ids uses them late. If only rows were restored, the sequence
+    is behind them.
     """
     [(cached_count, next_id, last_id)] = connection.execute(_READ_IDS)
     if cached_count != 1:

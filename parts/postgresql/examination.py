@@ -1,4 +1,4 @@
-"""What `deeds doctor` says of the server, its clock and its connections."""
+"""The findings of `deeds doctor` on the server, its clock and its connections."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,8 +17,8 @@ from parts.postgresql.failures import has_no_free_connection, one_line
 from parts.postgresql.pool import share_of
 from parts.postgresql.url import parse_url
 
-# Times in the ledger are those of the machines, and offers end by them. NTP keeps
-# clocks within a second; a question takes less than the rest.
+# Times in the ledger come from the clocks of the service's machines, and offers expire
+# by them. NTP keeps clocks within a second, and the query takes less than the rest.
 CLOCK_SECONDS_MAX = 5.0
 
 # For `migrate`, and a psql of the operator.
@@ -30,9 +30,9 @@ _READ_SERVER = """
         CAST(extract(epoch FROM clock_timestamp()) AS float8)
 """
 
-# The sessions that the server, the role and the database may still have, where each has
-# a limit, without those of the service itself. Of a session of another role a server
-# may not tell what it is for.
+# For each limit, of the server, the role and the database: the number of sessions left
+# for the service, including those that it has. The server may hide the type of another
+# role's session.
 _READ_FREE = """
     WITH sessions AS (
         SELECT usename = current_user AS is_of_role,
@@ -57,9 +57,9 @@ _READ_FREE = """
 
 
 def examine_server(settings: Settings) -> Iterator[Finding]:
-    """Yield what there is to say of the server that DATABASE_URL names.
+    """Yield findings on the server that DATABASE_URL names.
 
-    It is asked on a connection of its own, for 3 s at most, and changes nothing.
+    Uses a connection of its own, for 3 s at most, and changes nothing.
     """
     try:
         with closing(connect(parse_url(settings.database_url))) as connection:
@@ -105,7 +105,7 @@ def _examine(connection: BoundedConnection, settings: Settings) -> Iterator[Find
     except StartError as stop:
         yield Finding("wrong", "server", stop.reason)
     except UndefinedTable:
-        # The line of the ledger says so.
+        # The finding on the ledger reports the missing tables.
         return
 
 

@@ -1,4 +1,4 @@
-"""What psycopg's errors mean to the ledger, and the log of their causes."""
+"""Translates psycopg's errors to ours, and logs their causes."""
 
 import logging
 import re
@@ -11,9 +11,9 @@ from storage.database import DISK_FULL, CauseLog, ConflictError
 
 CONFLICTS = (ConflictError, errors.SerializationFailure, errors.DeadlockDetected)
 
-# Not our mistake: the database is away, full, locked, read-only, damaged or the wrong
-# one, or an operator has yet to give us a right. A row that an item or output refers to
-# is gone where another server is the primary now: rows are never deleted.
+# Not defects: the database is unreachable, full, locked, read-only, damaged or the
+# wrong one, or the role lacks a privilege. Rows are never deleted, so if a referenced
+# row is missing, another server is the primary now.
 UNAVAILABLE = (
     ConflictError,
     psycopg.OperationalError,
@@ -23,12 +23,11 @@ UNAVAILABLE = (
     errors.ForeignKeyViolation,
 )
 
-# psycopg warns of each connection that breaks in a round trip of several statements.
+# psycopg warns of each connection that breaks in a pipeline.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 
-# Of PostgreSQL (its code is 53300) and of pgbouncer. Of a connection that was refused
-# libpq tells the words, and no code; a server that speaks another language is not
-# understood.
+# Messages of PostgreSQL (SQLSTATE 53300) and of pgbouncer. If a connection is refused,
+# libpq reports only the message, so messages in other languages are not recognized.
 _NO_FREE_CONNECTION = re.compile(
     "too many clients|too many connections|remaining connection slots are reserved"
     "|no more connections allowed"
@@ -36,14 +35,14 @@ _NO_FREE_CONNECTION = re.compile(
 
 READ_ONLY = "the database is read-only"
 
-# With the causes of several hosts.
+# A message may list the causes for several hosts.
 _MESSAGE_LENGTH_MAX = 2_000
 
 
 def one_line(error: psycopg.Error) -> str:
-    """Return the server's first line, or libpq's words where it cannot connect.
+    """Return the server's primary message, or libpq's if it cannot connect.
 
-    What PostgreSQL says beyond that, above all DETAIL, quotes values.
+    Other fields of PostgreSQL's errors, above all DETAIL, quote values.
     """
     return " ".join((error.diag.message_primary or str(error)).split())
 
@@ -54,10 +53,10 @@ def has_no_free_connection(error: psycopg.Error) -> bool:
 
 
 class Failures(CauseLog):
-    """What psycopg's errors mean to the ledger."""
+    """Translates psycopg's errors, and logs them."""
 
     def translate(self, error: psycopg.Error | ConflictError) -> Exception:
-        """Log the error, and return what to raise in its place: a defect as it is."""
+        """Log the error; return the error to raise, the same one for a defect."""
         code, message = None, "the transaction met others each time it was tried"
         if isinstance(error, psycopg.Error):
             code, message = error.sqlstate, one_line(error)

@@ -1,9 +1,8 @@
-"""What one process committed last, and whether the server that answers has it.
+"""Checks that the connected server has the last operations of this process.
 
-A failover to an outdated standby, or an older copy put in the ledger's place, takes
-away the end of the operations: those that this process was acknowledged last are among
-them. So they are looked for where they can be lost: on every new connection before it
-is used, and before a request is refused.
+A failover to an outdated standby, or an older copy in the ledger's place, loses the
+newest operations, and so the last ones that were acknowledged to this process. They are
+looked up on every new connection before it is used, and before a request is refused.
 """
 
 import logging
@@ -19,35 +18,35 @@ from storage.database import NO_OPERATION
 
 _log = logging.getLogger("deeds")
 
-# A server that lacks one may be the primary of before: one that was frozen when another
-# was promoted says so for some seconds after it thaws. Only if every look for so long
-# meets such a server is the ledger called rolled back.
+# A server that lacks an operation may be a former primary: if it was frozen when
+# another server was promoted, it acts as primary for some seconds after it thaws. The
+# ledger counts as rolled back only if every check fails for this long.
 DOUBT_SECONDS = 15.0
 
-# A few more than a process serves requests at once, and so more than it has
-# connections: commits that overlap are acknowledged in any order, and the last one of
-# the database is among these.
+# A few more than the concurrent requests of a process, and so more than its
+# connections: overlapping commits are acknowledged in any order, and the newest one of
+# them must be among these.
 REMEMBERED_COUNT = 40
 
 _READ_TIMES = "SELECT id, created_at_ms FROM operations WHERE id = ANY(%s)"
 
 
 class LastOperations:
-    """The operations that one process was acknowledged last. Any thread may use it.
+    """The operations that were last acknowledged to this process. Thread-safe.
 
-    `loss` is one that the ledger lacks, once that is sure and until it is found.
+    `loss` is an operation that the ledger certainly lacks, until it is found again.
     """
 
     def __init__(self) -> None:
         self.loss: Operation | None = None
-        # Ids and times.
+        # Pairs of id and created_at_ms.
         self._new: deque[tuple[int, int]] = deque(maxlen=REMEMBERED_COUNT)
-        # Apart, or repetitions of an old request would push out what was made last.
+        # Kept apart, so that replays of old requests do not displace new operations.
         self._replayed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED_COUNT)
-        # Whether one was missing, and no new connection has led to all of them since.
+        # Whether one was missing, and no new connection has found all of them since.
         self._is_doubted = False
         self._doubts_count = 0
-        # Since when each look has missed one, by `monotonic()`.
+        # Since when every check has failed, by `monotonic()`.
         self._missed_since_s: float | None = None
         self._lock = threading.Lock()
 
@@ -60,22 +59,23 @@ class LastOperations:
             operations.append((operation.id, operation.created_at_ms))
 
     def look_if_new(self, connection: BoundedConnection) -> None:
-        """Look for them on a connection once, and once more after each doubt."""
+        """Check a connection when it is new, and again after each doubt."""
         if connection.doubts_count != self._doubts_count:
             self.look(connection)
 
     def look(self, connection: BoundedConnection) -> None:
-        """Look for them on a connection, and close it where one is missing.
+        """Look the operations up on a connection; close it if one is missing.
 
-        Raises LedgerUnavailableError then, or LedgerRolledBackError once that is sure.
-        The next use connects again, perhaps to another server.
+        Raises LedgerUnavailableError then, or LedgerRolledBackError once a loss is
+        certain. The next use connects again, perhaps to another server.
         """
         doubts_count = self._doubts_count
         loss = self._read_loss(connection)
         if loss is None:
             self._trust(connection, doubts_count)
             return
-        # A standby may be promoted in between: then there is a doubt, which passes.
+        # A standby may be promoted between the two queries, which raises a doubt that a
+        # later check settles.
         [(is_standby,)] = connection.execute("SELECT pg_is_in_recovery()")
         connection.close()
         if is_standby:
@@ -84,12 +84,12 @@ class LastOperations:
         raise self._doubt(loss)
 
     def put_off_verdict(self) -> None:
-        """Count the time of a doubt from the next look that misses one."""
+        """Let DOUBT_SECONDS begin again with the next check that fails."""
         with self._lock:
             self._missed_since_s = None
 
     def _read_loss(self, connection: BoundedConnection) -> Operation | None:
-        """Return the newest one that the server lacks, or has with another time."""
+        """Return the newest operation without a record of its id and time, or None."""
         with self._lock:
             operations = {*self._new, *self._replayed}
         if not operations:
@@ -99,13 +99,14 @@ class LastOperations:
         return Operation(*max(losses)) if losses else None
 
     def _trust(self, connection: BoundedConnection, doubts_count: int) -> None:
-        """Note that the server has all of them; end the doubt if that settles it."""
+        """Note that the server has all operations; end the doubt if it is settled."""
         is_new = connection.doubts_count is None
         connection.doubts_count = doubts_count
         with self._lock:
             self._missed_since_s = None
-            # A connection of before may lead to this server while new ones meet
-            # another. And what another look has met meanwhile stands.
+            # Unless a loss is certain, an old connection does not settle a doubt,
+            # because new ones may reach another server. Nor does this check settle it
+            # if another one has failed meanwhile.
             is_settled = is_new or self.loss is not None
             is_latest = doubts_count == self._doubts_count
             if self._is_doubted and is_settled and is_latest:
@@ -117,7 +118,7 @@ class LastOperations:
                 )
 
     def _doubt(self, loss: Operation) -> RetryLaterError:
-        """Look again on every connection; return what to raise."""
+        """Have every connection checked again; return the error to raise."""
         now_s = monotonic()
         with self._lock:
             self._doubts_count += 1

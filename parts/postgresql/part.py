@@ -1,4 +1,4 @@
-"""What PostgreSQL's part has for others. app.py opens its `Database` for a URL."""
+"""The PostgreSQL part. app.py imports its `Database` directly."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,9 @@ from deeds.part import Finding, Ledger, Part
 
 
 def examine(ledger: Ledger) -> Iterator[Finding]:
-    """Yield what there is to say of the server, where the ledger is on one."""
+    """Yield findings on the server, if the ledger is in PostgreSQL."""
     if ledger.settings.database_url.startswith("postgres"):
-        # A command with another ledger does not wait for psycopg.
+        # Imported here, so that commands on SQLite do not wait for psycopg.
         from parts.postgresql.examination import (  # noqa: PLC0415
             examine_server,
         )

@@ -1,8 +1,8 @@
-"""Connections that are kept, and their uses: tried again where that may help.
+"""A connection pool that retries failed uses if that may help.
 
-psycopg_pool is not used: it connects in threads of its own, so that a request waits for
-its timeout and never learns why no connection can be made, and after an outage it may
-wait as long again before it tries. Here a request connects by itself.
+psycopg_pool is not used, because it connects in threads of its own. A request would
+wait for its timeout without learning why no connection can be made, and after an outage
+the pool may wait as long again before it retries. Here the request's thread connects.
 """
 
 import threading
@@ -23,32 +23,32 @@ from storage.database import ConflictError
 
 Result = TypeVar("Result")
 
-# Connections of all processes of a service. Two processes are kept busy by four each,
-# also with a database that is a millisecond away: with more of them more swaps are
-# under way at once, not more in a second, because they wait for the processor instead.
+# Default number of connections of all processes together. Four connections keep each of
+# two processes busy, even if the database is a millisecond away. With more, more swaps
+# run at once but not per second, because they wait for the CPU instead.
 POOL_SIZE = 8
 
 POOL_TIMEOUT_S = 2.0
 
-# A connection that was idle for longer is closed at the next use of the pool. That is
-# well before the server would do it (IDLE_TIMEOUT), so that no request meets a
-# connection that is just being closed.
+# A connection that was idle for longer is closed at the next use of the pool. The
+# server would close it later (IDLE_TIMEOUT), so no request gets a connection that is
+# just being closed.
 IDLE_SECONDS_MAX = 15.0
 
-# Reasons to try again.
+# Reasons of retries.
 CONFLICT, DISCONNECT = "conflict", "disconnect"
 
-# Tries by what ended the one before. A conflict passes; after ten the database is
-# busier than any client should wait for. A connection that died while it was idle is
-# replaced once; if the next one fails too, the database is away.
+# Maximum of tries by reason. A conflict is temporary; after ten, the database is too
+# busy for a client to wait. A connection that died while it was idle is replaced once;
+# if the new one fails too, the database is unreachable.
 TRIES_MAX = {CONFLICT: 10, DISCONNECT: 2}
 
 
 class Pool:
-    """At most `size` connections, kept while they are used. Any thread may use it.
+    """A pool of at most `size` connections. Thread-safe.
 
-    Threads that wait get them in the order in which they came. The connection used last
-    is used first: it is the warmest, and those that a quiet time leaves over become
+    Waiting threads are served in order of arrival. The connection used last is reused
+    first, because it has the warmest caches, and so that in quiet times the others stay
     idle and are closed.
     """
 
@@ -60,7 +60,7 @@ class Pool:
         failures: Failures,
         on_retry: Callable[[str], None] | None = None,
     ) -> None:
-        """Create it; `connect` is called in the thread that needs a connection.
+        """Create the pool. `connect` runs in the thread that needs a connection.
 
         `on_retry` is called with a key of `TRIES_MAX`.
         """
@@ -71,8 +71,8 @@ class Pool:
         self._lock = threading.Lock()
         self._unused_count = size
         self._waiting: deque[threading.Event] = deque()
-        # The one that is idle for longest comes first. A close begins another list: no
-        # connection comes back to the one before.
+        # Idle connections, longest idle first. `close` begins a new list, so that
+        # connections in use are not returned to the old one.
         self._idle: list[BoundedConnection] = []
 
     def run(
@@ -82,12 +82,13 @@ class Pool:
         *,
         is_first: bool = False,
     ) -> Result:
-        """Return what `use` returns for a connection; it may be called again.
+        """Return the result of `use`, called with a connection, perhaps more than once.
 
-        `seconds_max` is for all tries. With `is_first` it is the next to get a
-        connection. A transaction that `use` leaves open is rolled back. Raises what
-        `use` raises, OverloadedError where all connections are in use for too long, and
-        LedgerUnavailableError where the database does not answer.
+        `seconds_max` limits all tries together. With `is_first` this call gets the next
+        connection, ahead of waiting ones. A transaction that `use` leaves open is
+        rolled back. Raises what `use` raises, OverloadedError if no connection becomes
+        free within POOL_TIMEOUT_S, and LedgerUnavailableError if the database does not
+        respond.
         """
         deadline_s = monotonic() + seconds_max
         tries_count = 0
@@ -103,12 +104,12 @@ class Pool:
                 self._last.put_off_verdict()
                 reason = None
                 if connection is not None and connection.closed:
-                    # What ended this one has ended others.
+                    # The cause has probably ended the idle connections too.
                     self.close()
                     reason = DISCONNECT
                 elif isinstance(error, CONFLICTS):
                     reason = CONFLICT
-                # Another try would take as long again where the database hangs.
+                # If the database hangs, another try would take as long again.
                 is_late = monotonic() >= deadline_s - seconds_max / 2
                 if reason is None or tries_count >= TRIES_MAX[reason] or is_late:
                     raise self._failures.translate(error) from None
@@ -118,7 +119,7 @@ class Pool:
     def close(self) -> None:
         """Close idle connections now, and those in use when they come back.
 
-        The next use opens others.
+        The next use opens new ones.
         """
         with self._lock:
             idle, self._idle = self._idle, []
@@ -162,13 +163,13 @@ class Pool:
                 raise OverloadedError("too many requests are waiting for the database")
 
     def _admit(self) -> None:
-        """Let the first go on, where there are connections left."""
+        """Let the first waiting threads continue while connections are left."""
         while self._unused_count and self._waiting:
             self._unused_count -= 1
             self._waiting.popleft().set()
 
     def _remove_stale(self) -> list[BoundedConnection]:
-        """Remove and return those that are idle for too long."""
+        """Remove and return the connections that were idle for too long."""
         since_s = monotonic() - IDLE_SECONDS_MAX
         stale = [each for each in self._idle if each.idle_since_s < since_s]
         del self._idle[: len(stale)]
@@ -178,7 +179,7 @@ class Pool:
         self, connection: BoundedConnection, idle: list[BoundedConnection]
     ) -> None:
         connection.set_deadline(0.0)
-        # Where no transaction is open, psycopg asks the server for nothing.
+        # If no transaction is open, psycopg sends nothing to the server.
         with suppress(psycopg.Error):
             connection.rollback()
         is_clean = connection.info.transaction_status == TransactionStatus.IDLE
@@ -191,7 +192,7 @@ class Pool:
 
 
 def share_of(pool_size: int, processes_count: int) -> int:
-    """Return how many connections are for each process, at least 1."""
+    """Return the connections for each process; raise StartError if it is below 1."""
     pool_size = pool_size or max(POOL_SIZE, processes_count)
     if pool_size < processes_count:
         raise StartError(

@@ -1,4 +1,4 @@
-"""An open transaction, and the repository's SQL in the words of PostgreSQL."""
+"""An open transaction, and the translation of the repository's SQL to PostgreSQL."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -8,11 +8,11 @@ from deeds.errors import StartError
 from parts.postgresql.connections import STATEMENT_TIMEOUT, BoundedConnection
 from storage.database import Cursor, Rows, Values
 
-# One message: no round trip more than BEGIN alone. All of it lasts for the transaction,
-# because a pooler may give each one another session. A row that stays locked for 5 s is
-# held by a forgotten session, and a process of ours that stops in a transaction keeps
-# its rows for 30 s. An answer is given after the commit is on disk, whatever the
-# server's default.
+# Sent as one message, so it takes no more round trips than BEGIN. All settings are
+# local to the transaction, because a pooler may use another session for the next one.
+# If a row stays locked for 5 s, a forgotten session holds it. If our process hangs in a
+# transaction, it keeps its locks for 30 s. COMMIT must return after the commit is on
+# disk, whatever the server's default.
 BEGIN = f"""BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '5s';
 SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}';
@@ -20,10 +20,10 @@ SET LOCAL idle_in_transaction_session_timeout = '30s';
 SELECT set_config('synchronous_commit', 'on', true)
 WHERE current_setting('synchronous_commit') = 'off'"""
 
-# All statements that follow see what the first one sees.
+# All statements that follow see the snapshot of the first one.
 BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-# Of a session of another role a server may not tell what it is for.
+# The server may hide the type of another role's session.
 _COUNT_SESSIONS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -39,7 +39,8 @@ _READ_FOREIGN_KEYS = """
 
 _READ_SEQUENCE = "SELECT pg_get_serial_sequence(%s, %s)"
 
-# A sequence begins with 1: that of hash policies is behind one whose id is 0.
+# A sequence begins with 1 and cannot be set to 0, which may be the only id of a hash
+# policy.
 _COUNT_ON = """
     SELECT setval(%s, max({column})) FROM {table} HAVING max({column}) > 0
 """
@@ -79,18 +80,19 @@ class PostgresqlTransaction:
         return [each.fetchone() for each in cursor.results()]
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
-        """Insert rows of another ledger; a column that counts goes on after them.
+        """Insert rows of another ledger; automatic ids continue after them.
 
-        Raises StartError where others use the database: one may be a service.
+        Raises StartError if the database has other sessions: one may be a service.
         """
         run = self._connection.execute
         self._refuse_other_sessions()
-        # A key that is added later is checked in one scan, not by a query for each row.
+        # Foreign keys are added after the rows, to check them in one scan and not with
+        # a query for each row.
         keys = run(_READ_FOREIGN_KEYS, [table]).fetchall()
         for name, _ in keys:
             run(f"ALTER TABLE {table} DROP CONSTRAINT {name}".encode())
         names = ", ".join(columns)
-        # A third of the time of INSERTs in a pipeline.
+        # COPY takes a third of the time of pipelined INSERTs.
         statement = f"COPY {table} ({names}) FROM STDIN".encode()
         with self._connection.cursor().copy(statement) as copy:
             for row in rows:
@@ -105,10 +107,10 @@ class PostgresqlTransaction:
                 run(count_on.encode(), [sequence])
 
     def _refuse_other_sessions(self) -> None:
-        """Raise StartError unless other sessions end within a moment."""
+        """Raise StartError unless other sessions end within _END_SECONDS_MAX."""
         deadline_s = monotonic() + _END_SECONDS_MAX
         while True:
-            # One that was closed may be seen for some milliseconds.
+            # A closed session may remain visible for some milliseconds.
             self._connection.execute("SELECT pg_stat_clear_snapshot()")
             [(count,)] = self._connection.execute(_COUNT_SESSIONS)
             if not count:
@@ -128,7 +130,7 @@ def read(connection: BoundedConnection, sql: str, values: Values = ()) -> Rows:
 
 @cache
 def for_psycopg(sql: str) -> bytes:
-    """Return the repository's SQL as psycopg and PostgreSQL take it."""
+    """Return the repository's SQL, translated for psycopg and PostgreSQL."""
     for word, other in _WORDS.items():
         sql = sql.replace(word, other)
     return sql.encode()

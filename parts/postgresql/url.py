@@ -1,8 +1,8 @@
-"""DATABASE_URL of a PostgreSQL database: libpq reads it.
+"""Parses the DATABASE_URL of a PostgreSQL database, with libpq and two rules of ours.
 
-Two things are ours. An "@" marks the end of the password and is nowhere else, so that
-nothing of a password can become part of a host name, which errors show. And
-`prepare_threshold` is an option of psycopg, not of libpq.
+The only "@" is at the end of the password, so that no part of a password can become a
+host name, which errors show. And `prepare_threshold` is an option of psycopg, unknown
+to libpq.
 """
 
 import re
@@ -14,9 +14,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from deeds.errors import StartError
 
-# What libpq is told unless the URL says otherwise. A server that does not acknowledge
-# what was sent, or does not answer three probes of an idle connection, counts as away:
-# after 10 and 25 s.
+# Defaults, which the URL may override. A server counts as unreachable if it does not
+# acknowledge data for 10 s, or an idle connection's three keepalive probes, after 25 s.
 LIBPQ_OPTIONS = {
     "connect_timeout": "2",
     "tcp_user_timeout": "10000",
@@ -34,7 +33,7 @@ _PORTS = re.compile(r"[0-9,]*")
 
 
 def parse_url(text: str) -> dict[str, Any]:
-    """Return what `psycopg.connect` takes; raise StartError without the password."""
+    """Return the arguments of `psycopg.connect`; raise StartError without password."""
     url = _URL.fullmatch(text)
     if url is None:
         raise StartError(
@@ -43,7 +42,7 @@ def parse_url(text: str) -> dict[str, Any]:
         )
     names = _NAME.findall(url[1])
     if len(names) != len(set(names)):
-        # libpq would use the last one and say nothing.
+        # libpq would silently use the last one.
         raise StartError("DATABASE_URL names an option twice")
     try:
         options = conninfo_to_dict(_THRESHOLD.sub("", f"postgresql{url[1]}"))
@@ -54,7 +53,7 @@ def parse_url(text: str) -> dict[str, Any]:
         ) from None
     if not _PORTS.fullmatch(str(options.get("port", ""))):
         raise StartError("DATABASE_URL names a port that is not a number")
-    # Whatever the URL says of the encoding: another one could not send every text.
+    # Overrides the URL, because other encodings cannot represent every text.
     options = LIBPQ_OPTIONS | options | {"client_encoding": "utf8"}
     threshold = _THRESHOLD.search(url[1])
     if threshold is not None:

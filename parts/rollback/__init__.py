@@ -1,1 +1,1 @@
-"""Notices that the ledger was replaced by an older copy, and writes no more then."""
+"""Detects that the ledger was replaced by an older copy, and then stops writes."""

@@ -1,10 +1,10 @@
-"""The checkpoint file: it names an operation which the ledger has reached.
+"""The checkpoint file (docs/rollback.md): the id and time of an operation.
 
-The time of an operation tells it from another one with the same id. `NO_OPERATION`, 0
-and 0, is there in every ledger.
+An older copy of a ledger is consistent, but secrets spent since are live in it again.
+It can be detected only from outside the database: it lacks the checkpoint's operation,
+or has another one with the same id, made at another time.
 
-An older copy of a ledger is sound in itself, but secrets spent since are live in it
-again. Only something outside the database can tell.
+`NO_OPERATION`, id 0 and time 0, counts as present in every ledger.
 """
 
 import hashlib
@@ -42,10 +42,7 @@ _log = logging.getLogger("deeds")
 
 
 class RollbackError(StartError):
-    """The ledger lacks an operation that was committed.
-
-    `cause` says why it may.
-    """
+    """The ledger lacks an operation that was committed; `cause` is part of the text."""
 
     def __init__(
         self,
@@ -63,18 +60,18 @@ class RollbackError(StartError):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFile:
-    """The checkpoint at one path. Any thread and process may use it.
+    """The checkpoint file at a path. Safe for any number of threads and processes.
 
-    It is never written in place: a new file is flushed to disk and renamed over it,
-    under a lock on a file beside it.
+    To change it, a new file is flushed to disk and renamed over it, under a lock on a
+    file beside it.
     """
 
     path: Path
-    # Others hold the lock while they ask the ledger and write a few bytes.
+    # The lock is held for a query of the ledger and a write of a few bytes.
     lock_timeout_s: float = 1.0
 
     def read(self) -> Operation:
-        """Return what it names, or `NO_OPERATION` without a file; raise OSError."""
+        """Return its operation, `NO_OPERATION` if it is missing; raise OSError."""
         try:
             with as_owner(self.path.parent):
                 content = self.path.read_bytes()
@@ -91,17 +88,18 @@ class CheckpointFile:
         return operation
 
     def set(self, operation: Operation) -> None:
-        """Name an operation, even an older one; raise OSError."""
+        """Write an operation, even an older one; raise OSError."""
         with self._locked():
             self._replace(operation)
 
     def raise_to(
         self, database: Database, operations: Collection[Operation]
     ) -> Operation:
-        """Name the newest of the operations, or a newer one; return what it names.
+        """Raise the checkpoint to the newest of the operations; return the checkpoint.
 
-        Raises as `check_present` unless the ledger has all of them and the one that the
-        file names, or OSError; then the file is left alone.
+        It is never lowered. Raises the errors of `check_present` unless the ledger has
+        all the operations and the present checkpoint, or OSError. The file is then
+        unchanged.
         """
         with self._locked():
             before = self.read()
@@ -114,15 +112,16 @@ class CheckpointFile:
     def name_loss(self, operation: Operation, reached: Operation) -> None:
         """Raise the checkpoint to an operation that the ledger lacks.
 
-        So no process starts on that ledger. Where the file was lowered below what was
-        reached, the loss was accepted: then it is left alone. Raises OSError.
+        No process starts on that ledger then. `reached` is the checkpoint last seen: if
+        the file is below it, an operator has accepted the loss, and the file is not
+        changed. Raises OSError.
         """
         with self._locked():
             if reached.id <= self.read().id < operation.id:
                 self._replace(operation)
 
     def unusable(self, error: OSError) -> StartError:
-        """Return what to raise where the file cannot be read or written."""
+        """Return the StartError for a file that cannot be read or written."""
         reason = reason_unwritable(self.path.parent) or error.strerror
         return StartError(f"DEEDS_CHECKPOINT_FILE: cannot use {self.path}: {reason}")
 
@@ -137,8 +136,8 @@ class CheckpointFile:
     def _replace(self, operation: Operation) -> None:
         new = Path(f"{self.path}-new")
         with as_owner(self.path.parent):
-            # A process that was killed may have left one. It is not written to: it may
-            # be a link.
+            # A killed process may have left one. Do not write to it, because it may be
+            # a link.
             new.unlink(missing_ok=True)
             descriptor = open_file(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             with os.fdopen(descriptor, "wb") as file:
@@ -155,9 +154,9 @@ def _record(operation: Operation) -> bytes:
 
 
 def check_ledger_exists(database: Database, file: CheckpointFile) -> None:
-    """Raise RollbackError where a checkpoint is all that is left of a ledger.
+    """Raise RollbackError if there is no ledger, but a checkpoint.
 
-    Raises StartError where one of both cannot be read.
+    Raises StartError if one of the two cannot be read.
     """
     if database.table_names():
         return
@@ -171,10 +170,10 @@ def check_ledger_exists(database: Database, file: CheckpointFile) -> None:
 
 
 def check_present(database: Database, operations: Collection[Operation]) -> None:
-    """Raise RollbackError unless all of these are there, each with its time.
+    """Raise RollbackError unless all operations are recorded with the same id and time.
 
-    Raises LedgerUnavailableError where the database cannot tell, as a standby that may
-    lag.
+    Raises LedgerUnavailableError if the database cannot tell, such as a standby that
+    may lag.
     """
     newest_first = sorted({*operations} - {NO_OPERATION}, key=_ID, reverse=True)
     missing = find_missing(database, newest_first)
@@ -191,10 +190,10 @@ def checkpoint_file(settings: Settings) -> CheckpointFile | None:
 
 
 def open_checkpoint(database: Database, file: CheckpointFile) -> Operation:
-    """Raise the file to where the ledger is, and return the operation that it names.
+    """Raise the checkpoint to the ledger's last operation; return the checkpoint.
 
-    Logs if a ledger in use had no file. Raises RollbackError where the ledger is behind
-    the file, and StartError where one cannot be read; both leave the file alone.
+    Warns if a ledger in use had no file. Raises RollbackError if the ledger is behind
+    the file, and StartError if one of them cannot be read; the file is then unchanged.
     """
     is_new = not os.path.lexists(file.path)
     try:

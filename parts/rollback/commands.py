@@ -1,4 +1,4 @@
-"""`deeds accept-rollback`: the way back to service where the newest ledger is lost."""
+"""`deeds accept-rollback`: lets an older ledger be served if the newest is lost."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
 
 
 def _accept_mark(ledger: Ledger, mark: Mark, *, yes: bool) -> None:
-    """Let a ledger be served that copy-to has marked, once the operator agrees."""
+    """Remove the mark that copy-to has set, once the operator agrees."""
     source = Path(mark[0].removeprefix(INCOMING))
     if mark[0].startswith(INCOMING) and source.exists():
         raise click.ClickException(

@@ -1,4 +1,4 @@
-"""What `deeds doctor` says of the checkpoint file."""
+"""The findings of `deeds doctor` on the checkpoint file."""
 
 from collections.abc import Iterator
 from time import time
@@ -20,7 +20,7 @@ from storage.sqlite import sqlite_path
 
 _SUBJECT = "checkpoint"
 
-# A service raises the file once a second; a busy disk may take some more.
+# The service raises the checkpoint once a second; a busy disk may take longer.
 BEHIND_SECONDS_MAX = 60
 
 _READ_NEXT_TIME = """
@@ -29,7 +29,7 @@ _READ_NEXT_TIME = """
 
 
 def examine(ledger: Ledger) -> Iterator[Finding]:
-    """Yield what the checkpoint file says of the ledger, and what it cannot notice."""
+    """Yield a finding on the checkpoint file and the ledger, compared."""
     file = checkpoint_file(ledger.settings)
     if file is None:
         yield Finding(
@@ -59,7 +59,7 @@ def examine(ledger: Ledger) -> Iterator[Finding]:
 
 
 def _problem_of_place(ledger: Ledger, file: CheckpointFile) -> str:
-    """Return why the file cannot be written, or is gone when the ledger's disk is."""
+    """Return why the file cannot be written, or is on the ledger's disk; else ""."""
     directory = file.path.parent.absolute()
     with as_owner(directory):
         reason = reason_unwritable(directory)
@@ -73,7 +73,7 @@ def _problem_of_place(ledger: Ledger, file: CheckpointFile) -> str:
     if not _is_sqlite(ledger):
         return ""
     place, _ = disk = mount_of(sqlite_path(ledger.settings.database_url).parent)
-    # The first disk of a machine is never missing.
+    # The root file system is always mounted.
     if place not in {"", "/"} and mount_of(directory) == disk:
         return (
             f"{file.path.absolute()} is on the disk of the ledger, {place}: where that"
@@ -84,14 +84,14 @@ def _problem_of_place(ledger: Ledger, file: CheckpointFile) -> str:
 
 
 def _compare(ledger: Ledger, file: CheckpointFile, operation: Operation) -> Finding:
-    """Return how far the file is; raise StartError or RetryLaterError."""
+    """Return whether the file is behind; raise StartError or RetryLaterError."""
     path = file.path.absolute()
     check_ledger_exists(ledger.database, file)
     if "operations" not in ledger.database.table_names():
         return Finding("ok", _SUBJECT, f"{path}, for a ledger that is not there yet")
     check_present(ledger.database, [operation])
     last = read_last_operation(ledger.database)
-    # On PostgreSQL each machine has a file, which names what that machine wrote.
+    # On PostgreSQL each machine has a file, which is raised by its own writes only.
     is_raised_by_others = not _is_sqlite(ledger) and operation != NO_OPERATION
     if not is_raised_by_others and _is_behind(ledger, operation):
         has = f"names operation {operation.id}" if operation.id else "is not there"
@@ -106,7 +106,7 @@ def _compare(ledger: Ledger, file: CheckpointFile, operation: Operation) -> Find
 
 
 def _is_behind(ledger: Ledger, operation: Operation) -> bool:
-    """Return whether nobody raised the file when the ledger went on."""
+    """Return whether the file was not raised within BEHIND_SECONDS_MAX of a write."""
     rows = ledger.database.read(_READ_NEXT_TIME, [operation.id])
     return bool(rows) and rows[0][0] < (time() - BEHIND_SECONDS_MAX) * 1000
 

@@ -1,4 +1,4 @@
-"""What the rollback part has for others."""
+"""The rollback part."""
 
 from deeds.part import Part, Retries
 from deeds.settings import Settings
@@ -10,7 +10,7 @@ from storage.database import Database
 
 
 def wrap_database(settings: Settings, database: Database, retries: Retries) -> Database:
-    """Return the database, watched, with the checkpoint file of the settings."""
+    """Return a WatchedDatabase with the checkpoint file of the settings."""
     return WatchedDatabase(database, checkpoint_file(settings), retries.note)
 
 

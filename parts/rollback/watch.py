@@ -1,9 +1,8 @@
-"""What this process committed last, and whether the ledger still has it.
+"""Checks that the ledger still has the last operations of this process.
 
-A failover to an outdated standby, or an older copy put in the ledger's place, takes
-away the end of the operations: those that this process was acknowledged last are among
-them. So once a second after writes they are looked for, with a checkpoint file or
-without one.
+A failover to an outdated standby, or an older copy in the ledger's place, loses the
+newest operations, and so the last ones that were acknowledged to this process. A thread
+looks them up once a second after writes, with or without a checkpoint file.
 """
 
 import atexit
@@ -37,38 +36,38 @@ _log = logging.getLogger("deeds")
 
 LOOK_EVERY_S = 1.0
 
-# A few more than a process serves requests at once: commits that overlap are
-# acknowledged in any order, and the last one of the database is among these.
+# A few more than the concurrent requests of a process: overlapping commits are
+# acknowledged in any order, and the newest one of them must be among these.
 _REMEMBERED_COUNT = 40
 
-# Another process that asks the ledger holds the lock of the file: BlockingIOError.
+# BlockingIOError: another process holds the file's lock during its own query.
 _PASSING_ERRORS = (RetryLaterError, BlockingIOError)
 
 
 @runtime_checkable
 class ReplicatedDatabase(Protocol):
-    """A database of several servers: it tells an outdated one from a loss by itself.
+    """A database of several servers, which distinguishes an outdated one from a loss.
 
-    It raises LedgerRolledBackError while it is sure of a loss.
+    It raises LedgerRolledBackError while a loss is certain.
     """
 
     @property
     def loss(self) -> Operation | None:
-        """Return the operation that is lost for sure, or None."""
+        """Return an operation that is certainly lost, or None."""
 
     def remember(self, operation: Operation) -> None:
         """Use no server that lacks this operation."""
 
 
 class WatchedDatabase:
-    """A database that is not written any more once it lost what it had.
+    """A database that refuses writes after it has lost committed operations.
 
-    A `ReplicatedDatabase` judges that by itself, and may find it again. Any other one
-    is a file, and what is at its path may not be the one that is open: the first look
-    that misses an operation ends all writes of this process.
+    A `ReplicatedDatabase` detects a loss itself, and may recover from it. Any other
+    database is a file, which may have been replaced while it is open: once an operation
+    is missing, this process writes no more.
 
-    Either way the checkpoint file then names what is missing, so that no process starts
-    on that ledger.
+    In both cases the checkpoint file then names the missing operation, so that no
+    process starts on that ledger.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class WatchedDatabase:
         on_retry: Callable[[str], None] | None = None,
         look_every_s: float = LOOK_EVERY_S,
     ) -> None:
-        """Watch a database; start nothing yet.
+        """Wrap a database, without starting the thread.
 
         `on_retry` is called with "checkpoint" each time the file cannot be written.
         """
@@ -90,15 +89,15 @@ class WatchedDatabase:
         self._on_retry = on_retry
         self._look_every_s = look_every_s
         self._last: deque[Operation] = deque(maxlen=_REMEMBERED_COUNT)
-        # What the file named last.
+        # The checkpoint when the file was last read or written.
         self._reached = NO_OPERATION
-        # Whether there were writes since the last look.
+        # Whether there were writes since the last check.
         self._is_behind = False
-        # What is lost for good; not of a replicated database.
+        # The lost operation; always None for a replicated database.
         self._loss: Operation | None = None
         self._is_failing = False
         self._lock = threading.Lock()
-        # The first write in the process starts it.
+        # Started by the first write, so none exists before a fork.
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self.name, self.table_names = database.name, database.table_names
@@ -111,17 +110,17 @@ class WatchedDatabase:
     def create(self, work: Callable[[Transaction], None]) -> None:
         """Create or change tables as the database does.
 
-        Raises RollbackError where there is no ledger and the checkpoint file names an
-        operation: the ledger's disk is not mounted, say.
+        Raises RollbackError if there is no ledger, but a checkpoint: perhaps the
+        ledger's disk is not mounted.
         """
         if self._file is not None:
             check_ledger_exists(self._database, self._file)
         self._database.create(work)
 
     def check_start(self, *, thorough: bool = False) -> None:
-        """Raise StartError where the ledger must not be served.
+        """Raise StartError if the ledger must not be served.
 
-        Raises RollbackError where it lacks the operation of the checkpoint file.
+        Raises RollbackError if it lacks the checkpoint's operation.
         """
         self._database.check_start(thorough=thorough)
         if self._file is None:
@@ -139,7 +138,7 @@ class WatchedDatabase:
             self._replicated.remember(self._reached)
 
     def write(self, work: Work[Record], record: Record) -> Operation:
-        """Write as the database does; raise LedgerRolledBackError after a loss."""
+        """Write to the database; raise LedgerRolledBackError after a loss."""
         self._check_not_lost()
         operation = self._database.write(work, record)
         if operation != NO_OPERATION and not operation.replayed:
@@ -147,14 +146,14 @@ class WatchedDatabase:
         return operation
 
     def probe(self, sql: str) -> Rows:
-        """Return the rows of a query; raise where writes would fail."""
+        """Return the rows of a query; raise RetryLaterError if writes would fail."""
         self._check_not_lost()
         return self._database.probe(sql)
 
     def close(self) -> None:
-        """End the thread, raise the file, and close the database.
+        """End the thread, raise the checkpoint, and close the database.
 
-        The next use opens it again, and the next write starts a thread again.
+        The next use reopens the database, and the next write starts a new thread.
         """
         self._finish()
         self._database.close()
@@ -170,21 +169,21 @@ class WatchedDatabase:
             if self._thread is not None:
                 return
             thread = threading.Thread(target=self._run, name="rollback", daemon=True)
-            # Where no thread can be started now, the next operation tries again.
+            # If the thread cannot be started, the next operation tries again.
             with suppress(RuntimeError):
                 thread.start()
                 self._thread = thread
-                # A process that stops on request does not lose its last second.
+                # The checkpoint covers the last second of a process that exits.
                 atexit.register(self._finish)
 
     def _finish(self) -> None:
-        """End the thread, and raise the file if it is behind."""
+        """End the thread, and raise the checkpoint if it is behind."""
         atexit.unregister(self._finish)
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
         self._stop.clear()
-        # From here on a write starts another one.
+        # From here on a write starts a new thread.
         self._thread = None
         self._look()
 
@@ -193,7 +192,7 @@ class WatchedDatabase:
             self._look()
 
     def _look(self) -> None:
-        """Look for the last operations, and raise the file. Raises nothing."""
+        """Check for the last operations, and raise the checkpoint. Never fails."""
         try:
             self._name_loss()
             if self._is_behind and self._loss is None:
@@ -217,7 +216,7 @@ class WatchedDatabase:
 
     def _judge(self, error: RollbackError) -> None:
         if self._replicated is not None:
-            # Another process of this machine raised the file to it.
+            # Another process of this machine has written the checkpoint.
             self._replicated.remember(error.operation)
             self._is_behind = True
             return
@@ -230,7 +229,7 @@ class WatchedDatabase:
         self._name_loss()
 
     def _name_loss(self) -> None:
-        """Let the file name what is lost, once: an operator may lower it then."""
+        """Write the lost operation to the file, once: an operator may lower it then."""
         replicated = self._replicated
         loss = self._loss if replicated is None else replicated.loss
         if loss is not None and self._file is not None:

@@ -1,1 +1,1 @@
-"""A gunicorn worker that no slow or malformed client can hold up."""
+"""A gunicorn worker that slow and malformed clients cannot block."""

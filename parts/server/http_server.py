@@ -1,7 +1,7 @@
 """HTTP by waitress, hardened against slow and malformed clients.
 
-waitress receives requests in one loop and gives a thread to those that are whole.
-Neither an answer nor the log repeats a byte of what is malformed.
+waitress receives requests in one loop and passes complete ones to threads. Neither
+responses nor the log repeat bytes of a malformed request.
 """
 
 import logging
@@ -22,7 +22,7 @@ from waitress.utilities import (
 _log = logging.getLogger("deeds")
 
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
-# "GET a://1111… ", while nobody else is served.
+# "GET a://1111… ", and block all other clients meanwhile.
 _LINE = re.compile(rb"[^ \t\r\n]+ [^ \t\r\n]+ HTTP/1\.[01]\r\n")
 _MANY_SPACES = b" " * 64
 
@@ -30,22 +30,22 @@ _CODING = re.compile(rb"\r\ntransfer-encoding:([^\r]*)", re.IGNORECASE)
 
 
 class Parser(HTTPRequestParser):
-    """Parses one request, and refuses what two servers could read differently."""
+    """Parses one request; refuses it if proxies could interpret it differently."""
 
     body_rcv: Any
     headers: dict[str, str]
-    refusal: str | None = None  # The code of the problem to be answered instead.
-    surplus = b""  # What was received after the request.
+    refusal: str | None = None  # The code of the problem, if the request is refused.
+    surplus = b""  # Bytes received after the request.
 
     def received(self, data: bytes) -> int:
-        """Return how much of `data` is of this request, or is kept in `surplus`."""
-        # TLS, above all, begins like no request.
+        """Parse `data`; return how many bytes were consumed or kept in `surplus`."""
+        # Requests begin with a capital letter; TLS, above all, does not.
         is_begun_well = (
             self.headers_finished or (self.header_plus or data)[:1].isupper()
         )
         try:
             consumed: int = super().received(data)
-        except Exception:  # noqa: BLE001  (of urlsplit or int; their texts quote it)
+        except Exception:  # noqa: BLE001  (of urlsplit or int; quotes the bytes)
             consumed, self.error = len(data), BadRequest("")
         if self._is_too_large():
             self._drop_body()
@@ -53,13 +53,13 @@ class Parser(HTTPRequestParser):
             self._refuse()
         if not self.completed:
             return consumed
-        # No body is owed, and yet waitress would ask for it.
+        # The request is complete, but waitress would send 100 Continue.
         self.expect_continue = False
         self.surplus = data[consumed:]
         return len(data)
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Parse a head, or raise ParsingError where its meaning is in doubt."""
+        """Parse the request's head; raise ParsingError if it is ambiguous."""
         spaced = header_plus.replace(b"\t", b" ")
         if not _LINE.match(header_plus) or b"\r\n " in spaced or _MANY_SPACES in spaced:
             raise ParsingError("")
@@ -84,13 +84,16 @@ class Parser(HTTPRequestParser):
         return bool(size > self.adj.body_bytes_max)
 
     def _drop_body(self) -> None:
-        """Let the application refuse the request by its length; end the connection."""
+        """Drop the body; the application then refuses the request by its length.
+
+        The connection ends afterwards.
+        """
         length = max(self.content_length, self.adj.body_bytes_max + 1)
         self.headers |= {"CONTENT_LENGTH": str(length), "CONNECTION": "close"}
         self.completed, self.error, self.body_rcv = True, None, None
 
     def _refuse(self) -> None:
-        """Become a request, without a byte of what came, that is refused."""
+        """Replace the request by a refused one, without any of the bytes received."""
         is_long = isinstance(self.error, RequestHeaderFieldsTooLarge)
         self.refusal = "headers_too_large" if is_long else "bad_request"
         self.headers, self.chunked, self.empty = {}, False, False
@@ -99,28 +102,28 @@ class Parser(HTTPRequestParser):
 
 
 class Task(WSGITask):
-    """Answers a request."""
+    """Runs the application for a request, and sends the response."""
 
     def get_environment(self) -> dict[str, Any]:
-        """Return the WSGI environment, with what the application has to refuse."""
+        """Return the WSGI environment, with the server's refusal if there is one."""
         environment: dict[str, Any] = super().get_environment()
         environment["deeds.refusal"] = self.request.refusal
         return environment
 
     def build_response_header(self) -> bytes:
-        """Return the head of the answer, which announces the end of the connection."""
+        """Return the response's head; during a stop it says Connection: close."""
         if not self.channel.server.accepting:
             self.set_close_on_finish()
         return bytes(super().build_response_header())
 
     def finish(self) -> None:
-        """Send head and body by one call."""
+        """Send head and body together, after waitress has buffered both."""
         super().finish()
         self.channel.send_answer()
 
 
 class Channel(HTTPChannel):
-    """A connection, served or waiting for its client since `waiting_since`."""
+    """A connection. `waiting_since` is when it began to wait for its client."""
 
     task_class = Task
     parser_class = Parser
@@ -134,23 +137,23 @@ class Channel(HTTPChannel):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing of a next request has come and all answers are sent."""
+        """Whether all responses are sent and no other request has begun."""
         is_begun = self.requests or self.request is not None or self.total_outbufs_len
         return not is_begun and not self.is_lingering
 
     @property
     def held_bytes(self) -> int:
-        """What the body that is received and the unsent answer take of the memory."""
+        """Bytes in memory for the received body and the unsent response."""
         request = self.request or next(iter(self.requests), None)
         return int(
             self.total_outbufs_len + (request.body_bytes_received if request else 0)
         )
 
     def service(self) -> None:
-        """Answer the request, and log and close where not even an error is answered.
+        """Serve the request; log an exception that nothing caught, and close.
 
-        An exception that would end a process ends neither this thread's work in silence
-        nor leaves the client waiting.
+        An exception such as SystemExit would otherwise end the work silently and leave
+        the client waiting.
         """
         try:
             super().service()
@@ -162,21 +165,24 @@ class Channel(HTTPChannel):
             self.server.pull_trigger()
 
     def readable(self) -> bool:
-        """Return whether to read, after parsing what came with the last request."""
+        """Parse the surplus of the last request, then return whether to read."""
         if self.surplus and super().readable():
             self.received(self.surplus)
         return bool(super().readable())
 
     def writable(self) -> bool:
-        """Return whether to send what no thread is sending, or the loop would spin."""
+        """Return whether the loop has to send.
+
+        While a thread serves a request it sends itself, and the loop would spin.
+        """
         return not self.requests and bool(super().writable())
 
     def received(self, data: bytes) -> bool:
-        """Parse one request at a time: answers to more could fill the memory unread."""
+        """Parse one request at a time: unread responses could fill the memory."""
         if self.is_lingering:
             return False
         if self.request is None:
-            # Empty lines before a request mean nothing (RFC 9112, 2.2).
+            # Ignore empty lines before a request (RFC 9112, 2.2).
             data = data.lstrip(b"\r\n")
             if not data:
                 self.surplus = b""
@@ -195,7 +201,7 @@ class Channel(HTTPChannel):
             self._flush_exception(self._flush_some, do_close=False)
 
     def handle_write(self) -> None:
-        """Send what is left, and linger after the last answer instead of closing."""
+        """Send what is left; after the last response, linger instead of closing."""
         self._flush_exception(self._flush_some_if_lockable)
         if self.will_close:
             self.handle_close()
@@ -203,7 +209,7 @@ class Channel(HTTPChannel):
             self.linger()
 
     def linger(self) -> None:
-        """Close our direction only: a reset would discard the answer."""
+        """Close only our direction, because a reset could discard the response."""
         self.is_lingering, self.close_when_flushed = True, False
         self.request, self.surplus = None, b""
         self.waiting_since = time.monotonic()
@@ -213,5 +219,5 @@ class Channel(HTTPChannel):
             self.handle_close()
 
     def handle_expt(self) -> None:
-        """Close at urgent data, which would wake the loop without end."""
+        """Close on urgent (out-of-band) data, which would wake the loop endlessly."""
         self.handle_close()

@@ -1,4 +1,4 @@
-"""gunicorn's log, in the form in which the service logs."""
+"""gunicorn's log, in the format of the service's log."""
 
 import logging
 import os
@@ -13,16 +13,16 @@ from gunicorn.glogging import Logger
 from deeds.blueprints.log import configure_log, is_console
 from deeds.settings import read_setting
 
-# How gunicorn begins where it cannot listen, at each of its tries.
+# Prefixes of gunicorn's messages, one for each try, if it cannot listen.
 _CANNOT_LISTEN = ("Connection in use: ", "Invalid address: ", "connection to ")
 _ADDRESS = re.compile(r"\('(.+?)', ([0-9]+)")
 
 
 class ServerLog(Logger):
-    """gunicorn's logger, created before the application and its settings are."""
+    """gunicorn's logger. It is created before the application and its settings."""
 
     def setup(self, cfg: Config) -> None:
-        """Make gunicorn, libraries and Python itself log as the service does."""
+        """Configure the logs of gunicorn, libraries and Python as the service's log."""
         super().setup(cfg)
         form = read_setting(os.environ, "log_form")
         level = read_setting(os.environ, "log_level")
@@ -35,12 +35,12 @@ class ServerLog(Logger):
         sys.excepthook = threading.excepthook = sys.unraisablehook = _log_uncaught
 
     def info(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Log what gunicorn says, after the line that names the ledger."""
+        """Log a message, but not "Starting gunicorn": the ledger's line comes first."""
         if msg != "Starting gunicorn %s":
             super().info(msg, *args, **kwargs)
 
     def error(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Log an error; end the start where gunicorn would only try again."""
+        """Log an error; exit if gunicorn cannot listen, instead of its retries."""
         said = str(msg) % args if args else str(msg)
         if said.startswith(_CANNOT_LISTEN):
             line = f"deeds: {_reason(said)}"
@@ -63,8 +63,8 @@ def _reason(said: str) -> str:
 
 
 def _log_uncaught(*raised: Any) -> None:
-    """Log an exception that nobody caught."""
-    # That of a thread or a finalizer comes as one object.
+    """Log an uncaught exception."""
+    # The hooks for threads and finalizers get a single argument.
     error = raised if len(raised) > 1 else raised[0][:3]
     if issubclass(error[0], Exception):
         said = "an exception that nobody caught"

@@ -1,4 +1,4 @@
-"""The gunicorn worker: gunicorn keeps the processes, waitress serves in each."""
+"""The gunicorn worker: gunicorn manages the processes, waitress serves in each."""
 
 import logging
 import math
@@ -30,23 +30,23 @@ HEAD_BYTES_MAX = 32_768
 # Bytes that chunk headers may add to twice the length of a body.
 CHUNKS_BYTES_MAX = 65_536
 
-# All bodies that wait for a thread, and all answers that wait to be read. Above it the
-# oldest connection that holds LARGE_BYTES and waits for its client is closed.
+# Memory of a worker for bodies received and responses not yet sent. Above it, it closes
+# the oldest connections that hold LARGE_BYTES and wait for their clients.
 HELD_BYTES_MAX = 67_108_864
 LARGE_BYTES = 65_536
 
-# Seconds a client has to close after our last answer; while we stop, also to send
+# Seconds a client has to close after our last response; during a stop, also to send
 # another request.
 LINGER_SECONDS = 1.0
 
 # Part of graceful_timeout reserved for closing the application.
 CLOSING_SECONDS = 3.0
 
-# Interval between timeout scans: under load the loop turns more often, without it less.
+# Interval between timeout scans: the minimum under load, the maximum when idle.
 LOOK_SECONDS_MIN, LOOK_SECONDS_MAX = 0.05, 1.0
 
-# Until a new process has handlers of its own its signals wait: the master's would lose
-# a stop.
+# Block stop signals until a new worker has set its own handlers: the master's handlers,
+# which it inherits, would lose them.
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGQUIT, signal.SIGINT})
 _hold_signals = partial(signal.pthread_sigmask, signal.SIG_BLOCK, _STOP_SIGNALS)
 _release_signals = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _STOP_SIGNALS)
@@ -54,12 +54,12 @@ os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals)
 
 
 class WaitressWorker(Worker):
-    """A process: its main thread waits on all connections, others serve requests."""
+    """A worker: its main thread handles all connections, other threads requests."""
 
-    # For the whole of a request, and for reading an answer.
+    # For sending a whole request, and for reading a response.
     client_seconds_max = 60.0
 
-    # Before a worker that failed ends: the master starts another at once.
+    # Delay before a failed worker exits, because the master replaces it at once.
     retry_seconds = 5.0
 
     _look_at = 0.0
@@ -68,14 +68,14 @@ class WaitressWorker(Worker):
     def init_process(self) -> None:
         """Load the application and serve.
 
-        gunicorn would print what an exception says. A defect that one of the first
-        workers meets before it serves ends the master too.
+        Exceptions are logged here, because gunicorn would print their messages. If one
+        of the first workers fails before it serves, the master ends too.
         """
         try:
             super().init_process()
             return
         except SystemExit:
-            # What cannot start has said why.
+            # The reason was logged by create_app.
             if self.booted:
                 raise
         except Exception:
@@ -88,32 +88,33 @@ class WaitressWorker(Worker):
             time.sleep(0.1)
 
     def init_signals(self) -> None:
-        """Set the handlers, and meet the signals that came before."""
+        """Set the handlers, then deliver the signals that were blocked."""
         super().init_signals()
         _release_signals()
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop without waiting for clients; gunicorn's own breaks requests off."""
+        """Stop without waiting for clients; gunicorn's own would abort requests."""
         self.alive, self.client_seconds_max = False, 0.0
 
     def run(self) -> None:
-        """Serve until told to stop, then answer what has begun."""
+        """Serve until stopped, then finish the requests that have begun."""
         logging.getLogger("waitress").setLevel(logging.ERROR)
         logging.getLogger("waitress").addFilter(_quote_nothing)
-        self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
+        self._map: dict[int, Any] = {}  # waitress's sockets, by file descriptor.
         self._channels: dict[int, Channel] = {}
-        # They start threads as needed: the fewer, the warmer are their caches. One
-        # client's swaps took five times as long with waitress's own, which take turns.
+        # An executor starts threads only if none is idle, and few threads keep their
+        # caches warm. waitress's own threads take turns: one client's swaps took five
+        # times as long.
         self._threads = ThreadPoolExecutor(self.cfg.threads)
         quick_paths = ("/healthz", "/metrics", "/v1/info")
         self._monitor_threads = dict.fromkeys(quick_paths, ThreadPoolExecutor(1))
-        # It waits for a stopped database.
+        # A separate thread, because /readyz may wait for a database that hangs.
         self._monitor_threads["/readyz"] = ThreadPoolExecutor(1)
-        # Without one thread of each the worker could not serve.
+        # Fail now if the system does not let each of them start a thread.
         for threads in {self._threads, *self._monitor_threads.values()}:
             threads.submit(self.notify).result()
         servers = [self._listen(each) for each in self.sockets]
-        # A signal ends the waiting for connections.
+        # A signal wakes up the loop.
         wake_up = servers[0].trigger.trigger
         os.set_blocking(wake_up, False)
         signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
@@ -122,7 +123,7 @@ class WaitressWorker(Worker):
         self.alive = False
         deadline = time.monotonic() + self.cfg.graceful_timeout - CLOSING_SECONDS
         for server in servers:
-            # Its own would close what wakes the loop, too.
+            # server.close() would also close the trigger that wakes up the loop.
             wasyncore.dispatcher.close(server)
         while self._channels and time.monotonic() < deadline:
             self._turn()
@@ -136,24 +137,24 @@ class WaitressWorker(Worker):
         server = waitress.create_server(
             self.wsgi,
             map=self._map,
-            _start=False,  # gunicorn has let it listen.
+            _start=False,  # gunicorn's socket listens already.
             _dispatcher=self,
             sockets=[listener.sock],
-            # Or all who come by a proxy would be one client.
+            # ProxyFix reads them; without them a proxy's clients would count as one.
             clear_untrusted_proxy_headers=False,
-            channel_timeout=sys.maxsize,  # The worker sees to it.
+            channel_timeout=sys.maxsize,  # The worker closes connections itself.
             # One above the limit, because a connection is accepted before another is
             # closed. Two descriptors of each listener count too.
             connection_limit=self.cfg.worker_connections + 2 * len(self.sockets) + 1,
             ident=None,
-            # Larger ones would be written to a disk.
+            # waitress would write larger buffers to a disk.
             inbuf_overflow=sys.maxsize,
             outbuf_overflow=sys.maxsize,
             outbuf_high_watermark=sys.maxsize,
-            send_bytes=sys.maxsize,  # The task does it, when the answer is whole.
+            send_bytes=sys.maxsize,  # The task sends the whole response at its end.
             log_socket_errors=False,
             max_request_header_size=HEAD_BYTES_MAX,
-            # As it is sent, in chunks.
+            # Counts chunk headers too.
             max_request_body_size=2 * limit + CHUNKS_BYTES_MAX,
         )
         server.adj.body_bytes_max = limit
@@ -166,14 +167,14 @@ class WaitressWorker(Worker):
         return server
 
     def add_task(self, channel: Channel) -> None:
-        """Have a request served, as waitress asks for it."""
+        """Queue a request for a thread. waitress calls this."""
         threads = self._monitor_threads.get(channel.requests[0].path, self._threads)
-        # Where the system lets no more threads start, those that there are serve it.
+        # If the system lets no more threads start, an existing one serves it.
         with suppress(RuntimeError):
             threads.submit(channel.service)
 
     def _turn(self) -> None:
-        """Wait for connections, and close those that have had their time."""
+        """Run waitress's loop once, and close connections that have timed out."""
         wasyncore.poll2(LOOK_SECONDS_MAX, self._map)
         excess = len(self._channels) - self.cfg.worker_connections
         if excess > 0:
@@ -194,9 +195,9 @@ class WaitressWorker(Worker):
         return sum(channel.held_bytes for channel in self._channels.values())
 
     def _accept(self, accept_one: Callable[[], None]) -> None:
-        """Accept connections until there is none, an eighth of those held at most.
+        """Accept waiting connections, up to an eighth of the number already open.
 
-        More would leave other processes none.
+        This leaves others to the other workers.
         """
         for _ in range(max(1, len(self._channels) // 8)):
             count = len(self._channels)
@@ -205,7 +206,7 @@ class WaitressWorker(Worker):
                 break
 
     def _accept_or_make_room(self, accept: Callable[[], Any]) -> Any:
-        """Accept a connection; where no file is left for it, close another one."""
+        """Accept a connection; close another one if no file descriptor is left."""
         try:
             return accept()
         except OSError as error:
@@ -215,7 +216,7 @@ class WaitressWorker(Worker):
 
     def _make_room(self) -> None:
         if not self._close_oldest(1):
-            # The loop would spin until a thread has closed something.
+            # Wait, or the loop would spin until a thread has closed something.
             time.sleep(LOOK_SECONDS_MIN)
         now = time.monotonic()
         if now > self._said_at_s + LOOK_SECONDS_MAX:
@@ -226,20 +227,21 @@ class WaitressWorker(Worker):
             )
 
     def _close_oldest(self, count: int, held_bytes_min: int = 0) -> bool:
-        """Close connections that wait for their clients, and hold at least so much.
+        """Close `count` connections that wait for their clients and hold that much.
 
-        The oldest each time of the address that has most.
+        Each time this is the oldest one of the address with the most connections.
+        Returns False if there was none.
         """
         channels = (each for each in self._channels.values() if not each.requests)
         waiting = [each for each in channels if each.held_bytes >= held_bytes_min]
         waiting.sort(key=attrgetter("waiting_since"), reverse=True)
-        # The place of each among the connections of its address, the newest first.
+        # The rank of each among the connections of its address, newest first.
         places: dict[Channel, int] = {}
         counts: Counter[str] = Counter()
         for channel in waiting:
             counts[channel.addr[0]] += 1
             places[channel] = counts[channel.addr[0]]
-        # Of those in the same place the oldest comes last.
+        # The sort is stable, so the oldest of one rank comes last.
         for channel in sorted(waiting, key=places.__getitem__)[-count:]:
             channel.handle_close()
         return bool(waiting)
@@ -254,7 +256,7 @@ class WaitressWorker(Worker):
 
 
 def _quote_nothing(record: logging.LogRecord) -> bool:
-    """Log where waitress met a defect, and of what class: its texts quote requests."""
+    """Reduce waitress's errors to class and place: their texts quote requests."""
     record.msg, record.args = "a defect in serving HTTP", None
     record.exc_info = record.exc_info or sys.exc_info()
     return True
