@@ -61,7 +61,7 @@ class BadRequestError(DeedError):
 
 class BodyUnreadableError(DeedError):
     code = "body_unreadable"
-    title = "Body broken off"
+    title = "Incomplete body"
     meaning = "The body ended before its announced length, or its chunks are malformed."
     is_final = False
 
@@ -251,7 +251,7 @@ class OverloadedError(RetryLaterError):
 
 class LedgerUnavailableError(RetryLaterError):
     code = "ledger_unavailable"
-    title = "Database away"
+    title = "Database unavailable"
     meaning = "Nothing was done. Try again after the seconds that Retry-After names."
 
     def __init__(self, detail: str = "the database does not answer") -> None:
@@ -283,9 +283,7 @@ class PepperMissingError(RetryLaterError):
 class InternalError(DeedError):
     code = "internal"
     title = "Internal error"
-    meaning = (
-        "A defect of this service; its log says where. A check tells what was made."
-    )
+    meaning = "A defect of this service; its log says where. Check what was done."
     status = 500
     is_final = False
 

@@ -231,7 +231,7 @@ def argon2id(job: HashJob) -> bytes:
         )
     except HashingError:
         # `from None`, because the cause's traceback holds a frame with the password.
-        raise OverloadedError("there is no memory to hash with at the moment") from None
+        raise OverloadedError("not enough memory to hash") from None
 
 
 def pepper_fingerprint(pepper: bytes | None) -> str:

@@ -140,7 +140,7 @@ class LogStream:
             with self._lock:
                 count, self._dropped_count = self._dropped_count, 0
             _log.warning(
-                "lines of the log that could not be written: %d",
+                "dropped log lines: %d",
                 count,
                 extra={"event": "log_dropped"},
             )

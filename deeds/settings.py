@@ -203,7 +203,7 @@ def _parse_contact(text: str) -> str:
 
 
 def _refuse_storage(_text: str) -> None:
-    raise ValueError("is not used any more: each process counts by itself; unset it")
+    raise ValueError("is no longer supported: each process counts by itself; unset it")
 
 
 def _setting(

@@ -61,7 +61,9 @@ class WriteRefusal:
     def note(self, error: Exception) -> None:
         """Store the reason of a failed write."""
         is_undone = isinstance(error, LedgerUnavailableError)
-        self.reason = str(error) if is_undone else "the last commit broke off"
+        self.reason = (
+            str(error) if is_undone else "the outcome of the last commit is unknown"
+        )
 
     def begin_try(self) -> None:
         """Raise LedgerUnavailableError if the last try began less than a second ago."""

@@ -134,8 +134,7 @@ def check_names(limits: Iterable[RateLimit], names: Sequence[str]) -> None:
     """Raise StartError for a limit whose name is not in `names`."""
     if not {limit.name for limit in limits} <= set(names):
         raise StartError(
-            "DEEDS_RATE_LIMITS names a limit that there is not: there are"
-            f" {', '.join(names)}"
+            f"DEEDS_RATE_LIMITS names an unknown limit: there are {', '.join(names)}"
         )
 
 

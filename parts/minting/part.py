@@ -84,7 +84,7 @@ def _challenge_answer(error: MintTokenError) -> Response:
 def examine(ledger: Ledger) -> Iterator[Finding]:
     """Yield a finding on who may mint."""
     count = len(ledger.settings.mint_token_digests)
-    text = f"a mint needs one of the tokens that are set, {count}"
+    text = f"a mint needs one of {count} tokens"
     yield Finding("ok", "minting", text if count else "anybody may mint")
 
 

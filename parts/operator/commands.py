@@ -104,10 +104,10 @@ def run_restore(
     file: Path,
     is_new: bool,  # noqa: FBT001  (of click)
 ) -> None:
-    """Put the backup FILE in the place of the ledger, which gets another name.
+    """Replace the ledger by the backup FILE, and rename the old ledger.
 
-    The service must not be running. A backup that is older than the ledger has to be
-    accepted before it is served: secrets spent since are live again in it.
+    The service must not be running. A backup that is older than the ledger must be
+    accepted before it is served: secrets spent since can be spent again.
     """
     ledger = context.open_ledger()
     _require_sqlite(ledger)
@@ -127,7 +127,7 @@ def run_restore(
 def run_migrate(context: CommandContext) -> None:
     """Create the database's tables, or upgrade them to this version.
 
-    Waits up to 60 seconds where PostgreSQL has no free connection.
+    Waits up to 60 seconds for a free connection to PostgreSQL.
     """
     ledger = context.open_ledger()
     changes = _migrate(ledger)
@@ -143,8 +143,8 @@ def run_copy_to(context: CommandContext, url: str) -> None:
     """Move the SQLite ledger into the empty PostgreSQL database at URL.
 
     The service must not be running. From then on no service starts on the old file.
-    Where it breaks off, run it again. A password does not belong in the URL, which
-    others can see: libpq takes it from PGPASSFILE.
+    If it is interrupted, run it again. Do not write a password in the URL, which other
+    users can see: set PGPASSFILE.
     """
     if not url.startswith("postgres"):
         raise click.ClickException("URL must name a PostgreSQL database")

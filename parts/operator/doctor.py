@@ -52,10 +52,10 @@ _READ_FINGERPRINTS = "SELECT pepper_fingerprint FROM hash_policies ORDER BY id"
 def run_doctor(
     context: CommandContext, backups: Path | None, url: PublicUrl | None
 ) -> None:
-    """Examine the installation, and print a line for each thing.
+    """Examine the installation, and print one line for each check.
 
-    A line is ok, unknown, or wrong and has the remedy. Exits with code 1 where
-    something is wrong. Changes nothing; the service may run or not.
+    A line is ok, unknown or wrong; a wrong one ends with the remedy and sets the exit
+    code to 1. Changes nothing. The service can be running.
     """
     is_sound = True
     for finding in _examine(context, backups, url):

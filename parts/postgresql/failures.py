@@ -57,7 +57,7 @@ class Failures(CauseLog):
 
     def translate(self, error: psycopg.Error | ConflictError) -> Exception:
         """Log the error; return the error to raise, the same one for a defect."""
-        code, message = None, "the transaction met others each time it was tried"
+        code, message = None, "the transaction conflicted with others on every try"
         if isinstance(error, psycopg.Error):
             code, message = error.sqlstate, one_line(error)
         self.write(error, code, message[:_MESSAGE_LENGTH_MAX])

@@ -158,7 +158,7 @@ class Channel(HTTPChannel):
         try:
             super().service()
         except BaseException as error:  # noqa: BLE001
-            said = "an exception that ends a process left a request"
+            said = "uncaught exception that ends a process"
             _log.error(said, exc_info=error, extra={"event": "defect"})
             self.requests.clear()
             self.will_close = True

@@ -67,7 +67,7 @@ def _log_uncaught(*raised: Any) -> None:
     # The hooks for threads and finalizers get a single argument.
     error = raised if len(raised) > 1 else raised[0][:3]
     if issubclass(error[0], Exception):
-        said = "an exception that nobody caught"
+        said = "uncaught exception"
         logging.getLogger("deeds").error(
             said, exc_info=error, extra={"event": "defect"}
         )

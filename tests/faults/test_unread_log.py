@@ -148,10 +148,7 @@ def test_the_queue_is_bounded_and_what_is_dropped_is_counted_and_said(pipe, stre
     assert numbers[0] == 0
     said = next(json.loads(line) for line in read if line.startswith(b"{"))
     assert (said["level"], said["event"]) == ("warning", "log_dropped")
-    assert (
-        said["message"]
-        == f"lines of the log that could not be written: {dropped_count}"
-    )
+    assert said["message"] == f"dropped log lines: {dropped_count}"
 
 
 def test_their_number_is_said_where_the_queue_is_full_still(pipe, stream, monkeypatch):
@@ -165,9 +162,7 @@ def test_their_number_is_said_where_the_queue_is_full_still(pipe, stream, monkey
     empty_pipe()
 
     assert log.readline() == b"first\n"
-    assert json.loads(log.readline())["message"] == (
-        "lines of the log that could not be written: 7"
-    )
+    assert json.loads(log.readline())["message"] == ("dropped log lines: 7")
 
 
 def test_without_a_thread_a_line_is_written_at_once_or_dropped(pipe, stream):
@@ -179,9 +174,7 @@ def test_without_a_thread_a_line_is_written_at_once_or_dropped(pipe, stream):
     stream.write(b"written\n")
 
     assert log.readline() == b"written\n"
-    assert json.loads(log.readline())["message"] == (
-        "lines of the log that could not be written: 1"
-    )
+    assert json.loads(log.readline())["message"] == ("dropped log lines: 1")
 
 
 def test_a_thread_that_cannot_start_leaves_the_lines_to_be_written_at_once(

@@ -174,7 +174,7 @@ def test_no_request_fails_because_its_line_cannot_be_written(api, read_log):
     assert dropped == {
         "level": "warning",
         "event": "log_dropped",
-        "message": "lines of the log that could not be written: 1",
+        "message": "dropped log lines: 1",
     }
 
 
