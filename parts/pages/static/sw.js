@@ -1,24 +1,24 @@
-// The service worker: keeps the pages and their files, so that what is held is shown
-// without a network. It keeps nothing else: no answer of the interface, and nothing
-// that holds a secret.
+// The service worker: keeps the pages and their files, so that deeds can be shown
+// offline. It keeps nothing else: no answers of the API, and nothing that contains a
+// secret.
 //
-// Each release has a cache of its own, which gets its pages last: a page that is in it
-// has all of its files there. Files have their release in their address, so that no two
-// releases mix.
+// Each release has its own cache, to which its pages are added last: if a page is
+// there, so are all of its files. The address of a file names its release, so releases
+// never mix.
 
-/* global RELEASE */ // {name, version, pages, files}: parts/pages/static_files.py writes it above.
+/* global RELEASE */ // {name, version, pages, files}, prepended by static_files.py
 
 const PREFIX = "deeds-pages-";
 const OWN = PREFIX + RELEASE.name;
 const FILE = /^\/web\/[0-9a-f]{16}\//;
-/** A link to claim or an offer: the script of the page reads which. */
+/** The page of one claim link or offer. The page's script reads which one. */
 const OF_ONE = /^\/(claim|offer)\/[^/]*\/?$/;
 
-/** How long a page from the network is waited for where one is kept. */
+/** How long to wait for a page from the network if one is kept. */
 const WAIT_MS = 4000;
 
 self.addEventListener("install", (event) => event.waitUntil(fill()));
-// Only once no page is open that another release's worker serves.
+// This runs only when no page of another release's worker is open.
 self.addEventListener("activate", (event) => event.waitUntil(forgetOthers()));
 self.addEventListener("fetch", (event) => {
   const { request } = event;
@@ -32,7 +32,7 @@ self.addEventListener("fetch", (event) => {
 
 async function fill() {
   const pages = await Promise.all(RELEASE.pages.map(fetchPage));
-  // A language that a person comes back to has to be the newest again.
+  // If the person returns to a language, its cache must become the newest again.
   await caches.delete(OWN);
   const cache = await caches.open(OWN);
   await cache.addAll(RELEASE.files);
@@ -40,8 +40,8 @@ async function fill() {
 }
 
 /**
- * Return a page of this release; a machine that is still at another makes the
- * installation fail.
+ * Return a page of this release. If a machine still serves another release, fail the
+ * installation.
  */
 async function fetchPage(path) {
   const page = await fetch(path, { cache: "reload", redirect: "error" });
@@ -59,7 +59,7 @@ async function forgetOthers() {
 }
 
 /**
- * Return the page as it is now; the one that is kept where no good answer comes soon.
+ * Return the page from the network, or the kept one if no good answer comes in time.
  */
 async function answerPage(request, page) {
   const kept = await newest(page);
@@ -70,7 +70,7 @@ async function answerPage(request, page) {
 }
 
 async function newest(page) {
-  // The caches are in the order in which they were made.
+  // Cache names are listed in the order of their creation.
   for (const cacheName of (await keptNames()).reverse()) {
     const kept = await caches.match(page, { cacheName, ignoreVary: true });
     if (kept) return kept;

@@ -1,4 +1,4 @@
-// What a person reads: of problems, of the wallet's operations, and of offers. Pure.
+// Texts about problems, the wallet's operations, and offers. Pure.
 
 import { unitsText } from "./format/amounts.js";
 import {
@@ -20,7 +20,7 @@ const OUR_FAULT = gettext(
 );
 
 /**
- * What a person is told for each problem that the service answers (docs/problems.md).
+ * What to show for each problem that the service answers (docs/problems.md).
  * @type {Readonly<Record<string, string>>}
  */
 export const PROBLEM_TEXTS = {
@@ -72,24 +72,24 @@ export const PROBLEM_TEXTS = {
   internal: gettext("The service made a mistake. You lost nothing."),
 };
 
-/**
- * Errors of our own modules have messages for people; those of the browser have not.
- */
+/** Our own modules' errors have messages for people; the browser's do not. */
 const OURS =
   /^(Amount|Field|Finding|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
-/** A service or a file may name a code like "constructor", which every object has. */
+/**
+ * A service or a file may send a code such as "constructor", which every object has.
+ */
 const textOf = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : undefined);
 
 /**
- * Return the sentence for anything that went wrong, here, at the service or in the
+ * Return the sentence to show for an error of our own, of the service or of the
  * browser.
  */
 export function textFor(error) {
   const { code, name, message, status } = /** @type {any} */ (error ?? {});
   if (name === "NoAnswerError" && (status || globalThis.navigator?.onLine))
     return `${gettext("The service can't be reached right now.")} ${LATER}`;
-  // Said of a request that is not sent again.
+  // Only for requests that are not sent again.
   if (name === "NoAnswerError")
     return gettext("You're offline. Check your connection and try again.");
   if (name === "ProblemError")
@@ -102,7 +102,7 @@ export function textFor(error) {
 
 const NAME_LENGTH_MAX = 60;
 
-/** Done, and while it is under way. */
+/** What an operation is called when it is done, and while it is under way. */
 const OPERATIONS = {
   mint: [gettext("Created {units}"), gettext("Creating {units}")],
   claim: [gettext("Claimed {units}"), gettext("Claiming {units}")],
@@ -122,21 +122,21 @@ const OPERATIONS = {
 };
 
 /**
- * @typedef {import("./wallet/api.js").Part} Part
- * @typedef {(itemId?: string) => import("./wallet/records.js").Item | null | undefined} ItemOf finds
- *   what this browser knows of a deed
+ * Return for example "Created 5 units of “A ticket”". A mint has a name before it has
+ * an item.
  *
- * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before
- * its answer.
+ * @typedef {import("./wallet/api.js").Part} Part
+ * @typedef {(itemId?: string) => import("./wallet/records.js").Item | null | undefined} ItemOf
+ *   finds what this browser knows of a deed
  * @param {Partial<import("./wallet/records.js").OperationRecord> & {count?: number}} operation
- *   `count` of them are told as one
- * @param {string} [units] what to say of its units, if not how many of which deed
+ *   stands for `count` operations
+ * @param {string} [units] replaces the amount and name of the units
  */
 export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
   const many = kind === "send" && count > 1 ? "sendMany" : kind;
   const [done, underWay] = OPERATIONS[atDoor ? "collect" : many];
-  // Only a mint of one's own waits for its item: others are as strangers wrote them.
+  // A mint that waits for its answer has no item yet: its request has the name.
   const isOwnMint = kind === "mint" && state !== "done";
   const named = isOwnMint ? body?.metadata?.name : "";
   const called = itemId ? nameOf(itemOf(itemId)) : named;
@@ -146,8 +146,8 @@ export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
 }
 
 /**
- * Return why an operation was refused. @param {{code?: string, kind?: string}}
- * operation
+ * Return why an operation was refused.
+ * @param {{code?: string, kind?: string}} operation
  */
 export function refusalText({ code, kind = "claim" }) {
   if (code === "used_secret" && kind === "withdraw")
@@ -159,7 +159,7 @@ export function refusalText({ code, kind = "claim" }) {
   return textFor({ name: "ProblemError", code });
 }
 
-/** Return the name in one line, cut off where it is long. */
+/** Return a name in one line, cut to NAME_LENGTH_MAX characters. */
 export function shortName(name) {
   const letters = [...name.replace(/\s+/g, " ").trim()];
   return letters.length > NAME_LENGTH_MAX
@@ -168,8 +168,8 @@ export function shortName(name) {
 }
 
 /**
- * Return the short name in quotation marks, which it does not end: a stranger may have
- * written it.
+ * Return the short name in quotation marks. Those within it are replaced: a stranger
+ * may have written it.
  */
 export const quoted = (name) =>
   gettext("“{name}”", {
@@ -184,8 +184,7 @@ const ofText = (units, name) =>
   gettext("{units} of {name}", { units, name: quoted(name) });
 
 /**
- * Return when it was, as the page's language writes it; nothing for no time (of a
- * file).
+ * Return a time as the page's language writes it; empty for an invalid one from a file.
  */
 export function timeText(milliseconds) {
   const date = new Date(milliseconds);
@@ -193,7 +192,7 @@ export function timeText(milliseconds) {
   return date.toLocaleString(LOCALE, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** Return when it was; of today the time alone, of this year without the year. */
+/** Return a time: today without the date, this year without the year. */
 export function clockText(
   milliseconds,
   /** @type {"short" | "medium"} */ timeStyle = "short",
@@ -206,8 +205,9 @@ export function clockText(
 }
 
 /**
- * Return what was said at doors of a link's number: for example "a guest let in at 19:41
- * said 12". @param {import("./wallet/holdings.js").Link} link
+ * Return what codes said at doors about a link's number, for example "a guest let in at
+ * 19:41 said 12".
+ * @param {import("./wallet/holdings.js").Link} link
  */
 export function saidText({ output, said }) {
   if (!said) return "";
@@ -221,8 +221,8 @@ export function saidText({ output, said }) {
 }
 
 /**
- * Return for example "Ticket 17 of 200", "50 euros · No. 5 of 20", "3 tickets · No. 2–4", or "1
- * ticket".
+ * Return the amount and number of a link, for example "Ticket 17 of 200", "50 euros ·
+ * No. 5 of 20", "3 tickets · No. 2–4", or "1 ticket".
  */
 export function heldText(
   /** @type {import("./format/tickets.js").Ticket & {amount: number}} */
@@ -244,13 +244,16 @@ export function heldText(
     : `${units} · ${gettext("No. {number} of {total}", values)}`;
 }
 
-/** Return all that a person tells a link by, for example "Ticket 17 of 200 · table 4". */
+/**
+ * Return all that identifies a link to people, for example "Ticket 17 of 200 · table
+ * 4".
+ */
 export const linkText = (output, unit) =>
   joinTexts([heldText(output, unit), issueText(output), output.note]);
 
 /**
- * Return what to say of what earlier visits began; that some of it waits only if it is
- * news.
+ * Return what to say about operations that earlier visits began. Say that some wait
+ * only if none was waiting before.
  */
 export function outcomesText(outcomes, wasWaiting) {
   const ended = outcomes.map(({ operation }) => endText(operation)).filter(Boolean);
@@ -264,12 +267,12 @@ export function outcomesText(outcomes, wasWaiting) {
   return waitText(problem, operation.kind === "claim" ? MAY_COME_LATE : undefined);
 }
 
-/** Said of a claim that waits: the link still works for others. */
+/** For a claim that waits: the link still works for others. */
 export const MAY_COME_LATE = gettext("We keep trying. Somebody else may be faster.");
 
-/** Return why something is still under way, and what of it. */
+/** Return why something is still under way, and what that means. */
 export function waitText(problem, then = gettext("We keep trying; nothing is lost.")) {
-  // The first sentence says why.
+  // The first sentence states the reason.
   return `${textFor(problem).replace(/\. .*/, ".")} ${then}`.trim();
 }
 
@@ -278,16 +281,16 @@ function endText({ kind, state, amount, unit, code }) {
   const values = { units: unitsText(amount, unit) };
   if (state === "done") return fill(OPERATIONS[kind][0], values);
   if (state !== "refused") return "";
-  // In the middle of a sentence, so without its own end.
+  // It stands in the middle of a sentence, so it has no full stop.
   const reason = refusalText({ code, kind }).replace(/\.$/, "");
   const what = fill(OPERATIONS[kind][1], values);
   return gettext("{what} was refused ({reason})", { what, reason });
 }
 
-/** How many deeds of one side are named; parts/pages/card.py names as many. */
+/** Deeds of one side that are named; parts/pages/card.py names as many. */
 const NAMED_MAX = 2;
 
-/** How an offer of ours ended without being taken, or a scan, by its code. */
+/** By code: how our own offer ended if nobody accepted it, or how a scan ended. */
 const ENDINGS = {
   offer_expired: gettext("Expired."),
   offer_void: gettext("No longer valid: what you offered was used elsewhere."),
@@ -307,9 +310,9 @@ export function sideText(units, /** @type {ItemOf} */ itemOf) {
 }
 
 /**
- * Return what an offer means to the person who reads it, without a full stop: "Ask for
- * …" where nothing is given, "Pay …" where nothing comes back, else "You give … and get
- * …"; of one that is not open, only "… for …".
+ * Return what an offer means to its reader, without a full stop: "Ask for …" if nothing
+ * is given, "Pay …" if nothing comes back, else "You give … and get …". If it is not
+ * open, return only "… for …".
  * @param {{give?: Part | Part[] | null, want?: Part | Part[] | null, state?: string}} offer
  */
 export function offerText({ give = null, want = null, state = "open" }, itemOf) {
@@ -322,11 +325,14 @@ export function offerText({ give = null, want = null, state = "open" }, itemOf) 
   return gettext("You give {given} and get {wanted}", values);
 }
 
-/** Return what the button says that cancels an offer, or a request: it gives nothing. */
+/**
+ * Return the label of the button that cancels an offer, or a request if nothing is
+ * given.
+ */
 export const cancelText = (gives) =>
   gives ? gettext("Cancel offer") : gettext("Cancel request");
 
-/** Return what has become of an offer of ours that nobody has taken. */
+/** Return the state of our own offer that nobody has accepted. */
 export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   if (state === "refused") return textOf(ENDINGS, code) ?? refusalText({ code, kind });
   const until = { time: clockText(expiresAt) };
@@ -338,9 +344,9 @@ export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
 const SIGNS_COUNT = 4;
 
 /**
- * Return what both screens show of a payment or a trade, for example "7K2M 14:05": by
- * the same signs, the random end of the offer's id, who was paid sees that it was by the
- * person before them.
+ * Return what both screens show of a payment or a trade, for example "7K2M 14:05". The
+ * signs are the random end of the offer's id. By them the payee sees that the person in
+ * front of them has paid.
  */
 export const signsText = ({ offerId = "", endedAt = NaN }) =>
   `${offerId.slice(-SIGNS_COUNT).toUpperCase()} ${clockText(endedAt)}`;

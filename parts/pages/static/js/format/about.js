@@ -1,23 +1,27 @@
-// What a deed says of itself. Its metadata was written by strangers: what is not text is
-// left out, and so is what makes one text look like another. The last paragraph of a
-// description may say, one fact a line, when and where it is good for something:
+// The facts in a deed's metadata. Strangers write metadata: fields that are not text
+// are left out, and so are characters that make one text look like another. The last
+// paragraph of a description may state, one fact per line, when and where the deed is
+// valid:
 //
 //     Date: 2026-12-05 20:00 +01:00
 //     Place: Moonlight Club
 //     Valid until: 2026-12-06 02:00 +01:00
 //     Unit: ticket/tickets
 //
-// It counts only if all of its lines are such facts, each once; else it is text like the
-// rest. parts/pages/card.py reads the same.
+// They count only if each line of the paragraph is such a fact and no fact repeats.
+// Otherwise the paragraph is ordinary text. parts/pages/card.py applies the same rules.
 
 import { isUnit } from "./amounts.js";
 import { gettext, isolated, joinTexts, LOCALE } from "./gettext.js";
 
-/** Longer descriptions are text alone: all pages read them. */
+/**
+ * In characters. Every page parses descriptions, so longer ones are not searched for
+ * facts.
+ */
 const DESCRIPTION_LENGTH_MAX = 5_000;
 
-// What turns the direction of writing makes one name look like another;
-// parts/pages/card.py too leaves it out, and texts of which nothing is seen.
+// Bidirectional control characters can make one name look like another.
+// parts/pages/card.py removes them too, and drops texts without a visible character.
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 
@@ -30,11 +34,14 @@ const TIME = /^([12]\d{3}-\d\d-\d\d) (\d\d:\d\d) ([+-](?:0\d|1[0-4]):[0-5]\d)$/;
  * @typedef {{
  *   text: string, date: Date | null, place: string, validUntil: Date | null, unit: string,
  *   clock: {date?: string, validUntil?: string},
- * }} About `text` is the description without its facts; what it does not say is empty, or null;
- *   `clock` has the times as they are written, which clocks show where the deed is good
+ * }} About `text` is the description without its facts; a missing fact is empty or
+ *   null; `clock` holds the times as written, in local time at the place
  */
 
-/** Return what of a registry item's metadata is text. @returns {Metadata} */
+/**
+ * Return the texts of a registry item that pages show, without bidirectional controls.
+ * @returns {Metadata}
+ */
 export function metadataOf(item) {
   const { name = "", description = "", image = "" } = textsOf(item?.metadata);
   const texts = Object.entries({ name, description, image }).map(([key, text]) => [
@@ -44,7 +51,10 @@ export function metadataOf(item) {
   return Object.fromEntries(texts.filter(([, text]) => !BLANK.test(text)));
 }
 
-/** Return all of metadata that is text, as it is. @returns {{[name: string]: string}} */
+/**
+ * Return all text fields of metadata, unchanged.
+ * @returns {{[name: string]: string}}
+ */
 export function textsOf(/** @type {string | null | undefined} */ metadata) {
   try {
     const fields = Object.entries({ ...JSON.parse(metadata ?? "{}") });
@@ -56,22 +66,25 @@ export function textsOf(/** @type {string | null | undefined} */ metadata) {
 
 const ALPHABETS = [/\p{Script=Latin}/u, /\p{Script=Greek}/u, /\p{Script=Cyrillic}/u];
 
-/** Return whether a word of a name mixes letters of alphabets that look alike. */
+/** Return whether a word of a name mixes Latin, Greek and Cyrillic letters. */
 export const isMixed = (/** @type {string} */ name) =>
   (name.match(/[\p{L}\p{M}]+/gu) ?? []).some(
     (word) => ALPHABETS.filter((letters) => letters.test(word)).length > 1,
   );
 
-/** Return the name of a registry item, which may not be known. */
+/**
+ * Return the name of a registry item, or a placeholder if the item or its name is
+ * missing.
+ */
 export function nameOf(item) {
   const { name = gettext("A deed without a name") } = metadataOf(item);
   return item ? name : gettext("A deed");
 }
 
-/** Return what the description of a registry item says; the item may not be known. */
+/** Return the facts of a registry item's description; `item` may be null. */
 export const aboutOf = (item) => readAbout(metadataOf(item).description ?? "");
 
-/** Return what a description says. @returns {About} */
+/** Return the facts of a description. @returns {About} */
 export function readAbout(/** @type {string} */ description) {
   /** @type {About} */
   const about = {
@@ -104,7 +117,7 @@ export function readAbout(/** @type {string} */ description) {
   return { text, place, unit, date: from || null, validUntil: to || null, clock };
 }
 
-/** Return whether a deed is no longer good for anything. */
+/** Return whether a deed's "Valid until" has passed. */
 export function isExpired(
   /** @type {Pick<About, "validUntil">} */ { validUntil },
   now = Date.now(),
@@ -112,38 +125,47 @@ export function isExpired(
   return validUntil !== null && Number(validUntil) < now;
 }
 
-/** An event is over so long after its date, unless it says until when it is good. */
+/** How long after its date an event counts as over if it has no "Valid until". */
 const OVER_MS = 12 * 3_600_000;
 
-/** Return whether an event is over, or what it was good for. */
+/** Return whether a deed has expired or its event is over. */
 export const isPast = (/** @type {About} */ about, now = Date.now()) =>
   about.validUntil
     ? isExpired(about, now)
     : about.date !== null && Number(about.date) + OVER_MS < now;
 
-/** Return the day that its own clock shows; nothing where it has no date. */
+/**
+ * Return the day of a deed's date in its own time zone, `YYYY-MM-DD`; empty without a
+ * date.
+ */
 export const dayOf = (/** @type {About} */ { clock }) => clock.date?.slice(0, 10) ?? "";
 
-/** How a day is written in short, for example "Sat, Nov 28". @type {Intl.DateTimeFormatOptions} */
+/**
+ * Options for a short day, for example "Sat, Nov 28".
+ * @type {Intl.DateTimeFormatOptions}
+ */
 const DAY = { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" };
 
-/** Return its day in short. */
+/** Return the short day of a deed's date. */
 export const dayText = (/** @type {About} */ about) =>
   new Date(dayOf(about)).toLocaleDateString(LOCALE, DAY);
 
-/** Return when it is, with the weekday. */
+/** Return a deed's date with the weekday; empty without a date. */
 export const whenText = (/** @type {About} */ { clock }) =>
   clock.date ? clockText(clock.date) : "";
 
-/** Return when, or until when it was; nothing where that is not said. */
+/**
+ * Return a deed's date, or its expiry if it has expired or has no date; empty without
+ * both.
+ */
 export const whenOrUntilText = (/** @type {About} */ about) =>
   isExpired(about) || !about.date ? untilText(about) : whenText(about);
 
-/** Return the same, and in a line below where; nothing where neither is said. */
+/** Return `whenOrUntilText` and the place on a second line; either may be empty. */
 export const whenAndWhereText = (/** @type {About} */ about) =>
   joinTexts([whenOrUntilText(about), isolated(about.place)], "\n");
 
-/** Return until when a deed is good for something, or when that has ended. */
+/** Return until when a deed is valid, or when it expired; empty if it does not say. */
 export function untilText(
   /** @type {About} */ about,
   now = Date.now(),
@@ -157,9 +179,9 @@ export function untilText(
 }
 
 /**
- * Return a time that clocks show, in words of the page's language, with its year where
- * that is not this one, or where it is to be `isWhole`, on paper. parts/pages/card.py
- * writes the same.
+ * Return a time in words of the page's language, in the time zone in which it was
+ * written. The current year is left out unless `isWhole`, as on paper.
+ * parts/pages/card.py writes the same.
  */
 function clockText(written, isWhole = false) {
   const time = new Date(`${written.slice(0, 10)}T${written.slice(11, 16)}Z`);
@@ -170,12 +192,12 @@ function clockText(written, isWhole = false) {
     timeStyle: "short",
     timeZone: "UTC",
   });
-  // Browsers break a line before "PM" where they write a common space, and before a dot;
-  // a day stays in one line.
+  // Prevent line breaks within the day, before the dot, and before "PM", where browsers
+  // write an ordinary space.
   return `${day.replaceAll(" ", "\u00a0")}\u00a0· ${clock.replace(" ", "\u202f")}`;
 }
 
-/** Return the description that says this. */
+/** Return the description that states these facts. */
 export function writeAbout(/** @type {Partial<About>} */ about) {
   const { text = "", date, place, validUntil, unit } = about;
   const facts = {
@@ -190,7 +212,7 @@ export function writeAbout(/** @type {Partial<About>} */ about) {
   return joinTexts([text.trim(), joinTexts(lines, "\n")], "\n\n");
 }
 
-/** Return the moment that is written, or null if there is no such day or hour. */
+/** Return the moment that a text names, or null if there is no such day or hour. */
 function readTime(written) {
   const [, day, time, offset] = TIME.exec(written) ?? [];
   const asUtc = new Date(`${day}T${time}Z`);
@@ -198,7 +220,7 @@ function readTime(written) {
   return isThere ? new Date(`${day}T${time}${offset}`) : null;
 }
 
-/** Return a moment as the clocks of this device show it, and how far they are from UTC. */
+/** Return a moment in this device's time zone, with its offset from UTC. */
 function timeText(/** @type {Date} */ moment) {
   const offset = -moment.getTimezoneOffset();
   const hours = new Date(Math.abs(offset) * 60_000).toISOString().slice(11, 16);

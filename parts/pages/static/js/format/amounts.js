@@ -1,4 +1,5 @@
-// Amounts of units: whole numbers from 1 to what every reader of JSON sees exactly.
+// Amounts in units: integers from 1 to 2**53 - 1, which every JSON parser reads
+// exactly.
 
 import { formatAmount, gettext, isolated, ngettext } from "./gettext.js";
 
@@ -7,13 +8,13 @@ export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 const UNIT_LENGTH_MAX = 20;
 
-/** A text is not an amount, or amounts add up to too much. */
+/** A text is not an amount, or a sum is too large. */
 export class AmountError extends Error {
   name = "AmountError";
 }
 
 /**
- * Return the amount that a person typed; spaces, narrow ones too, or commas may group
+ * Return the amount that a person typed. Commas or spaces, narrow ones too, may group
  * its digits.
  * @throws {AmountError}
  */
@@ -33,13 +34,13 @@ export function parseAmount(text) {
 export const isAmount = (value) => Number.isSafeInteger(value) && value >= 1;
 
 /**
- * Return the sum of amounts. @throws {AmountError} it is more than an item can hold.
+ * Return the sum of amounts.
+ * @throws {AmountError} the sum is above AMOUNT_MAX
  */
 export function sumOf(amounts) {
   let sum = 0;
   for (const amount of amounts) {
-    // Both are at most 2**53 - 1, so that a sum above that is never rounded to below
-    // it.
+    // Both are at most 2**53 - 1, so a larger sum is never rounded to below that.
     sum += amount;
     if (sum > AMOUNT_MAX)
       throw new AmountError(
@@ -50,8 +51,8 @@ export function sumOf(amounts) {
 }
 
 /**
- * Return whether a text can be the word for a unit, "ticket", or both that for one and
- * that for several, "ticket/tickets".
+ * Return whether a text is valid as the word for a unit: "ticket", or singular and
+ * plural, "ticket/tickets".
  */
 export function isUnit(text) {
   const words = text.split("/");
@@ -61,16 +62,19 @@ export function isUnit(text) {
 /** Return whether a unit is the sign of a currency, which has no plural. */
 export const isSign = (unit) => /^\p{Sc}/u.test(unit);
 
-/** A word or the sign of a currency; a digit would pass for the amount's. */
+/**
+ * Return whether a text is a word or a currency sign. A digit could be read as part of
+ * the amount.
+ */
 function isWord(text) {
   const isPlain = /^[\p{L}\p{Sc}]/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
   return isPlain && [...text].length <= UNIT_LENGTH_MAX;
 }
 
 /**
- * Return "1 unit" or "100 units"; "1 ticket", "100 tickets" where the issuer has named
- * one and several, and "100 × ticket" where only one: no plural can be made of a word in
- * any language. The sign of a currency has none.
+ * Return an amount with its unit: "1 unit", "100 units", or with the issuer's singular
+ * and plural "1 ticket", "100 tickets". With a singular only it is "100 × ticket",
+ * because we cannot form plurals in every language. A currency sign has no plural.
  */
 export function unitsText(/** @type {number} */ amount, unit = "") {
   if (!unit) return ngettext("{count} unit", "{count} units", amount);

@@ -1,7 +1,7 @@
-// Claim links, `/claim/<item id>#+<amount>.<secret>`, and texts that hold links or raw
-// outputs. The secret is in the fragment alone, which no browser sends to a server. All
-// but letters and digits of it is escaped, so that what others have put behind a link
-// is never taken for a part of it.
+// Claim links, `/claim/<item id>#+<amount>.<secret>`, and the links and raw outputs in
+// texts. The secret is in the fragment only, which browsers never send to a server. All
+// its characters except letters and digits are escaped, so text that others append to a
+// link is never read as part of the secret.
 
 import { gettext } from "./gettext.js";
 import { isUnit } from "./amounts.js";
@@ -15,8 +15,9 @@ import {
 /**
  * @typedef {import("./raw_output.js").RawOutput} RawOutput
  * @typedef {{output: RawOutput, unit: string, said?: number, host: string, address: string}} ReadLink
- *   `said` is the number that it says it has, which proves nothing; `host` is the one that the
- *   text names, and `address` the same link as it is opened there; both are empty where it names none
+ *   `said` is the number that the link states, which proves nothing; `host` is the host
+ *   that the text names, `address` the same link at that host; both are empty if it
+ *   names none
  */
 
 const CUT_TEXT = gettext("This link is cut off. Ask for it again.");
@@ -30,17 +31,17 @@ const NO_ITEM_TEXT = gettext(
 const TWO_ITEMS_TEXT = gettext("This text has links to two deeds. Paste one link.");
 
 /**
- * Of what stands before the item id, and of what follows it: no service takes longer
+ * Characters examined before an item id, and after it. No service accepts longer
  * addresses.
  */
 const PART_LENGTH_MAX = 4200;
 
-// Characters that are not seen, which apps put into long words.
+// Invisible characters, which apps insert into long words.
 const UNSEEN =
   "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff";
 const UNSEEN_ONES = new RegExp(`[${UNSEEN}]`, "g");
-// What a mail program, or a person, breaks a link with: line ends, and signs of a
-// quotation.
+// Characters that mail programs and people insert where they break a link: whitespace,
+// ">" before quoted lines, "=" before a line break in quoted-printable.
 const GAPS = new RegExp(`[\\s>=${UNSEEN}]+`, "g");
 const GAP = `[\\s>=${UNSEEN}]{0,24}`;
 const BASE32 = "[0-9a-hjkmnp-tv-z]";
@@ -48,14 +49,14 @@ const UNDERSCORE = "(?:\\\\?_|%5[Ff])";
 const DOT = "\\\\?\\.";
 const ITEM_ID = `${loose("deed")}${UNDERSCORE}${GAP}(?:${BASE32}${GAP}){25}${BASE32}`;
 const AMOUNT = `[1-9](?:${GAP}[0-9]){0,15}${GAP}${DOT}`;
-// A link that is a part of another one is escaped, once or twice.
+// A link that is part of another link is percent-encoded, up to three times.
 const SLASH = "(?:\\\\?/|%(?:25){0,2}2[Ff])";
 const HASH = "(?:\\\\?#|%(?:25){0,2}23|&num;|&#35;)";
 const PLUS = "(?:\\\\?\\+|%(?:25){0,2}2[Bb]|&plus;|&#43;)";
 const BLANK = "(?:[ \\u00a0]|%(?:25){0,2}20)";
 const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})`;
-// What starts here is longer than a secret can be, so it is never a part of one. Some
-// messengers take the plus for a blank, and some lose it; there no line end is undone.
+// A match is longer than a secret, so it is never part of one. Some messengers replace
+// the plus by a space or drop it; such links are not joined across line breaks.
 const START = new RegExp(
   `${PAGE}(?:${GAP}[^\\s#]{0,300}?(?<signs>${HASH}${GAP}${PLUS})${GAP}|[^\\s#]{0,300}?(?<bare>${HASH}${BLANK}?))` +
     `(?<amount>${AMOUNT})` +
@@ -63,25 +64,25 @@ const START = new RegExp(
   "g",
 );
 const ITEM = new RegExp(ITEM_ID, "g");
-// A raw output behind one may be of another deed than the page that is named.
+// A raw output after a hash may belong to another deed than the page before the hash.
 const HASH_AT_END = new RegExp(`${HASH}${GAP}$`);
 const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
 const CAPITALS = /\bDEED_[0-9A-Z]{26}/;
 const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
-// In a link that a person wrote by hand, signs within a word are of the secret; those
-// at its end are of the sentence around it, and so is what follows in a script without
-// blanks: no letter of it stands in a link as it is.
+// In a link written by hand, punctuation within a word belongs to the secret.
+// Punctuation at its end belongs to the sentence. So do letters of scripts that use no
+// spaces: links contain them only escaped.
 const LETTER = "[A-Za-z0-9%\\u00c0-\\u052f]";
 const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u");
 const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,483})/;
-/** At most LINK_NUMBER_MAX of wallet/links.js; what is no such number says nothing. */
+/** At most LINK_NUMBER_MAX of wallet/links.js; other numbers are ignored. */
 const SAID = /^[^\s<>]{0,600}?&n=([1-9]\d{0,8}|10{9})(?![^\s&])/;
 const HOST =
   /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
-/** One of a single word, right before the path. */
+/** A host of a single word, directly before the path. */
 const SHORT_HOST = /(?:^|[^\p{L}\p{N}.-])([\p{L}\p{N}-]+(?::\d+)?\/)$/u;
 const BROKEN_HOST = /https?:\/\/[^\s/>=]*[\s>=]{0,9}\n[\s>=]{0,24}$/i;
-// By the sign before a raw output, the one that ends it.
+// By the character before a raw output, the character that closes it.
 const CLOSERS = new Map(
   [
     "()",
@@ -104,8 +105,8 @@ const CLOSERS = new Map(
 );
 
 /**
- * Return the link that hands over an output; `unit` is the issuer's word for one, and
- * `said` the number that it is handed out under.
+ * Return the claim link of an output; `unit` is the issuer's word for one unit, `said`
+ * the number of the link.
  */
 export function claimLink(
   origin,
@@ -118,11 +119,12 @@ export function claimLink(
 }
 
 /**
- * Return the links and raw outputs of a text, and what to say if there are none or one
- * cannot be read. What messengers, mail programs and people do to them is undone.
+ * Return the links and raw outputs in a text, and the problem to show if there are none
+ * or one cannot be read. Changes that messengers, mail programs and people make to
+ * links are undone.
  *
- * A line end always ends a raw output with an ordinary secret: one that holds any
- * travels by link.
+ * A line break always ends a raw output with an ordinary secret. A secret that contains
+ * one can only be passed on by link.
  * @param {string} text
  * @returns {Promise<{links: ReadLink[], problem: string}>}
  */
@@ -143,8 +145,9 @@ export async function readLinks(text) {
 }
 
 /**
- * Return the deed that a text names, by its item id or by a link to any page of it, and
- * the `host` if it names one; or the `problem`. The secret of a claim link is not read.
+ * Return the deed that a text names, by its item id or by a link to any of its pages,
+ * and the `host` if the text names one; or the `problem`. Secrets of claim links are
+ * not read.
  */
 export function readItem(text) {
   const plain = narrowed(text);
@@ -164,16 +167,14 @@ export function readItem(text) {
   return { itemId: "", host: "", problem: hosts.size ? TWO_ITEMS_TEXT : problem };
 }
 
-/**
- * Return a text with letters of Latin width, as those of East Asian keyboards are not.
- */
+/** Replace full-width characters, as typed on East Asian keyboards, by ASCII. */
 function narrowed(text) {
   return text.replace(/[\uff01-\uff5e]/g, (wide) =>
     String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
   );
 }
 
-/** Return where links and raw outputs start, and what stands there. */
+/** Return the position of each link and raw output, and what its beginning states. */
 function startsOf(plain) {
   let to = 0;
   return Array.from(plain.matchAll(START), (match) => {
@@ -195,7 +196,7 @@ function startsOf(plain) {
     const from = match.index - word.length;
     to = match.index + match[0].length;
     return {
-      // A blank before it belongs to neither.
+      // A blank before a link belongs to neither link.
       from: /\s/.test(plain[from - 1]) ? from - 1 : from,
       to,
       isLink,
@@ -210,14 +211,16 @@ function startsOf(plain) {
   });
 }
 
-/** Return what one start and the text behind it mean, or null if it is cut off. */
+/**
+ * Return the link that a start and the text after it form, or null if it is cut off.
+ */
 async function readOne(start, tail) {
   if (start.isStrange) return null;
   const text = start.isLink ? unwrapped(tail, start.escapesCount) : tail;
   const broken = STRONG.exec(text)?.[0] ?? "";
   const strong = broken.replace(GAPS, "");
   try {
-    // Pages that did not come by https have no checksums: there the form must do.
+    // Without https there is no WebCrypto to compute checksums; the form must suffice.
     const isStrong =
       strong && (!globalThis.crypto?.subtle || (await isStrongSecret(strong)));
     if (isStrong) return linkOf(start, strong, text.slice(broken.length));
@@ -245,15 +248,15 @@ function linkOf({ front, url }, secret, rest) {
 }
 
 /**
- * Return the ordinary secret of a raw output: the rest of the line, without a sign that
- * answers the one before the raw output. Blanks at its end are dropped only if it has
- * no meaning with them.
+ * Return the ordinary secret of a raw output: the rest of the line, up to the character
+ * that closes the one before the raw output. Trailing blanks are dropped only if the
+ * secret would be too long with them.
  */
 function rawSecret(tail, opener) {
   const [line] = tail.slice(0, PART_LENGTH_MAX).split(/[\r\n]/, 1);
   const closer = CLOSERS.get(opener);
   const words = closer ? line.split(closer) : [];
-  // The first one that no letter follows.
+  // The first closing character before a space, punctuation or the end of the line.
   const ends = words.findIndex((_, place) =>
     /^(?:[\s\p{P}]|$)/u.test(words[place + 1] ?? "x"),
   );
@@ -261,34 +264,31 @@ function rawSecret(tail, opener) {
   return [...line].length > SECRET_LENGTH_MAX ? line.trimEnd() : line;
 }
 
-/** Undo what was done to the rest of a link as a whole. */
+/** Undo changes that were made to the rest of a link as a whole. */
 function unwrapped(tail, escapesCount) {
   let text = tail.slice(0, PART_LENGTH_MAX).replace(UNSEEN_ONES, "");
   text = text.replaceAll("\\", "");
   text = text.replace(/&(?:amp|#38);/g, "&");
   if (escapesCount) {
-    // Less often than it would be in the secret.
+    // The same characters in the secret are escaped once more than these separators.
     const escaped = `%(?:25){0,${escapesCount - 1}}`;
     const pair = new RegExp(`${escaped}26([a-z_]+)${escaped}3[Dd]`, "g");
     text = text.replace(pair, "&$1=");
   }
-  // Where any other escape is left, the signs alone were escaped.
+  // Any other escape shows that only the separators were escaped.
   for (let count = 0; count < escapesCount && !/^[^&\s]*%(?!25)/.test(text); count += 1)
     text = text.replaceAll("%25", "%");
   return text;
 }
 
-/** Return how often a link was escaped, hash and plus alike. */
+/** Return how many times both the hash and the plus were percent-encoded. */
 function escapesCount(signs) {
   const escaped = Array.from(signs.matchAll(/%((?:25)*)2[3Bb]/g), ([, inner]) => inner);
   const counts = escaped.map(({ length }) => 1 + length / 2);
   return counts.length > 1 ? Math.min(...counts) : 0;
 }
 
-/**
- * Return the address that a link's front names, without its path, or null if it names
- * none.
- */
+/** Return the URL that the beginning of a link names, or null if it names none. */
 function urlOf(front, alsoHost = HOST) {
   const plain = unescape(unescape(unescape(front.replaceAll("\\", ""))));
   const last = plain.split(/(?=https?:\/\/)/i).at(-1) ?? "";
@@ -297,7 +297,7 @@ function urlOf(front, alsoHost = HOST) {
   try {
     if (!named) return null;
     const url = new URL(named);
-    // A dot behind it names the same host.
+    // A trailing dot names the same host.
     url.hostname = url.hostname.replace(/\.$/, "");
     return url;
   } catch {
@@ -305,11 +305,11 @@ function urlOf(front, alsoHost = HOST) {
   }
 }
 
-/** Return a part of a link without what came between its characters. */
+/** Return a part of a link without characters that were inserted into it. */
 const clean = (part) =>
   part.replace(GAPS, "").replaceAll("\\", "").replace(/%5f/i, "_");
 
-/** Return the pattern of a word that may be broken anywhere. */
+/** Return a pattern for a word that may be broken anywhere. */
 function loose(word) {
   return [...word].map((letter) => letter + GAP).join("");
 }
@@ -321,7 +321,7 @@ function escape(text) {
   );
 }
 
-/** Undo `escape`; what was not escaped, such as a lone percent sign, stays as it is. */
+/** Undo `escape`. Invalid escapes, such as a lone percent sign, are kept. */
 function unescape(text) {
   return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (bytes) => {
     try {

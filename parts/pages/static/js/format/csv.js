@@ -1,14 +1,14 @@
-// Files for spreadsheets, RFC 4180 but for what separates the columns: where a decimal
-// comma is written, Excel takes semicolons. It knows UTF-8 by the byte order mark.
+// Files for spreadsheets (RFC 4180). In locales with a decimal comma, columns are
+// separated by semicolons, as Excel expects. Excel recognizes UTF-8 by the byte order
+// mark.
 
 import { gettext } from "./gettext.js";
 import { rangesText } from "./tickets.js";
 
 const BYTE_ORDER_MARK = "\ufeff";
-/** What a spreadsheet would carry out, unless one more apostrophe comes before it. */
+/** Text that a spreadsheet runs as a formula unless another apostrophe precedes it. */
 const FORMULA = /^'*(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
 
-/** Return a CSV file of links. */
 export function csvOf(outputs, addressOf, separator = separatorOf()) {
   const rows = outputs.map((output) => {
     return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
@@ -17,15 +17,15 @@ export function csvOf(outputs, addressOf, separator = separatorOf()) {
 }
 
 /**
- * Return a CSV file of all links with their states, and what was said to be them, which
- * are `textsOf` each; it hands none of them out. Taken off are units that were
- * `redeemed`, and what is more than were `made`: who claims at home and whose code says
- * no number is in two rows, once let in. So the units of all rows are those that were
- * made.
+ * Return a CSV file of all links and their states; it hands out none of them. `textsOf`
+ * returns a link's state and what a code said about its number. Rows with negative
+ * units take off what was `redeemed` and what exceeds `made`: a guest who claimed at
+ * home, and whose code states no number, has two rows once admitted. So the units of
+ * all rows add up to `made`.
  */
 export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
   const { redeemed, made } = counts;
-  // Where an admission was undone, the next link of its number has the units.
+  // After an undone admission the next link of that number has the units.
   const isReplaced = ({ output: { number, issue = 1 }, state }) =>
     state === "undone" &&
     number &&
@@ -55,7 +55,6 @@ export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
   );
 }
 
-/** Return a CSV file of the payments of a till. */
 export function paymentsCsvOf(payments, signsOf, separator = separatorOf()) {
   const rows = payments.map((payment) => {
     const time = new Date(payment.endedAt).toLocaleString("sv");
@@ -69,7 +68,7 @@ function tableOf(head, rows, separator) {
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
 
-/** An apostrophe makes a formula a text. */
+/** Return a quoted cell. An apostrophe turns a formula into text. */
 function cell(value) {
   const text =
     typeof value === "number" ? `${value}` : String(value).replace(FORMULA, "'$&");
@@ -78,8 +77,8 @@ function cell(value) {
 }
 
 /**
- * Return what spreadsheets take for the end of a column in a language, or the
- * browser's own: another one where 0.5 is written 0,5.
+ * Return the column separator that spreadsheets expect in a language, by default the
+ * browser's: a semicolon where 0.5 is written 0,5.
  * @param {string} [language]
  */
 export const separatorOf = (language) =>

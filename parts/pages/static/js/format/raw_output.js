@@ -1,9 +1,9 @@
-// The grammar of raw outputs, `+<amount>.<item_id>.<secret>`, and strong secrets, both
-// as deeds/raw_output.py has them. No message here ever holds a secret.
+// The grammar of raw outputs, `+<amount>.<item_id>.<secret>`, and of strong secrets, as
+// in deeds/raw_output.py. No error message contains a secret.
 //
-// A strong secret is 26 random characters (130 bits) and a checksum of 6, by which the
-// service knows that a machine made it. The characters are lower-case Crockford base32,
-// five bits each.
+// A strong secret is 26 random characters (130 bits) and a checksum of 6 characters,
+// which shows the service that a program generated it. The characters are lower-case
+// Crockford base32, five bits each.
 
 import { gettext } from "./gettext.js";
 import { AMOUNT_MAX } from "./amounts.js";
@@ -14,7 +14,7 @@ export const SECRET_LENGTH_MAX = 32;
 // Split at the first two dots.
 const FORM = /^\+([^.]*)\.(deed_[^.]*)\.(.*)$/s;
 const FORM_TEXT = gettext("This is not a raw output: +amount.deed_id.secret");
-// With the flag u this finds lone surrogates only: they have no UTF-8 form.
+// With the u flag this matches lone surrogates only, which have no UTF-8 form.
 const SURROGATE = /[\ud800-\udfff]/u;
 
 /** A text is not a raw output. The message never quotes it. */
@@ -24,7 +24,7 @@ export class RawOutputError extends Error {
 
 /** @typedef {{amount: number, itemId: string, secret: string}} RawOutput */
 
-/** Return what a raw output says. @returns {RawOutput} @throws {RawOutputError} */
+/** Return the parts of a raw output. @returns {RawOutput} @throws {RawOutputError} */
 export function parseRawOutput(text) {
   const [, amountText, itemId, secret] = FORM.exec(text) ?? [];
   if (itemId === undefined || SURROGATE.test(itemId))
@@ -41,7 +41,7 @@ export function formatRawOutput(/** @type {RawOutput} */ { amount, itemId, secre
  * @throws {RawOutputError}
  */
 export function checkSecret(secret) {
-  // Two units at most are a code point: what is longer need not be counted.
+  // A code point has at most two code units, so longer texts need not be counted.
   const isShort = secret.length <= 2 * SECRET_LENGTH_MAX;
   if (!secret || !isShort || [...secret].length > SECRET_LENGTH_MAX)
     throw new RawOutputError(
@@ -62,7 +62,7 @@ function parseAmountPart(text) {
 
 export const BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const BODY_LENGTH = 26;
-/** As many as hold 130 bits. */
+/** Bytes that hold 130 bits. */
 const BITS_BYTES = 17;
 const CHECKSUM_LENGTH = 6;
 const LABEL = "deeds strong secret v1:";
@@ -73,15 +73,15 @@ export const makeStrongSecret = () =>
   strongSecretOf(crypto.getRandomValues(new Uint8Array(BITS_BYTES)));
 
 /**
- * Return the strong secret of these bits: the first 130 of at least 17 bytes, highest
- * first.
+ * Return the strong secret made of the first 130 bits of `bytes` (at least 17), most
+ * significant bit first.
  */
 export async function strongSecretOf(/** @type {Uint8Array} */ bytes) {
   const body = base32(bytes, BODY_LENGTH);
   return body + (await checksum(body));
 }
 
-/** Return whether the text proves by its checksum that a machine made it. */
+/** Return whether a text has the form and the checksum of a strong secret. */
 export async function isStrongSecret(/** @type {string} */ text) {
   if (!STRONG.test(text)) return false;
   return text.slice(BODY_LENGTH) === (await checksum(text.slice(0, BODY_LENGTH)));
@@ -90,7 +90,10 @@ export async function isStrongSecret(/** @type {string} */ text) {
 /** Return the first 30 bits of SHA-256(label + body) as 6 characters. */
 const checksum = async (body) => base32(await sha256(LABEL + body), CHECKSUM_LENGTH);
 
-/** Return so many characters of the first bits of these bytes, the highest first. */
+/**
+ * Return the first `length` characters of these bytes in base32, most significant bit
+ * first.
+ */
 function base32(/** @type {Uint8Array} */ bytes, length) {
   const character = (_, place) => {
     const start = (5 * place) >> 3;

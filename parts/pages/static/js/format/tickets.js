@@ -1,17 +1,17 @@
-// What a person tells a numbered link, a ticket for example, by.
+// Texts that identify a numbered link, such as a ticket.
 
 import { formatAmount, gettext, joinTexts, ordinal } from "./gettext.js";
 
-/** As many letters of a note may be numbers. */
+/** At most 40 characters of a note list the numbers. */
 const NUMBERS_LENGTH = /^.{1,40}(?=,|$)/;
 
 /**
+ * Return for example "17 of 200", or "17 of 200, 2nd link" if the number was reissued;
+ * without a number, the numbers of the links that were joined, if any.
+ *
  * @typedef {{
  *   number?: number, of?: number, issue?: number, note?: string, numbers?: number[], said?: number,
- * }} Ticket `numbers`, in their order, of what several links were joined to
- *
- * Return for example "17 of 200", or "17 of 200, 2nd link" of one that was taken back
- * before; nothing of a link without a number.
+ * }} Ticket `numbers` are those of the links that were joined to it, in order
  * @param {Ticket} ticket
  */
 export function numberText({ number = 0, of = 0, issue, numbers }) {
@@ -20,7 +20,7 @@ export function numberText({ number = 0, of = 0, issue, numbers }) {
   return joinTexts([numbered, issueText({ issue })], ", ");
 }
 
-/** Return for example "2–4, 9". */
+/** Return numbers as ranges, for example "2–4, 9". */
 export function rangesText(/** @type {number[]} */ numbers = []) {
   const ranges = [];
   for (const number of numbers) {
@@ -34,8 +34,8 @@ export function rangesText(/** @type {number[]} */ numbers = []) {
 }
 
 /**
- * Return a person's words as the note that is kept: of joined links their numbers come
- * first, for copies of the wallet that cannot tell them.
+ * Return the note to store for a person's words. For joined links it starts with their
+ * numbers, because copies of the wallet may not know them.
  */
 export function noteOf(/** @type {Ticket} */ { numbers }, words = "") {
   const [told] = NUMBERS_LENGTH.exec(rangesText(numbers)) ?? [];
@@ -43,8 +43,8 @@ export function noteOf(/** @type {Ticket} */ { numbers }, words = "") {
 }
 
 /**
- * Return a person's words of the note of joined links; null where it still is what the
- * wallet `sent` it with, in any language.
+ * Return the person's words in the note of joined links, or null if the note is still
+ * the one that the wallet `sent`, in any language.
  */
 export function wordsOf(/** @type {Ticket} */ { note = "", numbers }, sent) {
   const [head, ...words] = note.split(" · ");
@@ -53,10 +53,10 @@ export function wordsOf(/** @type {Ticket} */ { note = "", numbers }, sent) {
   return digits && digits === digitsOf(sent) ? null : note;
 }
 
-/** As many as a note has room for in any language. */
+/** Return only the digits that a note has room for in every language. */
 const digitsOf = (text) => text.replace(/\D+/g, " ").trim().slice(0, 30);
 
-/** Return which link with its number a link is, nothing of the first. */
+/** Return for example "2nd link"; empty for the first link of a number. */
 export function issueText(/** @type {Ticket} */ { issue = 1 }) {
   return issue === 1 ? "" : gettext("{nth} link", { nth: ordinal(issue) });
 }

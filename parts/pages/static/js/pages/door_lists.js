@@ -1,5 +1,5 @@
-// The list of a deed's door on its way from one browser to another, as a file or as
-// codes that an open door scans. It holds no secret.
+// Hands guest lists from one browser to another, as a file or as codes that an open
+// door scans. They contain no secret.
 
 import { formatAmount, gettext, listText, ngettext } from "../format/gettext.js";
 import { waitText } from "../texts.js";
@@ -19,21 +19,21 @@ import { outputsIn, readHolding } from "../wallet/holdings.js";
 import { unitsOf } from "../wallet/records.js";
 import { fileName, STATES } from "./link_export.js";
 
-/** What a phone reads off another one's screen with ease, in characters. */
+/** Characters that a phone easily reads from another phone's screen. */
 const CODE_LENGTH_MAX = 600;
-/** The last line of a code, which to a list says nothing: which of how many it is. */
+/** The last line of a code: which of how many it is. Lists ignore it. */
 const CODE = /^code (\d+) of (\d+)$/m;
 /**
- * Return whether a door tells of a link: all else on its list is from the maker. The new
- * link of an admission that was undone is known to that door alone.
+ * Return whether a door exports a link: everything else on its list came from the
+ * maker. Only that door knows the new link of an admission that was undone.
  */
 const isTold = ({ state, output }) =>
   ["admitted", "undone"].includes(state) || (state === "waiting" && output.number);
 
 /**
+ * Return the buttons that export the guest list of a deed, import others, and forget
+ * them.
  * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api"> & {itemId: string}} Tools
- *
- * Return the buttons that hand over the list of a deed's door, take in others, and forget them.
  */
 export function listButtons(/** @type {Tools} */ tools) {
   return [
@@ -90,7 +90,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
 }
 
 function askForList(/** @type {Tools} */ tools, opener) {
-  /** The codes that were read of a list that has several. */
+  /** Which codes of a list with several were read. */
   const read = new Set();
   const onText = async (text, closeScanner) => {
     if (!isDoorList(text)) return;
@@ -138,7 +138,7 @@ function askToForget({ itemId, wallet }, opener) {
   });
 }
 
-/** Ask before a list is taken in that a camera saw: a guest may have shown it. */
+/** Ask before importing a list that a camera saw: a guest may have shown it. */
 export function askForScannedList(
   text,
   /** @type {Omit<Tools, "api">} */ tools,
@@ -157,7 +157,9 @@ export function askForScannedList(
   });
 }
 
-/** Import a list, or a code of one; return how much it has, and what of that is new. */
+/**
+ * Import a list, or one code of it. Return how many tickets it has, and what is new.
+ */
 async function takeIn(text, { itemId, wallet, store }) {
   const before = await readHolding(store, itemId);
   const count = await wallet.takeInList(itemId, text);

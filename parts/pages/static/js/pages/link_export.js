@@ -1,7 +1,6 @@
-// Many links at once: which of them a person chooses, and how those are printed,
-// written as a file for spreadsheets, copied, or taken back. They are handed out before
-// anything of them leaves. Paper tickets are sheets of eight: a part of the document
-// that only a printer shows (css/print.css).
+// Many links at once: choosing them, and printing, exporting, copying or taking them
+// back. They are recorded as handed out before any of them leaves. Paper tickets are
+// sheets of eight, in a part of the document that only printers show (css/print.css).
 
 import { parseAmount } from "../format/amounts.js";
 import { gettext, joinTexts } from "../format/gettext.js";
@@ -29,7 +28,7 @@ const NO_COPY = gettext(
 const TAKEN_BACK = gettext(
   "These links stop working. Those with a number get a new link with the same one.",
 );
-/** What a link is, in the order in which a person chooses among them. */
+/** Names of the states of links, in the order in which a person chooses among them. */
 export const STATES = {
   here: gettext("left"),
   back: gettext("came back"),
@@ -43,13 +42,16 @@ export const STATES = {
   "taken back": gettext("taken back"),
   expected: gettext("not scanned"),
 };
-/** Which links a person can choose; only by numbers are two more asked for. */
+/** Links that a person can choose. Only numbers need two more fields. */
 const CHOICES = {
   here: (count) => gettext("All that are left ({count})", { count }),
   waiting: (count) => gettext("All handed out ({count})", { count }),
   numbers: () => gettext("By number"),
 };
-/** What no system takes in the name of a file; babel reads no slash within brackets. */
+/**
+ * Characters that file names cannot contain. The slash is \x2f because babel misreads
+ * one within brackets.
+ */
 const NOT_IN_NAMES = /[\\\x2f:*?"<>|\p{C}]+/gu;
 /**
  * @typedef {import("./open_wallet.js").Opened & {
@@ -63,8 +65,8 @@ export const isUsable = ({ state }) => state === "here" || state === "waiting";
 export const countIn = (links, state) => outputsIn(links, state).length;
 
 /**
- * Return the links that a person means: `which` is one of CHOICES, `from` and `to` as
- * typed.
+ * Return the links that a person means. `which` is one of CHOICES, `from` and `to` are
+ * as typed.
  */
 function linksMeant(links, { which, from = "", to = "" }) {
   const isBetween = ({ output: { number = 0 } }) =>
@@ -74,8 +76,8 @@ function linksMeant(links, { which, from = "", to = "" }) {
 }
 
 /**
- * Return those of the links that a person means which nobody has yet, or all of them
- * where they all are handed out.
+ * Return the links that a person means and that are not handed out yet, or all of them
+ * if they are all handed out.
  */
 export function chosenLinks(links, choice, countMax) {
   const { which, from, to } = choice;
@@ -98,8 +100,8 @@ export function chosenLinks(links, choice, countMax) {
 }
 
 /**
- * Return the name of a file of links without its ending, for example
- * "Concert Fri 4 Dec 101-120".
+ * Return the name of a file of links without its extension, for example "Concert Fri 4
+ * Dec 101-120".
  */
 export function fileName(outputs, item) {
   const about = aboutOf(item);
@@ -110,7 +112,7 @@ export function fileName(outputs, item) {
   return joinTexts([name, about.date && dayText(about), range], " ");
 }
 
-/** What can be done with many links, by what their buttons are called in templates. */
+/** Actions on many links, by the names of their buttons in templates. */
 const ACTIONS = {
   print: {
     said: gettext("The pages are ready."),
@@ -129,13 +131,13 @@ const ACTIONS = {
   },
 };
 
-/** Make the buttons for many links work, with what is shown by then. */
+/** Set up the buttons for many links. They act on what `shown` has at the time. */
 export function setUpLinkButtons(place, /** @type {Shown} */ shown) {
   for (const button of place.querySelectorAll("[data-links]"))
     button.onclick = () => askWhich(shown, ACTIONS[button.dataset.links], button);
 }
 
-/** Print tickets. Where the codes do not come, none of the links is handed out. */
+/** Print tickets. If the codes cannot be loaded, no link is handed out. */
 async function print(outputs, /** @type {Shown} */ shown, onWait) {
   const count = outputs.length;
   const onProgress = (ready) => {
@@ -163,7 +165,7 @@ async function copy(outputs, /** @type {Shown} */ shown) {
   throw new WalletError("no_copy", NO_COPY);
 }
 
-/** Take links back, as many at once as the service takes. */
+/** Take links back, as many per request as the service takes. */
 export async function takeBack(
   outputs,
   /** @type {Pick<Shown, "wallet" | "run">} */ { wallet, run },
@@ -178,8 +180,8 @@ export async function takeBack(
       throw new WalletError("cancelled", gettext("The others stay handed out."));
     const keys = keysOf(outputs.slice(start, start + size));
     const take = () => run(() => wallet.takeBack(...keys), onWait);
-    // What was claimed meanwhile is known after the first try, and left out of the
-    // second; a batch of which all were leaves the others their turn.
+    // Links that were claimed meanwhile are known after the first try, and left out of
+    // the second. If all of a batch were, go on with the next batch.
     try {
       await take().catch(take);
       isAnyBack = true;
@@ -191,7 +193,7 @@ export async function takeBack(
   if (refusal && !isAnyBack) throw refusal;
 }
 
-/** Write down that these links are handed out; return those that are now. */
+/** Record that these links are handed out. Return those that now are. */
 const give = (outputs, { wallet }) => wallet.give(keysOf(outputs));
 
 function askWhich(shown, action, opener) {
@@ -233,7 +235,8 @@ function askWhich(shown, action, opener) {
 }
 
 /**
- * The fields of a choice; numbers are asked for only where links are chosen by them.
+ * Return the fields of a choice. Numbers are asked for only if links are chosen by
+ * them.
  */
 function choiceFields(links, countMax) {
   const numbersOf = (some) => some.flatMap(({ output }) => output.number ?? []);
@@ -249,7 +252,7 @@ function choiceFields(links, countMax) {
   );
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });
-  // Those that nobody has, where there are some.
+  // Suggest links that are not handed out, if there are any.
   const left = links.filter(({ state }) => state === "here");
   const offered = numbersOf(left).length ? numbersOf(left) : numbers;
   const [from, to] = [
@@ -291,7 +294,7 @@ async function printLinks(links, printed) {
   window.print();
 }
 
-/** Remove what was to be printed: from now on a printer gets the page itself. */
+/** Remove the printed sheets, so that the page itself is printed next time. */
 const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { item, image, unit, codes, isNoted }) {
@@ -331,14 +334,14 @@ function makeTicket(link, { item, image, unit, codes, isNoted }) {
   );
 }
 
-/** Return what stands in for a picture. */
+/** Return the pattern that replaces a picture. */
 const patternOf = (itemId) => {
   const [pattern] = makeMark(itemId).querySelectorAll("svg");
   pattern.setAttribute("class", "ticket-picture ticket-pattern");
   return pattern;
 };
 
-/** Wait until all pictures are there, or will not come. */
+/** Wait until all pictures are loaded, have failed, or take too long. */
 function picturesOf(sheets) {
   const all = [...sheets.querySelectorAll("img")].map((image) => image.decode());
   return Promise.race([Promise.allSettled(all), pause(PICTURE_MS_MAX)]);

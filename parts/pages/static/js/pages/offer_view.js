@@ -1,5 +1,5 @@
-// Our offers: the list of them, and of one its view, which tells by itself when it was
-// taken, its code, and how it is cancelled.
+// Our own offers: their list, and the view of one, which shows its code, notices by
+// itself when it was accepted, and can cancel it.
 
 import { gettext } from "../format/gettext.js";
 import {
@@ -25,9 +25,7 @@ import { ask, openDialog, say, sayError } from "../ui/forms.js";
 import { offersOf, openOffersOf } from "../wallet/offers.js";
 import { keepAsking } from "./retries.js";
 
-/**
- * How often it is asked whether an offer was taken, while a person looks at its code.
- */
+/** How often to ask whether an offer was accepted, while its code is on the screen. */
 const LOOK_MS = 2_500;
 
 /**
@@ -35,7 +33,9 @@ const LOOK_MS = 2_500;
  * @typedef {import("../wallet/offers.js").OfferMade} Offer
  */
 
-/** Return what draws the list: the open ones, and those that have ended of late. */
+/**
+ * Return a function that draws the list of open offers and those that ended recently.
+ */
 export function offersView(/** @type {OfferTools} */ tools) {
   const drawRows = listInPieces(byId("offers"), byId("offers-more"), {
     keyOf: (offer) => `${offer.key} ${offer.state} ${offerText(offer, tools.itemOf)}`,
@@ -60,17 +60,14 @@ function rowOf(/** @type {Offer} */ offer, tools) {
   return make("li", { tabindex: "-1" }, make("p", {}, sentence), state, actions);
 }
 
-/** Return what both sides read of an offer that was taken, or what has become of it. */
+/** Return the receipt of an offer that was accepted, or its state. */
 function endText(/** @type {Offer} */ offer) {
   return offer.state === "done"
     ? receiptText(offer, Boolean(offer.give))
     : offerStateText(offer);
 }
 
-/**
- * Show an open offer with its link and code, and what becomes of it meanwhile: its link
- * is there while it is open.
- */
+/** Show an offer, with its link and code while it is open, and update its state. */
 export async function openOffer(
   /** @type {Offer} */ offer,
   opener,
@@ -123,7 +120,7 @@ export async function openOffer(
   })();
 }
 
-/** Put the code of an offer into its place, once it is here. */
+/** Show the QR code of an offer in an element. */
 export function drawOfferCode(place, offerId, tools, text) {
   const alt = gettext("QR code: {text}", { text });
   return drawCode(place, { key: offerId }, tools, alt, {
@@ -141,7 +138,7 @@ function sideCards({ give, want }, { wallet }) {
   return Promise.all([give, want].filter(Boolean).map(cardOf));
 }
 
-/** Ask, and cancel an offer; say so where somebody has taken it first. */
+/** Ask, and cancel an offer. If somebody accepted it first, say so. */
 export function askToCancel(
   /** @type {Offer} */ offer,
   opener,

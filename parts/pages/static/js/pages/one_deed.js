@@ -1,5 +1,5 @@
-// The door and the till are each of one deed, which the fragment of their address
-// names. Without one, a person chooses among the deeds that this browser knows.
+// The door and the till are pages for one deed, which the fragment of their address
+// names. Without one, the person chooses among the deeds that this browser knows.
 
 import { aboutOf, nameOf, whenAndWhereText } from "../format/about.js";
 import { gettext } from "../format/gettext.js";

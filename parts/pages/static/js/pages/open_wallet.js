@@ -1,6 +1,6 @@
-// Opens this browser's wallet for a page, and goes on with what is begun in it: each
-// operation is sent again until it has ended, as long as the page is open; in words
-// where it cannot be done.
+// Opens this browser's wallet for a page, and continues what has begun in it: each
+// operation is sent again until it has ended, while the page is open. If that is
+// impossible, it says why.
 
 import { gettext } from "../format/gettext.js";
 import { outcomesText, refusalText, textFor, timeText, waitText } from "../texts.js";
@@ -14,7 +14,7 @@ import { lostSince, openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
 import { keepFinishing } from "./retries.js";
 
-/** The service worker, with which the pages open without a network. */
+/** The service worker, which makes pages work offline. */
 const WORKER = "/sw.js";
 
 /**
@@ -22,15 +22,13 @@ const WORKER = "/sw.js";
  *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
  *   api: import("../wallet/api.js").Api, wake: (problem?: any) => void,
  *   run: (verb: () => Promise<Outcome>, onWait: (text: string) => void) => Promise<OperationRecord>,
- * }} Opened `run` carries out a verb; it returns the operation once it is done, and throws why it was
- *   refused
+ * }} Opened `run` carries out a function of the wallet, returns the operation once it
+ *   is done, and throws if it was refused
  * @typedef {import("../wallet/wallet.js").Outcome} Outcome
  * @typedef {import("../wallet/records.js").OperationRecord} OperationRecord
  */
 
-/**
- * Take what the fragment of the address shows along to the page in another language.
- */
+/** Keep the fragment of the address when the person switches the language. */
 function keepFragment() {
   /** @type {NodeListOf<HTMLAnchorElement>} */
   const links = document.querySelectorAll(".languages a");
@@ -38,13 +36,14 @@ function keepFragment() {
 }
 
 /**
- * Return the wallet with its store and the service, or null after saying why it cannot
- * be opened.
+ * Return the wallet with its store and API, or null after showing why it cannot be
+ * opened.
  *
- * What was begun, on earlier visits too, is sent again until it has ended; `wake` does
- * so at once, or after a problem soon.
+ * Operations that have begun, on earlier visits too, are sent again until they have
+ * ended; `wake` does so at once, or soon after a problem.
  * @param {(outcomes: Outcome[]) => void} onOutcomes called after each try
- * @param {typeof offerRescue} [rescue] returns buttons for what can still be saved
+ * @param {typeof offerRescue} [rescue] returns buttons that save what still can be
+ *   saved
  * @returns {Promise<Opened | null>}
  */
 export async function openWallet(onOutcomes, rescue = offerRescue) {
@@ -67,7 +66,7 @@ export async function openWallet(onOutcomes, rescue = offerRescue) {
       onOutcomes,
       onError: showEnd,
     });
-    // A tab that is closed meanwhile leaves what it began to this one.
+    // A tab that is closed meanwhile leaves its operations to this one.
     onReturn(() => wake());
     prepareOffline();
     keepCodesReady({ store, wallet, api });
@@ -83,15 +82,17 @@ export async function openWallet(onOutcomes, rescue = offerRescue) {
   }
 }
 
-/** What can still be saved where the store was deleted under this page. */
+/**
+ * Return buttons that save what can be saved if the store was deleted under this page.
+ */
 let offerRescue = () => /** @type {HTMLElement[]} */ ([]);
 
-/** Say what went wrong; where nothing can be kept now, a tap goes on once it can. */
+/** Show an error. If the store failed, offer to reload. */
 function showEnd(error) {
   if (error.name !== "StoreError") return showFault(error);
   const reload = makeButton(gettext("Try again"), () => location.reload());
   const isGone = error.code === "gone";
-  // No code is shown on whose payment would be lost.
+  // A payment for a code on the screen would be lost.
   const dialogs = document.querySelectorAll("dialog[open]");
   if (isGone) for (const dialog of /** @type {any} */ (dialogs)) dialog.close();
   const rescue = isGone ? offerRescue() : [];
@@ -103,7 +104,7 @@ function showEnd(error) {
   );
 }
 
-/** Say that this browser had a wallet which is gone, and what can be done. */
+/** Show that this browser had a wallet that is gone, and what can be done. */
 export function showLoss(...actions) {
   const since = lostSince();
   if (!since) return;
@@ -117,13 +118,13 @@ export function showLoss(...actions) {
   );
 }
 
-/** Return the service's verbs, for a page without a wallet too. */
+/** Return the API, for pages without a wallet, too. */
 export const makePageApi = () =>
   makeApi((...request) => fetch(...request), arrayMax(), { readToken, refuseToken });
 
 /**
- * Return the operation of an outcome once it has ended, by this tab or another;
- * meanwhile, say that it is sent again.
+ * Return the operation of an outcome once it has ended, in this tab or another. Until
+ * then, say that it is sent again.
  * @param {Pick<Opened, "store" | "wake">} opened
  * @param {Outcome} outcome
  * @returns {Promise<OperationRecord>}
@@ -147,7 +148,7 @@ export async function untilEnded({ store, wake }, { operation, problem }, onWait
   });
 }
 
-/** Return the records of outputs, each with the operation that had it last. */
+/** Return the records of outputs, each with the last operation on it. */
 export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
   const lastIn = ({ outputs }, key) => lastOf(outputs.get(key));
   const next = (slices) => ({ operations: keys.map((key) => lastIn(slices, key)) });
@@ -159,43 +160,44 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
   );
 }
 
-/** Why it could not be taken is said of what nothing takes. */
+/**
+ * Return the operation that takes the output, else the last one that tried to, because
+ * it shows why that failed, else the one that made it.
+ */
 function lastOf({ operation = "", takers = {} } = {}) {
   return operation in takers ? operation : (Object.keys(takers).at(-1) ?? operation);
 }
 
 /**
- * Return what tells of operations that earlier visits began, to be called after each
- * try.
+ * Return a function that announces operations of earlier visits, to be called after
+ * each try.
  */
 export function makeTeller() {
   const openedAt = Date.now();
   let isWaiting = false;
   return (outcomes) => {
-    // What this visit does is told where it was asked for.
+    // Operations of this visit are announced where they were requested.
     const earlier = outcomes.filter(({ operation }) => operation.begunAt < openedAt);
     const text = outcomesText(earlier, isWaiting);
     const isRefused = earlier.some(({ operation }) => operation.state === "refused");
-    // What nobody expects any more stays until the page is left.
+    // A refusal comes unexpectedly, so it stays until the page is left.
     if (text) (isRefused ? showMissing : say)(text);
     isWaiting = earlier.some(({ operation }) => operation.state === "begun");
   };
 }
 
-/**
- * Start the worker once the page is there: what it fetches must not hold the page up.
- */
+/** Start the worker once the page is loaded: its downloads must not delay the page. */
 function prepareOffline() {
-  // Without one the page is as good while there is a network.
+  // Without a worker the page still works online.
   const start = () => navigator.serviceWorker?.register(workerUrl()).catch(() => {});
   if (document.readyState === "complete") start();
   else window.addEventListener("load", start, { once: true });
 }
 
-/** Fetch the codes that a person may have to show without a network, when idle. */
+/** When idle, fetch the codes that a person may have to show offline. */
 function keepCodesReady(parts) {
   const whenIdle = window.requestIdleCallback ?? setTimeout;
-  // Of one that does not come, it is said when it is to be shown.
+  // A code that cannot be fetched is reported when it is to be shown.
   const keep = oneByOne(
     async () => navigator.onLine && keepReady(parts).catch(() => {}),
   );
@@ -205,9 +207,7 @@ function keepCodesReady(parts) {
   keepLater();
 }
 
-/**
- * Return the one address that the page's policy (Trusted Types) lets become a script.
- */
+/** Return the only address that the page's Trusted Types policy accepts as a script. */
 function workerUrl() {
   const { trustedTypes } = /** @type {any} */ (window);
   const rules = { createScriptURL: () => WORKER };
@@ -217,8 +217,8 @@ function workerUrl() {
 }
 
 /**
- * Return what does it again at each call, one after the other, and no more than one
- * waits.
+ * Return a function that runs `draw` at each call, one run after the other; at most one
+ * run waits.
  */
 export function oneByOne(draw) {
   let last = Promise.resolve();

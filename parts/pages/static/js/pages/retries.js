@@ -1,18 +1,19 @@
-// When something is done again that did not end, or is to be asked again: one rule for
-// what is sent, looked for and asked.
+// When to repeat what has not ended, or must be asked again: one rule for requests,
+// looks and questions.
 
-/** How long until it is tried again, the first time. */
+/** Delay before the first repetition. */
 const STEP_MS = 2_000;
-/** What failed often is tried again after so many of these, at most. */
+/** Maximum delay after repeated failures, in steps. */
 const STEPS_MAX = 30;
 const ROUND_MS = 20_000;
 
 /**
- * Return what does it at each call at once, or after a `problem` soon; and then again
- * by itself until it is over: after `stepMs`, which may change with time, while it fails
- * after twice as long each time, and never sooner than the service said.
- * @param {() => Promise<any[] | null>} act returns the problems that it met, none of them where it
- *   did not fail, or null once it is over; it may not throw
+ * Return a function that runs `act` at once, or soon if it is given a `problem`. Then
+ * `act` runs again by itself until it is over: after `stepMs`, which may change with
+ * time. While it fails, the delay doubles each time. It is never shorter than the
+ * service asked for.
+ * @param {() => Promise<any[] | null>} act returns the problems that it met, an empty
+ *   list if it did not fail, or null once it is over; it must not throw
  * @returns {(problem?: any) => Promise<void> | void}
  */
 export function keepTrying(act, stepMs = () => STEP_MS) {
@@ -30,19 +31,19 @@ export function keepTrying(act, stepMs = () => STEP_MS) {
     problems?.forEach(heed);
     failuresCount = problems?.length ? failuresCount + 1 : 0;
     const stepsCount = Math.min(2 ** Math.max(0, failuresCount - 1), STEPS_MAX);
-    // What was begun since this run looked may have been left out.
+    // This run may have missed an operation that has begun since.
     const delay = Math.min(wokenAfter, problems ? stepMs() * stepsCount : Infinity);
     wokenAfter = Infinity;
     if (delay < Infinity) runAfter(delay);
   }
 
   function runAfter(wantedMs) {
-    // Whatever is done to the device's time.
+    // A monotonic clock: the device's time may be changed.
     const delayMs = Math.max(wantedMs, notBefore - performance.now());
     if (delayMs <= 0) return run();
     turn += 1;
     const mine = turn;
-    // What was overtaken is not done.
+    // Skip a run that was replaced.
     setTimeout(() => mine === turn && run(), delayMs);
   }
 
@@ -61,13 +62,14 @@ export function keepTrying(act, stepMs = () => STEP_MS) {
 }
 
 /**
- * Ask every 20 seconds (`roundMs`) while it is wanted and a person can see the page,
- * more and more rarely while it fails, and no more once it is over.
+ * Ask every 20 seconds (`roundMs`) while this is wanted and the page is visible, more
+ * and more rarely while it fails, and no more once it is over.
  * @param {{
  *   checkRound: () => Promise<unknown>, isWanted?: () => boolean, isOver?: () => boolean,
  *   roundMs?: () => number,
- * }} parts `isWanted` is whether something waits
- * @returns {() => Promise<void> | void} asks at once, unless there has just been an answer
+ * }} parts `isWanted`: whether something waits
+ * @returns {() => Promise<void> | void} asks at once, unless there has just been an
+ *   answer
  */
 export function keepAsking({
   checkRound,
@@ -79,7 +81,7 @@ export function keepAsking({
 
   async function ask() {
     if (isOver()) return null;
-    // The browser says in more ways than one that a person is back.
+    // Browsers announce a returning person by several events.
     if (performance.now() < restsUntil || document.hidden || !isWanted()) return [];
     try {
       await checkRound();
@@ -94,9 +96,9 @@ export function keepAsking({
 }
 
 /**
- * Finish what was begun, now and until nothing is left to finish. `onError` is called
- * when the store fails, which ends it. Return what wakes it up, after a verb has left
- * something begun or once online again.
+ * Finish what has begun, now and until nothing is left. `onError` is called if the
+ * store fails, which ends it. Return a function to call after something has begun, or
+ * once the network is back.
  * @param {{
  *   finishBegun: () => Promise<import("../wallet/wallet.js").Outcome[]>, onError: (error: any) => void,
  *   onOutcomes?: (outcomes: import("../wallet/wallet.js").Outcome[]) => void,

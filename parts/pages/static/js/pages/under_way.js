@@ -7,11 +7,12 @@ import { say, sayError } from "../ui/forms.js";
 import { oneByOne, untilEnded } from "./open_wallet.js";
 
 /**
- * Return what goes on making links of a series, also of one that an earlier visit or
- * another tab has begun. It is to be called after each change of the store: each batch
- * is one.
+ * Return a function that continues making the links of a series, also one that an
+ * earlier visit or another tab began. Call it after each change of the store: each
+ * batch is one.
  * @param {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "wake">} opened
- * @param {() => string | undefined} wanted returns a deed of which links are still to be made
+ * @param {() => string | undefined} wanted returns a deed of which links are still to
+ *   be made
  */
 export function seriesMaker(opened, wanted) {
   let isRefused = false;
@@ -20,7 +21,7 @@ export function seriesMaker(opened, wanted) {
     const itemId = isRefused ? "" : wanted();
     const outcome = itemId && (await opened.wallet.prepareNext(itemId));
     if (!outcome) return;
-    // What has no answer yet is sent again by the page, and no other batch before it.
+    // The page sends a batch without an answer again, and makes no other before it.
     const operation = await untilEnded(opened, outcome, () => {});
     isRefused = operation.state === "refused";
     if (isRefused) say(refusalText(operation));

@@ -1,16 +1,16 @@
-// A calendar file of when a deed is good for something (RFC 5545). It is made here: the
-// service does not learn who wants one.
+// Calendar files with the date of a deed (RFC 5545). They are made in the browser, so
+// the service does not learn who saves one.
 
 import { aboutOf, nameOf } from "../format/about.js";
 import { shortName } from "../texts.js";
 import { download } from "./dom.js";
 
-/** Of a line, without its end. */
+/** In a line, without its end. */
 const OCTETS_MAX = 75;
 
 /** @typedef {import("../wallet/records.js").Item} Item */
 
-/** Save the date of a deed that has one. */
+/** Download the calendar file of a deed that has a date. */
 export function saveDate(/** @type {Item} */ item) {
   const text = calendarOf(item, location, new Date());
   download(text, "text/calendar", `${shortName(nameOf(item))}.ics`);
@@ -52,7 +52,7 @@ function escape(text) {
   return escaped.replace(/\p{Cc}/gu, " ");
 }
 
-/** Break a long line between characters: what follows starts with a space. */
+/** Fold a long line between characters; continuation lines start with a space. */
 function fold(line) {
   let folded = "";
   let octetsCount = 0;

@@ -1,6 +1,6 @@
-// Shows a deed: its card (templates/_card.html) and its mark. What a card shows was
-// written by strangers: it goes into the page as text, and a picture only from where
-// parts/pages/card.py lets one come.
+// Shows a deed: its card (templates/_card.html) and its mark. Strangers write what a
+// card shows, so it is inserted as text, and pictures only come from where
+// parts/pages/card.py permits.
 
 import {
   aboutOf,
@@ -20,11 +20,14 @@ const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 
 /**
  * @typedef {{itemId?: string, amount?: number, unit?: string, pictures?: "shown" | "ask"}} CardOptions
- *   `amount` of all units is what the card is about, all of them unless given; `unit` is what the
- *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
+ *   `amount` is the number of units that the card is about, by default all; `unit` is
+ *   the issuer's word for one; "ask" shows a picture from another host, which learns
+ *   who is looking, only after a tap
  */
 
-/** Return the address of an item's picture, where browsers can show it. */
+/**
+ * Return the address of an item's picture, or an empty text if browsers cannot show it.
+ */
 export function imageOf(item) {
   const { image = "" } = metadataOf(item);
   return SHOWN.test(image) ? image : "";
@@ -36,7 +39,7 @@ export function makeCard(item, options) {
   return card;
 }
 
-/** Show an item, which may not be known, in a card that there is. */
+/** Show an item in an existing card; `item` may be null. */
 export function fillCard(
   card,
   item,
@@ -71,7 +74,7 @@ export function fillCard(
   part("until").classList.toggle("bad", isExpired(about));
   const genuine = part("genuine");
   genuine.hidden = !itemId;
-  // What it says may be behind what is at the foot of the window.
+  // The opened text may be hidden behind the bar at the bottom of the window.
   genuine.ontoggle = () => genuine.scrollIntoView({ block: "nearest" });
   part("mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   drawPattern(part("pattern"), itemId);
@@ -79,8 +82,8 @@ export function fillCard(
 }
 
 /**
- * Fold texts that are new to a card: those of strangers must not push out of view what
- * the page says itself.
+ * Fold long texts when they are new to a card: texts of strangers must not push the
+ * page's own out of view.
  */
 function foldLong(card, part, name, text) {
   const isNew =
@@ -97,7 +100,9 @@ function foldLong(card, part, name, text) {
   fold(isLong);
 }
 
-/** Without a picture, or with a broken one, the drawing behind it is seen. */
+/**
+ * Show a picture. Without one, or if it is broken, the pattern behind it is visible.
+ */
 function showImage(part, address, pictures) {
   const picture = part("image");
   const button = part("ask");
@@ -113,14 +118,14 @@ function showImage(part, address, pictures) {
   else picture.setAttribute("src", address);
 }
 
-/** Return a picture that takes no room where it is broken. */
+/** Return an image that is removed if it is broken. */
 export function pictureOf(src, className) {
   const onerror = ({ target }) => target.remove();
   const referrerpolicy = "no-referrer";
   return make("img", { class: className, alt: "", referrerpolicy, onerror, src });
 }
 
-/** Return the small picture of an item, with the pattern of its mark where it has none. */
+/** Return the thumbnail of an item, with the pattern of its mark behind it. */
 export function thumbnailOf(
   /** @type {{id: string, metadata?: string | null}} */ item,
 ) {
@@ -131,24 +136,23 @@ export function thumbnailOf(
 }
 
 /**
- * Return the host that a picture comes from; nothing for one of ours, or within the
- * metadata.
+ * Return the host that a picture is loaded from; empty for our own and for data URLs.
  */
 function foreignHost(address) {
   const { host } = make("a", { href: address });
   return host === location.host ? "" : host;
 }
 
-// The mark of a deed tells it from another of the same name and picture: two short ends
-// of its id to be read aloud, and a pattern drawn from the letters between, as in
-// parts/pages/card.py.
+// The mark distinguishes a deed from another of the same name and picture: two short
+// ends of its id, to be read aloud, and a pattern drawn from the letters between them,
+// as in parts/pages/card.py.
 
 const END_LENGTH = 4;
-/** A column of petals for each letter, and a petal for each of its bits. */
+/** One column of petals per letter, one petal per bit. */
 const COLUMNS = 8;
 const BITS = [4, 3, 2, 1, 0];
 
-/** Return the mark of a deed: its small pattern and text. */
+/** Return the mark of a deed: a small pattern and a text. */
 export function makeMark(itemId) {
   const mark = copyTemplate("mark-template");
   drawPattern(mark, itemId);
@@ -162,7 +166,7 @@ export function markText(itemId) {
   return `${letters.slice(0, END_LENGTH)}·${letters.slice(-END_LENGTH)}`;
 }
 
-/** Draw the pattern of a deed into the three paths of a place. */
+/** Draw the pattern of a deed into the three paths of an element. */
 function drawPattern(place, itemId) {
   const paths = place.querySelectorAll("path");
   for (const [at, [colour, shape]] of patternOf(itemId).entries()) {
@@ -172,9 +176,9 @@ function drawPattern(place, itemId) {
 }
 
 /**
- * Return the colour and the shape of the ground, of the dark petals, for the bits that
- * are 0, and of the light ones. The first letter gives the hue, and with the second how
- * far away that of the light petals is.
+ * Return colour and shape of the background, the dark petals (bits that are 0) and the
+ * light petals (bits that are 1). The first letter sets the hue, the second how far the
+ * hue of the light petals is from it.
  */
 export function patternOf(itemId) {
   const letters = lettersOf(itemId).slice(END_LENGTH, END_LENGTH + COLUMNS);

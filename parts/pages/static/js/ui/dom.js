@@ -1,21 +1,21 @@
-// What each page needs of the browser: elements, lists of them, and to hand a text to
-// the person, on the clipboard or as a file. Texts stay texts: nothing here, or
-// anywhere in the page, turns one into HTML.
+// DOM functions that all pages use: elements, lists, and giving a text to the person by
+// clipboard or file. No code of the pages turns text into HTML.
 
 import { gettext } from "../format/gettext.js";
 
-/** How many records a list draws before a person asks for more. */
+/** Records that a list shows before a person asks for more. */
 const SHOWN_AT_ONCE = 100;
 
-// A browser that is busy, or asks first where to put it, takes hold of it late.
+// A busy browser, or one that first asks where to save the file, reads it late.
 const TAKEN_MS_MAX = 60_000;
 
 /**
  * Return a new element.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
- * @param {Record<string, string | boolean | EventListener>} [attributes] `true` sets an empty one,
- *   `false` leaves it out; a function under `onclick` and the like listens
+ * @param {Record<string, string | boolean | EventListener>} [attributes] `true` sets an
+ *   empty attribute, `false` omits it; a function, for example under `onclick`, becomes
+ *   the listener
  * @param {...(Node | string)} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
@@ -30,12 +30,12 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * Return the first element that matches; what a page lacks is a fault that should be
- * seen at once.
+ * Return the first element that matches. Throw an error if there is none, which is a
+ * defect of the page.
  * @template {HTMLElement} [Kind=HTMLElement]
  * @param {ParentNode} root
  * @param {string} selector
- * @param {new () => Kind} [kind] HTMLElement unless given
+ * @param {new () => Kind} [kind] HTMLElement by default
  * @returns {Kind}
  */
 export function find(root, selector, kind) {
@@ -46,7 +46,6 @@ export function find(root, selector, kind) {
 }
 
 /**
- * Return the element with this id.
  * @template {HTMLElement} [Kind=HTMLElement]
  * @param {string} id
  * @param {new () => Kind} [kind]
@@ -61,15 +60,18 @@ export function copyTemplate(id) {
 }
 
 /**
- * Return what finds the parts of an element by their names.
+ * Return a function that finds the parts of an element by name.
  * @param {ParentNode} element
- * @param {string} [attribute] the one that names a part, after "data-"
+ * @param {string} [attribute] the attribute that names a part, without "data-"
  */
 export function partsIn(element, attribute = "part") {
   return (name) => find(element, `[data-${attribute}="${name}"]`);
 }
 
-/** Give each of these elements, by their ids or other names, its value of a property. */
+/**
+ * Set a property of several elements. `values` maps their ids, or other names, to the
+ * values.
+ */
 export function setEach(
   property,
   values,
@@ -78,12 +80,14 @@ export function setEach(
   for (const [name, value] of Object.entries(values)) elementOf(name)[property] = value;
 }
 
-/** Write a text into an element; what did not change is not spoken again. */
+/** Set the text of an element if it differs: screen readers would repeat it. */
 export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** How many outputs the service takes at once, as the page says. */
+/**
+ * Return how many inputs or outputs the service takes in a request, as the page states.
+ */
 export const arrayMax = () => Number(document.body.dataset.arrayMax);
 
 let idsCount = 0;
@@ -95,8 +99,7 @@ export function freshId() {
 }
 
 /**
- * Return a button that does no more than `act`, which gets the button; screen readers
- * say also what it is about.
+ * Return a button that calls `act` with itself. Screen readers add `about` to its text.
  */
 export function makeButton(text, act, { kind = "quiet", about = "" } = {}) {
   const button = make("button", { type: "button", class: `button ${kind}` }, text);
@@ -107,13 +110,12 @@ export function makeButton(text, act, { kind = "quiet", about = "" } = {}) {
 
 export const makeHint = (...content) => make("p", { class: "hint" }, ...content);
 
-/** Return a row of buttons. */
 export const makeActions = (...buttons) => make("p", { class: "actions" }, ...buttons);
 
 /**
- * Return the heading of the part of the page that an element is in. It gets the focus
- * when what had it is gone: a person who uses the keyboard must not be thrown back to
- * the start of the page.
+ * Return the heading of the section that an element is in. It gets the focus when the
+ * focused element is removed: keyboard users must not be sent back to the start of the
+ * page.
  */
 export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
@@ -123,12 +125,13 @@ export function headingOf(/** @type {Element} */ element) {
 }
 
 /**
- * Return what draws records in their order, a hundred at a time. What is there already
- * is left: what a person has typed, opened or focused stays when something else
+ * Return a function that draws records in order, a hundred at a time. Rows that exist
+ * are reused, so what a person has typed, opened or focused stays when something else
  * changes.
  * @template Record
- * @param {Element} list holds nothing else
- * @param {HTMLElement | null} more the button that shows a hundred more; without it all are shown
+ * @param {Element} list contains the rows only
+ * @param {HTMLElement | null} more the button that shows a hundred more; if null, all
+ *   are shown
  * @param {{
  *   keyOf: (record: Record) => string,
  *   make: (record: Record) => {element: Element, update?: (record: Record) => void},
@@ -163,7 +166,9 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
     if (focusedPlace >= 0) focusRow(focusedPlace);
   }
 
-  /** Give the focus to what can be done with a row, or to what the list is about. */
+  /**
+   * Focus the first link or button of a row, else the row or the heading of the list.
+   */
   function focusRow(place) {
     const row = list.children[place];
     /** @type {HTMLElement} */ (
@@ -181,8 +186,9 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
 }
 
 /**
- * Show the first of these; return the button to the next, and how far it is. While some
- * are left to be shown, the button passes over the others.
+ * Show the first element. Return the button that shows the next one, and the position;
+ * nothing for a single element. As long as any element is left, the button skips those
+ * that are not.
  * @param {(each: any) => boolean} [isLeft]
  */
 export function oneAfterTheOther(all, show, isLeft = () => true) {
@@ -205,29 +211,30 @@ export function oneAfterTheOther(all, show, isLeft = () => true) {
 }
 
 /**
- * Copy a text, or what a promise brings: Safari copies only what is asked for within
- * the tap.
- * @returns {Promise<boolean>} whether the browser did
+ * Copy a text, or the result of a promise: Safari permits copying only if it is
+ * requested during the tap.
+ * @returns {Promise<boolean>} whether the browser copied it
  */
 export async function copyText(text) {
   const blobOf = (whole) => new Blob([whole], { type: "text/plain" });
   try {
-    // In this order nothing is promised where there is no clipboard.
+    // Without a clipboard this fails before a promise is created.
     await navigator.clipboard.write([
       new ClipboardItem({ "text/plain": Promise.resolve(text).then(blobOf) }),
     ]);
     return true;
   } catch {
-    // Not over http but on localhost, and not where the person has refused it. What
-    // went wrong with the text itself is thrown.
+    // The clipboard needs https or localhost, and the person's consent. If the text
+    // itself failed, throw that error.
     await text;
     return false;
   }
 }
 
 /**
- * Write what is in a place as large as all of it can be seen, by `--fit` of its style,
- * now and whenever its size changes; return what does so after a change of the text.
+ * Scale the text of an element, by `--fit` in its style, to the largest size at which
+ * all of it is visible, now and whenever the element's size changes. Return a function
+ * to call after the text has changed.
  */
 export function keepFitting(/** @type {HTMLElement} */ place) {
   function fit() {
@@ -242,8 +249,8 @@ export function keepFitting(/** @type {HTMLElement} */ place) {
 }
 
 /**
- * Do it when a person comes back to the page, and when the network does; return what
- * ends that.
+ * Call `act` when the person returns to the page and when the network does. Return a
+ * function that stops this.
  */
 export function onReturn(act) {
   const ending = new AbortController();
@@ -253,7 +260,7 @@ export function onReturn(act) {
   return () => ending.abort();
 }
 
-/** Wait for so long; return the value. */
+/** Wait, then resolve to the value. */
 export const pause = (milliseconds, value) =>
   new Promise((resolve) => setTimeout(resolve, milliseconds, value));
 
@@ -263,11 +270,11 @@ export function download(text, type, name) {
   setTimeout(() => URL.revokeObjectURL(url), TAKEN_MS_MAX);
 }
 
-/** Keep the screen on, where browsers can; return what ends that. */
+/** Keep the screen on, if the browser can. Return a function that stops this. */
 export function keepAwake() {
   let lock;
   const take = () => {
-    // The browser has released it when the page was hidden.
+    // Browsers release the lock when the page is hidden.
     if (!document.hidden)
       lock = navigator.wakeLock?.request("screen").catch(() => null);
   };

@@ -1,7 +1,7 @@
-// Tells and asks a person: notices, fields and dialogs. What is wrong with a field is
-// said beside it, in the element whose id is the field's and "-error". The field names
-// it in aria-describedby, so that a screen reader speaks both together. A dialog is the
-// browser's own, which keeps the focus within and gives it back, and closes on Escape.
+// Notices, fields and dialogs. The error of a field is shown in the element whose id is
+// the field's plus "-error". The field names it in aria-describedby, so screen readers
+// speak both. Dialogs are native: they contain the focus, give it back, and close on
+// Escape.
 
 import { parseAmount, unitsText } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
@@ -18,24 +18,24 @@ import {
 } from "./dom.js";
 import { openerOf } from "./menu.js";
 
-/** What stands in a field of a number is replaced by what is typed, not continued. */
+/** Select the content of a number field on focus, so that typing replaces it. */
 function selectNumber({ target: field }) {
   const isNumeric = field instanceof HTMLInputElement && field.inputMode === "numeric";
-  // A tap puts its cursor there after that, and a person may have gone on by then.
+  // A tap places the cursor after this event, and the person may have moved on by then.
   if (isNumeric) setTimeout(() => document.activeElement === field && field.select());
 }
 
 for (const event of ["focusin", "click"])
   globalThis.document?.addEventListener(event, selectNumber);
 
-/** How long it stays there, in milliseconds: two lines are read in less. */
+/** How long a notice stays, in milliseconds; each character adds LETTER_MS. */
 const STAY_MS = 4000;
 const LETTER_MS = 60;
 
 /**
- * Return what is missing for secrets to be made and kept, in whole sentences; nothing
- * if all is there. Browsers give WebCrypto only to pages that came by https or from the
- * machine itself.
+ * Return what the browser lacks to create and store secrets, in whole sentences; empty
+ * if nothing. Browsers provide WebCrypto only to pages loaded over https or from
+ * localhost.
  * @param {{crypto?: Crypto, indexedDB?: IDBFactory, isSecureContext?: boolean}} [browser]
  */
 export function whatIsMissing(browser = globalThis) {
@@ -54,21 +54,20 @@ export function whatIsMissing(browser = globalThis) {
   return missing;
 }
 
-/** Say at the head of the page what is missing, or anything else in its place. */
+/** Show sentences at the top of the page, or hide them if there are none. */
 export function showMissing(...sentences) {
   byId("missing").replaceChildren(...nodesOf(sentences));
   byId("missing").hidden = !sentences.length;
 }
 
-/** Say there what went wrong. */
+/** Show an error at the top of the page. */
 export const showFault = (error) => showMissing(textFor(error));
 
 /**
- * Show and speak a text; it goes away by itself and takes the place of the one before
- * it.
+ * Show and announce a notice. It replaces the previous one and disappears by itself.
  */
 export function say(text) {
-  // While a dialog is open, all else is out of reach, for screen readers too.
+  // While a dialog is open, everything else is out of reach, for screen readers too.
   const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
   const notice = make("p", {}, text);
   ([...dialogs].at(-1) ?? byId("notices")).replaceChildren(notice);
@@ -84,18 +83,18 @@ export async function sayCopied(
   say((await copyText(text)) ? said : otherwise);
 }
 
-/** Say what went wrong. */
+/** Show an error as a notice. */
 export const sayError = (error) => say(textFor(error));
 
-/** Show what is wrong with a field, or hide that for an empty text. */
+/** Show the error of a field; an empty text hides it. */
 export function showError(field, text) {
-  // Beside a field that has left the page meanwhile, too.
+  // The field may have left the page meanwhile.
   find(field.getRootNode(), `#${field.id}-error`).textContent = text;
   if (text) field.setAttribute("aria-invalid", "true");
   else field.removeAttribute("aria-invalid");
 }
 
-/** Take back what is said of a field once something else is typed into it. */
+/** Hide the error of a field as soon as its content changes. */
 export function clearWhenTyped(form) {
   form.addEventListener(
     "input",
@@ -104,8 +103,8 @@ export function clearWhenTyped(form) {
 }
 
 /**
- * Return what `read` makes of a field, or null after showing beside it what `read`
- * throws.
+ * Return what `read` makes of a field's text. If `read` throws, show the error beside
+ * the field and return null.
  */
 export function readField(field, read) {
   try {
@@ -118,7 +117,7 @@ export function readField(field, read) {
   }
 }
 
-/** Do what a form is for, once at a time. */
+/** Call `act` when the form is submitted, one call at a time. */
 export function onSubmit(form, button, act) {
   form.onsubmit = (event) => {
     event.preventDefault();
@@ -126,7 +125,7 @@ export function onSubmit(form, button, act) {
   };
 }
 
-/** Do what a button is for, unless that is under way. */
+/** Call `act`, unless an earlier call has not ended. */
 export async function onceAtATime(button, act) {
   if (button.disabled) return;
   button.disabled = true;
@@ -159,7 +158,7 @@ export function readAmount(field) {
   }
 }
 
-/** Return the amount in a field of an item, of which there are no more than all. */
+/** Return the amount in a field, at most the total of the item. */
 export function readAmountOf(field, item) {
   const amount = readAmount(field);
   if (!item || amount <= item.total) return amount;
@@ -167,7 +166,7 @@ export function readAmountOf(field, item) {
   throw new FieldError(field, gettext("There are only {units} in all.", values));
 }
 
-/** Return a field with its label and the place of its error. */
+/** Return a field with its label and the element for its error. */
 export function makeField(label, attributes) {
   const id = freshId();
   const place = make("p", { id: `${id}-error`, class: "error" });
@@ -189,7 +188,7 @@ const labelled = (label, field, ...more) =>
     ...more,
   );
 
-/** Return a field in which one of these texts is chosen. */
+/** Return a field to choose one of these texts. */
 export function selectField(label, texts) {
   const options = Object.entries(texts).map(([value, text]) =>
     make("option", { value }, text),
@@ -199,11 +198,13 @@ export function selectField(label, texts) {
 }
 
 /**
- * @typedef {{title: string, content: (Node | string)[], opener: HTMLElement}} Parts `opener` has the
- *   focus afterwards
+ * Open a modal dialog.
+ * @typedef {{title: string, content: (Node | string)[], opener: HTMLElement}} Parts
+ *   `opener` gets the focus afterwards
  * @param {Parts & {
  *   actions?: Node[], closeText?: string, kind?: string, onClose?: () => void,
- * }} parts `actions` are buttons beside the one that closes, `kind` is a class of the dialog
+ * }} parts `actions` are buttons beside the closing one, `kind` is a class of the
+ *   dialog
  */
 export function openDialog({
   title,
@@ -229,11 +230,11 @@ export function openDialog({
   const heading = find(element, "h2");
   heading.textContent = title;
   heading.after(...nodesOf(content));
-  // Back leads to another view: what is asked about this one is over.
+  // Back leads to another view, so a question about this one is obsolete.
   window.addEventListener("hashchange", close, { once: true });
   element.onclose = () => {
     element.remove();
-    // What was done may have drawn another row in the place of this one.
+    // The action may have drawn another row in the place of this one.
     const after = rows[place]?.querySelector("a, button");
     giveBack([...places, after, ...elsewhere]);
     onClose();
@@ -244,13 +245,13 @@ export function openDialog({
   return { close, closeButton };
 }
 
-/** Each text is a paragraph. */
+/** Return nodes, with each text as a paragraph. */
 const nodesOf = (content) =>
   content.map((each) => (typeof each === "string" ? make("p", {}, each) : each));
 
-/** Give the focus back to the first of these that is still there. */
+/** Focus the first of these elements that is still visible. */
 function giveBack(places) {
-  // The browser has done so, or the person has gone on: what is typed must not land
+  // The browser or the person has already moved the focus: typed text must not land
   // elsewhere.
   if (document.activeElement !== document.body) return;
   const isSeen = (place) =>
@@ -259,16 +260,16 @@ function giveBack(places) {
 }
 
 /**
- * Ask, and do it when the answer is yes. The dialog stays open until it is done, and
- * says why not.
+ * Ask a question, and call `act` if the person confirms. The dialog stays open until
+ * `act` has ended, and shows its error.
  * @param {Parts & {
  *   yes?: string, no?: string, said?: string, canCancel?: boolean, isSure?: boolean,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
- * }} parts `yes` (the title) and `no` are on the buttons, `said` is said once it is done, unless `act` returns
- *   what to say. It throws what stands in the way: a FieldError
- *   is shown beside its field alone. `onWait` says why it takes longer, and returns whether the dialog
- *   is still open. What is begun goes on without the dialog, unless it `canCancel`. Where it
- *   `isSure` nothing is left to ask, and it is begun at once
+ * }} parts `yes` (by default the title) and `no` are the buttons' texts; `said`, else
+ *   the text that `act` returns, is announced at the end. A FieldError that `act`
+ *   throws is shown beside its field only. `onWait` shows why it takes longer, and
+ *   returns whether the dialog is still open. Closing the dialog does not end what has
+ *   begun, unless it `canCancel`. If the person `isSure`, `act` begins at once
  */
 export function ask({
   title,
@@ -304,7 +305,7 @@ export function ask({
   };
   const refuse = (error) => {
     if (error instanceof FieldError) return error.show();
-    // A person may have closed the dialog while it was done.
+    // The person may have closed the dialog meanwhile.
     if (!problem.isConnected) return sayError(error);
     problem.textContent = textFor(error);
     problem.focus();

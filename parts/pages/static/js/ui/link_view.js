@@ -1,10 +1,9 @@
-// Shows one link to its owner, with the ways of handing it over, and links as QR codes:
-// drawn by the service, many in one request, and kept in the wallet, so that they are
-// there without a network.
+// Shows one link to its owner, with ways to hand it over, and draws links as QR codes.
+// The service draws the codes, many per request; the wallet keeps them for use offline.
 //
-// A person who sees a link can claim it. So before it is shown, copied, shared, drawn
-// or saved, the wallet writes down that it is handed out: nothing else in this browser
-// spends it from then on.
+// Anybody who sees a link can claim it. So before a link is shown, copied, shared,
+// drawn or saved, the wallet records that it is handed out. From then on nothing else
+// in this browser spends it.
 
 import { gettext, ngettext } from "../format/gettext.js";
 import { aboutOf } from "../format/about.js";
@@ -31,14 +30,14 @@ import { readHolding } from "../wallet/holdings.js";
 import { isFree, NOTE_LENGTH_MAX } from "../wallet/links.js";
 import { keysOf } from "../wallet/records.js";
 
-// What the service draws in one request: parts/pages/qr_codes.py. A link has no other
-// letters than ASCII, so its length is that in bytes.
+// Limits of a request, from parts/pages/qr_codes.py. Links are ASCII: their length is
+// their size in bytes.
 const CODES_AT_ONCE_MAX = 64;
 const BYTES_AT_ONCE_MAX = 12_288;
-/** How many codes are kept ready, those of the latest outputs. */
+/** Codes that are kept ready, those of the latest outputs. */
 const READY_MAX = 50;
 const HELD = { state: "held" };
-/** How often a busy service is asked for the same codes. */
+/** Requests for the same codes while the service is busy. */
 const TRIES_MAX = 20;
 
 /**
@@ -46,7 +45,7 @@ const TRIES_MAX = 20;
  * @typedef {{
  *   wallet: Pick<import("../wallet/wallet.js").Wallet, "codes" | "keepCodes">,
  *   api: Pick<import("../wallet/api.js").Api, "qr">, unit?: string,
- * }} CodeTools `unit` is the issuer's word, which links carry
+ * }} CodeTools `unit` is the issuer's word for a unit, which links contain
  * @typedef {CodeTools & {
  *   wallet: Pick<import("../wallet/wallet.js").Wallet, "give" | "setNotes">,
  *   store: Pick<import("../wallet/store.js").Store, "read">,
@@ -55,8 +54,8 @@ const TRIES_MAX = 20;
  */
 
 /**
- * Return the view of a link that is held or given. The page needs its template and that
- * of cards.
+ * Return the view of a link that is held or given. The page must contain its template
+ * and that of cards.
  */
 export function makeLinkView(
   /** @type {OutputRecord} */ output,
@@ -100,7 +99,7 @@ function noteField(output, tools) {
   const label = gettext("For whom? (optional)");
   const { element, field } = makeNoteField(label, output, output.note);
   field.onchange = () => {
-    // The view may be made once more of what it was made of.
+    // The view may be made again from this output.
     output.note = field.value;
     keepNote(output, tools, field.value);
   };
@@ -114,13 +113,13 @@ function noteField(output, tools) {
 export const openLinkDialog = (output, tools) => openLinksDialog([output], tools);
 
 /**
- * Hand out links that are held or given, and show one after the other, with `more` below
- * them. Nothing is shown where that cannot be.
+ * Hand out links that are held or given, and show them one at a time, with `more`
+ * below. If they cannot be handed out, show none.
  */
 export function openLinksDialog(outputs, tools) {
   return handOver(outputs, tools, async (handedOut) => {
     const { links } = await readHolding(tools.store, outputs[0].itemId);
-    // With their numbers, where several were joined.
+    // `readHolding` adds the numbers of links that were joined.
     const given = handedOut.map(
       (each) => links.find(({ output }) => output.key === each.key)?.output ?? each,
     );
@@ -152,7 +151,6 @@ export function openLinksDialog(outputs, tools) {
   });
 }
 
-/** Return a field for a person's words on a link. */
 export const makeNoteField = (label, output, value = "") =>
   makeField(label, {
     value,
@@ -161,18 +159,17 @@ export const makeNoteField = (label, output, value = "") =>
     dir: "auto",
   });
 
-/** Return how many letters a person's words on a link may have. */
+/** Return how many characters a person's note on a link may have. */
 export const noteLengthOf = (output) =>
   NOTE_LENGTH_MAX + 1 - noteOf(output, "x").length;
 
-/** Keep a person's note on a link. */
 export const keepNote = (
   output,
   /** @type {Pick<LinkTools, "wallet">} */ { wallet },
   words,
 ) => wallet.setNotes([output.key, noteOf(output, words)]).catch(sayError);
 
-/** Hand a link out, and copy it; show it where the browser does not let pages copy. */
+/** Hand a link out and copy it. Show it if the browser does not let pages copy. */
 export function handOverByCopy(
   output,
   /** @type {LinkTools & {opener: HTMLElement}} */ tools,
@@ -180,16 +177,12 @@ export function handOverByCopy(
   return copyLink(output, tools, () => openLinkDialog(output, tools));
 }
 
-/**
- * Write down that a link is handed out, and hand it over only then; say what stands in
- * the way.
- */
+/** Record that links are handed out, and only then call `act`; announce errors. */
 const handOver = (outputs, { wallet }, act) =>
   wallet.give(keysOf(outputs)).then(act).catch(sayError);
 
 /**
- * Return the buttons that hand a link over: the one that matters is to share it, where
- * pages can.
+ * Return the buttons that hand a link over. If pages can share, that is the main one.
  */
 export function linkButtons(onShare, onCopy) {
   const canShare = "share" in navigator;
@@ -200,21 +193,18 @@ export function linkButtons(onShare, onCopy) {
   return makeActions(shareButton, copyButton);
 }
 
-/** Let a person choose an app that a link goes to, with a few words about it. */
+/** Let the person choose an app to share a link with, and a short text about it. */
 export async function share(url, text) {
   try {
     await navigator.share({ text, url });
   } catch (error) {
-    // A person who changes their mind has seen that already.
+    // The person has cancelled, and knows that.
     if (error.name !== "AbortError")
       say(gettext("Sharing didn't work. Copy the link."));
   }
 }
 
-/**
- * Copy a link once it is handed out; that it is copied has to be asked for within the
- * tap.
- */
+/** Copy a link once it is handed out. The copy must be requested during the tap. */
 function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
   const told = () =>
     say(gettext("Link copied: {ticket}", { ticket: linkText(output, unit) }));
@@ -223,7 +213,7 @@ function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead
     .catch(sayError);
 }
 
-/** The code is there at once if the link was handed out before, else after a tap. */
+/** Show the code at once if the link was handed out before, else after a tap. */
 function codePlace(output, tools, handOverBy, about) {
   const place = make("div", { class: "qr" });
   const show = handOverBy(() =>
@@ -234,22 +224,25 @@ function codePlace(output, tools, handOverBy, about) {
   return place;
 }
 
-/** Return a text that cannot be changed, and is selected as soon as it has the focus. */
+/** Return a read-only field, which is selected on focus. */
 export function textField(label, value) {
   const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
   field.onfocus = () => field.select();
   return element;
 }
 
-/** Return the link that hands over an output, with its number, or first one, for a door. */
+/**
+ * Return the claim link of an output. It states the number, or the first of several,
+ * for doors.
+ */
 export function linkOf(output, unit) {
   const said = output.number ?? output.numbers?.[0] ?? output.said;
   return claimLink(location.origin, output, { unit, said });
 }
 
 /**
- * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came
- * before an error are not asked for again. `onProgress` says how many are there.
+ * Return the QR codes of outputs as SVG, by output key. Codes that came before an error
+ * are kept. `onProgress` gets the number of codes so far.
  * @returns {Promise<Map<string, string>>}
  */
 export async function codesOf(outputs, /** @type {CodeTools} */ tools, options = {}) {
@@ -265,7 +258,7 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
   for (const batch of batchesOf(missing, sizeOfBatches(missing.map(link)))) {
     const svgs = await patiently(() => api.qr(batch.map(link)), wait);
     const drawn = batch.map(({ key }, place) => ({ key, svg: svgs[place] }));
-    // A device without room for them shows them all the same.
+    // A device without room to keep them still shows them.
     await wallet.keepCodes(drawn).catch(() => {});
     for (const { key, svg } of drawn) codes.set(key, svg);
     onProgress(codes.size);
@@ -273,13 +266,13 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
   return codes;
 }
 
-/** Put the code of an output into its place, once it is here. */
+/** Show the QR code of an output in an element. */
 export async function drawCode(place, output, tools, alt, options = {}) {
   const codes = await codesOf([output], tools, options);
   place.replaceChildren(codeImage(codes.get(output.key), alt));
 }
 
-/** Fetch and keep the codes of what is held of deeds that others made. */
+/** Fetch and keep the codes of outputs that are held, of deeds that others made. */
 export async function keepReady(
   /** @type {Pick<import("../pages/open_wallet.js").Opened, "store" | "wallet" | "api">} */
   { store, wallet, api },
@@ -298,7 +291,7 @@ export async function keepReady(
   await codesOf(latest.slice(0, READY_MAX), { wallet, api }, { link });
 }
 
-/** Return the picture of a code. A picture runs no scripts, whatever the SVG holds. */
+/** Return the image of a code. An image runs no scripts, whatever the SVG contains. */
 export function codeImage(svg = "", alt = "") {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   const image = make("img", { src: url, alt, width: "256", height: "256" });
@@ -306,15 +299,13 @@ export function codeImage(svg = "", alt = "") {
   return image;
 }
 
-/**
- * Return how many texts the service draws at once, be they all as long as the longest.
- */
+/** Return how many texts fit into a request if all are as long as the longest. */
 function sizeOfBatches(texts) {
   const longest = texts.reduce((most, { length }) => Math.max(most, length), 1);
   return Math.min(CODES_AT_ONCE_MAX, Math.floor(BYTES_AT_ONCE_MAX / longest));
 }
 
-/** Ask again after as long as the service says, while it says that it is busy. */
+/** Repeat a request while the service is busy, after the time that it asks for. */
 async function patiently(ask, wait) {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,10 +1,13 @@
-// Menus: a button, and behind it a list of what can be done besides. The browser itself
-// opens the list over all else, and closes it with Escape, a tap elsewhere, or the button.
+// Menus: a button that opens a list of further actions. The list is a popover: the
+// browser shows it above everything else, and closes it on Escape, a tap elsewhere, or
+// the button.
 
-/** Between a list and its button, and the edge of the window. */
+/** Between a list and its button, and between a list and the edge of the window. */
 const GAP_PX = 8;
 
-/** Make the menus of a place work: each list is a popover, and its button stands before it. */
+/**
+ * Set up the menus within an element: each list is a popover that follows its button.
+ */
 export function setUpMenus(/** @type {ParentNode} */ place) {
   /** @type {NodeListOf<HTMLElement>} */
   const lists = place.querySelectorAll("[popover]");
@@ -22,8 +25,8 @@ export function setUpMenus(/** @type {ParentNode} */ place) {
 }
 
 /**
- * Let the arrow keys lead from entry to entry, from the button to the first or last, and
- * Home and End to these.
+ * Move the focus between entries by the arrow keys, Home and End. From the button, the
+ * arrow keys lead to the first or last entry.
  */
 function step(event, /** @type {HTMLElement} */ menu) {
   const entries = /** @type {HTMLElement[]} */ ([...menu.children]).filter(
@@ -41,13 +44,13 @@ function step(event, /** @type {HTMLElement} */ menu) {
   event.preventDefault();
 }
 
-/** Return what opens the menu that an element is in; the element itself where it is in none. */
+/** Return the button of the menu that contains an element, or the element itself. */
 export const openerOf = (/** @type {HTMLElement} */ element) =>
   /** @type {HTMLElement} */ (
     element.closest("[popover]")?.previousElementSibling ?? element
   );
 
-/** Return how high a list is that is not open. */
+/** Return the height of a closed list. */
 function heightOf(/** @type {HTMLElement} */ menu) {
   menu.style.maxHeight = "";
   menu.style.display = "block";
@@ -56,14 +59,16 @@ function heightOf(/** @type {HTMLElement} */ menu) {
   return offsetHeight;
 }
 
-/** Put a list below its button, or above it where there is more room, and needed. */
+/**
+ * Place a list below its button, or above if it does not fit and there is more room.
+ */
 function moveTo({ style }, button, height) {
   const { left, right, top, bottom } = button.getBoundingClientRect();
   const { clientWidth, clientHeight } = document.documentElement;
   const below = clientHeight - bottom - GAP_PX;
   const isLow = below - GAP_PX < Math.min(height, top);
   const isRtl = document.dir === "rtl";
-  // From the edge that is nearer: so it stays within the column of its button.
+  // Align with the nearer edge, so that the list stays in the column of its button.
   const atLeft = left < clientWidth - right;
   const edge = atLeft ? left : clientWidth - right;
   style.insetInlineStart = atLeft === isRtl ? "auto" : `${edge}px`;

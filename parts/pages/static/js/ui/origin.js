@@ -1,5 +1,5 @@
-// Says whether a deed is one that this wallet knows, or only has the name of one.
-// Anybody can mint a deed of any name: what makes two the same is their id.
+// Judges whether a deed is known to this wallet, or only has the name of one that is.
+// Anybody can mint a deed of any name; only its id identifies it.
 
 import { aboutOf, dayOf, dayText, metadataOf, nameOf } from "../format/about.js";
 import { fill, gettext } from "../format/gettext.js";
@@ -9,13 +9,14 @@ import { isMade } from "../wallet/states.js";
 
 /**
  * @typedef {"minted" | "held" | "compared" | "wrong" | "two" | "nights" | "opened" | "new" | "date" | "copied" |
- *   "lookalike" | "unknown"} OriginKind of two alike a person has `compared` the mark of this one, or this is the
- *   `wrong` one
- * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin `tint` is the class of
- *   a notice, if a person has to look closer; of what is new there is nothing to say
+ *   "lookalike" | "unknown"} OriginKind of two look-alikes, `compared` is the one whose
+ *   mark the person has compared, `wrong` the other
+ * @typedef {{kind: OriginKind, text: string, short: string, tint: string}} Origin
+ *   `tint` is the class of a notice, set if the person must look closer; a new deed has
+ *   no text
  */
 
-/** By its kind: what is said, what in a list, and the tint. */
+/** By kind: the text, the short text for lists, and the tint. */
 const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
   held: [gettext("Same as one that you have, or had."), "", ""],
@@ -71,8 +72,8 @@ const TEXTS = {
   unknown: [gettext("We couldn't load what this is."), gettext("Not loaded"), "wait"],
 };
 
-// Behind each Latin letter, letters and digits that look like it. A capital stands here
-// only where it looks like another letter than its small one.
+// Each Latin letter is followed by letters and digits that look like it. A capital is
+// listed only if it looks like another letter than its lower case.
 const ALIKE =
   "aаαɑᴀᎪꓮ bвьΒʙᏏᏴꓐ cсϲςᴄᏟꓚ dԁđᴅᎠᏧꓓ eеєεҽᴇᎬꓰ fƒꓝ gɡցɢᏀᏳꓖ hһհнħΗʜᎻᏂꓧ jјϳȷյᎫꓙ kкκᴋᏦꓗ mмᴍΜᎷꓟ " +
   "lіιıɪӏłʟ1|ǀᎥᏞꓡꓲ nпηոռɴΝꓠ oоοσօჿოᴏø0ꓳ pрρᴘᏢꓑ qԛզ rгʀᴦᎡᏒꓣ sѕꜱՏᏕᏚꓢ tтτᴛᎢꓔ uυսᴜμꓴ vνѵᴠᏙꓦ " +
@@ -83,17 +84,20 @@ const LATIN = new Map(
   ),
 );
 
-/** What only the table of UTS 39 may know: of most names it is not needed. */
+/** Letters that only the table of UTS 39 may know. Most names do not need it. */
 const FOREIGN = /(?![\0-\x7f\p{Emoji}ß€])[\p{L}\p{N}\p{S}]/u;
-/** So long a page waits for that table, which is some 30 kB. */
+/** How long a page waits for that table, which has about 30 kB. */
 const TABLE_WAIT_MS = 3_000;
-/** By letters what they look like, once a name had some of these. @type {Map<string, string>} */
+/**
+ * What letters look like, loaded when a name first needs it.
+ * @type {Map<string, string>}
+ */
 let prototypes = new Map();
 let loading;
 
 /**
- * Load what letters look like (the confusables of UTS 39), where one of these names
- * needs it; where that fails our own letters have to do, until the page is opened again.
+ * Load the table of confusable letters (UTS 39) if one of these names needs it. If that
+ * fails, our own table must suffice until the page is opened again.
  */
 async function loadPrototypes(names) {
   const address = globalThis.document?.body.dataset.lookAlikes;
@@ -105,11 +109,13 @@ async function loadPrototypes(names) {
   await loading;
 }
 
-/** Return a name without what nobody sees: accents, blanks, and how letters are set. */
+/**
+ * Return a name without accents, blanks, invisible characters and styles of letters.
+ */
 const plainOf = (name) =>
   name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]/gu, "");
 
-/** Return a text in Latin letters, where we know what its letters look like. */
+/** Replace letters by the Latin letters that they look like, where that is known. */
 function latinOf(text, others = new Map()) {
   const cases = (letter) => [letter, letter.toLowerCase(), letter.toUpperCase()];
   const alike = (letter, table) =>
@@ -119,26 +125,25 @@ function latinOf(text, others = new Map()) {
 }
 
 /**
- * Return what two names have in common that a person takes for one: their case,
- * accents, blanks and signs do not count, nor does the script that a letter is from. It
- * is empty for no name.
+ * Return a key that names have in common if a person may confuse them. Case, accents,
+ * blanks, punctuation and script do not count. The key of an empty name is empty.
  */
 export function nameKey(name) {
   const latin = latinOf(plainOf(name));
-  // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by
-  // nobody.
+  // Upper case first, so that "ß" becomes "ss". Many fonts draw "l" and "I" alike.
   const folded = latin.toUpperCase().toLowerCase().replaceAll("i", "l");
   const joined = folded
     .replaceAll("rn", "m")
     .replaceAll("vv", "w")
     .replaceAll("cl", "d");
-  // Of a name without letters, the signs are all that there is.
+  // A name without letters has only its signs.
   return joined.replace(/[^\p{L}\p{N}]/gu, "") || joined;
 }
 
 /**
- * Return what makes a person take deeds for one, by our letters and by those of UTS 39:
- * the name, or without one the picture. One of them is enough.
+ * Return the keys by which people may confuse deeds, by our table and by that of UTS
+ * 39: keys of the name, or of the picture if there is no name. Two deeds look alike if
+ * they share a key.
  */
 export function likenessOf(item) {
   const name = nameOf(item);
@@ -147,12 +152,12 @@ export function likenessOf(item) {
   return [key, nameKey(latinOf(plainOf(name), prototypes))];
 }
 
-/** Return by what items are related: the id, and what it looks like. */
+/** Return the keys that relate items: the id and those of what they look like. */
 const looksOf = (item) => [item.id, ...new Set(likenessOf(item))].filter(Boolean);
 
-/** Return what finds those of these items that are an item, or look like it. */
+/** Return a function that finds, among these items, an item and its look-alikes. */
 export function alikeAmong(items) {
-  // Each is looked for among few: a list may ask for hundreds.
+  // A list may ask for hundreds of items, so index them.
   const byLooks = new Map();
   for (const item of items)
     for (const look of looksOf(item))
@@ -161,25 +166,28 @@ export function alikeAmong(items) {
 }
 
 /**
- * Return what to say of an item.
+ * Return what to say about the origin of an item.
  * @param {import("../wallet/records.js").Item} item
- * @param {(import("../wallet/records.js").Item & {isCompared?: boolean})[]} items of its looks, or
- *   itself, what this wallet has minted, or holds or has held; not what it only looked at
- * @param {import("../wallet/records.js").Item[]} [opened] of its looks, what is looked at with it
+ * @param {(import("../wallet/records.js").Item & {isCompared?: boolean})[]} items the
+ *   item itself and its look-alikes, if this wallet minted, holds or has held them; not
+ *   what it only looked at
+ * @param {import("../wallet/records.js").Item[]} [opened] look-alikes that are viewed
+ *   together with it
  * @returns {Origin}
  */
 export function originOf(item, items, opened = []) {
   const known = items.find(({ id }) => id === item.id);
   const others = items.filter(({ id }) => id !== item.id);
   if (known?.isMinted) return originAs("minted");
-  // Whoever made the other one knows which is genuine; of two that are held nobody here
-  // does, whichever came first.
+  // A deed that this wallet minted is the genuine one. If it only holds both, either
+  // may be genuine, whichever came first.
   const made = others.find(({ isMinted }) => isMinted);
   const isSame = (each) => each.id !== item.id && !isOtherDay(item, each);
   const alike = others.filter(isSame);
   const compared = alike.find(({ isCompared }) => isCompared);
   const same = compared ?? alike[0];
-  // Two of one day are more than two nights. Of two that are both new one may be forged.
+  // Two deeds of one day are more suspicious than two nights. If both are new, one may
+  // be forged.
   const other = made ?? same ?? others[0] ?? opened.find(isSame);
   if (!other || (known && !others.length)) return originAs(known ? "held" : "new");
   const values = {
@@ -196,7 +204,7 @@ export function originOf(item, items, opened = []) {
   return originAs(known ? "two" : "lookalike", values);
 }
 
-/** Return whether both say a day, and not the same. */
+/** Return whether both items state a day and the days differ. */
 export function isOtherDay(...items) {
   const [one, other] = items.map((item) => dayOf(aboutOf(item)));
   return Boolean(one && other && one !== other);
@@ -208,19 +216,19 @@ export function originAs(kind, values = {}) {
   return { kind, text: fill(text, values), short, tint };
 }
 
-/** Return whether nothing speaks against claiming a deed with others, or paying for it. */
+/** Return whether a deed may be claimed with others, or paid for, without a warning. */
 export const isSafe = (/** @type {Origin | undefined} */ origin) =>
   origin !== undefined && origin.tint !== "bad" && origin.kind !== "unknown";
 
 /**
- * Return what to say of items that are opened together, by their ids.
+ * Return the origins of items that are opened together, by item id.
  * @param {Pick<import("../wallet/store.js").Store, "read">} store
  * @param {import("../wallet/records.js").Item[]} items
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items) {
   if (!items.length) return new Map();
-  // No file says what a person has compared: the note is of this browser alone.
+  // What a person has compared is only in the notes of this browser, in no file.
   const all = await store.read({ items: "all", notes: "all" }, ({ items, notes }) =>
     items.list().map((item) => ({
       ...item,
@@ -239,8 +247,8 @@ export async function findOrigins(store, items) {
 }
 
 /**
- * Return those of the items that this wallet has minted, or holds or has held; not what
- * it only looked at.
+ * Return the items that this wallet has minted, or holds or has held; not those that it
+ * only looked at.
  * @template {import("../wallet/records.js").Item} Known
  * @param {Pick<import("../wallet/store.js").Store, "read">} store
  * @param {Known[]} items

@@ -1,5 +1,5 @@
-// Reads QR codes with the camera: by the browser's own detector, or else by the npm
-// package `qr`, which comes from our own address once a person has asked for it.
+// Reads QR codes with the camera, by the browser's own detector or else by the npm
+// package `qr`, which is loaded from our own address when first needed.
 
 import { gettext } from "../format/gettext.js";
 import { make, makeActions, makeButton, pause } from "./dom.js";
@@ -7,13 +7,13 @@ import { openDialog, say, sayError } from "./forms.js";
 
 const FORMAT = "qr_code";
 
-/** How long a phone rests between two looks, so that it stays cool. */
+/** Pause between two looks, so that phones stay cool. */
 const REST_MS = 120;
-/** A text that was out of sight for so long is told again. */
+/** A text that was out of sight for this long is reported again. */
 const GONE_MS = 1500;
 /**
- * Of what the package looks at. A code of 45 modules on a third of it has 5 pixels a
- * module.
+ * Side in pixels of the picture that the package examines. A code of 45 modules on a
+ * third of it has 5 pixels per module.
  */
 const SIDE_MAX = 720;
 
@@ -22,9 +22,7 @@ const CAMERA_TEXTS = {
   NotFoundError: gettext("There is no camera."),
 };
 
-/**
- * Return why this page cannot scan and what to do `instead`, or nothing where it can.
- */
+/** Return why this page cannot scan and what to do `instead`; empty if it can. */
 export async function whyNoScan(
   instead = gettext("Use the phone's camera app: it opens the link."),
 ) {
@@ -36,7 +34,7 @@ export async function whyNoScan(
   return canRead ? "" : `${gettext("This browser can't read QR codes.")} ${instead}`;
 }
 
-/** Return what opens it beside what could be typed, hidden where there is no camera. */
+/** Return the button that opens the scanner, hidden if the page cannot scan. */
 export function scanWay(onText) {
   const scan = makeButton(gettext("Scan a QR code"), () =>
     openScanner((text, close) => onText(text, close).catch(sayError), scan),
@@ -47,10 +45,10 @@ export function scanWay(onText) {
 }
 
 /**
- * Show what the camera sees. `onText` gets each text, and what closes the dialog once
- * one was taken.
+ * Show what the camera sees. `onText` gets each text and a function that closes the
+ * dialog.
  * @param {(text: string, close: () => void) => unknown} onText
- * @param {HTMLElement} opener has the focus afterwards
+ * @param {HTMLElement} opener gets the focus afterwards
  */
 function openScanner(onText, opener) {
   const video = make("video", {
@@ -74,10 +72,10 @@ function openScanner(onText, opener) {
 }
 
 /**
- * Show in `video` what the camera sees, and call `onText` with each text of a QR code,
- * once for as long as it stays in sight. It ends by itself when the page is left or
- * hidden, or by what is returned; `onEnd` is called once when it has ended, with what
- * went wrong. What is still in sight is told again once `seen` was cleared.
+ * Show what the camera sees in `video`, and call `onText` with the text of each QR
+ * code, once while it stays in sight. The scan ends when the page is left or hidden, or
+ * when the returned function is called. Then `onEnd` is called once, with the problem
+ * if there was one. Clear `seen` to have texts that are still in sight reported again.
  * @param {(problem: string) => void} [onEnd]
  */
 export function startScan(video, onText, onEnd = () => {}, seen = new Map()) {
@@ -93,12 +91,12 @@ export function startScan(video, onText, onEnd = () => {}, seen = new Map()) {
   return () => stop();
 }
 
-/** Look until this scan has ended: the video may show the next one by then. */
+/** Look until this scan has ended; then the video may belong to the next scan. */
 async function watch(video, onTexts, stop, signal) {
   const read = await makeReader();
   const stream = await openCamera();
   const close = () => stream.getTracks().forEach((track) => track.stop());
-  // Stopped while the person was asked about the camera.
+  // The scan was stopped while the browser asked for permission.
   if (signal.aborted) return close();
   signal.addEventListener("abort", () => {
     close();
@@ -119,9 +117,9 @@ async function watch(video, onTexts, stop, signal) {
 }
 
 /**
- * Return what is told the texts of each look, and tells of each at its first sight: no
- * more than one of a look, so that each can be answered. The time of day may be set
- * back.
+ * Return a function that takes the texts of each look and reports each text at first
+ * sight, at most one per look, so that each can be handled. It uses a monotonic clock,
+ * because the time of day may be set back.
  */
 export function untilGone(onText, seen) {
   return (texts) => {
@@ -151,8 +149,8 @@ async function openCamera() {
 }
 
 /**
- * Return the browser's own detector where it knows QR codes; TypeScript does not know
- * it yet.
+ * Return the browser's own detector if it can read QR codes, else null. TypeScript does
+ * not know its type yet.
  */
 async function nativeDetector() {
   const { BarcodeDetector } = /** @type {{BarcodeDetector?: any}} */ (globalThis);
@@ -182,7 +180,8 @@ async function loadDetector() {
 }
 
 /**
- * Return what draws the middle of a video, for a detector that would look at all of it.
+ * Return a function that draws the middle of a video, for a detector that would examine
+ * all of it.
  */
 function makeDrawing() {
   const canvas = document.createElement("canvas");

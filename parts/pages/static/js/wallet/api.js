@@ -1,14 +1,14 @@
-// Asks the service. Every request ends in its answer, a ProblemError or a
-// NoAnswerError. An answer of 200 must have the service's form: a hotel's login page
+// Requests to the service. Each ends in its answer, a ProblemError or a NoAnswerError.
+// An answer with status 200 must have the service's form, because a hotel's login page
 // answers 200 too.
 
 import { isAmount } from "../format/amounts.js";
 
 const TIMEOUT_MS = 30_000;
-/** As many inputs or outputs as a service takes at once unless it says otherwise. */
+/** Inputs or outputs that a service takes in a request, unless it says otherwise. */
 export const AT_ONCE_MAX = 256;
 
-/** Clocks that differ by less are taken for right. */
+/** Clocks that differ by less count as right. */
 export const CLOCK_OFF_MS = 120_000;
 const TOKEN_CODES = new Set(["mint_token_required", "mint_token_wrong"]);
 
@@ -19,8 +19,8 @@ export class ProblemError extends Error {
   name = "ProblemError";
 
   /**
-   * @param {{code: string, detail?: string, isFinal?: unknown}} problem it is final,
-   *   and what was asked can never be carried out, only where it says `true`
+   * @param {{code: string, detail?: string, isFinal?: unknown}} problem only if
+   *   `isFinal` is `true` can the request never be carried out
    * @param {number} status
    * @param {number | null} retryAfterS
    */
@@ -33,14 +33,11 @@ export class ProblemError extends Error {
   }
 }
 
-/**
- * No answer came, or one that is not the service's: whatever was asked may have been
- * done.
- */
+/** No answer came, or none of the service's: the request may have been carried out. */
 export class NoAnswerError extends Error {
   name = "NoAnswerError";
 
-  /** @param {number | null} status what somebody answered in the service's place */
+  /** @param {number | null} status of an answer that was not the service's */
   constructor(status = null) {
     super("no answer");
     this.status = status;
@@ -48,26 +45,25 @@ export class NoAnswerError extends Error {
 }
 
 /**
+ * Return functions for the service's endpoints.
  * @typedef {{itemId: string, amount: number}} Part
  * @typedef {{
  *   offerId: string, state: "open" | "completed" | "void" | "expired", gives: Part[], wants: Part[],
  *   expiresAt: number,
- * }} Offer `gives` and `wants` are its maker's; `expiresAt` in milliseconds
+ * }} Offer `gives` and `wants` are its maker's; `expiresAt` is in milliseconds
  * @typedef {{amount: number, state: "unspent" | "spent"}} Found
  * @typedef {ReturnType<typeof makeApi>} Api
- *
- * Return the service's verbs.
  * @param {typeof fetch} fetch
- * @param {number} arrayMax how many outputs the service takes at once
- * @param {{readToken: () => string | null, refuseToken: (token: string | null) => void}} tokens what keeps the
- *   token of mints, as mint_token.js
+ * @param {number} arrayMax how many inputs or outputs the service takes in a request
+ * @param {{readToken: () => string | null, refuseToken: (token: string | null) => void}} tokens
+ *   keeps the token for mints, see mint_token.js
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
   const clock = makeServiceClock();
   const get = (path, isRight, options) => request(fetch, path, options, isRight, null);
   const post = (path, body, isRight, ...credentials) =>
     request(fetch, path, postOptions(body, ...credentials), isRight, clock.note);
-  /** Return one answer to each that was asked, all of them right. */
+  /** Return one valid answer for each element of `asked`. */
   const postEach = async (path, body, asked, name, isRight) => {
     const areRight = (answer) => areAll(answer?.[name], asked, isRight);
     return (await post(path, body, areRight))[name];
@@ -81,7 +77,10 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
         throw error;
       });
     },
-    /** Return whether the service takes a token: it looks at it before it mints. */
+    /**
+     * Return whether the service accepts a token. It checks the token before the
+     * outputs, of which this mint has none.
+     */
     async takesToken(token) {
       try {
         await post("/v1/mint", { outputs: [] }, () => false, undefined, token);
@@ -105,9 +104,11 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
     },
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
     qr: (texts) => postEach("/web/qr", { texts }, texts, "codes", isCode),
-    /** Return the service's time in milliseconds, or null where it is not known. */
+    /** Return the service's time in milliseconds, or null if it is unknown. */
     time: clock.now,
-    /** Ask for that, unless it is known, by what changes nothing. */
+    /**
+     * Return that time. If it is unknown, first send a request that changes nothing.
+     */
     async askTime() {
       if (clock.now() === null) await ask(() => this.qr(["time"]));
       return clock.now();
@@ -121,16 +122,17 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
       return states;
     },
     /**
-     * Return what is recorded under strong secrets of an item, null where nothing is.
-     * @param {string[]} secrets at most as many as the service takes at once
+     * Return the record under each of an item's strong secrets, or null if there is
+     * none.
+     * @param {string[]} secrets at most as many as the service takes in a request
      * @returns {Promise<(Found | null)[]>}
      */
     find: (itemId, secrets) =>
       postEach("/v1/find", { itemId, secrets }, secrets, "outputs", isFound),
     /**
-     * Return whether an offer, whatever became of it, has ever named each of an item's
-     * strong secrets as an output; null where the service has no offers.
-     * @param {string[]} secrets at most as many as the service takes at once
+     * Return whether an offer has ever named each of an item's strong secrets as an
+     * output, whatever became of the offer; null if the service has no offers.
+     * @param {string[]} secrets at most as many as the service takes in a request
      * @returns {Promise<boolean[] | null>}
      */
     findOffered(itemId, secrets) {
@@ -145,7 +147,7 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
 }
 
 /**
- * Send what an operation asks for, or ask for an offer of ours that is open.
+ * Send the request of an operation, or ask for our own offer if it is open.
  * @param {Api} api
  */
 export function sendOperation(api, { kind, key, state, body, offerId }) {
@@ -162,7 +164,8 @@ const isProblem = (error) =>
   error instanceof ProblemError || error instanceof NoAnswerError;
 
 /**
- * Return the answer, or what the service or the network has against it.
+ * Return the answer, or the problem that the service or the network has with the
+ * request.
  * @returns {Promise<{answer?: any, problem?: any}>}
  */
 export async function ask(question) {
@@ -182,9 +185,10 @@ function postOptions(body, key, token) {
 }
 
 /**
- * Return what knows the service's time by its answers to POST, which no cache holds. It
- * is known for as long as the two clocks of this device agree on how long ago that was:
- * a person may set the one, and the other may stop while the device sleeps.
+ * Return a clock of the service's time. It is set by answers to POST, which no cache
+ * holds. The time counts as known while the two clocks of this device agree on how long
+ * ago that was: a person may set the wall clock, and the monotonic clock may stop while
+ * the device sleeps.
  */
 function makeServiceClock() {
   let known = { at: NaN, wall: 0, steady: 0 };
@@ -207,13 +211,13 @@ async function request(fetch, url, options, isRight, note) {
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
-      // The body too is read before the time is up.
+      // The timeout includes the body.
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...options,
     });
     const answer = await response.json().catch(() => null);
     const problem = response.ok ? null : problemOf(response, answer);
-    // An answer of another form is somebody else's.
+    // An answer of another form is not the service's.
     if (!problem && !isRight(answer)) throw new NoAnswerError(response.status);
     if (!(problem instanceof NoAnswerError)) note?.(response);
     if (problem) throw problem;
@@ -224,10 +228,10 @@ async function request(fetch, url, options, isRight, note) {
 }
 
 function problemOf(response, problem) {
-  // Whatever stands before the service has passed nothing on.
+  // A proxy that answers this has not passed the request on.
   if (response.status === 413)
     return new ProblemError({ code: "body_too_large", isFinal: true }, 413, null);
-  // Others that answer at this address may have codes too.
+  // Other servers at this address may answer with codes, too.
   const type = response.headers.get("Content-Type") ?? "";
   const isOurs = type.startsWith("application/problem+json");
   if (!isOurs || typeof problem?.code !== "string")
@@ -240,7 +244,9 @@ function retryAfterS(response) {
   return /^[0-9]{1,6}$/.test(header) ? Number(header) : null;
 }
 
-/** Return whether there is one answer to each that was asked, and all are right. */
+/**
+ * Return whether there is one answer for each element of `asked`, and all are valid.
+ */
 function areAll(answers, asked, isRight) {
   return (
     Array.isArray(answers) && answers.length === asked.length && answers.every(isRight)
@@ -257,7 +263,7 @@ function isMintAnswer(answer, asked) {
   return isItemId(answer?.itemId) && areAll(answer.outputs, asked, isAsked);
 }
 
-/** Return whether these are an item's own fields, as the registry has them. */
+/** Return whether these are valid fields of an item in the registry. */
 export function isItem({ id, total, metadata = null }) {
   return (
     isItemId(id) &&
@@ -266,7 +272,7 @@ export function isItem({ id, total, metadata = null }) {
   );
 }
 
-/** Return whether a text can be an offer's id: it becomes a part of addresses. */
+/** Return whether a value is an offer's id, which becomes part of addresses. */
 export function isOfferId(value) {
   return typeof value === "string" && /^offer_[0-9a-z]{26}$/.test(value);
 }
@@ -292,7 +298,7 @@ const offerFrom = (answer) => ({ ...answer, expiresAt: Date.parse(answer.expires
 
 const isItemId = (value) => typeof value === "string" && /^deed_[^.]+$/.test(value);
 
-/** Return all in parts of at most so many. */
+/** Return all elements in batches of at most `countMax`. */
 export function batchesOf(all, countMax) {
   return Array.from({ length: Math.ceil(all.length / countMax) }, (_, place) =>
     all.slice(place * countMax, (place + 1) * countMax),

@@ -1,5 +1,5 @@
-// What goes into a backup, and what comes in from one: all records, whose file it is, and
-// how much has changed since the last. The file itself is file.js.
+// Backups: the records that go into one, those that are taken from one, whose it is,
+// and how much has changed since the last. The file itself is in file.js.
 
 import { askForLook, LOOK, placesOf, rowsOf } from "./finding.js";
 import { mergeInto } from "./merging.js";
@@ -9,11 +9,11 @@ import { isLive, isOurs } from "./states.js";
 
 const BACKUP = "backup";
 /**
- * So many of the last numbers are looked at to tell whether anything made from a seed is
- * left: a file of a stranger may say that there are billions.
+ * How many of the last numbers are checked to see whether anything made from a seed is
+ * left. A stranger's file may claim billions.
  */
 const LOOKED_AT_MAX = 100_000;
-/** The notes that a change may write besides. */
+/** Notes that every change may write, too. */
 export const NOTE = { notes: [BACKUP, LOOK] };
 /** @type {import("./records.js").Plan} */
 const ALL = {
@@ -28,11 +28,11 @@ const ALL = {
 /** @typedef {import("./wallet.js").Parts} Parts */
 
 /**
- * Return what the pages do with backups.
+ * Return the wallet's functions for backups.
  * @param {Parts} parts
  */
 export function makeBackup({ store, change, changeOfNote, now }) {
-  /** What the records of the last export hold: so many changes, and these items. */
+  /** The last export: how many changes it includes, and its items. */
   /** @type {{savedCount: number, itemIds: string[]}} */
   let exported = { savedCount: 0, itemIds: [] };
 
@@ -48,10 +48,11 @@ export function makeBackup({ store, change, changeOfNote, now }) {
   return {
     backup: {
       /**
-       * Return how much has changed since the last backup, and how many items that it
-       * does not name are here: what becomes of the others is found by its seed. Return
-       * what encrypts the next one too, the `file` that it is written to, and what was
-       * `restored` since, with the time of that file if it has one.
+       * Return how many changes are in no backup, and how many items here the last
+       * backup does not name. What became of the items that it names can be found by
+       * its seed. Return also the material to encrypt the next backup with, the `file`
+       * to write it to, and what was `restored` since, with the time of that file if it
+       * has one.
        */
       async status() {
         const { count, savedCount, itemIds, ...more } = await store.read(NOTE, noteOf);
@@ -64,9 +65,9 @@ export function makeBackup({ store, change, changeOfNote, now }) {
       },
 
       /**
-       * Note that the records of the last `exportRecords` are in a file.
+       * Record that the records of the last `exportRecords` are in a file.
        * @param {import("./file.js").Material | null} material
-       * @param {any} [file] what the browser writes the next one to
+       * @param {any} [file] the file that the browser writes the next one to
        * @returns {Promise<void>}
        */
       async saved(material, file = null) {
@@ -74,17 +75,17 @@ export function makeBackup({ store, change, changeOfNote, now }) {
         const save = (draft) =>
           void draft.put("notes", { ...noteOf(draft), ...about, at: draft.now });
         await change(NOTE, save).catch((error) => {
-          // Some private windows keep no keys.
+          // Some private windows store no keys.
           if (error.name !== "DataCloneError" || !material) throw error;
           return this.saved(null);
         });
       },
     },
 
-    /** Return all records, for file.js. They hold every secret. */
+    /** Return all records, for file.js. They include every secret. */
     allRecords: () => store.read(ALL, recordsOf),
 
-    /** Return all records for a backup, of which `saved` is told once it is written. */
+    /** Return all records for a backup. Call `saved` once it is written. */
     exportRecords: () =>
       store.read(ALL, (slices) => {
         exported = {
@@ -95,8 +96,8 @@ export function makeBackup({ store, change, changeOfNote, now }) {
       }),
 
     /**
-     * Return whether a file is of this wallet, by its own seed. Return null where it
-     * comes with another one: only a person knows whose it is.
+     * Return whether a file has this wallet's own seed. Return null if it has another
+     * one: only the person knows whose it is.
      * @returns {Promise<boolean | null>}
      */
     isOwnFile: ({ seeds }) =>
@@ -106,9 +107,9 @@ export function makeBackup({ store, change, changeOfNote, now }) {
       }),
 
     /**
-     * Merge the records of another wallet, or of an earlier state of this one. A wallet
-     * that has never done anything goes on with the seed of a file that `isOwn`; of one
-     * that is neither that nor of our seed, less is believed.
+     * Merge the records of another wallet, or of an older copy of this one. With
+     * `isOwn`, a wallet that has never done anything goes on with the file's seed. Less
+     * is believed of a file that is neither `isOwn` nor of our seed.
      */
     importRecords: (theirs, { isOwn = false } = {}) =>
       changeOfNote(ALL, (draft) => takeIn(draft, theirs, isOwn)),
@@ -125,27 +126,28 @@ function takeIn(draft, theirs, isOwn) {
   );
   const merged = mergeInto(draft, theirs, isOwn);
   if (!draft.isChanged()) return merged;
-  // A later file of this wallet has all that is here, and so has each file where nothing
-  // is, maybe of a page without seeds; beside other deeds it is not in theirs.
+  // The file counts as a backup of this wallet if it is the person's own, names all
+  // items that are live here, and has this wallet's seed (unless the wallet was
+  // unused). Otherwise the added items are in no backup.
   const added = itemIdsOf(merged.added);
   const itemIds = note.itemIds.filter((itemId) => !added.includes(itemId));
   const saved = { savedCount: note.count + 1, at: draft.now, itemIds: inFile };
   const more = isOwn && hasSeed && isAllInFile ? saved : { itemIds };
   draft.put("notes", { ...note, ...more, restored: { at: theirs.at } });
-  // What was moved since is still to be found.
+  // Units that were moved since the file was written must still be found.
   askForLook(draft, itemIdsOf(draft.outputs.list()));
   return merged;
 }
 
 /**
- * Return what lets go of wallets that were joined.
+ * Return functions that forget the seeds of joined wallets.
  * @param {Parts} parts
  */
 export function makeJoined({ store, change, derive }) {
   return {
     /**
-     * Return the seeds of other wallets from which nothing is left here, neither unspent
-     * nor under way.
+     * Return the seeds of other wallets of which nothing is left here that is unspent
+     * or under way.
      */
     async emptySeeds() {
       const { others, rows, live } = await store.read(ALL, (slices) => {
@@ -164,7 +166,7 @@ export function makeJoined({ store, change, derive }) {
       return others.filter(({ key }) => !inUse.has(key));
     },
 
-    /** Look for nothing more of these seeds, until a file brings them again. */
+    /** Search with these seeds no more, until a file brings them again. */
     forgetSeeds: (seeds) =>
       change({ seeds: "all", ...NOTE }, (draft) => {
         for (const seed of seeds) draft.put("seeds", { ...seed, isUnused: true });
@@ -172,7 +174,7 @@ export function makeJoined({ store, change, derive }) {
   };
 }
 
-/** Return the items of which a wallet has or had something. */
+/** Return the items of which the wallet has or had outputs. */
 const itemIdsOf = (outputs) => [
   ...new Set(outputs.filter(isOurs).map(({ itemId }) => itemId)),
 ];
@@ -191,7 +193,7 @@ function noteOf({ notes }) {
   };
 }
 
-/** Count a change that the next backup should hold. */
+/** Count a change that the next backup must contain. */
 export function countChange(draft) {
   const note = noteOf(draft);
   if (draft.isChanged()) draft.put("notes", { ...note, count: note.count + 1 });

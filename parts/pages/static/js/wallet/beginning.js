@@ -1,6 +1,5 @@
-// How operations begin: in one transaction their inputs are reserved, and their new
-// secrets and the whole request are written down, before anything is sent. Pure:
-// changes a draft only.
+// How operations begin: one transaction reserves the inputs and stores the new secrets
+// and the whole request, before anything is sent. Pure: changes a draft only.
 
 import { gettext, joinTexts } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";
@@ -26,20 +25,21 @@ import { numbersWanted } from "./seeds.js";
 import { isUnderWay } from "./states.js";
 
 /**
- * What can be chosen of an item, and what would be enough but for an operation or an
- * offer.
+ * States of outputs that can be chosen, or could be if an operation or an offer had
+ * ended.
  */
 const CHOSEN_FROM = ["held", "leaving", "offered"];
 
 /**
- * A rule returns `inputs` and what is `made` of them, or the operation that is `begun`
- * already.
+ * A rule returns `inputs` and the outputs `made` from them, or an operation as it is,
+ * or one that has already `begun`.
  * @typedef {(draft: import("./records.js").Draft, plan: any) => any} Rule
  */
 
 /**
- * Return what the rule of a plan looks at: the outputs that it names or `looksAt`, else
- * what can be chosen of its items; and what is made of them.
+ * Return the records that the rule of a plan reads: the outputs that it names or
+ * `looksAt`, by default those that can be chosen of its items, and the outputs that it
+ * makes.
  * @returns {import("./records.js").Plan}
  */
 export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...plan }) {
@@ -54,10 +54,10 @@ export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...pl
     items: itemIds,
     seeds: "all",
     next: (slices) => ({
-      // What is leaving is of an operation that is begun; what is named may be coming by
-      // an open offer.
+      // An output that is leaving belongs to an operation that has begun. A named
+      // output may be coming from an open offer.
       operations: outputKeys.map((each) => slices.outputs.get(each)?.operation),
-      // What cancels a request makes the output that it waits for.
+      // Cancelling a request makes the output that the request waits for.
       outputs: keysOf(slices.operations.get(offerKey)?.outputs ?? []),
       numbers: numbersWanted(slices, itemIds),
     }),
@@ -67,8 +67,8 @@ export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...pl
 const choosable = (itemId) => CHOSEN_FROM.map((state) => ({ itemId, state }));
 
 /**
- * Begin an operation by a rule; return what is begun already, or null when there is
- * nothing to do.
+ * Begin an operation by a rule. Return it, or the operation that has already begun, or
+ * null if there is nothing to do.
  * @param {import("./records.js").Draft} draft
  * @param {Rule} rule
  */
@@ -80,7 +80,7 @@ export function begin(draft, rule, plan) {
   return draft.putOperation({ ...operation, ...begun });
 }
 
-/** Its outputs get records when the answer names the item. */
+/** Begin a mint. Its outputs get records when the answer names the item. */
 export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amount }) {
   const outputs = asked.map((part, place) => {
     return { amount: part.amount, secret: checkSecret(part.secret ?? fresh[place]) };
@@ -99,16 +99,17 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
 }
 
 /**
- * Claim an output of a link; a second call returns what the first one began. At the
- * door what this wallet holds or has handed out itself is claimed too, and a second
- * call is refused. What it `knows` of the ticket, or its code has said, is kept with it.
+ * Claim the output of a link. A second call returns what the first one began. With
+ * `atDoor`, outputs that this wallet holds or has handed out are claimed too, and a
+ * second call is refused. The record keeps what a list `knows` of the ticket, or the
+ * number that its code has stated.
  */
 export function claim(draft, plan) {
   const { output, atDoor, isUnsent, knows = {} } = plan;
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
   const state = record?.state;
-  // Also where the service has said that it is spent: maybe by that.
+  // Also if the service has said that it is spent: this operation may have spent it.
   const begun = draft.operations.get(record?.operation);
   if (begun?.state === "begun" || state === "coming") {
     if (atDoor || begun.atDoor) throw busy();
@@ -119,11 +120,12 @@ export function claim(draft, plan) {
   if (isOurs && !(atDoor && isFree(record)))
     throw new WalletError("already_held", gettext("You already have this."));
   if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
-  // What several links were joined to has its numbers in its note.
+  // Links that were joined have their numbers in the note.
   const { said, note } = knows;
   const named = knows.number ? namedAs(knows) : { said, note };
   if (!record) draft.addOutput({ ...output, ...named });
-  // The link before it may have named another amount; what this wallet made, it knows.
+  // An earlier link may have named another amount. The wallet knows the amounts of its
+  // own outputs.
   if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
@@ -133,9 +135,9 @@ export function claim(draft, plan) {
 }
 
 /**
- * Make a fresh secret of `amount` units to give away; change comes back. A link that
- * has just this amount passes its number and its note on; of several the note says what
- * they were.
+ * Make a new secret of `amount` units to give away; change comes back. A link of
+ * exactly this amount passes on its number and note. Otherwise the note names the links
+ * that it was made from.
  */
 export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
@@ -146,7 +148,7 @@ export function send(draft, { itemId, amount, arrayMax }) {
   return { kind: "send", inputs, made, amount };
 }
 
-/** Make a series of numbered links from what is held; change comes back. */
+/** Make a series of numbered links from held outputs; change comes back. */
 export function links(draft, { itemId, links: { count, each }, arrayMax }) {
   const amount = count * each;
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
@@ -156,8 +158,8 @@ export function links(draft, { itemId, links: { count, each }, arrayMax }) {
 }
 
 /**
- * Split one more batch of links off a part that was made for them, unless a tab does
- * already.
+ * Split one more batch of links off the part that was made for them, unless a tab is
+ * doing so already.
  */
 export function nextLinks(draft, { itemId, arrayMax }) {
   const input = ["held", "leaving"]
@@ -177,7 +179,8 @@ export function nextLinks(draft, { itemId, arrayMax }) {
 }
 
 /**
- * Join what is free of an item, as many as one swap takes; links keep their numbers.
+ * Join the free outputs of an item, as many as one swap takes. Links keep their
+ * numbers.
  */
 export function merge(draft, { itemId, arrayMax }) {
   const loose = freeOf(draft, itemId).filter(({ number }) => !number);
@@ -191,8 +194,8 @@ export function merge(draft, { itemId, arrayMax }) {
 }
 
 /**
- * Make links that were handed out worthless, but those of several that were claimed
- * meanwhile. Each number comes back as its next issue, all else as one part.
+ * Make links worthless that were handed out, except those of several that were claimed
+ * meanwhile. Each number comes back as its next issue, everything else as one output.
  */
 export function takeBack(draft, { outputKeys }) {
   const given = outputKeys.filter((key) => draft.outputs.get(key)?.state === "given");
@@ -212,8 +215,8 @@ export function joined(inputs, more) {
 }
 
 /**
- * Reserve the inputs of a swap, or half of one, and write down its outputs; return the
- * request.
+ * Reserve the inputs of a swap, or of half of one, and record its outputs. Return the
+ * operation with its request.
  */
 function reserve(draft, { inputs, made, terms, ...about }, { secrets }) {
   const [{ itemId }] = [...inputs, ...made];
@@ -267,16 +270,13 @@ function spent({ spentElsewhere }) {
   return new WalletError("already_claimed", why);
 }
 
-/**
- * Keep the word for a unit that a link brings, unless the wallet knows one or made the
- * item.
- */
+/** Keep a link's word for a unit, unless the wallet has one or minted the item. */
 function keepUnit(draft, itemId, unit) {
   const item = draft.items.get(itemId);
   if (item && !item.isMinted && !item.unit && unit) draft.putItem({ ...item, unit });
 }
 
-/** Return the outputs to spend, and the change that they leave. */
+/** Return the outputs to spend, and their change. */
 export function chooseOutputs(draft, itemId, amount, countMax) {
   const free = freeOf(draft, itemId);
   const inputs = chosenFrom(free, amount);
@@ -287,8 +287,9 @@ export function chooseOutputs(draft, itemId, amount, countMax) {
 }
 
 /**
- * Return which of these outputs are spent for an amount: an exact one, else the fewest
- * that reach it; numbered links only if nothing else is enough. They may not be.
+ * Return which of these outputs to spend for an amount: one of exactly that amount,
+ * else the fewest that reach it. Numbered links are spent only if the others are not
+ * enough. Return null if all are not enough.
  */
 export function chosenFrom(
   /** @type {import("./records.js").OutputRecord[]} */ free,
@@ -299,7 +300,7 @@ export function chosenFrom(
   return fewest(plain, amount) ?? fewest(all, amount);
 }
 
-/** @throws {WalletError} these are more than the service takes at once. */
+/** @throws {WalletError} these are more than the service takes in a request */
 export function checkRoom(parts, countMax) {
   if (parts.length <= countMax) return;
   throw new WalletError(
@@ -311,14 +312,17 @@ export function checkRoom(parts, countMax) {
 function fewest(outputs, amount) {
   const exact = outputs.find((output) => output.amount === amount);
   if (exact) return [exact];
-  // Nothing reaches a sum with fewer than the largest do.
+  // The largest outputs reach a sum in the smallest number.
   const largestFirst = [...outputs].sort((one, other) => other.amount - one.amount);
   let sum = 0;
   const last = largestFirst.findIndex((output) => (sum += output.amount) >= amount);
   return last < 0 ? null : largestFirst.slice(0, last + 1);
 }
 
-/** Too little is free, but enough would be if another operation had ended: say that. */
+/**
+ * Return the error for too few free units. If enough were free once another operation
+ * ended, it says that.
+ */
 function notEnough(draft, itemId, amount, free) {
   const listed = (state) => draft.outputs.list({ itemId, state });
   const away = listed("leaving").filter((each) =>

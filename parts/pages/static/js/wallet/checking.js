@@ -1,5 +1,5 @@
-// Settles by what the service says: sends what was begun, checks outputs and offers, and
-// writes down what was answered. What it asks for that is in questions.js.
+// Settles by the service's answers: sends operations that have begun, checks outputs
+// and offers, and records the answers. What to ask is in questions.js.
 
 import { ask, batchesOf, sendOperation } from "./api.js";
 import { addFound, askForLook, LOOK } from "./finding.js";
@@ -35,21 +35,21 @@ import {
 } from "./settling.js";
 import { AT_REST } from "./states.js";
 
-/** What a service may take to commit what it began before an offer expired. */
+/** How long a service may take to commit what it began before an offer expired. */
 const COMMIT_MS = 60_000;
-/** How many offers that should have ended are asked for at once. */
+/** How many offers that should have ended are asked for in one go. */
 const DUE_MAX = 16;
 
 /**
  * @typedef {import("./wallet.js").Parts} Parts
  * @typedef {import("./finding.js").Gathered} Gathered
  * @typedef {import("./records.js").OperationRecord} OperationRecord
- * @typedef {{operation: OperationRecord, problem?: any}} Outcome what became of an operation: where it
- *   is still begun, `problem` says why, and it will be sent again
+ * @typedef {{operation: OperationRecord, problem?: any}} Outcome what became of an
+ *   operation; if it is still begun, `problem` says why, and it will be sent again
  */
 
 /**
- * Return the checks of a wallet.
+ * Return functions that check a wallet against the service.
  * @param {Parts} parts
  */
 export const makeChecks = (parts) => ({
@@ -61,8 +61,8 @@ export const makeChecks = (parts) => ({
   finish: (key) => finish(parts, key),
 
   /**
-   * Give up what a person at a door has scanned. What was never sent never will be; of
-   * all else `finish` only asks whether it was carried out.
+   * Give up a claim that was scanned at a door. If it was never sent, it never will be;
+   * otherwise `finish` only asks whether it was carried out.
    */
   cancel: (key) =>
     parts.change(settlingWanted([key]), (draft) => {
@@ -74,8 +74,8 @@ export const makeChecks = (parts) => ({
     }),
 
   /**
-   * Send again what was begun, until the service says to wait; what was scanned at a
-   * door is sent by that door alone.
+   * Send again the operations that have begun, until the service says to wait. A claim
+   * that was scanned at a door is sent by that door only.
    * @returns {Promise<Outcome[]>}
    */
   async finishBegun() {
@@ -86,17 +86,17 @@ export const makeChecks = (parts) => ({
       const outcome = await finish(parts, key);
       outcomes.push(outcome);
       const { retryAfterS, code } = outcome.problem ?? {};
-      // A missing pepper is the trouble of some items only.
+      // A missing pepper affects some items only.
       if (retryAfterS && code !== "scheme_unavailable") break;
     }
     return outcomes;
   },
 
   /**
-   * Ask the service what of ours is still unspent, in batches, and settle the offers
-   * that ended.
-   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} what was answered until then was
-   *   written down
+   * Ask the service in batches which of our outputs are still unspent, and settle the
+   * offers that have ended.
+   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError}
+   *   answers received until then are recorded
    */
   async checkStates() {
     const outputs = [
@@ -111,8 +111,8 @@ export const makeChecks = (parts) => ({
   checkRound: roundsOf(parts),
 
   /**
-   * Ask for one output, the code of which is on the screen; of a weak secret the service
-   * is not asked, see roundsOf.
+   * Ask for the output whose code is on the screen, unless its secret is weak, see
+   * roundsOf.
    */
   async checkShown(key) {
     const [output] = await readOutputs(parts.store, [key]);
@@ -123,8 +123,8 @@ export const makeChecks = (parts) => ({
 });
 
 /**
- * Send an operation that was begun, again or first, or ask for an offer of ours that is
- * open; and settle it.
+ * Send an operation that has begun, or ask for our own offer if it is open, and settle
+ * it.
  * @param {Parts} parts
  * @returns {Promise<Outcome>}
  */
@@ -141,7 +141,7 @@ export async function finish(parts, key, isFirst = false) {
   if (answer && "offerId" in answer) return settleOffer(parts, operation, answer);
   if (answer) {
     const settled = await settle(parts, settleDone, key, { itemId: answer.itemId });
-    // What was carried out before may be spent since.
+    // An operation that was carried out earlier may have outputs that are spent since.
     const check = async () =>
       checkSome(parts, await readMade(parts, settled.operation), { areOld: true });
     if (!isFirst) await ask(check);
@@ -153,11 +153,11 @@ export async function finish(parts, key, isFirst = false) {
 }
 
 /**
- * Settle what the service refused, unless it turns out to have been carried out before.
+ * Settle a refused operation, unless it turns out that it was carried out before.
  * @param {Parts} parts
  * @param {OperationRecord} operation
  * @param {string} code
- * @param {boolean} [isFirst] it was never sent before
+ * @param {boolean} [isFirst] the operation was never sent before
  * @returns {Promise<Outcome>}
  */
 async function refuse(parts, operation, code, isFirst) {
@@ -172,28 +172,28 @@ async function refuse(parts, operation, code, isFirst) {
   if (problem) return { operation, problem };
   const { isDone, ...found } = answer;
   if (isDone) return settle(parts, settleDone, key, found);
-  // It may be under way still: the next visit looks for what it has made by then.
+  // It may still be under way, so the next visit looks for what it has made by then.
   if (isInDoubt(code)) await noteLook(parts, namedBy(operation).map(itemIdOf));
   const isUnclear = unclearBy(found.gathered);
   return settle(parts, settleRefused, key, { ...found, code, from, isUnclear });
 }
 
 /**
- * Settle an offer of ours by its state: a making that is sent again may have ended long
- * ago.
+ * Settle our own offer by its state. If its making is sent again, it may have ended
+ * long ago.
  */
 async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
   const settled = await settle(parts, settleOpen, key, { offerId, expiresAt });
   const { operation } = settled;
-  // That its output is there does not tell: a copy may have used its number.
+  // That its output exists proves nothing: a copy may have used its number.
   const isOver = state !== "expired" || parts.now() >= expiresAt + COMMIT_MS;
   const isOpen = state === "open" || operation.state !== "open" || !isOver;
   return isOpen ? settled : refuse(parts, operation, `offer_${state}`);
 }
 
 /**
- * Settle an operation by a rule of settling.js, with what was carried out late and what
- * was gathered.
+ * Settle an operation by a rule of settling.js. Settle also operations that were
+ * carried out late, and add the outputs that were found.
  * @returns {Promise<Outcome>}
  */
 function settle({ change }, rule, key, found) {
@@ -203,19 +203,19 @@ function settle({ change }, rule, key, found) {
     settleLate(draft, late);
     const operation = rule(draft, key, found);
     addFound(draft, gathered);
-    // Of a refusal, and after what was found: that is known to be ours.
+    // For refusals. It comes after addFound, whose outputs are known to be ours.
     if (isUnclear) settleChecked(draft, states, isUnclear);
     return { operation };
   });
 }
 
 /**
- * Ask for outputs that are at rest or awaited here, and write down what was gathered of
- * their items, or is now.
+ * Ask for outputs that are at rest or awaited. Record their states, and the findings
+ * about their items: `gatheredBefore`, or gathered now.
  * @param {Parts} parts
  * @param {any[]} outputs
- * @param {{gatheredBefore?: Gathered[], areOld?: boolean}} [known] they `areOld` where they were made
- *   some time ago, and only now are here
+ * @param {{gatheredBefore?: Gathered[], areOld?: boolean}} [known] `areOld` if the
+ *   outputs were made some time ago and are recorded only now
  */
 async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
   const { change } = parts;
@@ -228,7 +228,8 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
     parts,
     new Set([...spentAmong(states), ...made, ...found]),
   );
-  // What these have taken is not lost, and what they have made need not be found.
+  // What late operations have taken is not lost, and what they have made need not be
+  // found.
   const isLate = late.length > 0;
   if (isLate)
     await change(settlingWanted(keysOf(late)), (draft) => settleLate(draft, late));
@@ -246,14 +247,14 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
     settleChecked(draft, news, unclearBy(gathered, areOld));
   };
   if (news.size + gathered.length > 0) await change(settlingWanted([], named), write);
-  // Another copy of this wallet may have used the secrets of an offer that is open.
+  // Another copy of this wallet may have used the secrets of an open offer.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
   await endOpen(parts, isUsed);
 }
 
 /**
- * Finish what is under way of the items of these outputs, as far as it can be now: else
- * what that has made would be taken for a copy's.
+ * Finish operations on the items of these outputs, as far as possible now. Otherwise
+ * what they made would be taken for a copy's.
  */
 async function finishBegunOf(parts, outputs) {
   const itemIds = new Set(outputs.map(({ itemId }) => itemId));
@@ -263,11 +264,14 @@ async function finishBegunOf(parts, outputs) {
       await finish(parts, operation.key);
 }
 
-/** Where a copy has made something of an item, it has spent what it was made of. */
+/**
+ * Record the findings about each item. If a copy has made an output, it has spent those
+ * that it was made from.
+ */
 async function keepEach(parts, gathered) {
   for (const each of gathered) {
     if (each.found.length) await keepGathered(parts, each);
-    // The copy may go on meanwhile, or have moved units: the next visit looks once more.
+    // The copy may go on, or have moved units meanwhile, so the next visit looks again.
     if (each.found.length || each.wrong) await noteLook(parts, [each.itemId]);
   }
 }
@@ -276,8 +280,8 @@ const noteLook = ({ change }, itemIds) =>
   change({ notes: [LOOK] }, (draft) => askForLook(draft, itemIds));
 
 /**
- * Write down what was gathered of an item, and ask for all of ours there. What is spent
- * by then, a copy of this wallet may have spent.
+ * Record the findings about an item, and ask for all our outputs of it. A copy of this
+ * wallet may have spent those that are spent by then.
  * @param {Parts} parts
  * @param {Gathered} gathered
  */
@@ -302,8 +306,8 @@ export async function endOpen(parts, isDue = () => true, countMax = Infinity) {
 }
 
 /**
- * Settle the open offers that should have ended: by their time, or because an input is
- * spent, or one of its outputs made to cancel it.
+ * Settle open offers that should have ended: their time is over, an input is spent, or
+ * one of their outputs was made to cancel them.
  */
 async function endDue(parts) {
   const open = await recordsIn(parts, "operations", "open");
@@ -319,14 +323,15 @@ async function endDue(parts) {
 /** @param {Parts} parts */
 function roundsOf(parts) {
   const { isStrong, checkedMax } = parts;
-  /** The keys of what was asked for since all was. */
+  /** Keys of the outputs that were asked for since the last complete pass. */
   const asked = new Set();
 
   /**
-   * Ask once for links and offers that wait, and what was shown to a door, the newest
-   * first of those that the last rounds have left. Of weak secrets the service is not
-   * asked: each question is a guess to it.
-   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} as checkStates
+   * Ask once for links and offers that wait, and for outputs whose codes were shown to
+   * a door: the newest first, of those that the last rounds have left. Weak secrets are
+   * left out, because the service counts each question about one as a guess.
+   * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} as
+   *   checkStates
    */
   return async function checkRound() {
     const ours = await recordsIn(parts, "outputs", ...AT_REST);

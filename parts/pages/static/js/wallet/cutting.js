@@ -1,6 +1,6 @@
-// What a wallet's file keeps of items: it is read offline, so what they are called, when
-// and where. Pictures of up to a megabyte each stay in the registry. docs/wallet-file.md
-// has the rule, tests/vectors/metadata.json cases of it.
+// What a wallet's file keeps of items. It is read offline, so it keeps names, times and
+// places; pictures of up to a megabyte each stay in the registry. The rule is in
+// docs/wallet-file.md, cases are in tests/vectors/metadata.json.
 
 import { FACT, textsOf } from "../format/about.js";
 
@@ -8,7 +8,7 @@ const KEPT_BYTES_MAX = 2_048;
 const KEPT_NAME_LENGTH_MAX = 200;
 
 /**
- * Leave out what a file does not keep.
+ * Remove what a file does not keep.
  * @param {import("./records.js").Records} records
  */
 export function cutRecords({ items, operations, ...records }) {
@@ -25,7 +25,7 @@ function cutItem(item) {
   return kept === metadata ? item : { ...item, metadata: kept, isCut: true };
 }
 
-/** A mint that is done is not sent again: its item has the metadata. */
+/** A mint that is done is not sent again, and its item has the metadata. */
 function cutMint(operation) {
   const { state, body } = operation;
   if (state !== "done" || !body.metadata) return operation;
@@ -34,8 +34,8 @@ function cutMint(operation) {
 }
 
 /**
- * Return what a wallet file keeps of an item's metadata: all of it where it is short, else
- * its name and its description, or of that the facts alone.
+ * Return the metadata of an item that a wallet file keeps: all if it is short, else the
+ * name and the description, or only the facts of the description.
  * @param {string | null} metadata
  */
 export function cutMetadata(metadata) {
@@ -49,7 +49,7 @@ export function cutMetadata(metadata) {
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;
 
-/** Return the last paragraph of a description if all of its lines may be facts. */
+/** Return the last paragraph of a description if each of its lines may be a fact. */
 function factsOf(description) {
   const last = description.split("\n\n").at(-1) ?? "";
   return last.split("\n").every((line) => FACT.test(line)) ? last : undefined;

@@ -1,5 +1,5 @@
-// What the outputs of one item were made of: the numbers of the links that were joined
-// to them, and what of it came back to its maker. Pure.
+// What the outputs of an item were made from: the numbers of the links that were
+// joined, and what came back to the maker. Pure.
 
 import { joinTexts } from "../format/gettext.js";
 import { ticketText, wordsOf } from "../format/tickets.js";
@@ -9,24 +9,26 @@ import { grouped } from "./records.js";
 /** @typedef {import("./records.js").OutputRecord} OutputRecord */
 
 /**
- * Return the keys of what came back to who minted it, which is what was claimed or paid
- * to it, and of what is left of that; and how many units others have given back.
+ * Return the keys of outputs that came back to the wallet that minted the item, by
+ * claim or by payment, and of what is left of them; and how many units others have
+ * returned.
  * @param {import("./records.js").Item | null | undefined} item
- * @param {OutputRecord[]} all of the item
- * @param {Map<string, string>} kinds of operations by their keys
+ * @param {OutputRecord[]} all outputs of the item
+ * @param {Map<string, string>} kinds of operations, by key
  */
 export function comeBack(item, all, kinds) {
   const found = { keys: new Set(), units: 0 };
   if (!item?.isMinted) return found;
   const taken = byOperation(all, "takers");
-  // While nothing else is gone, what a look has found was paid by others.
+  // If no other output is missing, others have paid what a look has found.
   const isGone = (each) => each.isUnclear && !each.foundAt && !each.neverHeld;
   const isWhole = !all.some(isGone);
   for (const output of byAge(all)) {
     const { key, makers, amount, collectedAt, foundAt, isUnclear } = output;
     const maker = doneOf(makers);
     const kind = kinds.get(maker ?? "");
-    // What others have sent was not made here, and nothing of it is given for a payment.
+    // An operation that spends nothing made here, and is not a mint, brings what others
+    // sent.
     const own = (taken.get(maker) ?? []).filter((each) => doneOf(each.makers));
     const isOthers = maker
       ? !own.length && kind !== "mint"
@@ -39,10 +41,10 @@ export function comeBack(item, all, kinds) {
 }
 
 /**
- * Return what gives an output of these the numbers of the links that were joined to it,
- * and tells whether it is among what came `back`.
+ * Return a function that adds to an output the numbers of the links that were joined to
+ * it, and whether it came back.
  * @param {OutputRecord[]} all
- * @param {Set<string>} back keys
+ * @param {Set<string>} back keys of outputs that came back
  */
 export function namerOf(all, back) {
   const [taken, made] = ["takers", "makers"].map((role) => byOperation(all, role));
@@ -54,14 +56,14 @@ export function namerOf(all, back) {
     const maker = doneOf(makers) ?? "";
     const others = made.get(maker) ?? [];
     const sources = sourcesOf(output);
-    // Change, or a part of what was split.
+    // Change, or part of a split.
     const isRest =
       givenAt !== createdAt && others.filter((each) => !each.number).length > 1;
     const numbers = new Set(number ? [number] : []);
     if (!number && !isRest) {
       for (const source of sources)
         known.get(source.key)?.forEach((each) => numbers.add(each));
-      // A link of the same operation may keep its number.
+      // Another output of the same operation may keep its number.
       for (const other of others) numbers.delete(other.number);
     }
     known.set(key, numbers);
@@ -79,10 +81,12 @@ export function namerOf(all, back) {
   };
 }
 
-/** Who had a link that was taken back has none of what it became. */
+/** Omit the note of a link that was taken back: that guest has none of these units. */
 const noteLeft = ({ note, givenAt }) => !givenAt && note;
 
-/** Return outputs by the operation that took them, or made them. */
+/**
+ * Return outputs by the operation that took them ("takers") or made them ("makers").
+ */
 function byOperation(all, role) {
   const found = grouped(all, (output) => doneOf(output[role]));
   found.delete(undefined);
@@ -91,11 +95,11 @@ function byOperation(all, role) {
 
 const doneOf = (ends = {}) => Object.keys(ends).find((key) => ends[key] === "done");
 
-/** Return outputs in an order in which what one was made of comes before it. */
+/** Return outputs in an order in which each comes after those that it was made from. */
 export const byAge = (all) =>
   [...all].sort((one, other) => one.createdAt - other.createdAt);
 
-/** Of one amount what has no number comes first, and then the first link of a series. */
+/** Compare outputs: larger ones first, then those without a number, then by number. */
 export function byAmount(one, other) {
   return other.amount - one.amount || (one.number ?? 0) - (other.number ?? 0);
 }

@@ -1,7 +1,7 @@
-// The list of a deed's door: which tickets were let in and when, with their numbers and
-// notes, as far as a browser knows them. Doors and the maker hand it to each other as a
-// text. What several lists say adds up: of each ticket the latest is true. A list names
-// a ticket by a hash of its secret, so that nobody can claim one with it.
+// Guest lists: which tickets were let in and when, with their numbers and notes, as far
+// as a browser knows. Doors and the maker exchange them as text. Lists are merged: the
+// latest entry of a ticket counts. A list names a ticket by a hash of its secret, so
+// that nobody can claim it from a list.
 
 import { isAmount } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
@@ -16,14 +16,14 @@ import { isLive, isOurs } from "./states.js";
 const HEAD = "deeds door list 1";
 const LABEL = "deeds door list v1:";
 const ID_BYTES = 8;
-/** In characters or bytes: some 200,000 tickets. */
+/** In characters or bytes: about 200,000 tickets. */
 const LIST_SIZE_MAX = 8_000_000;
-/** So many issues of a ticket are believed, and more where this wallet knows of more. */
+/** Issues of a ticket that are believed; more if this wallet knows of more. */
 const ISSUES_MAX = 10;
 const DAY_MS = 86_400_000;
 const ROW =
   /^([0-9a-f]{16}) ([aubcn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
-/** What a letter of a list means; of the first one nothing has become yet. */
+/** What the letters of a list mean. With "n", nothing has become of the ticket yet. */
 const STATES = {
   n: "expected",
   b: "taken back",
@@ -31,14 +31,14 @@ const STATES = {
   u: "undone",
   c: "collected",
 };
-/** The field of an output that says when a letter became true. */
+/** The field of an output with the time at which a letter became true. */
 const TIMES = {
   b: "takenBackAt",
   a: "admittedAt",
   u: "undoneAt",
   c: "collectedAt",
 };
-/** Of two letters of one second the later of these is true. */
+/** If two entries are of one second, the later of these letters counts. */
 const LETTERS = Object.keys(STATES);
 
 /**
@@ -46,32 +46,36 @@ const LETTERS = Object.keys(STATES);
  * @typedef {{
  *   id: string, letter: string, at: number, amount: number, number?: number, of?: number,
  *   issue?: number, note?: string, said?: number,
- * }} Row what is `said` of the number at a door, where that is not known, stands in the place of `of`
+ * }} Row `said` is the number that the code stated at a door, if no number is known;
+ *   lists have it in the place of `of`
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  * @typedef {import("./records.js").Draft} Draft
  */
 
-/** Return what lists call a ticket. @param {Pick<OutputRecord, "key">} output */
+/**
+ * Return the id by which lists name a ticket.
+ * @param {Pick<OutputRecord, "key">} output
+ */
 export async function ticketId({ key }) {
-  // A list's own ticket has no other name.
+  // A ticket that is known from a list only has its id as key.
   if (!itemIdOf(key)) return key;
   return hexOf((await sha256(LABEL + key)).subarray(0, ID_BYTES));
 }
 
-/** Return whether a text is a list of a door; its first line alone is none. */
+/** Return whether a text is a guest list. A first line alone is not. */
 export const isDoorList = (text) => text.startsWith(HEAD) && text.includes("\n");
 
-/** What was read last: a list may be long, and is asked at each scan. */
+/** The list that was read last: it may be long, and every scan needs it. */
 let lastRead = { text: "", rows: /** @type {Row[]} */ ([]) };
 
-/** Return the rows of a list's text, of which nothing may be changed. */
+/** Return the rows of a list. They are cached and must not be changed. */
 export function rowsOf(text = "") {
   if (!text) return [];
   if (text !== lastRead.text) lastRead = { text, rows: readRows(text) };
   return lastRead.rows;
 }
 
-/** A line that is not right says nothing. @returns {Row[]} */
+/** Return the rows of a list without invalid lines. @returns {Row[]} */
 function readRows(/** @type {string} */ text) {
   return text.split("\n").flatMap((line) => {
     const [, id, letter, time, ...more] = ROW.exec(line.trimEnd()) ?? [];
@@ -94,7 +98,6 @@ export function checkListSize(/** @type {number} */ size) {
     throw new WalletError("no_list", gettext("This list is too large."));
 }
 
-/** Return the text of a list. */
 export const writeList = (itemId, /** @type {Row[]} */ rows) =>
   [`${HEAD} ${itemId}`, ...rows.map(lineOf)].join("\n");
 
@@ -105,15 +108,15 @@ function lineOf(/** @type {Row} */ { id, letter, at, amount, number = 0, ...row 
   return `${id} ${letter}${time} ${amount}${named}`.trimEnd();
 }
 
-/** Return lists of one deed as one, nothing where they have no rows. */
+/** Merge lists of one deed; return undefined if they have no rows. */
 export const joinLists = (itemId, ...texts) =>
   listOf(itemId, joinRows(texts.flatMap((text) => rowsOf(text))));
 
 const listOf = (itemId, rows) => (rows.length ? writeList(itemId, rows) : undefined);
 
 /**
- * Return one row of each ticket, from those of several lists of one deed. Of two notes
- * the one that comes first stays.
+ * Merge the rows of several lists of one deed, one per ticket. If two have a note, the
+ * first stays.
  */
 function joinRows(/** @type {Row[]} */ all) {
   /** @type {Map<string, Row>} */
@@ -133,14 +136,16 @@ function joined(/** @type {Row} */ known, /** @type {Row} */ row) {
   return { ...latest, number, of, issue, note, said };
 }
 
-/** Lists are joined in any order, and say the same. */
+/**
+ * Return whether a row is later. The order in which lists are merged must not matter.
+ */
 function isLater(/** @type {Row} */ row, /** @type {Row} */ known) {
   const order = LETTERS.indexOf(row.letter) - LETTERS.indexOf(known.letter);
   return (row.at - known.at || order || row.amount - known.amount) > 0;
 }
 
 /**
- * Return a list in parts of at most so many characters, each a list.
+ * Return a list in parts of at most `lengthMax` characters, each a list.
  * @param {string} text
  */
 export function partsOfList(text, lengthMax) {
@@ -154,23 +159,26 @@ export function partsOfList(text, lengthMax) {
   return parts;
 }
 
-/** Return when a ticket was let in, here or by a list; 0 if it was not, or is not now. */
+/**
+ * Return when a ticket was let in, here or by a list; 0 if it was not, or that was
+ * undone.
+ */
 export function admittedAtOf(/** @type {OutputRecord} */ output) {
   const { state, collectedAt = 0, admittedAt = 0, undoneAt = 0 } = output;
   if (state === "spent" && isCollected(output)) return collectedAt;
   return admittedAt > undoneAt ? admittedAt : 0;
 }
 
-/** Return whether an output is what became of a ticket at the door, and is still there. */
+/** Return whether a ticket became this output at the door, and it is still here. */
 const isSetAside = (/** @type {OutputRecord} */ output) =>
   output.state === "held" && isCollected(output);
 
-/** Return the operations that set aside what became of tickets. */
+/** Return the keys of the operations that set aside what tickets became. */
 export const setAsideBy = (/** @type {OutputRecord[]} */ outputs) =>
   new Set(outputs.filter(isSetAside).map(({ operation }) => operation));
 
 /**
- * Return the tickets of a list as links of a holding, see holdings.js.
+ * Return the tickets of an item's list as links, see holdings.js.
  * @returns {import("./holdings.js").Link[]}
  */
 export function listedLinks(/** @type {import("./records.js").Item | null} */ item) {
@@ -185,12 +193,14 @@ export function listedLinks(/** @type {import("./records.js").Item | null} */ it
 }
 
 /**
- * Return the door list of a wallet.
+ * Return the wallet's functions for guest lists.
  * @param {import("./wallet.js").Parts} parts
  */
 export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
-  /** Return how far this device's clock is ahead, where that is enough to matter. */
+  /**
+   * Return how far this device's clock is ahead in ms, or 0 if that does not matter.
+   */
   const aheadMs = () => {
     const moment = now();
     const ahead = moment - (api.time() ?? moment);
@@ -199,9 +209,9 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
 
   return {
     /**
-     * Return the list of these links. A secret that a person made could be guessed from
-     * its hash: such a ticket is left out until it is spent. The maker's other browsers
-     * find what came in here, and learn of it that it is not left.
+     * Return the list of these links. A ticket whose secret a person chose is left out
+     * until it is spent: its hash could reveal the secret. What came in here is listed,
+     * so that the maker's other browsers do not count it as left.
      * @param {import("./holdings.js").Link[]} links
      */
     async doorList(itemId, links) {
@@ -216,7 +226,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
           const isSafe = !secret || isSpent || (await isStrong(secret));
           if (!isSafe) return [];
           const letter = LETTERS.find((each) => STATES[each] === state) ?? "n";
-          // Others would not believe what is still to come.
+          // Others would not believe a time in the future.
           const isOurs = output.collectedAt || output.isByHand;
           const since = letter === "n" ? 0 : at - (isOurs ? ahead : 0);
           const note = noteOf(output, output.note);
@@ -227,9 +237,9 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
     },
 
     /**
-     * Take in the list of another browser; return how many units its tickets have.
+     * Take in the list of another browser. Return how many units its tickets have.
      * @param {string} text
-     * @throws {WalletError} it is no list, or of another deed, or has more than there can be.
+     * @throws {WalletError} it is no list of this deed, or has too many tickets
      */
     async takeInList(itemId, text) {
       checkListSize(text.length);
@@ -239,29 +249,28 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
       if (!text.startsWith(`${HEAD} ${itemId}\n`))
         throw new WalletError("no_list", gettext("This list belongs to another deed."));
       const known = await recordsWith(store, "outputs", { itemId });
-      // A ticket that was refused here is known from lists alone.
+      // A ticket that was refused here is known from lists only.
       const outputs = known.filter((each) => isOurs(each) && !each.neverHeld);
       const ids = await Promise.all(outputs.map(ticketId));
       const keys = new Map(ids.map((id, place) => [id, outputs[place].key]));
       const time = api.time();
       const latest = time === null ? now() + DAY_MS : time + CLOCK_OFF_MS;
-      // A time that is still to come would win over every later one.
+      // A time in the future would win over every later one.
       const dated = rows.map((row) => (row.at > latest ? { ...row, at: 0 } : row));
       await changeOfNote(wantedOf(itemId), (draft) =>
         noteRows(draft, itemId, dated, keys),
       );
-      // Of what was taken back or undone there is another link.
+      // A ticket that was taken back or undone has another link.
       return unitsOf(rows.filter(({ letter }) => letter === "n" || letter === "a"));
     },
 
-    /** Forget what lists have said of a deed, but for numbers and notes. */
+    /** Forget what lists have said of a deed, except numbers and notes. */
     forgetLists: (itemId) =>
       changeOfNote(wantedOf(itemId), (draft) => forget(draft, itemId)),
 
     /**
-     * Undo that a ticket was let in. Where it came in here, its units become a link with
-     * its number, which is returned, also where a list has undone it before; of what only
-     * a list says, the mark alone is undone.
+     * Undo an admission. If the ticket came in here, its units become a link with its
+     * number, which is returned. Otherwise only the mark is undone.
      * @returns {Promise<OutputRecord | null>}
      */
     undoAdmission: (itemId, key) =>
@@ -269,7 +278,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
         (itemIdOf(key) ? undo : undoRow)(draft, itemId, key),
       ),
 
-    /** Note that a ticket that came in, or waits, was shown again; return how often it was. */
+    /** Record that a ticket was shown again. Return how often it was shown. */
     scannedAgain: (key) =>
       changeOfNote({ outputs: [key] }, (draft) => {
         const { scans = 1 } = draft.outputs.existing(key);
@@ -277,7 +286,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
         return scans + 1;
       }),
 
-    /** Return what lists say of a ticket, or nothing. */
+    /** Return the row of a ticket in the imported lists, or undefined. */
     async listed(/** @type {string} */ key) {
       const itemId = itemIdOf(key);
       const read = ({ items }) => items.get(itemId)?.doorList;
@@ -288,7 +297,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   };
 }
 
-/** Return what came in for tickets at the door of their maker, as links are. */
+/** Return what tickets became at the door of their maker, in the form of links. */
 const collectedOf = ({ items, outputs }, itemId) =>
   outputs
     .list({ itemId })
@@ -296,12 +305,13 @@ const collectedOf = ({ items, outputs }, itemId) =>
     .map((output) => ({ output, state: "collected", at: output.collectedAt }));
 
 /**
- * Note what lists say with the outputs that are known here, by now, and keep the rest.
+ * Record rows with the outputs that are known here by now, and keep the others as a
+ * list.
  */
 function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
   const { doorList, total } = draft.items.existing(itemId);
   const isPossible = ({ amount }) => amount <= total;
-  // Who sends a list once more has mostly corrected a name in it.
+  // A list that is sent again has mostly been corrected, so its note comes first.
   const all = joinRows([...rows.filter(isPossible), ...rowsOf(doorList)]);
   const issuesMax = draft.outputs
     .list({ itemId })
@@ -324,12 +334,13 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   const { letter, at, number, of, issue, note } = row;
   const output = draft.outputs.existing(key);
   const name = TIMES[letter];
-  // A list has whole seconds: what was undone was let in before this one ended.
+  // Lists have whole seconds. The last millisecond comes after the admission.
   const since = letter === "u" ? at + 999 : at;
-  // A ticket of another's making, which came in here without its number, or a next issue
-  // that a copy of this wallet made.
+  // Somebody else's ticket that came in here without its number, or a next issue that a
+  // copy of this wallet made.
   const isNameless = !output.number && (!isLive(output) || output.foundAt);
-  // Its admission was undone where it came in, and the guest may have the new link.
+  // The admission was undone where the ticket came in, and the guest may have the new
+  // link.
   const { foundAt, givenAt } = output;
   const isNewLink = isNameless && foundAt && !givenAt && letter === "n";
   const asLink = { collectedAt: undefined, givenAt: draft.now, mayBeGiven: true };
@@ -346,7 +357,7 @@ function forget(/** @type {Draft} */ draft, itemId) {
   for (const { key, collectedAt, operation, undoneAt, foundAt, state } of all) {
     // What was undone here has become another link.
     const isUndoneHere = collectedAt && !setAside.has(operation);
-    // What another copy of this wallet let in is known from its list.
+    // What another copy of this wallet let in is known from its list only.
     const isFromList = foundAt && state === "held";
     draft.changeOutput(key, {
       admittedAt: undefined,
@@ -376,7 +387,7 @@ function undoRow(draft, itemId, id) {
 function undo(draft, itemId, key) {
   const output = draft.outputs.existing(key);
   const { admittedAt = 0, collectedAt = 0 } = output;
-  // A clock that told one of these may have been ahead.
+  // The clock that recorded one of these times may have been ahead.
   const undoneAt = Math.max(draft.now, admittedAt, collectedAt);
   draft.changeOutput(key, { undoneAt });
   if (!collectedAt) return null;

@@ -1,7 +1,7 @@
 // A wallet as a file: all records, encrypted under a passphrase by WebCrypto. The file
-// names its format and every parameter, so that it can be read when the defaults have
-// changed. Somebody who knows its passphrase may have written anything into it, and
-// what is taken in is sent and shown: so each record is checked.
+// names its format and every parameter, so it stays readable when the defaults change.
+// Anybody who knows its passphrase may have written anything into it, and its records
+// are sent and shown, so each is validated.
 
 import { gettext } from "../format/gettext.js";
 import { isAmount } from "../format/amounts.js";
@@ -20,8 +20,8 @@ import { OUTPUT_STATES, restTold } from "./states.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 4;
-// OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within
-// bounds: less is no protection, more would only hang the page.
+// OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another number within
+// bounds: fewer iterations do not protect, more would only hang the page.
 const ITERATIONS = 600_000;
 const ITERATIONS_MIN = 100_000;
 const ITERATIONS_MAX = 2_000_000;
@@ -31,7 +31,7 @@ const KDF = { name: "PBKDF2", hash: "SHA-256" };
 const CIPHER = { name: "AES-GCM", length: 256 };
 
 const TARGET_STATES = ["held", "given"];
-/** When what was done to a link, where it was. */
+/** Optional times of an output. */
 const TIMES = [
   "givenAt",
   "collectedAt",
@@ -59,24 +59,23 @@ const DAMAGED = gettext(
 );
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The passphrase does not open the file. */
 export class WrongPassphraseError extends Error {
   name = "WrongPassphraseError";
 }
 
-/** The text is no file of a wallet. */
 export class NotAWalletFileError extends Error {
   name = "NotAWalletFileError";
 }
 
 /**
- * What a passphrase was made into: the key, which no script can read, does for the next
- * file too.
+ * Key material derived from a passphrase. Scripts cannot read the key; it encrypts the
+ * next file, too.
  * @typedef {{key: CryptoKey, salt: Uint8Array<ArrayBuffer>, iterations: number}} Material
  */
 
 /**
- * Return what to encrypt files with under a passphrase. @returns {Promise<Material>}
+ * Return the material to encrypt files with under a passphrase.
+ * @returns {Promise<Material>}
  */
 export async function makeMaterial(passphrase) {
   const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
@@ -85,13 +84,13 @@ export async function makeMaterial(passphrase) {
 }
 
 /**
- * Return the text of a file that holds the records, and that was read again.
+ * Return the text of a file that contains the records, after reading it back.
  * @param {import("./records.js").Records} records
  * @param {Material} material
- * @throws {NotAWalletFileError} it could not be read
+ * @throws {NotAWalletFileError} it could not be read back
  */
 export async function exportWallet(records, { key, salt, iterations }) {
-  // Of each file its own: two under one key and one vector would betray both.
+  // New for each file: two files under one key and IV would reveal both.
   const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
   const head = {
     format: FORMAT,
@@ -113,13 +112,14 @@ export async function exportWallet(records, { key, salt, iterations }) {
 }
 
 /**
- * Return the SHA-256 of a file's members: it tells damage from a wrong passphrase, and
- * proves nothing.
+ * Return the SHA-256 of a file's members. It distinguishes damage from a wrong
+ * passphrase, and proves nothing.
  */
 const checksumOf = async (file) => hexOf(await sha256(JSON.stringify(file)));
 
 /**
- * Return the records of a file. @throws {NotAWalletFileError | WrongPassphraseError}
+ * Return the records of a file.
+ * @throws {NotAWalletFileError | WrongPassphraseError}
  */
 export async function importWallet(text, passphrase) {
   const file = await readFile(text);
@@ -182,14 +182,14 @@ function parse(text) {
   }
 }
 
-/** The head is sealed with the data: a changed parameter is detected. */
+/** The head is authenticated with the data, so a changed parameter is detected. */
 function parameters(head, iv) {
   const additionalData = new TextEncoder().encode(JSON.stringify(head));
   return { name: CIPHER.name, iv, additionalData };
 }
 
 async function deriveKey(passphrase, salt, iterations) {
-  // One passphrase, however a keyboard composes its letters (RFC 8265).
+  // The same passphrase, however a keyboard composes its letters (RFC 8265).
   const bytes = new TextEncoder().encode(passphrase.normalize("NFC"));
   const material = await crypto.subtle.importKey("raw", bytes, KDF.name, false, [
     "deriveKey",
@@ -198,7 +198,7 @@ async function deriveKey(passphrase, salt, iterations) {
   return crypto.subtle.deriveKey(kdf, material, CIPHER, false, ["encrypt", "decrypt"]);
 }
 
-/** In parts: a call takes no more than some ten thousand arguments. */
+/** In parts, because a call takes only some ten thousand arguments. */
 function toBase64(bytes) {
   let text = "";
   for (let start = 0; start < bytes.length; start += 8192) {
@@ -216,7 +216,8 @@ function fromBase64(text) {
 }
 
 /**
- * Return the records. @throws {Error} one is not whole, or they do not belong together.
+ * Return the records.
+ * @throws {Error} a record is invalid, or they do not fit together
  */
 export function readRecords({ outputs, operations, items, seeds, numbers, at }) {
   const known = new Set(keysOf(outputs));
@@ -227,7 +228,7 @@ export function readRecords({ outputs, operations, items, seeds, numbers, at }) 
     areSeeds(seeds) &&
     numbers.every((next) => areNumbers(next, seeds));
   if (!areRight) throw new Error("not records of a wallet");
-  // A file of an older page does not say when it was written.
+  // Files of older pages do not say when they were written.
   const time = areTimes(at) ? { at } : {};
   return { outputs, operations, items, seeds, numbers, ...time };
 }
@@ -251,8 +252,8 @@ function areNumbers({ key, ...next }, seeds) {
 function isOutput(output) {
   const { key, itemId, amount, secret, state } = output;
   checkSecret(secret);
-  // What is written and read back is the same: the item id has no dot, the amount is
-  // one.
+  // Reading back what was written gives the same item id only if the id has no dot and
+  // the amount is valid.
   const isRaw = parseRawOutput(formatRawOutput(output)).itemId === itemId;
   return (
     isRaw &&
@@ -264,7 +265,7 @@ function isOutput(output) {
   );
 }
 
-/** What is there besides of a link. */
+/** Return whether the optional fields of an output are valid. */
 function isLink(output) {
   const { number, of, each, note = "", mayBeGiven, isByHand } = output;
   const isNumbered =
@@ -280,8 +281,8 @@ function isLink(output) {
 }
 
 /**
- * A part that is still to be split is as many links as its numbers say, and not handed
- * out.
+ * Return whether a part that is still to be split has the amount of the links that its
+ * numbers promise, and is not handed out.
  */
 function isPromise(/** @type {any} */ output) {
   const { amount, each, number, of, givenAt } = output;
@@ -291,7 +292,9 @@ function isPromise(/** @type {any} */ output) {
 
 const isNumber = (value) => isAmount(value) && value <= LINK_NUMBER_MAX;
 
-/** What was asked of a mint must be the links that it promised. */
+/**
+ * Return whether a series of links is valid. The outputs of a mint must be those links.
+ */
 function isSeries(links, { kind, body }) {
   if (links === undefined) return true;
   const { count, each, from, isNext = false } = links;
@@ -319,11 +322,12 @@ function isOperation(operation, known) {
     own.every(Number.isInteger) &&
     namedBy(operation).every((named) => known.has(named)) &&
     outputs.every((output) => TARGET_STATES.includes(output.state));
-  // A payment that the service never saw would count as made.
+  // Only a completion may make nothing: without outputs, a payment that the service
+  // never saw would count as made.
   if (!isWhole || (kind !== "complete" && !body.outputs.length)) return false;
   if (kind === "mint") return body.outputs.every(isNew);
-  // What is sent must be what is settled. The amount of a link may have been put right
-  // since.
+  // The request must name the records that are settled. The amount of a link may have
+  // been corrected since, so only keys are compared.
   const sent = [...body.inputs, ...body.outputs].map((raw) =>
     keyOf(parseRawOutput(raw)),
   );
@@ -333,7 +337,7 @@ function isOperation(operation, known) {
   );
 }
 
-/** What is completed or open has an offer that can be asked for. */
+/** Return whether an operation names its offer: completions and open offers must. */
 function hasOffer({ kind, state, offerId, expiresAt, body }) {
   if (kind === "complete" && !isOfferId(offerId)) return false;
   if (!isMaking({ kind })) return state !== "open";

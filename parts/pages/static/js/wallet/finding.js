@@ -1,6 +1,6 @@
-// Finds what is ours although this wallet has not made it: an older copy of it, or the
-// wallet of another seed that was taken in, has moved units since. Each secret that it
-// may have used is asked for, until there are no more (contract 8).
+// Finds outputs that are ours although this wallet has not made them: an older copy of
+// it, or the wallet of a joined seed, has moved units since. It asks for each secret
+// that the copy may have used, until there are no more (contract 8).
 
 import { gettext } from "../format/gettext.js";
 import { formatRawOutput } from "../format/raw_output.js";
@@ -17,23 +17,26 @@ import {
 import { isOurs } from "./states.js";
 
 /**
- * So many numbers in a row that neither the ledger nor an offer knows are the end: a shop
- * asks for many payments that nobody makes.
+ * A row ends after this many numbers that neither the ledger nor an offer knows. It is
+ * large because a shop asks for many payments that nobody makes.
  */
 const GAP = 512;
-/** More than anybody has made of an item since a backup. */
+/** More than anybody makes of an item between two backups. */
 const NUMBERS_MAX = 100_000;
 
-/** The service tells of an item that it has, but not this; or of no item. */
+/**
+ * With these codes an item is skipped: the service does not know it, or lacks its
+ * pepper.
+ */
 const PASSED_OVER = new Set(["unknown_item", "item_not_found", "scheme_unavailable"]);
 
-/** What the service answers cannot be true. */
+/** The service's answer cannot be true. */
 export class FindingError extends Error {
   name = "FindingError";
   message = gettext("The service's answer doesn't add up. Nothing was changed.");
 }
 
-/** The key of the note that says which items are left to look at. */
+/** Key of the note that lists the items left to look at. */
 export const LOOK = "look";
 
 /**
@@ -43,18 +46,19 @@ export const LOOK = "look";
  * @typedef {{
  *   itemId: string, found: FoundPlace[], next: Map<string, object>, isUnclear?: boolean,
  *   wrong?: FindingError, isLook?: boolean,
- * }} Gathered what was found of an item, and the next numbers by seed; `isUnclear` where that did not
- *   add up, `wrong` where the answer cannot be true, `isLook` where nothing has pointed to the item
+ * }} Gathered the outputs found of an item, and the next numbers by seed; `isUnclear`
+ *   if a copy has used a number that was taken here, `wrong` if the answer cannot be
+ *   true, `isLook` if nothing has pointed to the item
  */
 
 /**
- * Return what the service has of an item and this wallet does not know; nothing is
- * written. Of an item that `isProbed` nothing more is asked if no copy has made anything
- * of a link: a part that it keeps, or the next issue of its number.
+ * Return what the service has of an item and this wallet does not know; record nothing.
+ * If the item `isProbed`, first ask whether a copy has made anything of a link: a part
+ * that it keeps, or the next issue of its number. If not, ask for nothing more.
  * @param {Parts} parts
  * @param {string} itemId
- * @param {{branches?: string[], isProbed?: (itemId: string) => boolean, refusedKey?: string}} [options] the key of an
- *   operation that was refused, whose numbers a copy may have used
+ * @param {{branches?: string[], isProbed?: (itemId: string) => boolean, refusedKey?: string}} [options]
+ *   `refusedKey` is the key of a refused operation, whose numbers a copy may have used
  * @returns {Promise<Gathered>}
  * @throws {ProblemError | NoAnswerError}
  */
@@ -63,7 +67,7 @@ export async function gather(parts, itemId, options = {}) {
   const known = await readKnown(parts, itemId);
   const isProbed = options.isProbed?.(itemId);
   try {
-    // A copy may have used a number that was taken here for something else.
+    // A copy may have used, for something else, a number that was taken here.
     const isUnmade = ({ state }) => state === "void" || state === "coming";
     const unmade = isProbed ? known.outputs.filter(isUnmade) : [];
     const isUnclear = (await findUnmade(parts, unmade)).length > 0;
@@ -79,7 +83,7 @@ export async function gather(parts, itemId, options = {}) {
   }
 }
 
-/** Return what the wallet knows of an item, and the `next` number of each row. */
+/** Return what the wallet knows of an item, and the rows of its secrets. */
 const readKnown = (/** @type {Parts} */ { store }, itemId) =>
   store.read(
     {
@@ -96,7 +100,10 @@ const readKnown = (/** @type {Parts} */ { store }, itemId) =>
     }),
   );
 
-/** Return the rows of secrets of an item, each with its `next` number. */
+/**
+ * Return the rows of secrets of an item, by seed and branch, each with its `next`
+ * number.
+ */
 export const rowsOf = (slices, itemId) =>
   seedsOf(slices).flatMap(({ key: seed }) => {
     const next = nextNumbers(slices, seed, itemId);
@@ -107,7 +114,7 @@ async function isAnyMade(parts, { rows }) {
   for (const row of rows.filter(({ branch }) => branch !== "series")) {
     const places = placesOf(row, row.next, parts.checkedMax);
     if ((await findPlaces(parts, places, new Set())).length) return true;
-    // Behind them it may have made more.
+    // If an offer has named one of these, a copy may have made more after them.
     if ((await lastOffered(parts, places)) !== null) return true;
   }
   return false;
@@ -115,7 +122,8 @@ async function isAnyMade(parts, { rows }) {
 
 async function gatherAll(parts, { itemId, outputs, rows }, options) {
   const { branches = BRANCHES, refusedKey = "" } = options;
-  // What cancels a request makes what that waits for, which somebody may have paid.
+  // Cancelling a request makes the output that it waits for, which somebody may have
+  // paid.
   const isAwaited = (makers) =>
     Object.keys(makers).some((key) => key !== refusedKey && makers[key] === "open");
   const isRefused = ({ makers = {} }) => refusedKey in makers && !isAwaited(makers);
@@ -125,7 +133,7 @@ async function gatherAll(parts, { itemId, outputs, rows }, options) {
   const passedOver = new Set(
     keysOf(outputs.filter((output) => isOurs(output) || isUnmade(output))),
   );
-  // Where only an operation's own secrets are asked for, the others are in their turn.
+  // If only an operation's own secrets are asked for, the others are left for later.
   const isAsked = (output) => branches.length || isRefused(output);
   const found = await findUnmade(parts, unmade.filter(isAsked));
   const next = new Map();
@@ -139,9 +147,9 @@ async function gatherAll(parts, { itemId, outputs, rows }, options) {
 }
 
 /**
- * Return what is found in a row of numbers, and the last one that is used, until there
- * are so many that are not, and none before `least`. Those below are asked for too: what
- * a copy has written down and sent late may be there.
+ * Return the outputs found in a row, and the last number that is used. Ask until `gap`
+ * numbers in a row are unused, and at least up to `least`. Lower numbers are asked for
+ * too: a copy may have recorded an operation long ago and sent it late.
  */
 async function scan(parts, row, least, passedOver) {
   const { checkedMax, gap = GAP } = parts;
@@ -165,8 +173,8 @@ async function scan(parts, row, least, passedOver) {
 }
 
 /**
- * Return the last of these numbers that an offer has named, null where none is. An
- * offer's outputs are all `kept`.
+ * Return the last of these numbers that an offer has named, or null. Outputs of offers
+ * are all of the branch `kept`.
  */
 async function lastOffered({ api, derive, checkedMax }, places) {
   if (places[0].branch !== "kept") return null;
@@ -179,7 +187,7 @@ async function lastOffered({ api, derive, checkedMax }, places) {
   return null;
 }
 
-/** Return what there is at places, but for outputs that are known. */
+/** Return what the service has at places, except outputs in `passedOver`. */
 async function findPlaces(parts, places, passedOver) {
   const secrets = await parts.derive(places);
   const all = places.map((place, at) => ({ ...place, secret: secrets[at] }));
@@ -189,7 +197,10 @@ async function findPlaces(parts, places, passedOver) {
   );
 }
 
-/** A number that was refused here may have been used by another copy. */
+/**
+ * Return which of these outputs exist. They were not made here, but another copy may
+ * have used their numbers.
+ */
 async function findUnmade(parts, unmade) {
   const places = [];
   for (const { itemId, secret, givenAt, number, each } of unmade) {
@@ -214,9 +225,9 @@ async function find({ api, checkedMax }, places) {
 }
 
 /**
- * Ask for the states of what was found at one moment: another copy may have moved units
- * in between. A wrong amount would hide an output for ever, and no more can be there
- * than the `total` of the item.
+ * Ask for the states of all found outputs at one moment: another copy may have moved
+ * units in between. Throw if the answer cannot be true. A wrong amount would hide an
+ * output forever, and no more than `total` can exist.
  */
 async function takeStates({ api }, found, total) {
   const isUnspent = ({ state }) => state === "unspent";
@@ -232,15 +243,15 @@ export const placesOf = (row, start, count) =>
   Array.from({ length: count }, (_, at) => ({ ...row, number: start + at }));
 
 /**
- * Return the number from which on none may be there. Behind links that are still to be
- * made, others may have been.
+ * Return the number from which on all may be unused: the next one, or the one after all
+ * links that are still to be made.
  */
 function leastOf({ branch, next }, outputs) {
   const isPromised = branch === "series" && outputs.some(({ each }) => each);
   return Math.max(next, isPromised ? nextNumber(outputs) : 0);
 }
 
-/** Return the found, a link with how many it is one of, as far as that is known. */
+/** Add the size of the series to each found link, as far as it is known. */
 function withOf(found, outputs) {
   const known = outputs.flatMap(({ of }) => of ?? []).sort((one, other) => one - other);
   const numbers = found.filter(({ branch }) => branch === "series");
@@ -251,17 +262,16 @@ function withOf(found, outputs) {
   });
 }
 
-/** Return the items that are left to look at. */
 export const leftToLook = ({ notes }) => notes.get(LOOK)?.left ?? [];
 
-/** Note that these items are to be looked at, with those that are left. */
+/** Record that these items are to be looked at, too. */
 export function askForLook(draft, itemIds) {
   const left = new Set([...leftToLook(draft), ...itemIds]);
   draft.put("notes", { key: LOOK, left: [...left] });
 }
 
 /**
- * Add what was found, and count on from there.
+ * Add found outputs, and raise the next numbers above theirs.
  * @param {import("./records.js").Draft} draft
  * @param {Gathered[]} gathered
  */
@@ -277,13 +287,13 @@ export function addFound(draft, gathered) {
   }
 }
 
-/** Return what is known of an output that was found, which a link may have named. */
+/** Return the facts of a found output, which a link may have named before. */
 function foundAs(/** @type {FoundPlace} */ place, known, now) {
   const { itemId, secret, amount, state, branch } = place;
   const { number, of = Infinity } = branch === "series" ? place : known;
   const isKept = branch === "kept";
   const isSpent = state === "spent" || undefined;
-  // What was promised as links here is as many there.
+  // If the amount is the same, it is still to be split into the links promised here.
   const isPromised = Boolean(known.each) && known.amount === amount;
   const isNumbered = (!isKept || isPromised) && of <= LINK_NUMBER_MAX;
   return {
@@ -293,7 +303,7 @@ function foundAs(/** @type {FoundPlace} */ place, known, now) {
     spentElsewhere: isSpent,
     isUnclear: isSpent,
     givenAt: isKept ? undefined : (known.givenAt ?? now),
-    // A copy may have made a link, or have taken it back, and not have handed it out yet.
+    // A copy may have made the link, or taken it back, without handing it out yet.
     mayBeGiven: !isKept || undefined,
     number: isNumbered ? number : undefined,
     of: isNumbered ? of : undefined,

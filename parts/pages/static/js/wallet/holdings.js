@@ -1,5 +1,5 @@
-// What a wallet shows of its records: what is held of each item, what became of its
-// links, what is under way, and the past. Pure.
+// How a wallet's records are shown: what it holds of each item, what became of its
+// links, which operations are under way, and the past. Pure.
 
 import { AMOUNT_MAX } from "../format/amounts.js";
 import { byAge, byAmount, comeBack, namerOf } from "./descent.js";
@@ -11,19 +11,25 @@ import { AT_REST, isUnderWay } from "./states.js";
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  *
- * What is shown of an item in a list. Units: `sum` is here, to be sent or split;
- * `coming` is on its way back, and `leaving` becomes links to hand out; `given` was
- * handed out as links, of which nobody has claimed `waiting`, and somebody `claimed`,
- * but no door that is known of; `mayBeGiven` wait only because they may have been handed
- * out since a backup; `lost` was spent elsewhere and never handed out, and
- * `moved` maybe by another copy of this wallet; `used` is like `lost` after its code
- * was shown to a door, `lastUsed` the latest of that, and `shownAt` when a code of what
- * is here was last shown; `collected` came in at the door; `unknownSum` the service
- * says it has never had; `offered` is in open offers, and `asked` what they get,
- * neither of which counts in another sum. To its maker `cameBack` from others, in all,
- * of which `back` is still here, in `sum` too; `admitted` were let in, by hand or at any
- * door that is known of; `most` were ever in one part. `preparing` counts links while some of a
- * series are still to be made.
+ * What a list shows of an item. Amounts, in units:
+ *
+ * - `sum` is here, to be sent or split; `coming` is on its way back; `leaving` becomes
+ *   links to hand out.
+ * - `given` was handed out as links: `waiting` of it is unclaimed, and `claimed` was
+ *   claimed, but by no known door. `mayBeGiven` counts as waiting only because it may
+ *   have been handed out since a backup.
+ * - `lost` was spent elsewhere and never handed out; `moved` likewise, but maybe by
+ *   another copy of this wallet; `used` likewise, after its code was shown to a door.
+ * - `collected` came in at the door; `unknownSum` is not known to the service.
+ * - `offered` is in open offers, `asked` is what these get. Neither counts in another
+ *   sum.
+ * - `cameBack` is all that others have returned to the maker; `back` is the part of it
+ *   that is still here, also in `sum`.
+ * - `admitted` were let in, by hand or at any known door; `most` is the largest amount
+ *   that one output ever had.
+ *
+ * `lastUsed` is the latest output in `used`; `shownAt` is when a code of what is here
+ * was last shown; `preparing` counts links while some of a series are still to be made.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, leaving: number, given: number, waiting: number, claimed: number,
@@ -35,38 +41,43 @@ import { AT_REST, isUnderWay } from "./states.js";
  *   isOver: boolean,
  * }} Summary
  *
- * A link of an item, and since when it is in its state; `isLeftHere` of an admission that
- * was undone, where no new link was made yet of what it brought in here; `said` of one
- * that may be what tickets without a number have said to be that were let in: how many,
- * and when the last was. It is a claim that anybody can make, so it counts nowhere.
- * Where one admission alone says so, it is `by` that, and its state is that one's, see
- * withSaid. What several links were joined to has their `numbers`, and as its note only
- * what a person wrote. What came `back` to its maker was paid to it, or claimed.
+ * A link of an item, and since when it is in its state.
+ *
+ * - `isLeftHere`: its admission was undone, and what it brought in here is not a new
+ *   link yet.
+ * - `said`: how many admitted tickets without a number have stated its number, and when
+ *   the last was admitted. Anybody can state a number, so only admittedOf counts it.
+ * - `by`: the one admission that states its number; the link has the state of that
+ *   admission, see withSaid.
+ * - `output.numbers`: those of several links that were joined; its note is then only
+ *   what a person wrote.
+ *
+ * A link that came `back` to its maker was paid to it, or claimed.
  * @typedef {"here" | "back" | "waiting" | "leaving" | "claimed" | "moved" | "used" | "admitted" | "undone" |
- *   "taken back" | "expected"} LinkState `expected` is what only a door list knows of
+ *   "taken back" | "expected"} LinkState only a door list knows of an `expected` one
  * @typedef {OutputRecord & {numbers?: number[], isBack?: boolean}} Named
  * @typedef {{
  *   output: Named, state: LinkState, at: number, isLeftHere?: boolean,
  *   said?: {count: number, at: number}, by?: OutputRecord,
  * }} Link
  *
- * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
- * largest first and before those with a number; `links` those that have a number or
- * were handed out, came in at the door, or are on a door list.
+ * One item in detail: `parts` are outputs that can be split, merged or sent, the
+ * largest first and those with a number last; `links` have a number, or were handed
+ * out, came in at the door, or are on a door list.
  * @typedef {Summary & {parts: Named[], links: Link[]}} Holding
  */
 
-/** @type {import("./records.js").Plan} what summariesOf looks at */
+/** @type {import("./records.js").Plan} the records that summariesOf reads */
 export const SUMMARIES_WANTED = { outputs: "all", items: "all", operations: "all" };
 
-/** Return what holdingOf looks at. @returns {import("./records.js").Plan} */
+/** Return the records that holdingOf reads. @returns {import("./records.js").Plan} */
 export function holdingWanted(itemId) {
   return { outputs: { itemId }, items: [itemId], operations: { itemId } };
 }
 
 /**
- * Return what is shown of each item, the latest first: where nothing is left comes
- * last, and the rest stays in its place whatever is done with it.
+ * Return a summary of each item, the latest first. Items of which nothing is left come
+ * last; the others stay in their place whatever is done with them.
  * @param {import("./records.js").Slices} slices
  * @returns {Summary[]}
  */
@@ -84,7 +95,7 @@ export function summariesOf(slices) {
 }
 
 /**
- * Return what is shown of one item; nothing of it may be here.
+ * Return the holding of one item, even if nothing of it is here.
  * @param {import("./records.js").Slices} slices
  * @returns {Holding}
  */
@@ -96,7 +107,7 @@ export function holdingOf(slices, itemId) {
   const setAside = setAsideBy(all);
   const own = all.flatMap((output) => linkOf(output, setAside) ?? []);
   const names = new Set(own.map(nameOf));
-  // What came in here was expected once.
+  // A list may still expect a ticket that came in here.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
   const named = namerOf(all, came.keys);
   const links = [...own, ...listedLinks(item).filter(isOther)]
@@ -110,8 +121,8 @@ export function holdingOf(slices, itemId) {
 }
 
 /**
- * Return where the units are that were made: the sum of those admitted, counted as
- * handed out, handed out, claimed, left, come back and away, whatever has taken them.
+ * Return where the units of an item are: admitted, counted as handed out, handed out,
+ * claimed, left, come back, and away. They add up to the total.
  * @param {Summary} summary
  */
 export function overviewOf(summary) {
@@ -123,12 +134,12 @@ export function overviewOf(summary) {
     outside -= taken;
     return taken;
   };
-  // Lists may name more than there are, and what has not been asked for here yet.
+  // Lists may name more tickets than exist, and tickets not asked for here yet.
   const admitted = take(Math.min(summary.admitted, given));
   const unasked = Math.max(0, admitted - (given - waiting));
   const counted = take(mayBeGiven);
   const out = take(waiting - mayBeGiven - unasked);
-  // A door claims what it admits, and what came back had been claimed.
+  // Doors claim what they admit, and what came back was claimed before.
   const claimed = take(given - waiting - admitted + unasked - cameBack);
   return {
     given: out + leaving,
@@ -141,11 +152,14 @@ export function overviewOf(summary) {
   };
 }
 
-/** Read what is shown of one item. @param {Pick<import("./store.js").Store, "read">} store */
+/**
+ * Read the holding of one item.
+ * @param {Pick<import("./store.js").Store, "read">} store
+ */
 export const readHolding = (store, itemId) =>
   store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
 
-// With one of these an item is not over.
+// An item with any of these is not over.
 const HERE = [
   "sum",
   "coming",
@@ -155,7 +169,7 @@ const HERE = [
   "offered",
   "asked",
 ];
-// With one of these it is shown all the same.
+// An item that is over is still shown with any of these.
 const GONE = ["given", "used", "lost", "moved"];
 const SUMS = [...HERE, ...GONE, "claimed", "leaving", "mayBeGiven"];
 
@@ -165,7 +179,7 @@ function summaryOf(itemId, item, all, came) {
   /** @type {any} */
   const sums = Object.fromEntries(SUMS.map((name) => [name, 0]));
   const add = (name, amount) => {
-    // No item has more: a file that was imported may say so, but must break nothing.
+    // An imported file may say that an item has more, but must break nothing.
     sums[name] = Math.min(sums[name] + amount, AMOUNT_MAX);
   };
   const letIn = outputsIn(listedLinks(item), "admitted");
@@ -193,15 +207,16 @@ function summaryOf(itemId, item, all, came) {
     admitted: admittedOf([...admitted, ...letIn], sums.claimed, byHand),
     most: all.reduce((most, { amount }) => Math.max(most, amount), 0),
   };
-  // Nor while anything of it is under way.
+  // Nor is it over while anything of it is under way.
   const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);
   return { ...summary, isOver };
 }
 
 /**
- * Return how many units were let in. Whoever was let in by hand and shows a code of their
- * own later is there twice: those whose code says so, and at least as many as there are
- * more such codes than were `claimed` by others.
+ * Return how many units were let in. A guest who was let in by hand and later shows a
+ * code of their own is there twice. Subtract the guests whose number such a code
+ * states, and at least the number by which such codes exceed what others have
+ * `claimed`.
  */
 function admittedOf(letIn, claimed, byHand) {
   const nameless = letIn.filter(isNameless);
@@ -211,26 +226,30 @@ function admittedOf(letIn, claimed, byHand) {
   return unitsOf(letIn) - Math.max(0, unitsOf(byHand.filter(isSaid)), more);
 }
 
-/** Return the outputs of the links that are in a state. */
+/** Return the outputs of the links in a state. */
 export const outputsIn = (/** @type {Link[]} */ links, state) =>
   links.filter((link) => link.state === state).map(({ output }) => output);
 
-/** Return whether what came in at a door is of a guest who had claimed it at home. */
+/**
+ * Return whether a guest had claimed at home what came in at a door: it has no number.
+ */
 export const isNameless = (/** @type {Named} */ { number, numbers, givenAt }) =>
   !number && !numbers && !givenAt;
 
-/** Return whether an open offer waits for an output, maybe while it is cancelled. */
+/**
+ * Return whether an open offer waits for an output, even while it is being cancelled.
+ */
 const isAsked = ({ state, makers = {} }) =>
   state === "coming" && Object.values(makers).includes("open");
 
 /**
- * Return whether an admission was undone elsewhere: its guest has the next link of its
- * number, which nobody has let in.
+ * Return whether an admission was undone elsewhere: then the guest has the next link of
+ * its number, which nobody has let in.
  */
 const isOutAgain = (output, letIn) =>
   undoneAtOf(output) && !letIn.some(({ number }) => number && number === output.number);
 
-/** Return which of a summary's sums an output counts in. */
+/** Return the name of the sum in which an output counts, or null. */
 function groupOf(output, letIn) {
   const { state, givenAt, spentElsewhere, isUnclear } = output;
   if (isAsked(output)) return "asked";
@@ -251,8 +270,8 @@ function groupOf(output, letIn) {
 }
 
 /**
- * Return how many units are gone that another copy of this wallet may have moved: what
- * was found of them again is not.
+ * Return how many missing units another copy of this wallet may have moved, except
+ * those that were found again.
  */
 function movedSum(all) {
   const unclear = all.filter((output) => output.isUnclear && !output.neverHeld);
@@ -260,7 +279,7 @@ function movedSum(all) {
   return Math.max(0, unitsOf(unclear) - unitsOf(found));
 }
 
-/** Return whether a door, most likely, has claimed what was shown to it. */
+/** Return whether a door has most likely claimed an output whose code was shown. */
 export const isUsed = ({ spentElsewhere, isUnclear, shownAt, givenAt }) =>
   spentElsewhere && !isUnclear && shownAt && !givenAt;
 
@@ -280,12 +299,12 @@ function preparingOf(all) {
 }
 
 /**
- * Return what became of a link, or null for what is none. What was sent by this wallet
- * is gone.
+ * Return the link of an output with its state. Return null if it is not a link, or if
+ * this wallet has spent it without handing it out.
  */
 function linkOf(output, setAside) {
   const { number, givenAt, each, state, before, createdAt, changedAt } = output;
-  // Of what may have been handed out since a backup nobody knows when.
+  // It is unknown when a link was handed out if that may have been since a backup.
   const waitsSince = output.mayBeGiven ? 0 : (givenAt ?? changedAt);
   const link = (linkState, at) => ({ output, state: linkState, at });
   const admittedAt = admittedAtOf(output);
@@ -295,7 +314,7 @@ function linkOf(output, setAside) {
     const isLeftHere = Boolean(output.collectedAt) && setAside.has(output.operation);
     return { ...link("undone", undoneAt), isLeftHere };
   }
-  // A list knows what can only be guessed here.
+  // A list knows what this wallet could only guess.
   if (output.spentElsewhere && output.takenBackAt)
     return link("taken back", output.takenBackAt);
   if (each || output.neverHeld || !(number || givenAt)) return null;
@@ -312,8 +331,8 @@ function linkOf(output, setAside) {
 }
 
 /**
- * Return the number that a link says: of what several were joined to the first, which the
- * list of a door knows from its note.
+ * Return the number that a link states, the first one of joined links. Door lists have
+ * the numbers of joined links in the note.
  */
 export function saidBy(/** @type {Named} */ { number, numbers, note = "" }) {
   return (
@@ -321,18 +340,18 @@ export function saidBy(/** @type {Named} */ { number, numbers, note = "" }) {
   );
 }
 
-/** The states of a link whose guest may have claimed it at home, or will. */
+/** States of a link whose guest may have claimed it at home, or may yet. */
 const MAYBE_CLAIMED = ["claimed", "moved", "expected", "here", "waiting", "admitted"];
-/** Of these the guest has most likely claimed it. */
+/** States in which the guest has most likely claimed it. */
 const CLAIMED = MAYBE_CLAIMED.slice(0, 3);
 
 /**
- * Return links, each that may have been claimed at home with what was said to be it. Of
- * one that was, and that one admission says to be, both are one: whose an admission is
- * only its code has said, but each guest has one row.
+ * Return links, and add `said` to each that may have been claimed at home. If one
+ * admission alone states the number of a claimed link, the two become one row. Only the
+ * code says whose admission it is, but each guest has one row.
  */
 export function withSaid(/** @type {Link[]} */ links) {
-  // What a list calls still to come has no time.
+  // Entries with a time in the future were imported without a time.
   const isSaid = (/** @type {Link} */ { output: { number, said }, state, at }) =>
     (state === "admitted" || state === "undone") && !number && said && at;
   /** @type {Map<number, Link[]>} */
@@ -356,15 +375,19 @@ export function withSaid(/** @type {Link[]} */ links) {
   return rows.filter((row) => !joined.has(row));
 }
 
-/** Return a link of what is here, or came back. @returns {Link} */
+/** Return a link, as "back" if it is here and came back. @returns {Link} */
 export const rowOf = (/** @type {Link} */ link) =>
   link.state === "here" && link.output.isBack ? { ...link, state: "back" } : link;
 
-/** Return what tells a link from others: several that were joined have only a note. */
+/** Return what distinguishes a link from others. Joined links have only a note. */
 const nameOf = (/** @type {Link} */ { output: { number, issue = 1, note, key } }) =>
   number ? `${number} ${issue}` : (note ?? key);
 
-/** The order of rows. @param {Pick<Link, "output">} one @param {Pick<Link, "output">} other */
+/**
+ * Compare rows by number, issue and age.
+ * @param {Pick<Link, "output">} one
+ * @param {Pick<Link, "output">} other
+ */
 export function byNumber(one, other) {
   return (
     firstOf(one) - firstOf(other) ||

@@ -1,35 +1,35 @@
-// Links: numbered parts of one size that are handed out one by one. What was handed
-// out, collected at the door or is still to be split is spent by nothing but its own
-// verb. Pure: changes a draft only.
+// Links: numbered outputs of one size that are handed out one by one. Outputs that were
+// handed out, came in at the door, or are still to be split, are spent by their own
+// operations only. Pure: changes a draft only.
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { isCollected, keysOf, WalletError } from "./records.js";
 
-/** More links than anybody makes; what is counted on from here stays exact. */
+/** More links than anybody makes. Numbers counted on from here stay exact integers. */
 export const LINK_NUMBER_MAX = 1_000_000_000;
 const LINKS_COUNT_MAX = 10_000;
 export const NOTE_LENGTH_MAX = 80;
 
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
- * @typedef {{count: number, each: number}} Links so many links of so many units each
+ * @typedef {{count: number, each: number}} Links `count` links of `each` units
  */
 
 /**
- * Return whether a verb may spend an output: what the service does not know would spoil
- * a swap.
+ * Return whether an operation may spend an output. One that the service does not know
+ * would make a swap fail.
  * @param {Partial<OutputRecord>} output
  */
 export function isFree({ state, unknown, each, ...output }) {
   return state === "held" && !unknown && !isCollected(output) && !each;
 }
 
-/** Return what a person tells a link by, which the next one of its number keeps. */
+/** Return what identifies a link to people. The next link of its number keeps that. */
 export const namedAs = (/** @type {OutputRecord} */ { number, of, issue, note }) =>
   number ? { number, of, issue, note } : {};
 
-/** @throws {AmountError} it is no amount. */
+/** @throws {AmountError} it is not an amount */
 export function checkAmount(amount) {
   if (!isAmount(amount))
     throw new AmountError(gettext("Enter a whole number, 1 or more."));
@@ -46,7 +46,7 @@ export function checkCount(parts, most) {
   throw parts.length ? new WalletError("too_many", why) : new AmountError(why);
 }
 
-/** @param {Links} links @throws {AmountError | WalletError} they cannot be made. */
+/** @param {Links} links @throws {AmountError | WalletError} they cannot be made */
 export function checkLinks({ count, each }) {
   if (checkAmount(count) > LINKS_COUNT_MAX)
     throw new WalletError(
@@ -58,10 +58,10 @@ export function checkLinks({ count, each }) {
 }
 
 /**
- * Return the parts that one operation makes of a series of links: all links, or one
- * less than there is room for and one part that is split later.
+ * Return the outputs that one operation makes of a series of links: all links if there
+ * is room, else one link fewer than `room`, and one part that is split later.
  * @param {Links & {from?: number, of?: number}} series `from` is the first number
- * @param {number} room how many parts there may be
+ * @param {number} room how many outputs there may be
  * @returns {{amount: number, number: number, of: number, each?: number}[]}
  */
 export function linkParts({ count, each, from = 1, of = from + count - 1 }, room) {
@@ -75,8 +75,8 @@ export function linkParts({ count, each, from = 1, of = from + count - 1 }, room
 }
 
 /**
- * Return the first number that no link of an item has had. What was refused counts too:
- * it may have been carried out after all.
+ * Return the first number that no link of an item has had. Refused operations count
+ * too: they may have been carried out after all.
  * @param {OutputRecord[]} outputs all of the item
  */
 export function nextNumber(outputs) {
@@ -86,10 +86,10 @@ export function nextNumber(outputs) {
 }
 
 /**
- * Note that the links of these outputs are handed out; return those that are now: what
- * was spent meanwhile is not among them.
+ * Record that the links of these outputs are handed out. Return those that now are,
+ * without outputs that were spent meanwhile.
  * @param {import("./records.js").Draft} draft
- * @throws {WalletError} none of them can be handed out.
+ * @throws {WalletError} none of them can be handed out
  */
 export function give(draft, keys) {
   const known = keys.flatMap((key) => draft.outputs.get(key) ?? []);
@@ -105,8 +105,8 @@ export function give(draft, keys) {
 }
 
 /**
- * Hand out links of one unit that are still here, the lowest numbers first; return as
- * many of `count` as there are.
+ * Hand out links of one unit that are still here, the lowest numbers first. Return up
+ * to `count` of them.
  * @param {import("./records.js").Draft} draft
  */
 export function giveNext(draft, itemId, count) {
@@ -116,13 +116,13 @@ export function giveNext(draft, itemId, count) {
   return give(draft, keysOf(ready.slice(0, count)));
 }
 
-/** The first link of a series is the first that is handed out. */
+/** Compare links by number, the order in which they are handed out. */
 export const lowestFirst = (one, other) => (one.number ?? 0) - (other.number ?? 0);
 
 /** Return whether an output is a numbered link of one unit. */
 export const isOneLink = ({ number = 0, amount }) => number > 0 && amount === 1;
 
-/** Keep a person's note on an output; an empty text removes it. */
+/** Store a person's note on an output; an empty text removes it. */
 export function setNote(draft, key, text) {
   const note = clean(text);
   if (!isNote(note))
@@ -133,20 +133,21 @@ export function setNote(draft, key, text) {
   draft.changeOutput(key, { note: note || undefined });
 }
 
-/** Return whether a value is a note that the wallet keeps. */
 export function isNote(value) {
   return typeof value === "string" && [...value].length <= NOTE_LENGTH_MAX;
 }
 
-/** Return as much of a text as a note may hold. */
+/** Return a text, cut to the length of a note. */
 export const cutNote = (text) => [...text].slice(0, NOTE_LENGTH_MAX).join("");
 
-/** Return the word for one unit as the wallet keeps it; nothing where it is none. */
+/**
+ * Return the word for a unit as the wallet stores it, or undefined if it is invalid.
+ */
 export function unitOf(text) {
   return typeof text === "string" && isUnit(clean(text)) ? clean(text) : undefined;
 }
 
-/** @throws {WalletError} it is no such word. */
+/** @throws {WalletError} the word is invalid */
 export function checkUnit(text = "") {
   const unit = unitOf(text);
   if (unit || !clean(text)) return unit;

@@ -1,15 +1,15 @@
-// Looks at all items of a wallet, one after the other, for what is ours although this
-// wallet has not made it (finding.js). A note says which items are left.
+// Looks at all items of a wallet, one by one, for outputs that are ours although this
+// wallet has not made them (finding.js). A note says which items are left.
 
 import { endOpen, keepGathered } from "./checking.js";
 import { askForLook, gather, leftToLook, LOOK } from "./finding.js";
 import { itemIdOf, namedBy } from "./records.js";
 import { isInDoubt } from "./settling.js";
 
-/** Longer than a request is under way of which nobody waits for the answer. */
+/** Longer than a request can be under way after its sender has given up. */
 const UNDER_WAY_MS = 10 * 60_000;
 
-/** Note that an item was looked at; not while something of it may be under way still. */
+/** Record that an item was looked at, unless something of it may still be under way. */
 function endLook(draft, itemId) {
   const isRecent = ({ code, endedAt }) =>
     isInDoubt(code) && Math.abs(draft.now - endedAt) < UNDER_WAY_MS;
@@ -23,16 +23,17 @@ function endLook(draft, itemId) {
 }
 
 /**
- * Return what looks at all items of a wallet, one after the other.
+ * Return functions that look at all items of a wallet.
  * @param {import("./wallet.js").Parts} parts
  */
 export const makeLook = (parts) => ({
   /**
-   * Look at every item that the wallet knows, or go on where the last look was broken
-   * off; return how many outputs were found.
+   * Look at every item that the wallet knows, or continue an interrupted look. Return
+   * how many outputs were found.
    * @param {{isWhole?: boolean, onProgress?: (done: number, of: number) => void}} [options]
-   *   `isWhole` begins again
-   * @throws {import("./finding.js").FindingError} at the end, of items of which the answer cannot be true
+   *   `isWhole` starts over
+   * @throws {import("./finding.js").FindingError} at the end, if the answer for an item
+   *   cannot be true
    */
   async look({ isWhole = false, onProgress = () => {} } = {}) {
     const { change } = parts;
@@ -49,7 +50,7 @@ export const makeLook = (parts) => ({
       onProgress(done, items.length);
       const gathered = await gather(parts, itemId);
       foundCount += gathered.found.length;
-      // The other items are looked at all the same.
+      // Still look at the other items.
       if (gathered.wrong) wrong = gathered.wrong;
       else await keepGathered(parts, { ...gathered, isLook: true });
       const wanted = { notes: [LOOK], operations: [{ state: "refused" }] };
@@ -59,7 +60,7 @@ export const makeLook = (parts) => ({
     return foundCount;
   },
 
-  /** Return whether a look was broken off. */
+  /** Return whether a look was interrupted. */
   isLookDue: () =>
     parts.store.read({ notes: [LOOK] }, (slices) => leftToLook(slices).length > 0),
 });

@@ -1,7 +1,7 @@
-// Takes the records of another wallet, or of an older copy of this one, into a draft.
-// No secret is lost, no spent output revived, nothing that was handed out is free
-// again, or that may have been since a file was written, and no operation that surely
-// ended is begun again. Pure.
+// Merges the records of another wallet, or of an older copy of this one, into a draft.
+// No secret is lost, and no spent output is revived. Nothing becomes free again that
+// was handed out, or may have been since the file was written. No operation begins
+// again that has surely ended. Pure.
 
 import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
@@ -17,23 +17,24 @@ import {
 } from "./seeds.js";
 import { believed, isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
 
-// To ask for a mint once more under its key is always safe; a swap that was refused
-// must not move units that its wallet has counted as its own since. An offer that is
-// open was made, whatever another wallet was told; once the service has said that it
-// ended, it has.
+// A mint may always be sent again under its key. A swap that was refused may not: it
+// could move units that its wallet has counted as its own since. An open offer was
+// made, whatever another wallet heard; once the service has said that it ended, it has.
 const MINT_STATES = ["refused", "begun", "done"];
 const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
-/** Of these the later, or larger, is true. */
+/** The later or larger value of these fields counts. */
 const LATEST = ["admittedAt", "undoneAt", "takenBackAt", "scans", "changedAt"];
 
 /**
+ * Merge the records of a file into a draft.
  * @typedef {import("./records.js").OutputRecord[]} Outputs
  * @param {import("./records.js").Draft} draft
  * @param {import("./records.js").Records} theirs see file.js
- * @param {boolean} isOwn whether a person says that it is their own: then a wallet that has never done
- *   anything goes on with its seed
- * @returns {{live: Outputs, added: Outputs, given: Outputs}} the outputs of theirs that are live, which
- *   of them are new here, and which of these count as handed out because they may have been since
+ * @param {boolean} isOwn whether the person says that the file is their own: a wallet
+ *   that has never done anything then goes on with its seed
+ * @returns {{live: Outputs, added: Outputs, given: Outputs}} the outputs of the file
+ *   that are live, those of them that are new here, and those of the new ones that
+ *   count as handed out because they may have been since
  */
 export function mergeInto(draft, theirs, isOwn) {
   const { outputs, operations } = theirs;
@@ -53,7 +54,7 @@ export function mergeInto(draft, theirs, isOwn) {
     mergeOutput(draft, believed(output));
   for (const operation of operations.filter(isTaken))
     mergeOperation(draft, operation, isOfSeed);
-  // What a stranger's item is, the registry tells when it is needed.
+  // Items of a stranger's file are fetched from the registry when they are needed.
   for (const item of isTrusted ? theirs.items : []) mergeItem(draft, item);
   for (const operation of draft.operations.list({ state: "refused" })) {
     const isInDoubt = operation.inputs.some((input) => contested.has(input));
@@ -62,7 +63,7 @@ export function mergeInto(draft, theirs, isOwn) {
       ...operation,
       state: "begun",
       code: undefined,
-      // Nobody stands at the door any more: it is only asked what became of it.
+      // The guest has left the door, so only ask what became of it.
       isCancelled: operation.atDoor,
     });
   }
@@ -73,9 +74,10 @@ export function mergeInto(draft, theirs, isOwn) {
 }
 
 /**
- * Return outputs with `givenAt` where that is not known to be false: another browser may
- * have handed out links since it wrote its file. Links are what has a number, and what
- * a mint of several outputs made: its page showed them all at once.
+ * Return outputs, setting `givenAt` on links unless they are known not to be handed
+ * out: another browser may have handed them out since it wrote its file. Links are
+ * outputs with a number, and those of a mint of several outputs, whose page showed them
+ * all at once.
  * @param {Outputs} outputs
  * @param {import("./records.js").OperationRecord[]} operations
  */
@@ -93,8 +95,8 @@ function withGivenAt(outputs, operations) {
 }
 
 /**
- * At rest in one wallet and spent in the other: a refused operation may have spent it
- * late.
+ * Return whether an output is at rest in one wallet and spent in the other: a refused
+ * operation may have spent it late.
  */
 function isContested(draft, theirs) {
   const both = [theirs, draft.outputs.get(theirs.key) ?? theirs];
@@ -103,9 +105,9 @@ function isContested(draft, theirs) {
 }
 
 /**
- * Take in seeds and how far their numbers are used. A wallet that has not used its own
- * seed goes on with the file's, where that is the person's own: it is another copy of
- * that wallet from now on. Return whether this wallet and the file have one own seed.
+ * Take in seeds and their next numbers. A wallet that has not used its own seed goes on
+ * with the file's if that is the person's own; it is then another copy of that wallet.
+ * Return whether this wallet and the file now have the same own seed.
  */
 function mergeSeeds(
   draft,
@@ -114,7 +116,7 @@ function mergeSeeds(
 ) {
   const own = ownSeed(draft);
   const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key;
-  // A mint takes no number, but a backup of it has the seed.
+  // A mint takes no numbers, but a backup of it contains the seed.
   const newOwn = isUsed(draft) || !isOwn ? own : (theirOwn ?? own);
   if (newOwn !== own) {
     const unused = draft.seeds.existing(own);
@@ -131,7 +133,8 @@ function mergeSeeds(
   }
   for (const { key, ...next } of numbers) {
     const [seed, itemId] = key.split(".");
-    // Whatever a file says: what is counted on from here can be written and read again.
+    // Numbers that are counted from here must be valid in files, whatever this one
+    // says.
     const atMost = (branch) => [branch, Math.min(next[branch], LINK_NUMBER_MAX)];
     raiseNumbers(draft, seed, itemId, Object.fromEntries(BRANCHES.map(atMost)));
   }
@@ -146,8 +149,8 @@ function mergeItem(draft, theirs) {
 }
 
 /**
- * What a caller of the client has asked for under a name, only a copy of this wallet can
- * know. Another wallet's payments are for other orders.
+ * Merge an operation. Only a copy of this wallet knows what a caller of the client has
+ * `asked` for under a `reference`. Another wallet's payments are for other orders.
  */
 function mergeOperation(draft, operation, isOfSeed) {
   const mine = draft.operations.get(operation.key);
@@ -158,15 +161,15 @@ function mergeOperation(draft, operation, isOfSeed) {
   const rankOf = (each) => states.indexOf(isEnded(each) ? "ended" : each.state);
   const told = !mine || rankOf(theirs) > rankOf(mine) ? theirs : mine;
   const isCancelled = mine?.isCancelled || theirs.isCancelled;
-  // It may have been sent since the file was written, and cancelled anywhere.
+  // It may have been sent since the file was written, and cancelled in either wallet.
   const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};
   draft.putOperation({ ...told, ...doubts });
 }
 
-/** What is known of an output stays known, whichever wallet knows it. */
+/** Merge an output. What either wallet knows of it stays known. */
 function mergeOutput(draft, theirs) {
   const mine = draft.outputs.get(theirs.key);
-  // What follows in their wallet may not in this one.
+  // What follows from their operations may not follow from ours.
   const { state, takers, makers, ...told } = theirs;
   if (!mine) return draft.addOutput(told);
   const latest = LATEST.map((name) => [
@@ -185,8 +188,8 @@ function mergeOutput(draft, theirs) {
 
 /**
  * Return the amount, and which links are to be made of it. A link may name any amount,
- * and another copy may have used the number for another one; a wallet that holds the
- * output knows it.
+ * and another copy may have used the number for another one. A wallet that holds the
+ * output knows its amount.
  */
 function amountOf(mine, theirs) {
   if (isMade(mine) || mine.amount === theirs.amount) return { amount: mine.amount };

@@ -1,30 +1,32 @@
-// The token that a service may ask for before it mints. This browser keeps it beside
-// the wallet and not in it: no backup, file or merge has it.
+// The token that a service may require for a mint. This browser keeps it beside the
+// wallet, not in it, so it is in no backup, file or merge.
 
 import { inBrowser } from "./store.js";
 
 const NAME = "deeds-mint-token";
 
-/** What a header can carry (docs/settings.md). */
+/** Characters that a header can carry (docs/minting.md). */
 const TOKEN = /^[!-~]+$/;
 
-/** Whether the service has refused what this page had. */
+/** Whether the service has refused this page's token, or a mint without one. */
 let isRefused = false;
 
-/** Return the token that is kept, or nothing. */
+/** Return the stored token, or an empty text. */
 export const readToken = () => inBrowser.read(NAME);
 
 export const keepToken = (token) => inBrowser.write(NAME, token);
 
-/** Forget a token that the service refuses, unless a tab has kept another by now. */
+/**
+ * Forget a token that the service refused, unless a tab has stored another one since.
+ */
 export function refuseToken(token) {
   isRefused = true;
   if (readToken() === token) inBrowser.write(NAME, "");
 }
 
 /**
- * Return whether there is none, and the service asks for one, as it said to this page
- * or has shown since.
+ * Return whether the service requires a token and none is stored. The page says that
+ * one `isNeeded`, or the service has refused a request since.
  */
 export const isTokenMissing = (isNeeded) => (isNeeded || isRefused) && !readToken();
 

@@ -1,6 +1,6 @@
-// Offers: half a swap that somebody else completes. An ask puts nothing in, a trade
-// something; a completion is the other half of somebody's. For the pages that make or
-// show offers.
+// Offers: half a swap that somebody else completes. An ask gives nothing, a trade gives
+// something; a completion is the other half of somebody else's offer. Used by the pages
+// that make or show offers.
 
 import { gettext } from "../format/gettext.js";
 import { formatRawOutput, parseRawOutput } from "../format/raw_output.js";
@@ -9,7 +9,7 @@ import { checkAmount } from "./links.js";
 import { sumsOf, WalletError } from "./records.js";
 
 const DAY_MS = 24 * 60 * 60_000;
-/** How long an offer is open unless a person says otherwise. */
+/** How long an offer is open by default. */
 const ASK_S = 24 * 60 * 60;
 const TRADE_S = 7 * ASK_S;
 
@@ -20,14 +20,14 @@ const TRADE_S = 7 * ASK_S;
  */
 
 /**
- * Return the verbs of offers.
+ * Return the wallet's functions for offers.
  * @param {Pick<import("./wallet.js").Wallet, "carryOut" | "finish" | "operationOf">} wallet
  */
 export function offersOf(wallet) {
   return {
     /**
-     * Ask for units, from whoever pays them. Done is an operation that is `open`, with
-     * `offerId` and `expiresAt`.
+     * Ask anybody for units. On success the operation is `open`, with `offerId` and
+     * `expiresAt`.
      * @param {Part & {expiresInS?: number}} wanted
      * @returns {Promise<Outcome>}
      */
@@ -38,11 +38,12 @@ export function offersOf(wallet) {
     },
 
     /**
-     * Offer units for others. Where no part of what is held is just as much, one is
-     * split off first: the outcome is that of the split unless it is done.
+     * Offer units for others. If no held output has exactly that amount, one is split
+     * off first; unless that succeeds, the outcome is that of the split.
      * @param {{give: Part, want: Part, expiresInS?: number}} wanted
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `not_enough`, `busy`, `offered`; `invalid_input` for units of one deed
+     * @throws {WalletError} `not_enough`, `busy`, `offered`; `invalid_input` if both
+     *   are of one deed
      */
     async trade({ give, want, expiresInS: expiresIn = TRADE_S }) {
       for (const { amount } of [give, want]) checkAmount(amount);
@@ -60,7 +61,7 @@ export function offersOf(wallet) {
     },
 
     /**
-     * Give what an offer wants, and get what it gives; a second call finishes what the
+     * Give what an offer wants, and get what it gives. A second call finishes what the
      * first began.
      * @param {import("./api.js").Offer} offer
      * @returns {Promise<Outcome>}
@@ -74,13 +75,12 @@ export function offersOf(wallet) {
     },
 
     /**
-     * End an offer of ours: a trade gets back what it put in, and the secret that a
-     * request waits for is used. Where somebody completed it first, the outcome is
-     * refused and the offer is done.
+     * End our own offer: a trade gets back what it gave, and a request's secret is used
+     * up. If somebody completed it first, the outcome is refused and the offer is done.
      * @param {string} key of the offer's operation
-     * @returns {Promise<Outcome>} of what cancels it
-     * @throws {WalletError} `offer_not_open`: it has ended; `cannot_cancel`: nothing of what
-     *   the request asks for is here
+     * @returns {Promise<Outcome>} the outcome of the operation that cancels it
+     * @throws {WalletError} `offer_not_open`: it has ended; `cannot_cancel`: nothing of
+     *   what the request asks for is here
      */
     async cancel(key) {
       const making = await wallet.operationOf(key);
@@ -95,7 +95,10 @@ export function offersOf(wallet) {
   };
 }
 
-/** Contract 4.7. @throws {WalletError} an offer cannot be open for so many seconds. */
+/**
+ * Check how long an offer is to be open (contract 4.7).
+ * @throws {WalletError} it is not 60 seconds to 30 days
+ */
 function checkExpiry(expiresIn) {
   if (expiresIn >= 60 && expiresIn <= 30 * ASK_S) return;
   throw new WalletError(
@@ -111,7 +114,7 @@ function ask(_draft, { want, expiresIn }) {
 
 function trade(draft, { give, want, expiresIn, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, give.itemId, give.amount, arrayMax);
-  // What is not offered stays free.
+  // Units that are not offered stay free.
   if (change.length)
     return { kind: "split", inputs, made: [{ amount: give.amount }, ...change] };
   return { kind: "trade", inputs, made: [want], terms: { expiresIn } };
@@ -145,14 +148,14 @@ function cancel(draft, { outputKeys }) {
 }
 
 /**
- * Swap a part that is held to the secret that a request waits for: the service carries
- * out this or a payment, and never both.
+ * Swap a held output to the secret that a request waits for: the service carries out
+ * either this or a payment, never both.
  */
 function cancelAsk(draft, { offerKey, arrayMax }) {
   const asking = draft.operations.get(offerKey);
   const { itemId, amount, outputs, body } = asking;
   const [{ key: awaited }] = outputs;
-  // It may be cancelled already, and not have been asked for since.
+  // It may be cancelled already, and not checked since.
   const isAwaited = draft.outputs.get(awaited).state === "coming";
   if (asking.state !== "open" || !isAwaited) throw notOpen();
   const begun = draft.operations
@@ -201,14 +204,14 @@ export function partsOf({ body }) {
 }
 
 /**
+ * Return our own offers among these operations that are open, or ended within a day,
+ * the newest first.
  * @typedef {{
  *   key: string, kind: "ask" | "trade", state: "open" | "done" | "refused", code?: string,
  *   offerId: string, give: Part | null, want: Part, expiresAt: number, begunAt: number,
  *   endedAt?: number,
- * }} OfferMade `code` of one that is refused: `offer_expired`, `offer_void` or `offer_withdrawn`
- *
- * Return which of these operations are offers of ours that are open, or ended within a
- * day, the newest first.
+ * }} OfferMade the `code` of a refused one is `offer_expired`, `offer_void` or
+ *   `offer_withdrawn`
  * @param {OperationRecord[]} operations
  * @returns {OfferMade[]}
  */

@@ -1,6 +1,6 @@
 // Asks the service what became of operations and outputs, and what another copy of this
-// wallet may have made. It reads the store for what to ask and writes nothing: what was
-// answered is written down by checking.js.
+// wallet may have made. It reads from the store what to ask, and writes nothing:
+// checking.js records the answers.
 
 import { formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { ask, isMaking, sendOperation } from "./api.js";
@@ -17,7 +17,8 @@ import { DOUBTS, isInDoubt, SURE } from "./settling.js";
 import { AT_REST, isMade } from "./states.js";
 
 /**
- * What a service may still complete, by another clock or after a pepper has come back.
+ * How long a service may still complete an operation: its clock may differ, or a pepper
+ * may come back.
  */
 const LATE_MS = 24 * 60 * 60_000;
 
@@ -27,7 +28,7 @@ const LATE_MS = 24 * 60 * 60_000;
  * @typedef {import("./records.js").OperationRecord} OperationRecord
  */
 
-/** Return the records of a kind that are in one of these states. */
+/** Return the records of a kind in any of these states. */
 export const recordsIn = (/** @type {Parts} */ { store }, kind, ...states) =>
   recordsWith(store, kind, ...states.map((state) => ({ state })));
 
@@ -35,13 +36,14 @@ export const recordsIn = (/** @type {Parts} */ { store }, kind, ...states) =>
 export async function statesOf(/** @type {Parts} */ { api }, outputs) {
   const answers = await api.check(outputs.map(formatRawOutput));
   const told = outputs.map(({ key }, place) => [key, answers[place]]);
-  // Of one that is asked for in two amounts the service knows one.
+  // An output may be asked for with two amounts, of which the service knows one. Later
+  // entries win.
   const isKnown = ([, state]) => Number(state !== "unknown");
   return new Map(told.sort((one, other) => isKnown(one) - isKnown(other)));
 }
 
 /**
- * Return the keys of those that the service calls spent.
+ * Return the keys of outputs that are spent.
  * @param {Map<string, string>} states
  */
 export function spentAmong(states) {
@@ -52,11 +54,11 @@ export function spentAmong(states) {
 
 /**
  * Ask for the states of an operation's inputs, and whether it was carried out although
- * it was refused with this code; if so, for those of what it has made.
+ * it was refused with this code. If it was, ask for the states of its outputs, too.
  * @param {Parts} parts
  * @param {OperationRecord} operation
- * @param {string} code of an offer of ours `offer_` and its state
- * @param {boolean} [isFirst] it was never sent before
+ * @param {string} code for our own offer: `offer_` and its state
+ * @param {boolean} [isFirst] the operation was never sent before
  */
 export async function askWhatBecame(parts, operation, code, isFirst) {
   const inputs = await statesOf(
@@ -71,14 +73,14 @@ export async function askWhatBecame(parts, operation, code, isFirst) {
   return { isDone, states, spent: spentAmong(states) };
 }
 
-/** Return the records of what an operation makes. */
+/** Return the records of an operation's outputs. */
 export const readMade = ({ store }, { outputs }) => readOutputs(store, keysOf(outputs));
 
 /**
- * Return whether a swap, or a payment, that was refused with this code has spent these
- * inputs. That its outputs are there does not tell: another copy of this wallet may
- * have used the same numbers. Its key does: once an input is spent, the same request
- * cannot be carried out any more, and is answered as the first time or refused.
+ * Return whether a swap or a payment that was refused with this code has spent these
+ * inputs. Outputs that exist prove nothing: another copy of this wallet may have used
+ * the same numbers. The key proves it: once an input is spent, the same request can no
+ * longer be carried out, and is answered as the first time or refused.
  */
 async function wasCarriedOut(parts, operation, code, spent, isFirst) {
   if (SURE.has(code) || !spent.size) return false;
@@ -87,8 +89,8 @@ async function wasCarriedOut(parts, operation, code, spent, isFirst) {
   );
   if (answer) return true;
   if (!problem.isFinal) throw problem;
-  // Where the limits are others now, its key was not looked up. What is there is ours,
-  // whichever copy has made it; but where this was never sent before, a copy has.
+  // If the limits have changed, the key was not looked up. Then outputs that exist are
+  // ours, whichever copy made them; but if this was never sent before, a copy did.
   const { inputs, outputs } = operation;
   const isTaken = !isFirst && spent.size === inputs.length && outputs.length > 0;
   if (!DOUBTS.has(problem.code) || !isTaken) return false;
@@ -97,11 +99,11 @@ async function wasCarriedOut(parts, operation, code, spent, isFirst) {
 }
 
 /**
- * Return the refused and open operations that were carried out after all, where one of
- * these outputs tells: an input that is spent, or something made that is there.
+ * Return the refused and open operations that were carried out after all, if one of
+ * these outputs shows it: an input that is spent, or an output that exists.
  * @param {Parts} parts
- * @param {Set<string>} telling
- * @param {string} [except] the key of an operation
+ * @param {Set<string>} telling keys of outputs
+ * @param {string} [except] the key of an operation to leave out
  */
 export async function findLate(parts, telling, except) {
   if (!telling.size) return [];
@@ -110,7 +112,7 @@ export async function findLate(parts, telling, except) {
     const { key, offerId, code } = operation;
     if (key === except || !namedBy(operation).some((each) => telling.has(each)))
       continue;
-    // An offer of ours that was called ended may have been completed.
+    // Our own offer may have been completed although it was said to have ended.
     const isOffer = isMaking(operation) && offerId;
     const { answer, problem } = isOffer
       ? await ask(() => parts.api.offer(offerId))
@@ -125,8 +127,9 @@ export async function findLate(parts, telling, except) {
 }
 
 /**
- * Return the first output of each offer, or refusal, that may be carried out by now, in
- * the amount that it asked for: another operation may have named its number too.
+ * Return the first output of each offer or refused operation that may be carried out by
+ * now, with the amount that it asked for: another operation may have named its number,
+ * too.
  */
 export async function awaited(/** @type {Parts} */ parts, ...states) {
   const isPossible = ({ kind, code, expiresAt, endedAt }) =>
@@ -144,10 +147,10 @@ export async function awaited(/** @type {Parts} */ parts, ...states) {
 }
 
 /**
- * Return what another copy of this wallet has made, where a refusal points to one: a
- * number that was used, or something that is spent and was ours. At a door somebody
- * waits, who may have come twice: there it is enough that the ticket is spent. But not
- * where it may be our own request that has spent it.
+ * Return what another copy of this wallet has made, if a refusal points to one: a
+ * number that was used, or an output of ours that is spent. At a door a guest waits,
+ * who may have come twice, so it is enough that the ticket is spent, unless our own
+ * request may have spent it.
  * @param {Parts} parts
  * @param {OperationRecord} operation
  * @param {string} code
@@ -156,7 +159,7 @@ export async function awaited(/** @type {Parts} */ parts, ...states) {
 export async function gatherFor(parts, operation, code, spent) {
   const { key: refusedKey, atDoor, inputs, outputs } = operation;
   const lost = inputs.filter((key) => spent.has(key));
-  // What an offer waits for is here: it was cancelled in this browser.
+  // The output that the offer waits for is here, so this browser cancelled it.
   const isHere = async () => (await readMade(parts, operation)).some(isMade);
   if (code === "offer_void" && (await isHere())) return [];
   if (code === "used_secret" || code === "offer_void") {
@@ -165,7 +168,7 @@ export async function gatherFor(parts, operation, code, spent) {
       branches: atDoor ? ["kept"] : undefined,
     });
   }
-  // A copy may have used its secrets all the same: it is enough to ask for them.
+  // A copy may still have used its secrets; it is enough to ask for these.
   if (code === "offer_expired" && !lost.length)
     return gatherEach(parts, keysOf(outputs), { refusedKey, branches: [] });
   if (atDoor && SURE.has(code)) return [];
@@ -173,9 +176,9 @@ export async function gatherFor(parts, operation, code, spent) {
 }
 
 /**
- * Before it is said who has spent something of ours, look for what another copy of this
- * wallet has made of it. Links are claimed every day: of them it is enough to ask
- * whether anything was kept.
+ * Look for what another copy of this wallet has made, before it is said who has spent
+ * these outputs. Links are claimed every day: for these it is enough to ask whether a
+ * copy kept anything.
  * @param {Parts} parts
  * @param {import("./records.js").OutputRecord[]} lost
  */
@@ -186,7 +189,7 @@ export function gatherLost(parts, lost) {
 }
 
 /**
- * Return what is found of these outputs' items.
+ * Return the findings about the items of these outputs.
  * @returns {Promise<Gathered[]>}
  */
 async function gatherEach(parts, keys, options) {

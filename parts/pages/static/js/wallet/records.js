@@ -1,30 +1,36 @@
 // What a wallet keeps: outputs with their secrets, and the operations that move them.
-// Nothing of it is ever deleted, and a spent output stays spent. A transaction loads
-// what it names; looking at anything else throws, so that what was not loaded is never
-// taken for what does not exist. Pure.
+// Nothing is ever deleted, and a spent output stays spent. A transaction loads the
+// records that it names. Reading any other throws, so that a record that was not loaded
+// is never taken for one that does not exist. Pure.
 //
-// What an output is follows from the operations that name it, see states.js: `takers`
-// and `makers` say how far each of them has got. An operation is begun, done or refused.
-// The making of an offer is open between begun and its end: what it puts in is offered,
-// what it gets is coming.
+// The state of an output follows from the operations that name it, see states.js:
+// `takers` and `makers` hold the state of each. An operation is begun, done or refused.
+// The making of an offer is open between begun and its end: its inputs are offered, its
+// outputs are coming.
 //
-// A link that was handed out has `givenAt`, for ever after.
-// A link has a `number` of so many, unique within its item, and a person's `note`. A
-// part with `each` is still to be split into links of so many units, the first of
-// which gets its number; one that was taken back comes again with its number as the
-// next `issue`. What came in at the door has `collectedAt`, under its old secret and
-// its new one. What a door's list says was let in has `admittedAt`, and so has what
-// a person let in who could not scan its code, which `isByHand`. Where any was
-// undone after that, the output has `undoneAt`. What a list says was taken back has
-// `takenBackAt`. How often this door was shown it is in `scans`. The number that a
-// code claims to have, where none is known, is `said`: it only counts where the ticket
-// of that number was let in by hand.
+// Fields of a link (docs/wallet-file.md has all):
 //
-// Another copy of this wallet may move what is its own. What a look at the service has
-// found of that has `foundAt`. What is spent by nobody here has `spentElsewhere`; it
-// `isUnclear` if that may have been a copy, or else somebody has claimed it. A link that
-// `mayBeGiven` counts as handed out because it may have been since a backup. What is
-// held and whose code was shown, at a door, has `shownAt`.
+// - `givenAt`: when it was handed out; it stays for ever.
+// - `number` of a series of `of` links, unique within its item; `note` is a person's.
+// - `each`: this output is still to be split into links of that many units, the first
+//   of which gets its number.
+// - `issue`: a link that was taken back comes again with its number and the next issue.
+// - `collectedAt`: when it came in at the door, under its old secret and its new one.
+// - `admittedAt`: when a door's list says it was let in, or when a person let in the
+//   guest, who could not show the code; then it `isByHand`.
+// - `undoneAt`: when either was undone; the latest of these times counts.
+// - `takenBackAt`: when a list says it was taken back.
+// - `scans`: how often it was shown at this door.
+// - `said`: the number that a code states, if none is known. It only counts if the
+//   ticket of that number was let in by hand.
+//
+// Another copy of this wallet may move its units. Then these fields say what is known:
+//
+// - `foundAt`: when a look at the service found the output.
+// - `spentElsewhere`: spent by no operation here. It `isUnclear` if a copy may have
+//   spent it; otherwise somebody has claimed it.
+// - `mayBeGiven`: it counts as handed out because it may have been since a backup.
+// - `shownAt`: when its code was last shown at a door, while it was held.
 
 import { gettext } from "../format/gettext.js";
 
@@ -35,9 +41,10 @@ import { inState } from "./states.js";
  * @typedef {{
  *   id: string, total: number, metadata?: string | null, key?: string, unit?: string,
  *   isMinted?: boolean, isCut?: boolean, doorList?: string,
- * }} Item `unit` is the issuer's word for one unit, `isMinted` says that this wallet minted it,
- *   `isCut` that a wallet's file has cut its metadata, see cutMetadata in cutting.js,
- *   `doorList` is what door lists say of tickets that this wallet has not seen, see door_list.js
+ * }} Item `unit` is the issuer's word for one unit; `isMinted`: this wallet minted it;
+ *   `isCut`: a wallet's file has cut its metadata, see cutMetadata in cutting.js;
+ *   `doorList`: what door lists say of tickets that this wallet has not seen, see
+ *   door_list.js
  * @typedef {{
  *   key: string, itemId: string, amount: number, secret: string, state: string, before?: string,
  *   operation?: string, createdAt: number, changedAt: number, spentElsewhere?: boolean,
@@ -46,7 +53,8 @@ import { inState } from "./states.js";
  *   mayBeGiven?: boolean, shownAt?: number, issue?: number, admittedAt?: number,
  *   undoneAt?: number, takenBackAt?: number, scans?: number, said?: number, isByHand?: true,
  *   takers?: import("./states.js").Ends, makers?: import("./states.js").Ends,
- * }} OutputRecord `state`, `before`, `operation` and `neverHeld` follow from the rest
+ * }} OutputRecord `state`, `before`, `operation` and `neverHeld` follow from the other
+ *   fields
  * @typedef {{
  *   key: string, kind: string, body: any, inputs: string[],
  *   outputs: {key: string, state: string}[], state: string, code?: string, itemId?: string,
@@ -54,15 +62,16 @@ import { inState } from "./states.js";
  *   isUnsent?: true, isCancelled?: true,
  *   links?: {count: number, each: number, from: number, isNext?: boolean}, own?: number[],
  *   offerId?: string, expiresAt?: number,
- * }} OperationRecord `links.isNext` is of a further batch of links that an earlier operation promised;
- *   `own` are the places of a mint's secrets that a person made; `offerId` is the offer that was made
- *   or completed, `expiresAt` when the one that was made ends, in milliseconds;
- *   what `isUnsent` was never sent, what `isCancelled` is not sent any more, see checking.js
- * @typedef {{key: string, isOwn?: boolean, isUnused?: boolean, createdAt: number}} Seed `key` is the seed itself, in
- *   hexadecimal digits; new secrets are made from the own one, and with what `isUnused` nothing is
- *   looked for
- * @typedef {{key: string, kept?: number, given?: number, series?: number}} Numbers the next numbers
- *   under a seed of an item, see seeds.js
+ * }} OperationRecord `links.isNext`: a further batch of links that an earlier operation
+ *   promised; `own`: places of a mint's secrets that a person chose; `offerId`: the
+ *   offer that was made or completed; `expiresAt`: when the offer that was made ends,
+ *   in milliseconds; `isUnsent`: it was never sent; `isCancelled`: it is no longer
+ *   sent, see checking.js
+ * @typedef {{key: string, isOwn?: boolean, isUnused?: boolean, createdAt: number}} Seed
+ *   `key` is the seed itself, in hexadecimal digits; new secrets are made from the one
+ *   that `isOwn`; no search uses one that `isUnused`
+ * @typedef {{key: string, kept?: number, given?: number, series?: number}} Numbers the
+ *   next numbers of an item under a seed, see seeds.js
  * @typedef {{
  *   outputs: OutputRecord[], operations: OperationRecord[], items: Item[], seeds: Seed[],
  *   numbers: Numbers[], at?: number,
@@ -70,17 +79,17 @@ import { inState } from "./states.js";
  */
 
 /**
- * All records of a kind, those with these fields, or a list of keys and fields.
+ * What to load of a kind: all records, those with these fields, or those with any of
+ * these keys and fields.
  * @typedef {{itemId?: string, state?: string}} Fields
  * @typedef {"all" | Fields | (string | Fields | undefined)[]} Wanted
  *
- * What a transaction loads. `next` sees what is loaded by then, and returns what else
- * is needed.
+ * What a transaction loads. `next` gets what is loaded so far, and returns what else to
+ * load.
  * @typedef {{
  *   outputs?: Wanted, operations?: Wanted, items?: Wanted, codes?: Wanted, notes?: Wanted,
  *   seeds?: Wanted, numbers?: Wanted, next?: (slices: Slices) => Plan,
  * }} Plan
- *
  * @typedef {{
  *   outputs: Slice<OutputRecord>, operations: Slice<OperationRecord>, items: Slice<Item>,
  *   codes: Slice<{key: string, svg: string}>, notes: Slice<any>, seeds: Slice<Seed>,
@@ -88,7 +97,7 @@ import { inState } from "./states.js";
  * }} Slices
  */
 
-/** The stores of records, which have keys. */
+/** The stores of records, by kind. */
 export const KINDS = [
   "outputs",
   "operations",
@@ -99,7 +108,7 @@ export const KINDS = [
   "numbers",
 ];
 
-/** What was asked of the wallet cannot be done. The message is for people. */
+/** The wallet cannot do what was asked. The message is for people. */
 export class WalletError extends Error {
   name = "WalletError";
 
@@ -109,13 +118,12 @@ export class WalletError extends Error {
   }
 }
 
-/** Return the keys of records, in their order. */
 export const keysOf = (records) => records.map(({ key }) => key);
 
 /** Return the keys of all outputs that an operation spends or makes. */
 export const namedBy = ({ inputs, outputs }) => [...inputs, ...keysOf(outputs)];
 
-/** Return records by what `keyOf` says of each, in their order. */
+/** Return records, in their order, by the result of `keyOf`. */
 export function grouped(records, keyOf) {
   const groups = new Map();
   for (const record of records) {
@@ -126,11 +134,11 @@ export function grouped(records, keyOf) {
   return groups;
 }
 
-/** Return how many units records are together. */
+/** Return the units of all records together. */
 export const unitsOf = (records) =>
   records.reduce((sum, { amount }) => sum + amount, 0);
 
-/** Return how many units of each item records are together, in order of the first ones. */
+/** Return the units of records by item, in order of each item's first record. */
 export function sumsOf(records) {
   const sums = new Map();
   for (const { itemId, amount } of records)
@@ -142,7 +150,8 @@ export function sumsOf(records) {
 export const keyOf = ({ itemId, secret }) => `${itemId}.${secret}`;
 
 /**
- * Return the item of an output's key, or nothing of another key: no item id has a dot.
+ * Return the item id in an output's key, or an empty text for other keys: no item id
+ * has a dot.
  */
 export const itemIdOf = (key) => /^[^.]*(?=\.)/.exec(key)?.[0] ?? "";
 
@@ -156,26 +165,26 @@ class Slice {
   #keys = new Set();
   #queries = [];
 
-  /** Take what was loaded for a key, for fields or for "all". */
+  /** Add the records that were loaded for a key, for fields or for "all". */
   take(query, records) {
     if (typeof query === "string" && query !== "all") this.#keys.add(query);
     else this.#queries.push(query === "all" ? {} : query);
     for (const record of records) this.put(record);
   }
 
-  /** Put a record; return whether it differs from the one that was there. */
+  /** Put a record; return whether it differs from the one before. */
   put(record) {
     const known = this.#records.get(record.key) ?? {};
     this.#records.set(record.key, record);
     return !hasFields(known, record) || !hasFields(record, known);
   }
 
-  /** Return the record of a key, none of no key. @throws {Error} it was not loaded. */
+  /** Return the record of a key, if there is one. @throws {Error} it was not loaded. */
   get(key) {
     if (key === undefined) return undefined;
     const record = this.#records.get(key);
-    // The key of an output begins with its item: of one that was all loaded, none is
-    // missing.
+    // The key of an output begins with its item id. If all outputs of the item were
+    // loaded, this record does not exist.
     if (!record && !this.#keys.has(key)) this.#check({ itemId: itemIdOf(key) });
     return record;
   }
@@ -193,7 +202,7 @@ class Slice {
     return [...this.#records.values()].filter((record) => hasFields(record, fields));
   }
 
-  /** What was asked for must have had no narrower fields than what is looked at. */
+  /** Throw unless these fields are covered by a query that was loaded. */
   #check(fields) {
     if (this.#queries.some((query) => hasFields(fields, query))) return;
     throw new Error("a look at records that were not loaded");
@@ -208,7 +217,7 @@ export function makeSlices() {
 }
 
 /**
- * Return what a plan loads, stage by stage; of each, all queries are asked at once.
+ * Load the records of a plan in stages, with all queries of a stage at once.
  * @param {Plan | undefined} wanted
  * @param {(kind: string, query: string | Fields) => any[] | Promise<any[]>} find
  */
@@ -226,7 +235,7 @@ export async function load(wanted, find) {
 }
 
 /**
- * Return the records of a kind with these fields, or with those of one more.
+ * Return the records of a kind that match any of these queries.
  * @param {Pick<import("./store.js").Store, "read">} store
  * @param {"outputs" | "operations"} kind
  * @param {Fields[]} queries
@@ -237,22 +246,24 @@ export const recordsWith = (store, kind, ...queries) =>
     queries.flatMap((fields) => slices[kind].list(fields)),
   );
 
-/** Return the records of outputs, which must be there. */
+/** Return the records of outputs, which must exist. */
 export function readOutputs(store, keys) {
   return store.read({ outputs: keys }, ({ outputs }) =>
     keys.map((key) => outputs.existing(key)),
   );
 }
 
-/** Return whether an output came in at the door, and that was not undone. */
+/** Return whether an output came in at the door, and that was not undone since. */
 export const isCollected = ({ collectedAt = 0, undoneAt = 0 }) =>
   collectedAt > undoneAt;
 
-/** Return when its admission was undone; 0 of the new link that was made of it then. */
+/**
+ * Return when an output's admission was undone; 0 for the new link that was made then.
+ */
 export const undoneAtOf = ({ undoneAt = 0, givenAt = 0 }) =>
   givenAt < undoneAt ? undoneAt : 0;
 
-/** Return a record in which a field without a value is not there. */
+/** Return a record without the fields that have no value. */
 export const whole = (record) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
 
@@ -261,7 +272,7 @@ export function hasFields(record, fields) {
   return Object.entries(fields).every(([name, value]) => record[name] === value);
 }
 
-/** The records of one transaction of the store, and what of them was changed. */
+/** The records of one transaction, and which of them were changed. */
 export class Draft {
   /**
    * @param {Slices} slices
@@ -275,14 +286,14 @@ export class Draft {
     this.notes = slices.notes;
     this.seeds = slices.seeds;
     this.numbers = slices.numbers;
-    /** @type {{[kind: string]: Map<string, any>}} what was put, each as it is now */
+    /**
+     * @type {{[kind: string]: Map<string, any>}} the records that were put, in their
+     *   last state
+     */
     this.changed = {};
   }
 
-  /**
-   * Put an output that the wallet has not seen yet: no record is ever written over by
-   * another.
-   */
+  /** Put an output that the wallet does not have yet: no record is ever overwritten. */
   addOutput(facts) {
     const key = keyOf(facts);
     if (this.outputs.get(key))
@@ -293,12 +304,11 @@ export class Draft {
     this.#putOutput({ createdAt: this.now, ...facts, key }, facts.changedAt);
   }
 
-  /** Change what is known of an output. */
   changeOutput(key, facts) {
     this.#putOutput({ ...this.outputs.existing(key), ...facts }, facts.changedAt);
   }
 
-  /** Put an operation; the states of what it takes and makes follow. */
+  /** Put an operation, and update the states of its inputs and outputs. */
   putOperation(operation) {
     const { key, state, inputs, outputs, begunAt, endedAt = begunAt } = operation;
     const isKnown = this.operations.get(key)?.state === state;
@@ -315,27 +325,29 @@ export class Draft {
     return put;
   }
 
-  /** Put an output with what follows; if its state changes, it did so at this time. */
+  /**
+   * Put an output with its derived fields. If its state changes, it did so at this
+   * time.
+   */
   #putOutput(facts, at = this.now) {
     const derived = inState(facts);
     const { state, changedAt = at } = facts;
     if (state === "spent" && derived.state !== state)
       throw new Error("a spent output stays spent");
-    // What a file tells of an operation may have ended long ago.
+    // A file may contain an operation that ended long ago.
     const movedAt = state === derived.state ? changedAt : Math.max(changedAt, at);
     this.put("outputs", { ...derived, changedAt: movedAt });
   }
 
   /**
-   * Put an item, with what a wallet knows of it besides. What a unit is called, nobody
-   * knows better than the deed itself.
+   * Put an item, with what the wallet knows of it. The deed's own word for a unit wins.
    */
   putItem(item) {
     const unit = aboutOf(item).unit || item.unit;
     return this.put("items", { ...item, unit, key: item.id });
   }
 
-  /** Put a record; one that is there already, as it is, is not written. */
+  /** Put a record, unless it is already there with the same fields. */
   put(kind, record) {
     const told = whole(record);
     if (this[kind].put(told)) (this.changed[kind] ??= new Map()).set(told.key, told);

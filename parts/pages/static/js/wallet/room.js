@@ -1,28 +1,29 @@
-// Asks whether the disk has room, before something is written. When a write breaks off
-// for want of room, Chromium leaves half a record in the log of its databases and goes
-// on behind it: once they are opened again, all that is behind it is gone, or all of
-// them. So nothing is written while there is no room; and after a write that broke off
-// that log is left behind first.
+// Checks that the disk has room before anything is written. If a write fails for lack
+// of space, Chromium leaves half a record in the log of its databases and continues
+// after it. Once the databases are opened again, everything after that record is lost,
+// or all of them are. So nothing is written without room, and after a failed write the
+// browser is first made to begin a new log.
 //
-// A file of the page's own tells both: it can be written, so there is room, and it stays
-// until the write has ended, so the next page sees one that broke off. Its name is a lock
-// that the page keeps: what nobody holds is of a page that is gone.
+// A file of the page shows both. If it can be written, there is room. It stays until
+// the write has ended, so the next page sees that a write failed. Its name is also a
+// lock that the page holds: a file whose lock is free belongs to a page that is gone.
 
 const NAME = "deeds.room";
 const FREE_BYTES = 1024 * 1024;
 /**
- * Chromium begins a new log after 4 MiB at most, and has let go of the one before it
- * when the next is full.
+ * Chromium begins a new log after 4 MiB at most, and releases the previous one when the
+ * new one is full.
  */
 const ROUNDS_COUNT = 3;
 const PIECES_COUNT = 80;
-/** As many as random bytes can be asked for at once; a bigger record is a file. */
+/** getRandomValues fills at most 64 KiB; a larger record would become a file. */
 const PIECE_BYTES = 60 * 1024;
 const LEAVING_BYTES = 2 * ROUNDS_COUNT * PIECES_COUNT * PIECE_BYTES;
 
 /**
- * Return what holds room for the writes of a page.
- * @param {boolean} [isBroken] whether a write broke off; unless given, files are looked for
+ * Return an object that reserves room for the writes of a page.
+ * @param {boolean} [isBroken] whether a write failed; if omitted, look for files of
+ *   pages that are gone
  */
 export function makeRoom(isBroken) {
   const own = crypto.randomUUID();
@@ -36,13 +37,13 @@ export function makeRoom(isBroken) {
   /** @type {Promise<void> | undefined} */
   let giving;
 
-  /** With one call: the page may be left just now. */
+  /** In one call, because the page may be closing. */
   const giveBack = () => void (giving = place?.removeEntry(own).catch(() => {}));
 
-  /** @throws {DOMException} QuotaExceededError: by whatever name it failed */
+  /** @throws {DOMException} QuotaExceededError, whatever the failure was */
   async function take() {
     try {
-      // While a file is removed it cannot be written.
+      // A file cannot be written while it is being removed.
       await giving;
       place = await findPlace();
       if (!place) return;
@@ -51,7 +52,7 @@ export function makeRoom(isBroken) {
         await navigator.locks.request(NAME, () => leaveLog(place, own, isBroken));
       await write(place, own, FREE_BYTES);
     } catch {
-      // It tells of a write that broke off, and none was begun.
+      // The file would mean that a write failed, but none was begun.
       if (!isBroken) giveBack();
       throw new DOMException("", "QuotaExceededError");
     }
@@ -60,12 +61,13 @@ export function makeRoom(isBroken) {
 
   return {
     /**
-     * Return what `act` makes, which writes. It may have broken off where it throws an
-     * error with a cause, the browser's.
+     * Return the result of `act`, which writes. If `act` throws an error with a cause,
+     * the browser's, its write may have failed halfway.
      * @template Result
      * @param {() => Promise<Result>} act
      * @returns {Promise<Result>}
-     * @throws {DOMException} QuotaExceededError: there is no room, and nothing was begun
+     * @throws {DOMException} QuotaExceededError: there is no room, and nothing was
+     *   begun
      */
     async hold(act) {
       writesCount += 1;
@@ -87,15 +89,15 @@ export function makeRoom(isBroken) {
   };
 }
 
-/** Return whether there is room, as far as this browser says. */
+/** Return whether there is room, as far as the browser knows. */
 export const hasRoom = () =>
   makeRoom(false)
     .hold(async () => true)
     .catch(() => false);
 
 /**
- * Return the place for the files. A browser that has no such place cannot be asked, and
- * its databases are of another kind.
+ * Return the directory for the files. A browser without one cannot be asked, and its
+ * databases work differently.
  */
 async function findPlace() {
   const root = await navigator.storage?.getDirectory?.().catch(() => null);
@@ -127,11 +129,14 @@ async function write(place, name, length) {
   await stream.close();
 }
 
-/** Leave the log behind in which a write broke off, and what told of it. */
+/**
+ * Make the browser leave the log in which a write failed, and remove the files that
+ * showed it.
+ */
 async function leaveLog(place, own, isBroken) {
   const left = await leftIn(place);
   if (!isBroken && !left.length) return;
-  // They may hold the room themselves, or be on their way out.
+  // These files may take up the room, or be about to be removed.
   for (const name of left) await write(place, name, 0).catch(() => {});
   await write(place, own, LEAVING_BYTES);
   await write(place, own, 0);
@@ -139,7 +144,7 @@ async function leaveLog(place, own, isBroken) {
   for (const name of left) await place.removeEntry(name).catch(() => {});
 }
 
-/** Write so much into a database of its own that the browser begins a new log. */
+/** Write enough into a database of its own to make the browser begin a new log. */
 function writeBallast() {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open(NAME);

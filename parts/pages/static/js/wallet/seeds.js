@@ -1,15 +1,15 @@
-// Secrets that are made from a seed, so that an old backup finds what was made since
-// (contract 8). A number is taken when an operation is written down, and
-// never again, even if that is refused.
+// Secrets that are derived from a seed, so that an old backup finds what was made since
+// (contract 8). A number is taken when an operation is recorded, and never again, even
+// if the operation is refused.
 
 import { strongSecretOf } from "../format/raw_output.js";
 import { keyOf } from "./records.js";
 
-/** What a secret is for: what is ours, links to hand out, and numbered links. */
+/** What a secret is for: outputs to keep, links to hand out, and numbered links. */
 export const BRANCHES = ["kept", "given", "series"];
-/** More than anybody uses; what is counted on from here stays exact. */
+/** More than anybody uses. Numbers counted on from here stay exact integers. */
 export const NUMBER_MAX = 2 ** 48 - 1;
-/** More wallets than anybody joins; each is looked for with every deed. */
+/** More wallets than anybody joins; each costs requests for every deed. */
 export const SEEDS_MAX = 8;
 
 const LABEL = "deeds wallet secret v1:";
@@ -43,31 +43,30 @@ function importKey(seed) {
 export const isSeed = (value) =>
   typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 
-/** Return bytes in hexadecimal digits. */
 export const hexOf = (bytes) =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Return the record of a new seed, which a store has from its beginning. */
+/** Return the record of a new seed. A store has one from the beginning. */
 export function newSeed(now = Date.now()) {
   const bytes = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
   return { key: hexOf(bytes), isOwn: true, createdAt: now };
 }
 
-/** Return the seed that new secrets are made from. All seeds are loaded. */
+/** Return the seed that new secrets are derived from. All seeds must be loaded. */
 export const ownSeed = ({ seeds }) =>
   /** @type {import("./records.js").Seed} */ (seeds.list().find(({ isOwn }) => isOwn))
     .key;
 
 /**
- * Return whether a wallet has ever done anything. What a file brought may have been made
- * from its seed, although there is no operation.
+ * Return whether a wallet has ever done anything. Outputs from a file may have been
+ * made from its seed, even if there is no operation.
  */
 export const isUsed = ({ operations, outputs }) =>
   operations.list().length > 0 || outputs.list().length > 0;
 
 /**
- * Return the records of all seeds that something is looked for with. The one that a
- * wallet had before it took in another copy was never used; of others nothing is left.
+ * Return the records of all seeds to search with. Unused ones are left out: the first
+ * seed of a wallet that took over another copy's, and seeds of which nothing is left.
  */
 export const seedsOf = ({ seeds }) => seeds.list().filter(({ isUnused }) => !isUnused);
 
@@ -78,22 +77,22 @@ export function seedsAndNumbers(slices) {
   return { seeds, numbers: slices.numbers.list().filter(isOfSeed) };
 }
 
-/** Return the key of the record of an item's next numbers under a seed. */
+/** Return the key of the record with an item's next numbers under a seed. */
 export const numbersKey = (seed, itemId) => `${seed}.${itemId}`;
 
-/** Return the keys of the next numbers of items, under each seed. */
+/** Return the keys of the records with the next numbers of items, under each seed. */
 export const numbersWanted = (slices, itemIds) =>
   seedsOf(slices).flatMap(({ key }) =>
     itemIds.map((itemId) => numbersKey(key, itemId)),
   );
 
-/** Return the next number of each branch. */
+/** Return the next number of each branch, for an item under a seed. */
 export function nextNumbers({ numbers }, seed, itemId) {
   const known = numbers.get(numbersKey(seed, itemId));
   return { kept: 0, given: 0, series: 0, ...known };
 }
 
-/** Write down the next numbers; none ever runs backwards. */
+/** Record the next numbers; they never decrease. */
 export function raiseNumbers(draft, seed, itemId, next) {
   const key = numbersKey(seed, itemId);
   const known = draft.numbers.get(key) ?? {};
@@ -104,8 +103,9 @@ export function raiseNumbers(draft, seed, itemId, next) {
 }
 
 /**
- * The secrets that one operation may take. To derive one takes time, in which no
- * transaction stays open: so an operation is begun again, until all it takes are here.
+ * The secrets that one operation may take. Deriving a secret is asynchronous, and no
+ * transaction stays open meanwhile. So an operation begins again until all its secrets
+ * are derived.
  */
 export class Secrets {
   #derive;
@@ -115,10 +115,10 @@ export class Secrets {
     this.#derive = derive;
   }
 
-  /** Return the keys of all that could be made. */
+  /** Return the keys of all outputs that could be made. */
   keys = () => Array.from(this.#known.values(), keyOf);
 
-  /** Return what `begin` returns, once all that it takes is derived. */
+  /** Return the result of `begin`, once all secrets that it takes are derived. */
   async during(begin) {
     for (;;) {
       try {
@@ -134,10 +134,10 @@ export class Secrets {
   }
 
   /**
-   * Take a secret for each part that an operation makes, and write down that its number
-   * is taken. @throws {Error} with the `places` whose secrets are to be derived first.
+   * Take a secret for each output of an operation, and record that its number is taken.
+   * @throws {Error} with the `places` whose secrets must be derived first
    * @param {import("./records.js").Draft} draft
-   * @param {any[]} parts each with its `itemId`
+   * @param {any[]} parts outputs, each with its `itemId`
    */
   take(draft, parts) {
     const seed = ownSeed(draft);
@@ -162,8 +162,8 @@ export class Secrets {
 }
 
 /**
- * Take the next number for a part: a link of a series has the secret of its own number,
- * once; a second issue of a number is a link like others.
+ * Take the next number for an output. A link of a series has the secret of its own
+ * number, once; further issues of that number are like other links.
  */
 function takeNumber({ number, each, issue = 1, givenAt }, numbers) {
   const isLink = Boolean(number && !each);

@@ -1,8 +1,7 @@
 // How operations end. Pure: changes a draft only.
 //
 // Two tabs may settle one operation, and a request may be carried out long after it was
-// given up. So that both are told the truth, "done" may follow "refused", and nothing
-// follows "done".
+// given up. So "done" may follow "refused", and nothing follows "done".
 
 import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts, namedAs } from "./links.js";
@@ -13,8 +12,8 @@ import { AT_REST, isUnderWay } from "./states.js";
 const METADATA_NAMES = ["name", "description", "image"];
 
 /**
- * What a service may say of a mint that it has carried out, once its limits or tokens
- * are others.
+ * Codes with which a service may answer a mint that it has carried out, if its limits
+ * or tokens have changed since.
  */
 export const DOUBTS = new Set([
   "invalid_request",
@@ -24,18 +23,21 @@ export const DOUBTS = new Set([
   "mint_token_wrong",
 ]);
 
-/** Nothing was done, and never is: the key was looked up first, or no key matters. */
+/**
+ * With these codes nothing was done, or ever will be: the key was looked up first, or
+ * no key matters.
+ */
 export const SURE = new Set(["spent_input", "used_secret", "duplicate_secret"]);
 
 /**
- * Return whether what was refused with this code may be carried out all the same, where
- * it was sent before. Offers end by themselves.
+ * Return whether an operation that was refused with this code may still be carried out,
+ * if it was sent before. Offers end by themselves.
  */
 export const isInDoubt = (code = "") => !SURE.has(code) && !code.startsWith("offer_");
 
 /**
- * Return what settling these operations looks at, and adding what was found besides. A
- * mint's answer names the item.
+ * Return the records that are read to settle these operations and to add found outputs.
+ * The answer to a mint names the item.
  * @param {string[]} keys
  * @param {{itemId?: string, outputs?: string[], gathered?: import("./finding.js").Gathered[]}} [found]
  * @returns {import("./records.js").Plan}
@@ -63,11 +65,11 @@ export function settlingWanted(
 }
 
 /**
- * The service has carried the operation out.
+ * Settle an operation that the service has carried out.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{itemId?: string, spent?: Set<string>}} found the item of a mint, and which outputs are
- *   spent since
+ * @param {{itemId?: string, spent?: Set<string>}} found the item of a mint, and which
+ *   outputs are spent since
  */
 export function settleDone(draft, key, { itemId, spent = new Set() }) {
   const operation = draft.operations.existing(key);
@@ -78,13 +80,13 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   const outputs =
     kind === "mint" ? addMinted(draft, operation, itemId) : operation.outputs;
   if (kind !== "mint") keepAmounts(draft, operation, outputs);
-  // A link that an offer gets back is the same link: nobody has seen it.
+  // A link that comes back from an offer keeps its number: nobody has seen it.
   if (kind === "withdraw" && inputs.length === 1)
     draft.changeOutput(outputs[0].key, namedAs(draft.outputs.existing(inputs[0])));
   const ended = { state: "done", code: undefined, endedAt: draft.now };
   const done = draft.putOperation({ itemId, ...operation, ...ended, outputs });
   for (const made of keysOf(outputs)) {
-    // A look may have been the first to see it, but no copy has made it.
+    // A look may have found it first, but no copy has made it.
     draft.changeOutput(made, { unknown: undefined, foundAt: undefined });
     const isLost =
       spent.has(made) && AT_REST.includes(draft.outputs.existing(made).state);
@@ -93,13 +95,14 @@ export function settleDone(draft, key, { itemId, spent = new Set() }) {
   return done;
 }
 
-/** These operations were carried out although they had been refused. */
+/** Settle operations that were carried out although they had been refused. */
 export function settleLate(draft, late) {
   for (const { key, spent } of late) settleDone(draft, key, { spent });
 }
 
 /**
- * The service has made an offer: what it puts in is ours until somebody completes it.
+ * Settle an offer that the service has made: its inputs are ours until somebody
+ * completes it.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
  * @param {{offerId: string, expiresAt: number}} found
@@ -107,7 +110,7 @@ export function settleLate(draft, late) {
 export function settleOpen(draft, key, { offerId, expiresAt }) {
   const operation = draft.operations.existing(key);
   const { state, outputs } = operation;
-  // A copy of this wallet may have begun another one with the same number.
+  // A copy of this wallet may have begun another operation with the same number.
   const isAwaited = ({ key: made }) => draft.outputs.existing(made).state === "coming";
   if (state === "begun" || state === "open")
     keepAmounts(draft, operation, outputs.filter(isAwaited));
@@ -116,17 +119,17 @@ export function settleOpen(draft, key, { offerId, expiresAt }) {
 }
 
 /**
- * The service has not carried the operation out, and said that it never will.
+ * Settle an operation that the service has not carried out and never will.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{code: string, from: string}} found its state when the service was asked: one that is open
- *   by now was not refused
+ * @param {{code: string, from: string}} found `from` is the state when the service was
+ *   asked: an operation that is open by now was not refused
  */
 export function settleRefused(draft, key, { code, from }) {
   const operation = draft.operations.existing(key);
   if (operation.state !== from) return operation;
   const { kind, inputs } = operation;
-  // What it put in and we have spent ourselves, or are about to.
+  // Inputs of the offer that we have spent ourselves, or are about to.
   const isTaken = (input) => {
     const { state, spentElsewhere } = draft.outputs.existing(input);
     return state === "leaving" || (state === "spent" && !spentElsewhere);
@@ -143,7 +146,7 @@ export function settleRefused(draft, key, { code, from }) {
   });
 }
 
-/** Note what the service says of outputs, but of those that are under way. */
+/** Record the states that the service gives, except for outputs under way. */
 export function settleChecked(draft, states, isUnclearFor) {
   for (const [key, found] of states) {
     const output = draft.outputs.existing(key);
@@ -155,10 +158,10 @@ export function settleChecked(draft, states, isUnclearFor) {
 }
 
 /**
- * Return what says of an output that is spent by nobody here whether a copy of this
- * wallet may have spent it: where it has made something of the item, where a look, maybe
- * after a restore, is the first to see that it is gone, and where a link may not even
- * have been handed out.
+ * Return a function that says whether a copy of this wallet may have spent an output
+ * that was not spent here: if a copy has made something of the item, if a look, maybe
+ * after a restore, is the first to miss it, or if the link may not have been handed
+ * out.
  * @param {import("./finding.js").Gathered[]} gathered
  * @param {boolean} [areOld] see checkSome of checking.js
  */
@@ -172,7 +175,10 @@ export function unclearBy(gathered, areOld) {
   };
 }
 
-/** Another copy of this wallet may have meant to use a number for another amount. */
+/**
+ * Set the amounts of this operation: another copy of this wallet may have used a number
+ * for another amount.
+ */
 function keepAmounts(draft, { body }, outputs) {
   const made = new Set(keysOf(outputs));
   for (const { amount, ...raw } of body.outputs.map(parseRawOutput)) {
@@ -181,26 +187,25 @@ function keepAmounts(draft, { body }, outputs) {
 }
 
 /**
- * Add what the mint has made, and what is known of the item, so that its name is there
- * offline. A secret that a person made may have been told to others by now: it counts
- * as handed out.
+ * Add the outputs of a mint, and the item, so that its name is known offline. A secret
+ * that a person chose may be known to others, so it counts as handed out.
  */
 function addMinted(draft, minting, itemId) {
   const { body, links, amount: total, own = [] } = minting;
   const item = draft.items.get(itemId);
   const { unit = item?.unit } = minting;
-  // As the registry writes it.
+  // In the notation of the registry.
   const metadata = body.metadata ? JSON.stringify(body.metadata, METADATA_NAMES) : null;
   draft.putItem({ id: itemId, total, metadata, ...item, isMinted: true, unit });
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
-  // Its secrets are random: its links have used up their numbers all the same.
+  // The secrets of a mint are random, but its links use up their numbers, too.
   const series = 1 + parts.filter(({ each }) => !each).length;
   if (links) raiseNumbers(draft, ownSeed(draft), itemId, { series });
   return body.outputs.map(({ amount, secret }, place) => {
     const given = own.includes(place) && { givenAt: draft.now };
     const about = { itemId, amount, secret, key: keyOf({ itemId, secret }), ...given };
     const output = { ...parts[place], ...about };
-    // A link may have named it before, with another amount.
+    // A link may have named this output before, with another amount.
     if (draft.outputs.get(output.key)) draft.changeOutput(output.key, output);
     else draft.addOutput(output);
     return { key: output.key, state: given ? "given" : "held" };

@@ -1,44 +1,48 @@
-// The state of an output follows from what is known of it, and from the operations that
-// take it and make it: no rule writes one. Pure.
+// The state of an output is derived from what is known of it, and from the operations
+// that take it and make it. No code sets it: decision 0018 (docs/decisions). Pure.
 //
-//   seen     in a link, not ours
-//   held     ours
-//   offered  ours, and put into an open offer
-//   given    ours, but its link was handed out
-//   coming   made by an operation that is begun, or what an open offer gets
-//   leaving  spent by an operation that is begun
-//   spent    by an operation that is done, or by the word of the service
-//   void     made by an operation that was refused
+//     seen     in a link, not ours
+//     held     ours
+//     offered  ours, and put into an open offer
+//     given    ours, but its link was handed out
+//     coming   made by an operation that is begun, or what an open offer gets
+//     leaving  spent by an operation that is begun
+//     spent    by an operation that is done, or the service says so
+//     void     made by an operation that was refused
 
 /**
- * How far each operation has got that takes or makes an output, by its key.
+ * The state of each operation that takes or makes an output, by the operation's key.
  * @typedef {{[key: string]: string}} Ends
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  */
 
-/** What is ours and not under way. */
+/** States of outputs that are ours and not under way. */
 export const AT_REST = ["held", "offered", "given"];
 const UNDER_WAY = ["coming", "leaving"];
 const GONE = ["spent", "void", "seen"];
 export const OUTPUT_STATES = [...AT_REST, ...UNDER_WAY, ...GONE];
 
-/** How far operations get that are not refused: of two the earlier of these counts. */
+/**
+ * States of operations that were not refused. If several operations name one output,
+ * the one whose state comes first here counts.
+ */
 const ENDS = ["done", "begun", "open"];
 
 /** Return whether an output waits for the end of an operation. */
 export const isUnderWay = ({ state = "" } = {}) => UNDER_WAY.includes(state);
 
-/** Return whether an output is neither spent nor void, by what is known now. */
+/** Return whether an output is not spent, void or only seen, as far as is known. */
 export const isLive = ({ state }) => !GONE.includes(state);
 
 /**
- * Return whether an output is or was the wallet's own, or is spent and was `neverHeld`.
+ * Return whether an output is or was the wallet's own, or is spent, even if
+ * `neverHeld`.
  */
 export const isOurs = (
   /** @type {{state?: string, before?: string}} */ { state, before = state },
 ) => before !== "void" && before !== "seen";
 
-/** Return what an output is if nothing takes it. */
+/** Return the state of an output apart from operations that take it. */
 function restOf(/** @type {Partial<OutputRecord>} */ output) {
   const { foundAt, givenAt, makers = {} } = output;
   const maker = furthest(makers);
@@ -49,16 +53,16 @@ function restOf(/** @type {Partial<OutputRecord>} */ output) {
   return Object.keys(makers).length ? "void" : "seen";
 }
 
-/** Return whether the output was or is there, and is no secret alone. */
+/** Return whether the output exists or existed, and not only its secret. */
 export const isMade = (/** @type {Partial<OutputRecord>} */ output) =>
   AT_REST.includes(restOf(output));
 
 /**
- * Return what follows of an output; a field without a value has none.
+ * Return the derived fields of an output; those without a value are undefined.
  * @param {Partial<OutputRecord>} output
- * @returns {Partial<OutputRecord> & {state: string}} `before` is the state to go back to;
- *   `operation` the key of the one that takes the output, or else makes it; what is
- *   `neverHeld` was only seen, or void, until somebody spent it
+ * @returns {Partial<OutputRecord> & {state: string}} `before` is the state to go back
+ *   to; `operation` is the key of the operation that takes the output, or else makes
+ *   it; with `neverHeld` it was only seen, or void, until somebody spent it
  */
 export function stateOf(output) {
   const { takers = {}, makers = {}, spentElsewhere } = output;
@@ -66,7 +70,7 @@ export function stateOf(output) {
   const taker = furthest(takers);
   const operation = taker || furthest(makers) || undefined;
   const none = { operation, before: undefined, neverHeld: undefined };
-  // By which operation is more than that it is spent.
+  // Which operation spent it says more than that it is spent.
   const byUs = { spentElsewhere: undefined, isUnclear: undefined, unknown: undefined };
   if (takers[taker] === "done") return { ...none, ...byUs, state: "spent" };
   const neverHeld = !isOurs({ state: rest }) || undefined;
@@ -75,20 +79,22 @@ export function stateOf(output) {
   return { ...none, state: taker ? "offered" : rest };
 }
 
-/** Return the key of the operation that has got furthest, of none nothing. */
+/** Return the key of the operation that has got furthest, or an empty text. */
 function furthest(/** @type {Ends} */ ends) {
   const keys = Object.keys(ends).sort();
   const found = ENDS.map((end) => keys.find((key) => ends[key] === end));
   return found.find(Boolean) ?? "";
 }
 
-/** Return an output in the state that follows. */
+/** Return an output with its derived fields. */
 export const inState = (output) => ({ ...output, ...stateOf(output) });
 
 /**
- * Return outputs with `takers` and `makers`, how far all operations are that name them.
+ * Return outputs with `takers` and `makers`, the states of all operations that name
+ * them.
  * @param {OutputRecord[]} outputs
- * @param {import("./records.js").OperationRecord[]} operations all that name them
+ * @param {import("./records.js").OperationRecord[]} operations all that name the
+ *   outputs
  */
 export function withEnds(outputs, operations) {
   const known = new Map(
@@ -105,13 +111,14 @@ function note(/** @type {Ends | undefined} */ ends, key, state) {
   if (ends) ends[key] = state;
 }
 
-/** Return what a file calls an output if nothing takes it. */
+/** Return the state that a file gives an output, apart from operations that take it. */
 export const restTold = ({ state, before = "" }) =>
   state === "leaving" ? before : state;
 
 /**
- * Return an output of a file with what its state follows from: what was called ours stays ours,
- * and what was called spent spent, though no operation tells of it.
+ * Return an output of a file with the fields from which its state is derived. What the
+ * file calls ours stays ours, and what it calls spent stays spent, even if no operation
+ * says so.
  */
 export function believed(/** @type {OutputRecord} */ output) {
   const { state, createdAt, givenAt, foundAt } = output;

@@ -1,9 +1,9 @@
-// The records of records.js in IndexedDB. One `update` is one transaction, which the
-// browser lets no other tab come between, and which is there wholly or not at all, on
-// disk when its promise resolves.
+// The records of records.js in IndexedDB. One `update` is one transaction: other tabs
+// cannot interleave, it is stored whole or not at all, and it is on disk when its
+// promise resolves.
 //
-// Nothing but IndexedDB's own requests may be waited for inside a transaction, or the
-// browser commits it too soon: so what is wanted is read first, and what decides is a
+// Only IndexedDB's own requests may be awaited inside a transaction, or the browser
+// commits it too early. So the wanted records are loaded first, and what decides is a
 // plain function.
 
 import { gettext } from "../format/gettext.js";
@@ -14,7 +14,7 @@ import { newSeed } from "./seeds.js";
 const NAME = "deeds";
 const VERSION = 5;
 
-/** What is said of each thing that the browser cannot do. */
+/** What to show for each thing that the browser cannot do. */
 const TEXTS = {
   full: gettext(
     "This device is full: free some space, then try again. Your links stay good.",
@@ -37,13 +37,13 @@ const CODES = new Map([
   ["VersionError", "newer"],
 ]);
 
-/** The browser cannot keep what it should. */
+/** The browser cannot store what it should. */
 export class StoreError extends WalletError {
   name = "StoreError";
 
   /**
    * @param {keyof typeof TEXTS} code
-   * @param {any} [cause] what the browser has thrown
+   * @param {any} [cause] the error that the browser threw
    */
   constructor(code, cause) {
     super(code, TEXTS[code]);
@@ -52,8 +52,8 @@ export class StoreError extends WalletError {
 }
 
 /**
- * Return what an error means, by what the browser has thrown. A full disk has many names:
- * it is asked first. `otherwise` is what it means with room, and a database that is there.
+ * Return the error for what the browser has thrown. A full disk has many names, so
+ * check for it first. `otherwise` is the code if there is room and the database exists.
  */
 async function meaningOf(/** @type {any} */ { cause, name }, otherwise) {
   const known = CODES.get(cause?.name ?? name);
@@ -65,10 +65,10 @@ async function meaningOf(/** @type {any} */ { cause, name }, otherwise) {
 }
 
 /**
- * @typedef {Awaited<ReturnType<typeof openStore>>} Store
- *
  * Open the store, and create it if it does not exist.
- * @param {(error: StoreError) => void} [onClosed] called when it was closed for good, with the reason
+ * @typedef {Awaited<ReturnType<typeof openStore>>} Store
+ * @param {(error: StoreError) => void} [onClosed] called with the reason when the store
+ *   was closed for good
  * @throws {StoreError}
  */
 export async function openStore(onClosed = () => {}) {
@@ -82,7 +82,7 @@ export async function openStore(onClosed = () => {}) {
   const tell = () => listeners.forEach((listener) => listener());
   channel.onmessage = tell;
   database.onclose = () => end(meaningOf({}, "closed"));
-  // A newer page wants to change the store: stand aside, or it waits for ever.
+  // A newer page wants to upgrade the store, and waits until all other pages close it.
   database.onversionchange = ({ newVersion }) =>
     end(Promise.resolve(new StoreError(newVersion ? "newer" : "gone")));
 
@@ -112,8 +112,8 @@ export async function openStore(onClosed = () => {}) {
 
   return {
     /**
-     * Return what `look` makes of the records; it must not wait for anything, and sees
-     * no others.
+     * Return the result of `look`, which must not await anything and sees only these
+     * records.
      * @template Result
      * @param {import("./records.js").Plan} wanted
      * @param {(slices: import("./records.js").Slices) => Result} look
@@ -123,8 +123,8 @@ export async function openStore(onClosed = () => {}) {
       run("readonly", wanted, (slices) => ({ result: look(slices) })),
 
     /**
-     * Put the records that `apply` returns by their kind, and return its `result`; it
-     * must not wait for anything, and if it throws, nothing is changed.
+     * Store the records that `apply` returns, by kind, and return its `result`. It must
+     * not await anything. If it throws, nothing is changed.
      * @param {import("./records.js").Plan} wanted
      * @param {(slices: import("./records.js").Slices) => any} apply
      */
@@ -134,22 +134,23 @@ export async function openStore(onClosed = () => {}) {
       const result = await run("readwrite", wanted, (slices) => {
         const changed = apply(slices);
         isHolding ||= Boolean(changed.outputs);
-        // Nobody shows more or less because a picture was kept.
+        // A stored QR code changes nothing that pages show.
         isTold = KINDS.some((kind) => kind !== "codes" && changed[kind]);
         return changed;
       });
-      // No database tells that it was emptied.
+      // A database does not show that it was emptied, so remember that there was a
+      // wallet.
       if (isHolding && !inBrowser.read(SINCE))
         inBrowser.write(SINCE, String(Date.now()));
-      // Closed in between, for a newer page: what was written is there all the same.
+      // The store may have been closed for a newer page, but the records are written.
       if (isTold && !isClosed) channel.postMessage("changed");
       if (isTold) tell();
       return result;
     },
 
     /**
-     * Call `listener` after every change, in this tab or another; returns what stops
-     * that.
+     * Call `listener` after every change, in this tab or another. Return a function
+     * that stops this.
      */
     onChange(listener) {
       listeners.add(listener);
@@ -160,16 +161,20 @@ export async function openStore(onClosed = () => {}) {
   };
 }
 
-/** Ask the browser not to clear the store when the device runs out of room. */
+/** Ask the browser not to evict the store when the device runs out of room. */
 export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 
-/** Since when this browser has a wallet, and since when it had one that is gone. */
+/**
+ * Names under which localStorage has since when there is a wallet, and since when there
+ * was one that is gone.
+ */
 const SINCE = "deeds.since";
 const LOST = "deeds.lost";
 
 /**
- * Return the texts that a storage keeps by their names, of which an empty one is none.
- * Where the browser keeps nothing, nothing is read, and nothing is thrown.
+ * Return functions that read and write texts in a storage, by name. Writing an empty
+ * text removes the name. If there is no text, or the browser stores none, reading
+ * returns an empty text. Nothing is thrown.
  * @param {() => Storage} findStorage may throw, and so may the storage
  */
 export function textsIn(findStorage) {
@@ -189,10 +194,10 @@ export function textsIn(findStorage) {
   };
 }
 
-/** What all tabs keep beside the wallet. */
+/** Texts that all tabs share, beside the wallet. */
 export const inBrowser = textsIn(() => localStorage);
 
-/** What this tab keeps. */
+/** Texts of this tab. */
 export const inTab = textsIn(() => sessionStorage);
 
 function noteLoss() {
@@ -201,14 +206,14 @@ function noteLoss() {
   inBrowser.write(SINCE, "");
 }
 
-/** Return since when there was a wallet that is gone, or 0. */
+/** Return since when there was a wallet that is gone, in milliseconds, or 0. */
 export const lostSince = () => Number(inBrowser.read(LOST));
 
-/** Say no more of the wallet that is gone. */
+/** Stop reporting the wallet that is gone. */
 export const forgetLoss = () => inBrowser.write(LOST, "");
 
 async function openDatabase(room) {
-  // The first thing that is written, unless there was a wallet: then it is only read.
+  // Without a wallet before, opening creates the database, which writes.
   const isNew = !inBrowser.read(SINCE);
   try {
     return await (isNew ? room.hold(requestDatabase) : requestDatabase());
@@ -220,7 +225,7 @@ async function openDatabase(room) {
 
 function requestDatabase() {
   return new Promise((resolve, reject) => {
-    // Firefox throws or refuses here where a person forbids pages to keep anything.
+    // Firefox throws or fails here if the person forbids pages to store data.
     const request = indexedDB.open(NAME, VERSION);
     request.onupgradeneeded = () => create(request.result);
     let isBlocked = false;
@@ -230,18 +235,18 @@ function requestDatabase() {
       reject(new StoreError("blocked"));
     };
     request.onsuccess = () => {
-      // The promise was rejected already; left open, it would block other pages.
+      // The promise was rejected already. An open database would block other pages.
       if (isBlocked) request.result.close();
       else resolve(request.result);
     };
   });
 }
 
-/** Create the stores of records; where there are older ones, that throws, and they stay. */
+/** Create the stores of records. If older ones exist, this throws, and they stay. */
 function create(/** @type {IDBDatabase} */ database) {
   for (const kind of KINDS) {
     const records = database.createObjectStore(kind, { keyPath: "key" });
-    // One index for all of an item, and for what of it is in a state.
+    // One index for all records of an item, and for those of them in a state.
     records.createIndex("item", ["itemId", "state"]);
     records.createIndex("state", "state");
     if (kind === "seeds") records.put(newSeed());
@@ -276,13 +281,10 @@ function transact(database, mode, wanted, apply) {
   });
 }
 
-/**
- * Ask for what one query of records.js wants: a key finds one record or none, all else
- * a list.
- */
+/** Run one query of records.js: a key finds one record or none, others a list. */
 function ask(transaction, kind, query) {
   const request = requestOf(transaction.objectStore(kind), query);
-  // One that fails ends its transaction.
+  // A request that fails aborts its transaction.
   return new Promise((resolve) => {
     request.onsuccess = () => resolve([request.result ?? []].flat());
   });

@@ -1,10 +1,10 @@
-// The wallet: what this browser holds, and how it moves. Here are its verbs; what they do
-// is in the modules below, of which each needs only those further down (see
+// The wallet: what this browser holds, and how it moves. The functions of the wallet
+// are here; the modules that they use each need only those further down (see
 // docs/development.md).
 //
-// Every verb is first written down whole, then sent, then settled. Whenever the page
-// dies in between, `finishBegun` sends it again with the same Idempotency-Key, which
-// the service carries out once.
+// Every operation is first recorded whole, then sent, then settled. If the page dies in
+// between, `finishBegun` sends it again with the same Idempotency-Key, for which the
+// service carries it out once.
 
 import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret, makeStrongSecret } from "../format/raw_output.js";
@@ -38,12 +38,13 @@ import { makeLook } from "./look.js";
 import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
 import { deriveSecrets, Secrets } from "./seeds.js";
 
-/** How often a verb is begun while another copy of the wallet is faster. */
+/** How often an operation is tried while another copy of the wallet is faster. */
 const TRIES_MAX = 4;
 
 /**
- * A copy has used a number, or named it in an offer that is completed here; or it has
- * spent an input. Where that was the only one, the rule says so when it is tried again.
+ * With these codes a copy was faster. It has used a number, or named it in an offer
+ * that is completed here, or has spent an input. If that was the only input, the rule
+ * says so on the next try.
  */
 const OVERTAKEN = new Set(["used_secret", "duplicate_secret", "spent_input"]);
 
@@ -72,15 +73,17 @@ export function makeWallet(given) {
 }
 
 /**
- * Return what all modules of a wallet work with.
+ * Return what all modules of a wallet use.
  * @param {object} given
  * @param {Pick<import("./store.js").Store, "read" | "update">} given.store
  * @param {import("./api.js").Api} given.api
- * @param {() => Promise<string>} [given.makeSecret] one for a mint, at random
- * @param {typeof deriveSecrets} [given.derive] all others, from a seed
- * @param {(secret: string) => Promise<boolean>} [given.isStrong] whether a machine made a secret
- * @param {number} [given.arrayMax] how many inputs or outputs the service takes at once
- * @param {number} [given.gap] after how many unused numbers none is looked for
+ * @param {() => Promise<string>} [given.makeSecret] a random one, for mints
+ * @param {typeof deriveSecrets} [given.derive] all other secrets, from a seed
+ * @param {(secret: string) => Promise<boolean>} [given.isStrong] whether a secret is
+ *   strong
+ * @param {number} [given.arrayMax] how many inputs or outputs the service takes in a
+ *   request
+ * @param {number} [given.gap] how many unused numbers in a row end a search
  * @param {() => number} [given.now] in milliseconds
  */
 function makeParts({
@@ -92,10 +95,10 @@ function makeParts({
   ...given
 }) {
   /**
-   * Load what is wanted, and write down what `apply` changes of it, in one transaction.
+   * Load records, and store what `apply` changes of them, in one transaction.
    * @param {import("./records.js").Plan} wanted
    * @param {(draft: Draft) => any} apply
-   * @returns {Promise<any>} what it returns
+   * @returns {Promise<any>} the result of `apply`
    */
   const change = (wanted, apply) =>
     given.store.update(wanted, (slices) => {
@@ -104,7 +107,7 @@ function makeParts({
       return { ...draft.changed, result };
     });
 
-  /** Change what the next backup should hold. @type {typeof change} */
+  /** Make a change that the next backup must contain. @type {typeof change} */
   const changeOfNote = (wanted, apply) =>
     change({ ...wanted, ...NOTE }, (draft) => {
       const result = apply(draft);
@@ -112,7 +115,7 @@ function makeParts({
       return result;
     });
 
-  /** How many outputs are asked for at once. */
+  /** How many outputs are asked for in a request. */
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   return {
     ...given,
@@ -128,13 +131,12 @@ function makeParts({
 }
 
 /**
- * Write an operation down, whole, with its secrets; then send it. Where another copy of
- * this wallet was faster, it is begun again with what is known by then, unless it
- * `isOnce`.
+ * Record an operation, whole and with its secrets, then send it. If another copy of
+ * this wallet was faster, begin again with what is known by then, unless it `isOnce`.
  * @param {Parts} parts
  * @param {import("./beginning.js").Rule} rule see beginning.js and offers.js
- * @param {any} given what the rule is given besides
- * @returns {Promise<any>} its outcome, or null when there is nothing to do
+ * @param {any} given further arguments of the rule
+ * @returns {Promise<any>} the outcome, or null if there is nothing to do
  */
 async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
   const { derive, changeOfNote, arrayMax } = parts;
@@ -152,26 +154,26 @@ async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
   const { code = "" } = outcome.operation;
   if (!mayTryAgain || !OVERTAKEN.has(code)) return outcome;
   return carryOut(parts, rule, given, triesLeft - 1).catch((error) => {
-    // What is left is not enough: then the refusal says why.
+    // What is left is not enough, so the refusal says why.
     if (error instanceof WalletError) return outcome;
     throw error;
   });
 }
 
 /**
- * Return the verbs that move units.
+ * Return the functions that move units.
  * @param {Parts} parts
  */
 function makeVerbs(parts) {
   const { makeSecret, arrayMax } = parts;
   return {
     /**
-     * Mint an item in these amounts, or as so many numbered links: of more links than
-     * the service takes outputs at once, `prepareNext` makes the rest.
+     * Mint an item in these amounts, or as numbered links. If there are more links than
+     * the service takes outputs in a request, `prepareNext` makes the rest.
      * @param {{
      *   outputs?: {amount: number, secret?: string}[], links?: import("./links.js").Links,
      *   metadata?: object, unit?: string,
-     * }} wanted `links` in place of `outputs`; `unit` is the issuer's word for one
+     * }} wanted `links` replaces `outputs`; `unit` is the issuer's word for one unit
      */
     async mint({ outputs = [], links, metadata, unit }) {
       const made = links ? linkParts(checkLinks(links), arrayMax) : outputs;
@@ -185,13 +187,14 @@ function makeVerbs(parts) {
     /**
      * Claim an output that somebody handed over.
      * @param {import("../format/raw_output.js").RawOutput} output
-     * @param {{unit?: string, atDoor?: boolean, isUnsent?: true, knows?: object}} [options] the
-     *   link's word for a unit; `atDoor` also claims what this wallet holds or handed out itself,
-     *   and sets aside what it makes; where `isUnsent` it is only written down, for `finish` to
-     *   send; number and note that a door list `knows`, or what a code has `said` of its number
+     * @param {{unit?: string, atDoor?: boolean, isUnsent?: true, knows?: object}} [options]
+     *   `unit` is the link's word for a unit; with `atDoor`, what this wallet holds or
+     *   has handed out is claimed too, and the result is set aside; with `isUnsent` the
+     *   claim is only recorded, for `finish` to send; `knows` is the number and note
+     *   that a door list has, or the number that the code has `said`
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `already_claimed`; `already_held`; at the door `busy` where its
-     *   claim began before
+     * @throws {WalletError} `already_claimed`; `already_held`; at the door `busy` if
+     *   its claim has begun before
      */
     async claim({ amount, itemId, secret }, options = {}) {
       checkAmount(amount);
@@ -201,73 +204,78 @@ function makeVerbs(parts) {
     },
 
     /**
-     * Make a fresh secret of `amount` units to give away; it is the operation's first
+     * Make a new secret of `amount` units to give away. It is the operation's first
      * output.
      */
     send: async (itemId, amount) =>
       carryOut(parts, send, { itemId, amount: checkAmount(amount) }),
 
-    /** Make a series of numbered links from what is held. */
+    /** Make a series of numbered links from held outputs. */
     async makeLinks(itemId, wanted) {
       const plan = { itemId, looksAt: [{ itemId }], links: checkLinks(wanted) };
       return carryOut(parts, links, plan);
     },
 
     /**
-     * Make one more batch of the links that a mint or `makeLinks` promised; what is
-     * begun already, by another tab too, is finished instead.
+     * Make one more batch of the links that a mint or `makeLinks` promised. If one has
+     * begun, maybe in another tab, finish it instead.
      * @returns {Promise<Outcome | null>} null when all are made
      */
     prepareNext: (itemId) => carryOut(parts, nextLinks, { itemId }),
 
-    /** Join the parts of an item that are free and have no number. */
+    /** Join the free outputs of an item that have no number. */
     merge: (itemId) => carryOut(parts, merge, { itemId }),
 
     /**
-     * Make links of an item that were handed out worthless, unless somebody was faster.
+     * Make links of an item worthless that were handed out, unless somebody was faster.
      */
     takeBack: (...outputKeys) => carryOut(parts, takeBack, { outputKeys }),
   };
 }
 
 /**
- * Return what reads records, and what notes something with them: nothing moves.
+ * Return functions that read records or record something; no units move.
  * @param {Parts} parts
  */
 function makeRecords({ store, api, change, changeOfNote }) {
   return {
     /**
-     * Note that the links of these outputs are handed out, see links.js. Nothing is
+     * Record that the links of these outputs are handed out, see links.js. Nothing is
      * sent.
      */
     give: (keys) => changeOfNote({ outputs: keys }, (draft) => give(draft, keys)),
 
-    /** Hand out so many links of one unit, those that are here first, see links.js. */
+    /** Hand out up to `count` links of one unit, see links.js. */
     giveNext: (itemId, count) =>
       changeOfNote({ outputs: { itemId } }, (draft) => giveNext(draft, itemId, count)),
 
-    /** Note when the code of what is held was last shown; no backup is needed for that. */
+    /** Record when the code of a held output was last shown. This needs no backup. */
     shown: (key) =>
       change({ outputs: [key] }, (draft) => {
         if (isFree(draft.outputs.get(key) ?? {}))
           draft.changeOutput(key, { shownAt: draft.now });
       }),
 
-    /** Note that the guest was let in who has claimed a ticket, and cannot show its code. */
+    /**
+     * Record that the guest was let in who has claimed a ticket and cannot show its
+     * code.
+     */
     letInByHand: (key) =>
       changeOfNote({ outputs: [key] }, (draft) =>
         draft.changeOutput(key, { admittedAt: draft.now, isByHand: true }),
       ),
 
-    /** Keep a person's notes on outputs, each with its key, or none of them. */
+    /**
+     * Store a person's notes, each given as output key and text; all of them or none.
+     */
     setNotes: (...notes) =>
       changeOfNote({ outputs: notes.map(([key]) => key) }, (draft) =>
         notes.forEach(([key, text]) => setNote(draft, key, text)),
       ),
 
     /**
-     * Return the registry's item, which never changes, from the store if it is there:
-     * where it `isWhole`, what a file has cut is asked for.
+     * Return the registry's item, which never changes, from the store if it is there.
+     * If it must be `isWhole`, ask for one that a file has cut.
      */
     async item(itemId, { isWhole = false } = {}) {
       const known = await store.read({ items: [itemId] }, ({ items }) =>
@@ -281,18 +289,16 @@ function makeRecords({ store, api, change, changeOfNote }) {
         const { isCut: _, ...kept } = draft.items.get(itemId) ?? {};
         return draft.putItem({ unit, ...kept, ...item });
       });
-      // A device without room for it shows it all the same.
+      // A device without room to store it still shows it.
       return kept.catch(() => item);
     },
 
     /**
-     * Return the records of what an operation makes; a mint has none before its answer.
+     * Return the records of an operation's outputs; a mint has none before its answer.
      */
     outputsOf: (operation) => readOutputs(store, keysOf(operation.outputs)),
 
-    /**
-     * Return the QR codes that are kept of these outputs' links, as SVG, by their keys.
-     */
+    /** Return the stored QR codes of these outputs' links as SVG, by key. */
     codes: (keys) =>
       store.read({ codes: keys }, ({ codes }) => {
         const found = keys.flatMap((key) => codes.get(key) ?? []);

@@ -1,5 +1,5 @@
-// What the Claim page was given, looked at and claimed, and what is known of it by now.
-// What happens changes that, and what is known is drawn: events, state, view.
+// The links that the Claim page was given, views and claims, and their known state.
+// Events change the state, and the view draws it.
 
 import { gettext } from "../../format/gettext.js";
 import { formatRawOutput } from "../../format/raw_output.js";
@@ -20,16 +20,16 @@ import {
   ON_ITS_WAY,
 } from "./state.js";
 
-/** Where the tab keeps what it was given. */
+/** Name under which the tab stores the links that it was given. */
 const NAME = "deeds.claim";
 
-/** What another tab did in the meantime is drawn, and no mistake. */
+/** Another tab was faster. That is no error: the page draws what it did. */
 const OVERTAKEN = new Set(["already_held", "already_claimed"]);
 
 /**
- * Return the list of outputs that the page was given. Those that may still be taken are
- * kept for as long as the tab is there, so that a reload shows them again; their
- * secrets are in its storage alone. Where it keeps nothing, a reload forgets.
+ * Return the list of outputs that the page was given. Those that may still be claimed
+ * are stored for the life of the tab, so that a reload shows them again. Their secrets
+ * are in the tab's storage only. If the browser stores nothing, a reload forgets them.
  */
 export function makeClaimList(tab = inTab) {
   const found = Array.from(JSON.parse(tab.read(NAME) || "[]"));
@@ -44,20 +44,17 @@ export function makeClaimList(tab = inTab) {
   return {
     all: () => [...shown.values()],
 
-    /** Return those that were opened last, together. */
+    /** Return the outputs that were opened last, together. */
     opened: () => [...shown.values()].filter(({ isOlder }) => !isOlder),
 
-    /**
-     * Add outputs that were just opened: those that are there already become older, but
-     * for the same ones.
-     */
+    /** Add outputs that were just opened. All others in the list become older ones. */
     add(outputs) {
       for (const [key, output] of shown) shown.set(key, { ...output, isOlder: true });
       for (const { isOlder: _, ...output } of outputs) shown.set(keyOf(output), output);
       keep();
     },
 
-    /** Keep these no longer, and show them still. */
+    /** Stop storing these outputs, but still show them. */
     forget(outputs) {
       for (const output of outputs) forgotten.add(keyOf(output));
       if (outputs.length) keep();
@@ -71,20 +68,21 @@ export function makeClaimList(tab = inTab) {
 }
 
 /**
- * Return what claims and shows. There is a wallet with its store where the browser can
- * have one.
+ * Return functions that claim and show links. There are a wallet and a store if the
+ * browser supports them.
  * @param {{
  *   list: ReturnType<typeof makeClaimList>,
  *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
  *   isAsked?: boolean, onKept?: () => void,
- * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked` tells whether a secret may be sent to
- *   ask for its state; `onKept` is called once the wallet has what was opened
+ * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked`: whether a secret
+ *   may be sent to ask for its state; `onKept` is called once the wallet has all
+ *   outputs that were opened
  */
 export function makeClaims({ list, view, api, isAsked = isSecureContext, ...opened }) {
   const { wallet, store, onKept = () => {} } = opened;
   const answers = makeAnswers(isAsked ? api.check : null, (wallet ?? api).item);
   const known = makeKnown(answers, store, isAsked);
-  /** What the last tap claims, until it is done. */
+  /** Keys of what the last tap claims, until that is done. */
   let taking = new Set();
   let rows = [];
 
@@ -99,7 +97,7 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
       onKept();
     view.draw(rows, Boolean(wallet));
   });
-  /** What was on its way is so no more where the wallet is gone. */
+  /** If the wallet is gone, nothing is on its way any more. */
   function showLost(error) {
     if (error.code !== "gone") throw error;
     rows = rows.map(asLost);
@@ -115,11 +113,11 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
 
   const asTaken = (row) => (taking.has(keyOf(row.output)) ? onItsWay(row) : row);
 
-  // While many are claimed each is some changes: all are drawn at the end.
+  // Each of many claims is several changes: draw once, at the end.
   store?.onChange(() => (taking.size && rows.length > 1 ? undefined : draw()));
 
   return {
-    /** Show these alone, above what was opened before and is not over. */
+    /** Show these, above those opened before that are not over. */
     receive(outputs) {
       list.add(outputs);
       return this.show(outputs);
@@ -136,8 +134,8 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
     },
 
     /**
-     * Claim what is offered of the links just opened, one after the other: each is a
-     * swap of its own. What was opened before is opened again first.
+     * Claim the links just opened that can be claimed, one by one: each is a swap of
+     * its own. Older links are opened again first.
      */
     async take(older = []) {
       if (older.length) {
@@ -168,7 +166,7 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
       view.focusOutcome();
     },
 
-    /** Forget these; what is on its way goes on. */
+    /** Forget these. A claim on its way continues. */
     putAway(outputs) {
       list.drop(outputs);
       return draw();
@@ -181,14 +179,17 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
   };
 }
 
-/** From the tap on it is on its way, whatever is known so far: so nothing moves later. */
+/**
+ * A link counts as on its way from the tap on, whatever is known, so that nothing moves
+ * later.
+ */
 const onItsWay = (row) => (row.state.canTake ? { ...row, state: ON_ITS_WAY } : row);
 
 const asLost = (row) => (row.state.kind === "busy" ? { ...row, state: LOST } : row);
 
-/** Return what claims one output, and says why that was refused. */
+/** Return a function that claims one output, and says why if it is refused. */
 function makeTakeOne(opened, { view, note, draw, lookAgain }) {
-  /** Say of a claim that was refused why, and ask what its output is now. */
+  /** If a claim was refused, say why, and ask for the state of its output. */
   async function end(operation, output) {
     if (operation.state !== "refused") return;
     view.tell(refusalText(operation));
@@ -210,15 +211,16 @@ function makeTakeOne(opened, { view, note, draw, lookAgain }) {
       .then(draw)
       .then(view.focusOutcome)
       .catch((error) => view.tell(textFor(error)));
-    // While the service says to wait, nothing more is claimed either.
+    // While the service says to wait, begin no other claim.
     if (problem?.retryAfterS) await ended;
   };
 }
 
 /**
- * Return what looks at outputs, and at nothing else from then on; what was known of
- * `again` is asked again. It returns once there is an answer; what the service cannot
- * say now is asked later. What is known is drawn as it comes.
+ * Return a function that asks about outputs, and no longer about those of its last
+ * call. The states of `again` are asked for again. Its promise resolves once there is
+ * an answer; what the service cannot answer now is asked later. Answers are drawn as
+ * they come.
  */
 function makeLook(answers, draw) {
   let last;
@@ -243,19 +245,19 @@ function makeLook(answers, draw) {
 const isPassing = (error) =>
   error instanceof NoAnswerError || error.status === 429 || error.status >= 500;
 
-/** Return what is known of outputs, to the wallet and by what the service has said. */
+/** Return what the wallet knows of outputs, and what the service has said. */
 function makeKnown(answers, store, isAsked) {
-  /** Why an operation has not ended, by its key. */
+  /** Why operations have not ended, by key. */
   const problems = new Map();
 
   async function rowsOf(outputs) {
-    // What comes meanwhile is drawn with its origin.
+    // An item that arrives meanwhile is drawn later, with its origin.
     const items = outputs.map(answers.itemOf);
-    // Of a thousand links of one item it is asked once.
+    // A thousand links of one item need one lookup.
     const given = [...new Set(items)].flatMap((item) => item ?? []);
     const origins = store ? await findOrigins(store, given) : new Map();
     const known = store ? await recordsOf(store, outputs.map(keyOf)) : [];
-    // What a claim has made may be gone again.
+    // The output that a claim made may be spent again.
     const keys = known.map(({ operation }) => operation?.outputs[0]?.key ?? "");
     const made = store ? await recordsOf(store, keys) : [];
     return outputs.map((output, place) =>
@@ -275,7 +277,7 @@ function makeKnown(answers, store, isAsked) {
 
   return {
     rowsOf,
-    /** Note why an operation has not ended. */
+    /** Record why an operation has not ended. */
     note(/** @type {import("../open_wallet.js").Outcome} */ { operation, problem }) {
       problems.set(operation.key, problem);
     },
@@ -284,7 +286,8 @@ function makeKnown(answers, store, isAsked) {
 
 /**
  * Return what the service has said of outputs and their items.
- * @param {((rawOutputs: string[]) => Promise<string[]>) | null} check null asks for the items alone
+ * @param {((rawOutputs: string[]) => Promise<string[]>) | null} check if null, ask for
+ *   items only
  * @param {(itemId: string) => Promise<import("../../wallet/records.js").Item>} readItem
  */
 export function makeAnswers(check, readItem) {
@@ -306,9 +309,9 @@ export function makeAnswers(check, readItem) {
   }
 
   return {
-    /** What kept the service from answering the last time. @type {any} */
+    /** Why the service gave no answer the last time. @type {any} */
     problem: undefined,
-    /** Ask for what is not known yet: all states at once, and each item once. */
+    /** Ask for missing answers: all states in one request, and each item once. */
     ask(outputs) {
       const itemIds = new Set(outputs.map(({ itemId }) => itemId));
       const missing = [...itemIds].filter((itemId) => !items.has(itemId));
@@ -319,9 +322,7 @@ export function makeAnswers(check, readItem) {
       for (const output of outputs) states.delete(keyOf(output));
     },
     stateOf: (output) => states.get(keyOf(output)),
-    /**
-     * Return the item, null if it does not exist, undefined if that is not known yet.
-     */
+    /** Return the item, null if it does not exist, undefined if that is unknown. */
     itemOf: ({ itemId }) => items.get(itemId),
   };
 }

@@ -1,19 +1,19 @@
-// The browsers that apps bring along: what is claimed there stays in a storage that its
-// owner may never find again. Only a browser's own word tells of them.
+// Browsers inside apps. What is claimed there stays in a storage that the person may
+// never find again. They are recognized by their user agent only.
 
-// Not Custom Tabs, which are the person's own browser and share its storage.
+// Custom Tabs are not among them: they are the person's own browser, with its storage.
 const IN_APP = new RegExp(
   "FBA[NV]/|Instagram|\\bLine/|MicroMessenger/|Snapchat|BytedanceWebview/|" +
     "LinkedInApp|Pinterest|; wv\\)",
 );
 
-/** Return whether the page is in an app's own browser. */
 export const isInApp = (/** @type {string} */ userAgent) => IN_APP.test(userAgent);
 
 /**
- * Return the address that opens a link in the person's own browser, where an app on
- * Android can, or else nothing. Android takes all before the last "#" for the link
- * (Intent.parseUri), the fragment with its secret too, in which there is no further "#".
+ * Return the address that opens a link in the person's own browser, or an empty text if
+ * the app cannot: only apps on Android can. Android takes everything before the last
+ * "#" for the link (Intent.parseUri), including the fragment with the secret, which
+ * contains no other "#".
  * @param {string} link
  * @param {string} userAgent
  */

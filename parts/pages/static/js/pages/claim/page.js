@@ -1,4 +1,4 @@
-// The Claim page: what somebody was sent, and one button that makes it theirs.
+// The Claim page: what a person was sent, and one button that makes it theirs.
 
 import { gettext } from "../../format/gettext.js";
 import { claimLink, readLinks } from "../../format/claim_link.js";
@@ -18,10 +18,10 @@ const isOurs = ({ host }) => !host || host === location.host;
 const oursOf = (links) =>
   links.filter(isOurs).map(({ output, unit, said }) => ({ ...output, unit, said }));
 
-// Where an app's own menu opens the address in the person's browser, that has to lead to
-// the link for as long as it is not claimed.
+// An app's own menu may open the address in the person's browser, so the link stays in
+// the address until it is claimed.
 const isLeft = isInApp(navigator.userAgent);
-// Before anything else is waited for, so that a reload finds it too.
+// Do this before anything is awaited, so that a reload finds the links, too.
 const address = takeAddress(isLeft);
 const first = await readLinks(address);
 if (address) list.add(oursOf(first.links));
@@ -35,7 +35,7 @@ if (opened)
   showLoss(
     make("a", { class: "button", href: "/wallet" }, gettext("Restore a backup")),
   );
-// The link is as good as before, in another browser.
+// Without a wallet here, the link still works in another browser.
 if (!opened && address) history.replaceState(history.state, "", address);
 const view = claimView({
   take: (outputs) => claims.take(outputs),
@@ -50,7 +50,7 @@ const claims = makeClaims({
 });
 
 /**
- * Read the links of a text. An offer that it names instead is opened: somebody asks to
+ * Read the links of a text. If it names an offer instead, open that: somebody asks to
  * be paid.
  */
 async function read(text) {
@@ -63,13 +63,13 @@ async function read(text) {
 }
 
 /**
- * Show links, and what is wrong with the text that they are from; return whether it is
- * all right. A broken link that was opened must not leave an older one in its place.
+ * Show links, and the problem of their text. Return whether there is no problem. A
+ * broken link that was opened must not leave an older one in its place.
  */
 function show({ links, problem }, isAddress = false) {
   showError(paste, problem);
   if (links.length || isAddress) {
-    // Of links of other services nothing is sent or kept.
+    // Links of other services are neither sent nor stored.
     view.drawStrangers(links.filter((link) => !isOurs(link)));
     claims.receive(oursOf(links));
   }
@@ -89,7 +89,7 @@ async function showAddress() {
 
 byId("paste-form").onsubmit = async (event) => {
   event.preventDefault();
-  // What was taken in need not stay to be read by others.
+  // Others should not read the pasted secret when it is no longer needed.
   if (show(await read(paste.value))) paste.value = "";
 };
 byId("claim-button").onclick = () => claims.take();
@@ -111,7 +111,7 @@ readyToScan();
 
 if (!first.links.length) claims.show();
 byId("main").dataset.ready = "";
-// In the same task: the form to paste links into is not seen below a link.
+// In the same task, so that the form for pasting links does not flash below a link.
 if (address) show(first, true);
 window.addEventListener("hashchange", showAddress);
 if (opened && !isLeft) showAddress();
@@ -126,19 +126,20 @@ async function readyToScan() {
   const way = scanWay(onText);
   byId("ways").append(way);
   byId("no-scan").textContent = await whyNoScan();
-  // Who comes from a voucher is at a till.
+  // The link for a voucher leads here: its owner is at a till.
   if (location.hash !== "#ways") return;
   view.setAdding(true);
   find(way, "button").click();
 }
 
 /**
- * Return the address if it holds more than the page's own, and remove that from it and
- * from this entry of the history, unless it is left there: the secret is in it.
+ * Return the address if it has more than the page's own, else an empty text. Unless
+ * `isKept`, remove the rest, which contains the secret, from the address and its
+ * history entry.
  */
 function takeAddress(isKept = false) {
   const { href, hash, pathname } = location;
-  // A place in the page, where the skip link leads.
+  // A fragment may be an element's id: the skip link leads there.
   if (hash ? document.getElementById(hash.slice(1)) : pathname === PATH) return "";
   if (!isKept) history.replaceState(history.state, "", PATH);
   return href;

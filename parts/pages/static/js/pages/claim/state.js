@@ -1,5 +1,5 @@
-// What the Claim page says of outputs that somebody was sent, from what the wallet
-// knows of them and what the service says. Pure.
+// What the Claim page says of outputs that a person was sent, from what the wallet
+// knows and what the service says. Pure.
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext, ngettext } from "../../format/gettext.js";
@@ -9,15 +9,16 @@ import { isSafe } from "../../ui/origin.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
- *   "part" | "back" | "mine" | "used" | "past" | "lost"} ClaimKind `own` is free as well, and a link of this wallet; `past`
- *   was of this wallet, and it is not known who used it
+ *   "part" | "back" | "mine" | "used" | "past" | "lost"} ClaimKind an `own` output is
+ *   free, too, and a link of this wallet; a `past` one was of this wallet, and who used
+ *   it is unknown
  * @typedef {{kind: ClaimKind, word: string, text: string, canTake: boolean, isTold: boolean}} ClaimState
- *   `isTold` where the text must be read in a list of several too
+ *   with `isTold`, the text must be read in a list of several, too
  */
 
 /**
- * By its kind: the word for it, what is said beside, and what heads the page if that is
- * not the word.
+ * By kind: the word for it, the text beside it, and the page's heading if that is
+ * another.
  * @type {Record<ClaimKind, string[]>}
  */
 export const SAID = {
@@ -80,13 +81,14 @@ export const SAID = {
 const CAREFUL = gettext("Check before you claim");
 
 /**
- * Return what to say of an output: `found` is what the service says of it, `problem`
- * what keeps the service from answering, `isAsked` whether it is asked at all.
+ * Return what to say of an output.
  * @param {{
  *   record?: import("../../wallet/records.js").OutputRecord, found?: string, problem?: Error,
  *   operation?: import("../../wallet/records.js").OperationRecord, isAsked?: boolean,
  *   made?: any,
- * }} known `operation` is the last one of the wallet's record; `made` are both of what that has made
+ * }} known `operation` is the last one of the wallet's `record`; `made` has record and
+ *   operation of its first output; `found` is the state that the service gives;
+ *   `problem` is why it does not answer; `isAsked`: whether it is asked at all
  * @returns {ClaimState}
  */
 export function claimState({
@@ -117,7 +119,7 @@ export function isBad({ kind }) {
   return kind === "spent" || kind === "unknown";
 }
 
-/** Return whether the wallet has it, or has had it: then the tab need not keep it. */
+/** Return whether the wallet has or had it: then the tab need not store it. */
 export const isKept = ({ kind }) =>
   ["taken", "part", "back", "mine", "used"].includes(kind);
 
@@ -127,10 +129,10 @@ export const isOver = (state) =>
 /** Return whether a row is of the links that were opened last. */
 export const isOpened = ({ output }) => !output.isOlder;
 
-/** What is said from the tap on, before the wallet has written it down. */
+/** The state from the tap on, before the wallet has recorded the claim. */
 export const ON_ITS_WAY = stateAs("busy");
 
-/** What is said of it once the wallet is gone that had written it down. */
+/** The state once the wallet that recorded the claim is gone. */
 export const LOST = { ...stateAs("lost"), isTold: true };
 
 /** @typedef {Pick<import("./view.js").FoundRow, "output" | "state" | "item" | "origin">} Row */
@@ -138,22 +140,21 @@ export const LOST = { ...stateAs("lost"), isTold: true };
 const isFree = ({ state }) => state.kind === "free";
 const isOwn = ({ state }) => state.kind === "own";
 /**
- * What has only the name of another deed, or is not known, is never claimed with
+ * A deed that only has the name of another, or is not loaded, is never claimed with
  * others.
  */
 const isSure = (row) => isFree(row) && isSafe(row.origin);
 const isDoubtful = (row) => isFree(row) && row.origin && !isSafe(row.origin);
 
-/**
- * Return whether there is something to claim that a browser without a wallet cannot
- * claim.
- */
+/** Return whether there is something to claim and this browser cannot claim it. */
 export const isStuck = (rows, canClaim) =>
   !canClaim && !rows.every(({ state }) => isOver(state));
 
 /**
- * Return the heading of the page; `strangersCount` links are of other services.
- * @param {Row[]} rows @returns {[title: string, lead: string]}
+ * Return the heading of the page. `strangersCount` is the number of links of other
+ * services.
+ * @param {Row[]} rows
+ * @returns {[title: string, lead: string]}
  */
 export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   if (rows.some(({ state }) => state.kind === "lost")) return [LOST.word, LOST.text];
@@ -184,11 +185,11 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   return [gettext("Claim"), gettext("Paste the link you were sent, or scan its code.")];
 }
 
-/** Whether it was good for something that is over. */
+/** Return whether a free link is of a deed that has expired or is over. */
 export const isLate = (/** @type {Row} */ row) =>
   isFree(row) && isPast(aboutOf(row.item));
 
-/** Return what heads the page of what comes late, or in a list is said of it. */
+/** Return what to say of a late link, as the page's heading or in a list. */
 export const lateText = (/** @type {Row} */ { item }) =>
   aboutOf(item).validUntil ? gettext("Expired") : gettext("The event is over");
 
@@ -230,8 +231,8 @@ function headingOfMany(rows) {
 }
 
 /**
- * Return what one tap on the button claims, and its words: what is surely wanted goes
- * first, what may not be what it seems last and by itself.
+ * Return what one tap on the button claims, and its label. Safe links come first, then
+ * the wallet's own, and doubtful ones last.
  * @template {Row} Some
  * @param {Some[]} rows
  * @returns {{rows: Some[], text: string, isQuiet: boolean}}
@@ -274,7 +275,7 @@ function kindOf(record, operation, found, made) {
   const state = record?.state;
   if (state === "leaving" || state === "coming") return "busy";
   if (state === "spent") return kindOfSpent(record, operation, made);
-  // Before what the wallet believes: the link of a mint can be taken by anybody.
+  // Before the wallet's own state: anybody may have taken the link of a mint.
   if (found === "spent")
     return state === "given" || state === "held" ? "past" : "spent";
   if (state === "held") return "mine";
@@ -294,7 +295,7 @@ function kindOfSpent(record, operation, made) {
   return operation.kind === "claim" ? kindOfMade(made) : "used";
 }
 
-/** What is said of what was claimed, once one of these has taken it. */
+/** What to say of a claimed output, by the kind of operation that has spent it. */
 const GONE = /** @type {Record<string, ClaimKind>} */ ({
   send: "used",
   complete: "past",
@@ -307,7 +308,7 @@ function kindOfMade(/** @type {any} */ { record, operation } = {}) {
   if (givenAt) return "used";
   if (state !== "spent") return "taken";
   if (spentElsewhere) return "past";
-  // Of what was sent in part, or split, only My deeds knows what is left.
+  // If it was sent in part, or split, only My deeds knows the rest.
   const isWhole = !(operation?.amount < amount);
   return (isWhole && GONE[operation?.kind]) || "part";
 }

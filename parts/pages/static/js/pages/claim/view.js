@@ -1,4 +1,5 @@
-// Draws the Claim page: what was sent, what can be done with it, and what became of it.
+// Draws the Claim page: what was sent, what a person can do with it, and what became of
+// it.
 
 import { aboutOf } from "../../format/about.js";
 import { claimLink } from "../../format/claim_link.js";
@@ -29,7 +30,10 @@ import {
  * }} FoundRow
  */
 
-/** @param {{take: (outputs) => any, remove: (output) => any}} acts on links opened before */
+/**
+ * @param {{take: (outputs) => any, remove: (output) => any}} acts for links that were
+ *   opened before
+ */
 export function claimView(acts) {
   const section = byId("found");
   const list = byId("found-list");
@@ -56,7 +60,7 @@ export function claimView(acts) {
     button.textContent = offer.text;
     button.classList.toggle("quiet", offer.isQuiet || inApp);
     drawElsewhere(rows, isStuck(rows, canClaim) || (inApp && isOffered));
-    // One of them leads on.
+    // Only one of the two buttons is the main one.
     byId("claimed-link").classList.toggle("quiet", !offer.isQuiet);
   }
 
@@ -80,7 +84,7 @@ export function claimView(acts) {
       takeOlder.textContent = offer.text;
       takeOlder.onclick = () => acts.take(offer.rows.map(({ output }) => output));
       section.hidden = !rows.length && !strangersCount;
-      // Then the heading of the page says what there is to say.
+      // For a single link the heading of the page says it all.
       const isAlone = rows.length === 1;
       list.classList.toggle("single", isAlone);
       drawRows(rows.map((row) => ({ ...row, isAlone })));
@@ -97,14 +101,14 @@ export function claimView(acts) {
       byId("strangers").replaceChildren(...links.map(makeStranger));
     },
 
-    /** Until it is called without a text, all that is drawn is on its way. */
+    /** Until this is called without a text, everything drawn counts as on its way. */
     setBusy(text = "") {
       isBusy = Boolean(text);
       if (isBusy) put(outcomeTitle, text);
     },
 
     /**
-     * Rows of which nothing is known are shown once that is over, so that they do not
+     * Hide rows of which nothing is known while the page looks, so that they do not
      * jump.
      */
     setLooking(isLooking) {
@@ -118,20 +122,20 @@ export function claimView(acts) {
 
     focusFound: () => heading.focus({ preventScroll: true }),
 
-    /** Move to what became of it, if the person is where it was begun. */
+    /** Focus the outcome, unless the person has moved on from where it began. */
     focusOutcome() {
       const { activeElement } = document;
       if (activeElement !== document.body && !section.contains(activeElement)) return;
       const title = byId("claimed").hidden ? problem : outcomeTitle;
       if (!title.textContent) return;
-      // No further than to what it says.
+      // Scroll no further than necessary.
       title.focus({ preventScroll: true });
       title.scrollIntoView({ block: "nearest" });
     },
   };
 }
 
-/** Offer to open in another browser what was opened here. */
+/** Offer to open the links in another browser. */
 function drawElsewhere(/** @type {FoundRow[]} */ rows, isOffered) {
   byId("elsewhere").hidden = !isOffered;
   if (!isOffered) return;
@@ -144,8 +148,8 @@ function drawElsewhere(/** @type {FoundRow[]} */ rows, isOffered) {
 }
 
 /**
- * Say what became of the links: from the tap on in the place of the button, so that
- * nothing moves when the answer comes.
+ * Show what became of the links. From the tap on, this takes the place of the button,
+ * so that nothing moves when the answer comes.
  */
 function drawOutcome(rows, isBusy, lead) {
   const outcome = byId("claimed");
@@ -154,7 +158,7 @@ function drawOutcome(rows, isBusy, lead) {
     !isBusy && !taken.length && rows.every(({ state }) => state.kind !== "busy");
   outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
   outcome.toggleAttribute("data-busy", isBusy);
-  // Unseen until then, it keeps the room for what is said of the link.
+  // Invisible until then, it reserves the space for the text that follows.
   if (isBusy) put(byId("claimed-why"), SAID.taken[1]);
   if (isBusy || outcome.hidden) return;
   const [itemId = "", ...others] = new Set(taken.map(({ output }) => output.itemId));
@@ -179,7 +183,7 @@ function makeFoundRow({ output }, acts) {
   const tag = find(element, ".found-state > .tag");
   const take = find(element, ".take");
   take.onclick = () => {
-    // The focus follows what becomes of it, to the top.
+    // Drop the focus here, so that it can follow the outcome to the top.
     take.blur();
     acts.take([output]);
   };
@@ -212,8 +216,8 @@ function makeFoundRow({ output }, acts) {
 }
 
 /**
- * Once it is claimed, it is no news that the wallet has it; what could mislead is said
- * for ever.
+ * That the wallet has the deed is no news after the claim. What could mislead is always
+ * shown.
  */
 function drawOrigin(place, origin, { canTake }, isAlone) {
   const { text = "", short = "", tint = "" } = origin ?? {};
@@ -223,9 +227,7 @@ function drawOrigin(place, origin, { canTake }, isAlone) {
   put(place, isWhole ? text : short);
 }
 
-/**
- * Whoever serves a picture would learn who is about to claim, so it is asked for first.
- */
+/** The host of a picture would learn who is about to claim, so ask the person first. */
 function fillFound(card, { itemId, amount, unit }, item) {
   fillCard(card, item, { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" });
   if (item === null)

@@ -1,4 +1,4 @@
-// Shows the interface, /openapi.json, with Swagger UI, which is loaded before.
+// Shows the API, /openapi.json, with Swagger UI, which is loaded before.
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -10,14 +10,14 @@ dark.addEventListener("change", followColorScheme);
 followColorScheme();
 
 /**
- * A plugin with a layout for a page that has a heading and a main part of its own; the
- * usual one brings both, and a choice of servers.
+ * A plugin with a layout without heading and main element, which the page already has.
+ * The standard layout has both, and a choice of servers.
  */
 const inOurPage = ({ React: { createElement } }) => ({
   wrapComponents: {
-    // It would open a form for tokens, which is a part of the usual layout.
+    // It opens a form for tokens, which is part of the standard layout.
     authorizeOperationBtn: () => () => null,
-    // A choice without a name: its text is beside it.
+    // The standard one is a choice without a label.
     ExamplesSelect: (Original) => (given) =>
       createElement(
         "label",
@@ -26,7 +26,7 @@ const inOurPage = ({ React: { createElement } }) => ({
       ),
   },
   components: {
-    // The usual one is a link, which stands in a button: two controls in one.
+    // The standard one is a link inside a button: two controls in one.
     DeepLink: ({ text }) => createElement("span", {}, text),
 
     OurLayout({ getComponent, specSelectors }) {
@@ -54,9 +54,9 @@ const inOurPage = ({ React: { createElement } }) => ({
   layout: "OurLayout",
   plugins: [inOurPage],
   deepLinking: true,
-  // Its colours are too pale.
+  // The colours of its highlighting have too little contrast.
   syntaxHighlight: false,
   defaultModelsExpandDepth: 0,
-  // The badge would ask a server of somebody else.
+  // The badge would send a request to somebody else's server.
   validatorUrl: null,
 });

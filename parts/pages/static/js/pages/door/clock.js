@@ -1,4 +1,5 @@
-// The time at a door: the service's decides, for a phone's clock may be a day off.
+// The time at a door. The service's time counts, because a phone's clock may be a day
+// off.
 
 import { isExpired } from "../../format/about.js";
 import { gettext } from "../../format/gettext.js";
@@ -13,19 +14,24 @@ import { CLOCK_OFF_MS } from "../../wallet/api.js";
 export function makeClock(about, api, phoneNow = Date.now) {
   return {
     now: api.time,
-    /** Return whether what decides about a ticket's end is known. */
+    /** Return whether the time is known, or the deed does not expire. */
     isKnown: () => !about.validUntil || api.time() !== null,
 
-    /** Return whether a ticket had expired when it was scanned, null where nobody knows. */
+    /**
+     * Return whether a ticket had expired when it was scanned; null if that is unknown.
+     */
     async hadExpired({ begunAt }) {
       if (!about.validUntil) return false;
       const time = await api.askTime();
       if (time === null) return null;
-      // Somebody may have set this phone's clock since then.
+      // The phone's clock may have been changed since the scan.
       return isExpired(about, Math.min(begunAt + time - phoneNow(), time));
     },
 
-    /** Return that this phone's clock is wrong, and the time; nothing where it is right. */
+    /**
+     * Return a text if this phone's clock is wrong, with the right time; else an empty
+     * text.
+     */
     async wrongText() {
       const time = await api.askTime();
       if (time === null || Math.abs(phoneNow() - time) < CLOCK_OFF_MS) return "";

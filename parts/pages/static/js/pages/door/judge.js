@@ -1,4 +1,4 @@
-// What the door says of a code that it is shown, and of an answer that comes later.
+// What a door says of a code that it is shown, and of an answer that comes later.
 // Nothing is valid before the service has said so.
 
 import {
@@ -28,15 +28,18 @@ import { cutNote } from "../../wallet/links.js";
 import { isCollected, keyOf, undoneAtOf } from "../../wallet/records.js";
 import { EXPIRED } from "./queue.js";
 
-/** What a door says of a scan that was cancelled, and may have been sent before. */
+/** What a door says of a cancelled scan that may have been sent before. */
 export const CANCELLED = gettext(
   "May have been admitted already. We ask again when the network is back.",
 );
 
-/** How long a person stands there before they are told that there is no answer yet. */
+/** How long a guest waits before the screen says that there is no answer yet. */
 const PATIENCE_MS = 800;
 
-/** So long it is told how many seconds ago a ticket was let in, and then the time. */
+/**
+ * Up to this age the screen says how many seconds ago a ticket was let in, then the
+ * time.
+ */
 const MINUTE_MS = 60_000;
 
 const ASK_WHERE = gettext("Don't let in. Ask where it was bought.");
@@ -52,8 +55,8 @@ const NOTHING = /** @type {any} */ ({});
  * @typedef {{
  *   kind: string, title: string, detail: string, ticket?: Ticket, key?: string, amount?: number,
  *   isKept?: boolean,
- * }} Verdict `ticket` is what that of this `key` is told by, as far as it is known; what `isKept`
- *   waits for its answer
+ * }} Verdict `ticket` identifies the ticket of this `key`, as far as it is known; a
+ *   verdict with `isKept` waits for its answer
  * @typedef {import("../../wallet/door_list.js").Row} Row
  * @typedef {import("../../wallet/holdings.js").Link} Link
  * @typedef {import("../../format/tickets.js").Ticket} Ticket
@@ -72,7 +75,9 @@ const tooLate = waiting(
   gettext("Claimed here. Let the guest in."),
 );
 
-/** Return what is known of a ticket, and what its code says, which nobody has checked. */
+/**
+ * Return the known facts of a ticket, and what its code says, which is not verified.
+ */
 async function knownOf(/** @type {Row | undefined} */ row, said, linkWith) {
   if (!said || row?.number) return row;
   const link = await linkWith(said);
@@ -84,7 +89,7 @@ async function knownOf(/** @type {Row | undefined} */ row, said, linkWith) {
   return { ...row, said, note };
 }
 
-/** Return a verdict with whose a ticket is by now that was taken back. */
+/** Add to the verdict on a ticket that was taken back who has its number now. */
 async function withNote(told, linkWith) {
   const { ticket, isReplaced } = told;
   const link = isReplaced && ticket.number && (await linkWith(ticket.number));
@@ -94,7 +99,8 @@ async function withNote(told, linkWith) {
 }
 
 /**
- * Return what judges the texts that a door is shown, and the answers that come later.
+ * Return functions that judge the texts that a door is shown, and answers that come
+ * later.
  * @param {{
  *   item: import("../../wallet/records.js").Item, host: string,
  *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "item" | "listed" | "scannedAgain">,
@@ -102,9 +108,9 @@ async function withNote(told, linkWith) {
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
  *   serviceTime: () => number | null, linkWith: (number: number) => Promise<Link | undefined>,
- * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
- *   an answer that took too long to stand there without a word; the `serviceTime` decides what
- *   has expired
+ * }} parts only tickets of `item`, by its id, are let in; `onLate` gets an answer that
+ *   took longer than a guest waits without a word; the `serviceTime` decides what has
+ *   expired
  */
 export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, serviceTime, linkWith } =
@@ -114,7 +120,7 @@ export function makeJudge(parts) {
   const readTicket = (key) => readRecords(key).catch(() => NOTHING);
   const expired = () => refused(untilText(about, Infinity), ASK_ORGANISER);
 
-  /** Return the first word on a ticket, which may be the last. */
+  /** Return the first verdict on a ticket, often the only one. */
   async function judgeTicket(output, said, row) {
     const time = serviceTime();
     if (time !== null && isExpired(about, time)) return expired();
@@ -131,7 +137,7 @@ export function makeJudge(parts) {
 
   const tellLate = ({ operation }) => operation.state !== "begun" && onLate(operation);
 
-  /** Return what to say of a claim that was answered, or is still waiting. */
+  /** Return the verdict on a claim that was answered, or is still waiting. */
   async function verdictOf({ operation, problem = new NoAnswerError() }, row) {
     const [key] = operation.inputs;
     if (operation.code === EXPIRED) return expired();
@@ -158,7 +164,7 @@ export function makeJudge(parts) {
     return usedVerdict({ ...found, row, count: await wallet.scannedAgain(key) });
   }
 
-  /** Return a verdict with what number and note tell its ticket by. */
+  /** Return a verdict with the number and note of its ticket. */
   async function named(verdict, key, row) {
     const found = await readTicket(key);
     const { number, of, issue, note } = namedBy(found.record, row);
@@ -169,7 +175,7 @@ export function makeJudge(parts) {
     return withNote({ ...verdict, ...news, key, ticket }, linkWith);
   }
 
-  /** Return what is known without the service of a ticket that waits for its answer. */
+  /** Return the offline verdict on a ticket that waits for its answer. */
   async function keptVerdict(found, isNamed) {
     const told = toldVerdict(found);
     if (told) return told;
@@ -195,7 +201,7 @@ export function makeJudge(parts) {
     return named(verdict, key, row);
   }
 
-  /** Return what to say of an answer to a scan that has waited. */
+  /** Return the verdict on an answer to a scan that has waited. */
   async function judgeLate(operation) {
     const [key] = operation.inputs;
     const row = await wallet.listed(key);
@@ -207,11 +213,12 @@ export function makeJudge(parts) {
   return { judge, judgeLate };
 }
 
-/** Return the output of the one ticket that a text is, or the problem as a verdict. */
+/** Return the output of the only ticket in a text, or the problem as a verdict. */
 async function readTicketOf(text, host) {
   const { links, problem } = await readLinks(text);
   const [link] = links;
-  // A guest without a code has a name or a number.
+  // A text of words and digits only was typed: a guest without a code gave a name or
+  // number.
   const remedy = /[^\p{L}\p{N}\s-]/u.test(text) ? problem : BY_NAME;
   if (!link) return { problem: refused(gettext("Not a ticket"), remedy) };
   const { size } = new Set(links.map(({ output }) => keyOf(output)));
@@ -219,26 +226,28 @@ async function readTicketOf(text, host) {
     const several = gettext("{count} tickets: show them one by one.", { count: size });
     return { problem: refused(several) };
   }
-  // Of what is not ours nothing is sent but the id of a deed, which is no secret.
+  // Nothing of a foreign link is sent except the id of its deed, which is not secret.
   if (link.host && link.host !== host)
     return { problem: refused(gettext("A link of another service"), link.host) };
   return { output: link.output, said: link.said };
 }
 
-/** Return what knows the number of a ticket, its record or what a list says of it. */
+/**
+ * Return the record of a ticket if it has a number or a note, else what a list says.
+ */
 const namedBy = (record, /** @type {Row | undefined} */ row) =>
   record?.number || record?.note ? record : (row ?? {});
 
-/** Return when a ticket was scanned, to the second: several come in a minute. */
+/** Return the time of a scan with seconds, because several come in a minute. */
 export const secondsText = ({ begunAt }) => clockText(begunAt, "medium");
 
 const scannedText = (scan) => gettext("Scanned at {time}", { time: secondsText(scan) });
 
-/** Return what a scan that waits is told from others by. */
+/** Return what identifies a waiting scan. */
 export const scanText = (scan, unit) =>
   `${secondsText(scan)} · ${linkText(scan.ticket, unit)}`;
 
-/** Return how a claim has ended. */
+/** Return the verdict on a claim that has ended. */
 export function endVerdict(/** @type {any} */ operation) {
   const { state, code = "", amount, isCancelled } = operation;
   if (state === "done") {
@@ -246,7 +255,7 @@ export function endVerdict(/** @type {any} */ operation) {
       amount > 1 ? gettext("Valid, {amount}", { amount }) : gettext("Valid");
     return { ...(isCancelled ? tooLate : valid(title)), amount };
   }
-  // Another copy of this wallet was faster with a number, not with the ticket.
+  // Another copy of this wallet used the new secret's number, not the ticket.
   if (code === "used_secret") return waiting(gettext("Scan it again"));
   return refused(
     gettext("Not valid"),
@@ -257,8 +266,8 @@ export function endVerdict(/** @type {any} */ operation) {
 }
 
 /**
- * Return what to say of a spent ticket from the wallet's record of it and of its last
- * operation, what lists say of it, and how often it was shown.
+ * Return the verdict on a spent ticket, from the wallet's record of it, its last
+ * operation, the row of a list, and how often it was shown.
  * @param {{record: any, operation: any, row?: Row, count?: number}} found
  */
 export function usedVerdict(found) {
@@ -279,7 +288,7 @@ export function usedVerdict(found) {
 const isOurs = ({ record, operation }) =>
   operation?.state === "done" && !record?.spentElsewhere;
 
-/** Return what this door or a list tells of a ticket, or nothing where they do not. */
+/** Return the verdict that this door's records or a list give on a ticket, or null. */
 function toldVerdict(/** @type {any} */ found) {
   const { record = NOTHING, operation, row, count = 2 } = found;
   const isHere = isOurs(found);
@@ -327,9 +336,9 @@ const guestsText = ({ amount = 1 }) =>
   ngettext("One guest only.", "{count} guests only.", amount);
 
 /**
- * Return what to say of a ticket of another deed than our own; it is null where it is
- * not known. Whoever forges tickets chooses their name, date and place: that this
- * browser has made a deed, or has its guest list, is all that speaks for it.
+ * Return the verdict on a ticket of another deed; `other` is null if that is unknown.
+ * Forgers choose name, date and place, so a deed counts as genuine only if this browser
+ * has made it or has its guest list.
  */
 export function otherVerdict(other, own) {
   const { name = "" } = metadataOf(other);
@@ -357,8 +366,8 @@ export function otherVerdict(other, own) {
 }
 
 /**
- * Return when and where a deed is good for something, as a sentence or nothing, maybe
- * with its name.
+ * Return date and place of a deed, maybe with its name, as a sentence; empty if it
+ * states neither.
  */
 function factsText(item, name = "") {
   const about = aboutOf(item);

@@ -1,21 +1,29 @@
-// Reads a scanner that acts as a keyboard, by USB or Bluetooth, wherever the focus is,
-// and whatever layout this device has: most scanners type as a US keyboard.
+// Reads scanners that act as keyboards, on USB or Bluetooth, wherever the focus is.
+// They work with any keyboard layout of the device; most scanners type as a US
+// keyboard.
 
 import { readLinks } from "../../format/claim_link.js";
 import { isStrongSecret } from "../../format/raw_output.js";
 
-/** Fewer characters are no ticket. */
+/** A ticket has at least this many characters. */
 const KEYS_MIN = 20;
-/** Nobody types that many keys, half of them each within so long. */
+/**
+ * At most this long between two keys counts as quick. No person types KEYS_MIN keys
+ * with half of them quick.
+ */
 const GAP_MS = 50;
-/** A scan may pause for so long: by radio, or on a busy phone. */
+/** A scan may pause this long, by radio or on a busy phone. */
 const PAUSE_MS = 400;
-/** After a pause, a busy page has so long to hand over the keys that came meanwhile. */
+/**
+ * How long a busy page may take after a pause to deliver the keys that came meanwhile.
+ */
 const LATE_MS = 100;
 
 const TYPED_IN = "input, textarea, select, [contenteditable]";
 
-/** What the keys of a US keyboard type, alone and with Shift: the signs of links. */
+/**
+ * The signs in links, as typed by the keys of a US keyboard, without and with Shift.
+ */
 const US_SIGNS = {
   Minus: "-_",
   Equal: "=+",
@@ -25,11 +33,14 @@ const US_SIGNS = {
 };
 const US_DIGITS = ")!@#$%^&*(";
 
-/** @typedef {{byKey: string, byCode: string}} Scan what was typed, by this device's layout and the US one */
+/**
+ * @typedef {{byKey: string, byCode: string}} Scan what was typed, by this device's
+ *   layout and by the US layout
+ */
 
 /**
- * Return what a US keyboard types with a key. Shift alone decides on capitals: a
- * scanner does not know that Caps Lock is on.
+ * Return the character that a US keyboard types. Only Shift decides on capitals,
+ * because a scanner does not know that Caps Lock is on.
  */
 function usCharacter({ code, shiftKey }) {
   const [, letter, digit] = /^(?:Key([A-Z])|Digit([0-9]))$/.exec(code) ?? [];
@@ -38,18 +49,18 @@ function usCharacter({ code, shiftKey }) {
   return US_SIGNS[code]?.[Number(shiftKey)];
 }
 
-/** Return whether a key is pressed for something else than what it types. */
+/** Return whether a key is a command or a repetition, and types nothing. */
 function isCommand(/** @type {KeyboardEvent} */ event) {
   const { ctrlKey, altKey, metaKey, repeat } = event;
-  // AltGr, which types signs, counts as both on Windows.
+  // On Windows, AltGr, which types signs, counts as Ctrl and Alt.
   const isHeld = (ctrlKey || altKey) && !event.getModifierState("AltGraph");
   return isHeld || metaKey || repeat;
 }
 
 /**
- * Return what hears of each key that goes down, and tells of each scan. It holds back
- * the end of a scan, and what follows two characters at that pace: a blank would press
- * the button that has the focus, and a slash open Firefox's search.
+ * Return a listener for keydown events that reports each scan. It suppresses the end of
+ * a scan, and what follows two quick characters: a blank would press the focused
+ * button, and a slash open Firefox's search.
  * @param {(scan: Scan) => void} onScan
  */
 export function makeKeyReader(onScan) {
@@ -60,7 +71,7 @@ export function makeKeyReader(onScan) {
   let hasEnded = false;
   let timer;
 
-  /** Return whether a scan ends here. */
+  /** End the text typed so far; return whether it was a scan. */
   function end() {
     clearTimeout(timer);
     const scan = { byKey, byCode };
@@ -85,14 +96,14 @@ export function makeKeyReader(onScan) {
     if (isCommand(event) || /** @type {Element} */ (target).closest(TYPED_IN))
       return forget();
     if (key === "Enter" || key === "Tab") {
-      // Some send two of them.
+      // Some scanners send two of them.
       hasEnded = end() || hasEnded;
       if (hasEnded) event.preventDefault();
       return;
     }
     const us = usCharacter(event);
     const own = key.length === 1 ? key : "";
-    // Shift, or an arrow; a dead key types by its place alone.
+    // Shift or an arrow. A dead key has only a US character.
     if (!own && us === undefined) return;
     if (isOver) end();
     hasEnded = false;
@@ -106,8 +117,8 @@ export function makeKeyReader(onScan) {
 }
 
 /**
- * Return the text of a scan that is a ticket. Capitals, of a scanner or its Caps Lock,
- * are undone only where the secret proves that it has none.
+ * Return the text of a scan that is a ticket. Capitals, from a scanner or its Caps
+ * Lock, are undone only if the checksum of the secret proves that it has none.
  */
 export async function textOfScan(/** @type {Scan} */ { byKey, byCode }) {
   const typed = [byKey, byCode];

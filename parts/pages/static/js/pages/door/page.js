@@ -1,4 +1,4 @@
-// The door: which deed it lets in, how many came, and each ticket in its turn.
+// The door: the deed that it lets in, how many came, and one ticket after the other.
 
 import { unitsText } from "../../format/amounts.js";
 import { aboutOf, dayText, nameOf } from "../../format/about.js";
@@ -28,16 +28,16 @@ import { CANCELLED, makeJudge, scanText, secondsText } from "./judge.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
 
-/** So long a ticket has the screen at least, when the next one is there already. */
+/** How long a verdict stays at least when the next ticket is already there. */
 const HOLD_MS = 300;
 
-/** So long it waits with counting anew, which reads every ticket. */
+/** How long to wait before counting again, which reads every ticket. */
 const RECOUNT_MS = 200;
 
-/** What the address of a door ends in whose guest list is asked for. */
+/** Ending of a door's address that asks for the guest list. */
 const LIST = "?list";
 
-/** Get the door of a deed ready. */
+/** Set up the door of a deed. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const about = aboutOf(item);
   byId("door-title").textContent = joinTexts([
@@ -52,7 +52,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   byId("lists").append(...listButtons({ ...tools, itemId: item.id }));
   const showList = async () => {
     const { doorList } = await tools.wallet.item(item.id);
-    // Who says a number is no further guest.
+    // A row with `said` only states a number: it is not another guest.
     const listed = rowsOf(doorList).filter(
       ({ letter, said }) => "na".includes(letter) && !said,
     );
@@ -104,7 +104,7 @@ async function work(item, { wallet, store, api }) {
     onClose: queue.pause,
   });
 
-  // While it asks, the code is still before the camera.
+  // While the dialog asks, the code is still in front of the camera.
   const askToTakeIn = (text) =>
     document.querySelector("dialog.sheet[open]") ||
     askForScannedList(text, { itemId: item.id, wallet, store }, byId("stop"));
@@ -118,7 +118,7 @@ async function work(item, { wallet, store, api }) {
     draw(scans);
   }
 
-  /** Ask about what waits, when the door opens or closes; return whether it may close. */
+  /** Ask about waiting scans at start and stop; return whether the door may close. */
   async function ask(isOpening) {
     if (isOpening) tellClock(clock).then((text) => text && say(text), sayError);
     const scans = await queue.list();
@@ -128,7 +128,7 @@ async function work(item, { wallet, store, api }) {
       count: scans.length,
     });
     setEach("hidden", { "unsent-now": !isOpening, "unsent-send": !isOpening });
-    // What Escape leaves it at.
+    // The value if the person presses Escape.
     sheet.returnValue = "";
     sheet.showModal();
     await new Promise((resolve) => (sheet.onclose = resolve));
@@ -149,7 +149,7 @@ async function work(item, { wallet, store, api }) {
     await pause(HOLD_MS);
   }
 
-  /** Show an answer that came late for as long as it takes to see it, and no less. */
+  /** Show a late answer once the verdict before it was seen, and until it was seen. */
   async function showLate(operation) {
     if (operation.code === "cancelled") return redraw();
     const verdict = await judgeLate(operation);
@@ -163,7 +163,7 @@ async function work(item, { wallet, store, api }) {
   await redraw();
 }
 
-/** Write down how far this phone's clock is off, and return that. */
+/** Show how far this phone's clock is off, and return that text. */
 async function tellClock(clock) {
   const text = await clock.wrongText();
   put(byId("ready-clock"), text);
@@ -177,7 +177,7 @@ function scanRow(scan, unit, cancel) {
   return make("li", {}, make("span", {}, text), button);
 }
 
-/** Say how many were let in, and say it again after each change, of other tabs too. */
+/** Show how many were let in, now and after each change, in other tabs too. */
 async function keepCounting(store, item) {
   let timer = 0;
   store.onChange(() => {
@@ -187,12 +187,12 @@ async function keepCounting(store, item) {
   await drawCount(store, item);
 }
 
-/** Say how many were let in on this phone, by their codes or by hand. */
+/** Show how many were let in on this phone, by code or by hand. */
 async function drawCount(store, { id: itemId, unit }) {
   const all = await recordsWith(store, "outputs", { itemId });
   const letIn = all.filter(
     (output) =>
-      // What another copy of this wallet let in was not let in on this phone.
+      // Another copy of this wallet let these in, not this phone.
       (output.state === "held" && isCollected(output) && !output.foundAt) ||
       (output.isByHand && admittedAtOf(output)),
   );
@@ -200,15 +200,14 @@ async function drawCount(store, { id: itemId, unit }) {
   for (const place of ["door-count", "ready-count"]) byId(place).textContent = text;
 }
 
-/** Return the row of a number, of which one may have been taken back: the latest. */
+/** Return the row of a number. If links with it were taken back, return the latest. */
 async function linkWith(store, itemId, number) {
   const { links } = await readHolding(store, itemId);
   return withSaid(links).findLast(({ output }) => saidBy(output) === number);
 }
 
 /**
- * Return the deeds that this wallet has minted, and those of which it has let in
- * tickets.
+ * Return the deeds that this wallet has minted, and those whose tickets it has let in.
  */
 function choices(store) {
   const held = { state: "held" };
@@ -219,9 +218,9 @@ function choices(store) {
   });
 }
 
-/** Show the address of this door as a code. It holds no secret. */
+/** Show the address of this door as a code. It contains no secret. */
 async function showAddress(api) {
-  // Another phone needs the list as well.
+  // The other phone needs the guest list, too.
   const address = `${location.href.replace(LIST, "")}${LIST}`;
   const [svg] = await api.qr([address]);
   const content = copyTemplate("address-template");

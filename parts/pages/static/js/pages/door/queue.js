@@ -1,28 +1,30 @@
-// The scans of a door that wait for the service: the claims that this browser has begun
-// at a door, so that a closed tab forgets none. Nothing is sent but what was scanned
-// here since the door was opened, and what a person lets go; nothing that had expired
-// when it was scanned, by the service's time.
+// The scans of a door that wait for the service. They are claims in the wallet that
+// have begun at a door, so a closed tab loses none. Only scans made here since the door
+// was opened, and those that a person releases, are sent; none that had expired when it
+// was scanned, by the service's time.
 
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { keepFinishing } from "../retries.js";
 
-/** How a scan ends that came too late; nothing is kept of this code. */
+/** Code of a scan that came too late. It is not stored. */
 export const EXPIRED = "expired";
 
 /**
- * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
- *
  * Return the queue of a deed's door.
+ * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
  * @param {{
  *   itemId: string, store: Pick<import("../../wallet/store.js").Store, "read">,
  *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "claim" | "finish" | "cancel">,
  *   clock: ReturnType<typeof import("./clock.js").makeClock>,
  *   onEnd: (operation: OperationRecord) => Promise<any>, onError: (error: any) => void,
- * }} parts `onEnd` is told of each that has waited; the next one is sent after it
+ * }} parts `onEnd` gets each scan that has waited; the next one is sent after it
  */
 export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
-  /** The keys of the tickets that may be sent, and of those that are, for the first time. */
+  /**
+   * Keys of the tickets that may be sent, and of those that are being sent for the
+   * first time.
+   */
   const allowed = new Set();
   const underWay = new Set();
   let isAway = false;
@@ -43,8 +45,9 @@ export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
   }
 
   /**
-   * Claim a ticket. While the service is away or slow it is only noted, so that it can be
-   * cancelled for sure. What a list `knows` of it is kept with it.
+   * Claim a ticket. While the service is unreachable or slow, the claim is only
+   * recorded, so that it can safely be cancelled. What a list `knows` of the ticket is
+   * recorded with it.
    */
   async function claim(output, knows) {
     const key = keyOf(output);
@@ -60,12 +63,12 @@ export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
       return outcome;
     } finally {
       underWay.delete(key);
-      // What was kept from earlier may be sent once it is scanned again.
+      // An older scan of the ticket may be sent now that it was scanned again.
       wake(problem);
     }
   }
 
-  /** Send a scan, unless it came too late, which ends it. */
+  /** Send a scan. If it came too late, end it instead. */
   async function send(scan) {
     const hadExpired = scan.isUnsent && (await clock.hadExpired(scan));
     const problem = new NoAnswerError();
@@ -82,10 +85,10 @@ export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
     const outcomes = [];
     for (const scan of await list()) {
       const { isCancelled, ticket } = scan;
-      // What is tried without a network may have been sent, for all that is known then.
+      // A request that is tried offline must be treated as if it may have been sent.
       if (!navigator.onLine) break;
       const isOurs = allowed.has(ticket.key) && !underWay.has(ticket.key);
-      // What is cancelled is only asked about.
+      // A cancelled scan is not sent: the service is only asked about it.
       if (!isOurs && !isCancelled) continue;
       const outcome = await send(scan);
       outcomes.push(outcome);
@@ -103,13 +106,13 @@ export function makeQueue({ itemId, store, wallet, clock, onEnd, onError }) {
     claim,
     wake,
 
-    /** Let these scans be sent. */
+    /** Permit sending these scans. */
     allow(scans) {
       for (const { ticket } of scans) allowed.add(ticket.key);
       wake();
     },
 
-    /** Send nothing any more. */
+    /** Stop sending. */
     pause: () => allowed.clear(),
   };
 }

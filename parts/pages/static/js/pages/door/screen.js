@@ -1,5 +1,5 @@
-// The screen of a door, which sees by the camera, is filled by a verdict, and lets it be
-// heard and felt.
+// The screen of a door. It shows what the camera sees, then a verdict, with sound and
+// vibration.
 
 import { gettext, joinTexts, LOCALE } from "../../format/gettext.js";
 import { issueText, ticketText } from "../../format/tickets.js";
@@ -17,13 +17,15 @@ import { startScan, whyNoScan } from "../../ui/scan.js";
 import { makeKeyReader, textOfScan } from "./key_scans.js";
 
 const LAST_COUNT = 3;
-/** A note has the size in which its longest word is in one line, and it in so many. */
+/**
+ * The size of a note: its longest word fits in a line, and the note in this many lines.
+ */
 const NOTE_LINES_MAX = 3;
 
 /**
- * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
- * is a no, three that stay where they are say that it was here before; frequencies in
- * Hz, length in s, pattern of the vibration in ms.
+ * How long a verdict stays, and its sound: two rising tones for yes, a long low one for
+ * no, three equal ones for a ticket that was here before. Frequencies are in Hz,
+ * lengths in s, vibration patterns in ms.
  */
 const SIGNALS = {
   valid: {
@@ -56,7 +58,7 @@ const dialog = byId("door", HTMLDialogElement);
 const fit = keepFitting(find(dialog, ".door-verdict"));
 
 /**
- * Return the door, which the button Start opens; `onText` gets what is seen and what is
+ * Return the door, which the Start button opens. `onText` gets what is scanned and
  * typed.
  */
 export function makeDoor({ onText, ask, onClose }) {
@@ -67,7 +69,8 @@ export function makeDoor({ onText, ask, onClose }) {
   let letSleep = () => {};
 
   /**
-   * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
+   * Fill the screen with a verdict and signal it; without one, show what the camera
+   * sees.
    */
   function show(/** @type {Partial<Verdict>} */ verdict = {}) {
     const { kind = "", key = "" } = verdict;
@@ -80,25 +83,25 @@ export function makeDoor({ onText, ask, onClose }) {
     seenAt = performance.now() + stayMs;
     if (!kind) return;
     timer = setTimeout(() => {
-      // A guest who was let in and is still in sight has not come a second time, nor has
-      // one who waits.
+      // A guest who was let in, or waits, and is still in sight has not come a second
+      // time.
       if (kind === "refused" || (kind === "waiting" && !verdict.isKept)) seen.clear();
       show();
     }, stayMs);
     signal(audio, SIGNALS[kind]);
   }
 
-  /** The rows of what waits for its answer, by its key. */
+  /** Rows of verdicts that wait for their answers, by key. */
   const waiting = new Map();
-  /** What the camera still sees, and is not judged again. */
+  /** Texts that the camera still sees, and that are not judged again. */
   const seen = new Map();
   const look = makeEyes(onText, seen);
   const readScan = makeKeyReader((scan) => textOfScan(scan).then(onText, sayError));
-  // A question before the door is answered by its own keys.
+  // Keys answer an open question instead.
   const readKey = (event) =>
     document.querySelector("dialog.sheet[open]") || readScan(event);
   byId("start").onclick = () => {
-    // Within the tap, or browsers keep it silent.
+    // Audio must be created during the tap, or browsers mute it.
     audio = new AudioContext();
     letSleep = keepAwake();
     dialog.showModal();
@@ -111,7 +114,7 @@ export function makeDoor({ onText, ask, onClose }) {
     event.preventDefault();
     // A store that fails must not keep the camera on.
     if (!(await ask(false).catch(() => true))) return;
-    // Chromium tells of a close with the next frame only.
+    // Chromium fires the close event only with the next frame.
     onClose();
     dialog.close();
   };
@@ -135,13 +138,16 @@ export function makeDoor({ onText, ask, onClose }) {
   return {
     show,
 
-    /** Take away what is said of a ticket. */
+    /** Remove the verdict on a ticket. */
     clear: (key) => key === shownKey && show(),
 
-    /** Wait until what is shown was seen; what is of the same ticket may be replaced. */
+    /**
+     * Wait until the verdict on the screen was seen. One on the same ticket may be
+     * replaced.
+     */
     untilSeen: (key) => pause(key === shownKey ? 0 : seenAt - performance.now()),
 
-    /** Put a verdict on top of the list, in the place of one that waited for it. */
+    /** Put a verdict at the top of the list, in place of the one that waited. */
     note(verdict) {
       const { key, isKept } = verdict;
       const list = byId("door-last");
@@ -188,13 +194,13 @@ function makeEyes(onText, seen) {
 const textOf = ({ title, ticket, detail }) =>
   joinTexts([title, ticketText(ticket), detail]);
 
-/** Write a verdict: whose ticket it is, is the largest. */
+/** Draw a verdict. The note, which says whose ticket it is, is the largest. */
 function draw(
   /** @type {Partial<Verdict>} */ { title = "", ticket = {}, detail = "" },
 ) {
   const { number, of: total, said } = ticket;
   const texts = (ticket.note ?? "").split(" · ");
-  // What a code says is less than whose it is.
+  // The number that a code states is less important than whose ticket it is.
   const claim = said ? ` ${texts.shift()} ` : "";
   const note = joinTexts(texts);
   const words = note.split(/[ -]/).map((word) => word.length);
@@ -212,7 +218,7 @@ function draw(
   fit();
 }
 
-/** Of what is valid it is enough to tell whose it is, where that is known. */
+/** Return the row of a verdict. A valid ticket shows only its note, if it has one. */
 function rowOf({ kind, title, amount = 1, ticket: { number = "", note = "" } = {} }) {
   const isPlain = kind === "valid" && amount === 1 && note;
   const said = isPlain || !note ? `${title} ` : `${title} · `;
@@ -230,7 +236,7 @@ function rowOf({ kind, title, amount = 1, ticket: { number = "", note = "" } = {
 
 function signal(audio, { type, notes = [], lengthS, pattern = [] }) {
   navigator.vibrate?.(pattern);
-  // A phone call in between puts it to sleep.
+  // A phone call suspends it.
   audio.resume();
   const gain = new GainNode(audio, { gain: 0.4 });
   gain.connect(audio.destination);

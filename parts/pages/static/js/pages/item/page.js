@@ -1,5 +1,5 @@
-// The page of a deed: what goes beyond showing it. Without this it is whole all the
-// same.
+// The page of a deed: additions to what the service renders, which is complete without
+// them.
 
 import { gettext } from "../../format/gettext.js";
 import { saveDate } from "../../ui/calendar.js";
@@ -18,14 +18,14 @@ document
     makePageApi().item(itemId).then(saveDate).catch(sayError),
   );
 
-// The pattern is behind a broken picture, which may have broken before this ran.
+// The pattern is behind the picture, which may have failed to load before this runs.
 for (const image of document.images) {
   const hide = () => (image.hidden = true);
   image.addEventListener("error", hide);
   if (image.complete && image.naturalWidth === 0) hide();
 }
 
-// An existing wallet finishes what was begun; looking at a deed creates none.
+// An existing wallet finishes what has begun; viewing a deed creates no wallet.
 const databases = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
 const isThere = databases.some(({ name }) => name === "deeds");
 const opened = isThere && (await openWallet(makeTeller()));

@@ -1,6 +1,6 @@
-// The form of the Mint page: what is typed, what is wrong with it, and a draft that
-// outlives the page, so that nothing that was typed is lost. Secrets of a person's own
-// are never in the draft.
+// The form of the Mint page: its content, its errors, and a draft that outlives the
+// page, so that nothing typed is lost. The draft never contains secrets that a person
+// chose.
 
 import { aboutOf, metadataOf, writeAbout } from "../../format/about.js";
 import { isSign, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
@@ -14,8 +14,8 @@ import { inTab } from "../../wallet/store.js";
 import { imageField } from "./image_field.js";
 
 /**
- * Characters at most. The service takes longer texts, which nobody could read on a
- * ticket.
+ * Limits in characters. The service accepts longer texts, but nobody could read them on
+ * a ticket.
  */
 const NAME_MAX = 100;
 const DESCRIPTION_MAX = 1000;
@@ -23,13 +23,14 @@ const DRAFT = "deeds-mint";
 
 /**
  * @typedef {{count: number, each?: number, total: number, text: string}} Sum
- * @typedef {{metadata: string, unit: string} & Sum} Shown what the form says so far, as an item;
- *   `text` says how many, or what is wrong while `total` is 0
+ * @typedef {{metadata: string, unit: string} & Sum} Shown the item that the form
+ *   describes so far; `text` says how many, or the error if `total` is 0
  */
 
 /**
- * Make the form work, with a preview of the picture. Where there is no draft, what was
- * typed before this script came stays. @param {(shown: Shown) => void} onChange
+ * Set up the form, with a preview of the picture. Without a draft, texts that were
+ * typed before this script loaded stay.
+ * @param {(shown: Shown) => void} onChange
  */
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
@@ -103,7 +104,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     shown,
     saveDraft,
 
-    /** Return what to ask for, or null after saying beside the fields what is wrong. */
+    /** Return what to mint, or null after showing errors beside the fields. */
     async read() {
       await image.read();
       clearErrors(form);
@@ -117,21 +118,23 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       return { ...amounts, unit: word, ...about };
     },
 
-    /** Forget the draft: what was asked for is written down in the wallet. */
+    /** Forget the draft: the wallet has recorded the request. */
     dropDraft: () => inTab.write(DRAFT, ""),
 
     reset: () => fill({ texts: kept.map(({ defaultValue }) => defaultValue) }),
 
-    /** Fill in what an item of so many links has, but its dates. */
+    /** Fill in the fields of an item with this many links, except its dates. */
     fillLike(item, links) {
       fill(textsOf(item, links));
-      // Who leaves without a word more wants none.
+      // If the person leaves without a change, there is no draft to keep.
       this.dropDraft();
     },
   };
 }
 
-/** Return what the fields say of an item of so many links, without its dates. */
+/**
+ * Return the texts of the fields for an item with this many links, without its dates.
+ */
 function textsOf(item, links) {
   const { text, place } = aboutOf(item);
   const { name = "", image = "" } = metadataOf(item);
@@ -142,13 +145,13 @@ function textsOf(item, links) {
   return { texts: [name, text, ...facts, ...last], uploaded };
 }
 
-/** Take back what was said of amounts and secrets: unused ones are not wrong. */
+/** Hide errors of amounts and secrets: fields that are not used are not wrong. */
 function clearErrors(form) {
   for (const field of form.querySelectorAll("#many [aria-invalid]"))
     showError(field, "");
 }
 
-/** Move to the first field that is wrong; return whether there is one. */
+/** Focus the first field with an error. Return whether there is one. */
 function leadToWrong(form) {
   const wrong = form.querySelector("[aria-invalid=true]");
   const fold = wrong?.closest("details");
@@ -157,7 +160,7 @@ function leadToWrong(form) {
   return Boolean(wrong);
 }
 
-/** Return how many links of how much; where that is wrong, say so beside the field. */
+/** Return the number and size of links, or show an error beside the field. */
 function readLinks(count, each) {
   const links = readField(count, (text) =>
     checkLinks({ count: parseAmount(text), each: 1 }),
@@ -175,13 +178,13 @@ const atMost = (max) => (text) => {
   );
 };
 
-/** The fields whose facts end the description. */
+/** Return the fields for the facts that end the description. */
 function factFields(form) {
   const { one, several, date, place, until, kind } = form.elements;
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }, clock = "") => (value ? new Date(value + clock) : null);
   const said = () => ({
-    // The sign of a currency has no plural.
+    // A currency sign has no plural.
     unit: isSign(line(one)) ? line(one) : joinTexts([one, several].map(line), "/"),
     date: time(date),
     place: line(place),
@@ -201,7 +204,7 @@ function factFields(form) {
       for (const each of kind) each.checked = each.value === said().unit;
     },
 
-    /** Say beside the fields what is wrong. */
+    /** Show errors beside the fields. */
     check() {
       readField(one, (text) => checkWord(text || (several.value && "/")));
       readField(several, checkWord);
@@ -219,7 +222,7 @@ function checkWord(text) {
   checkUnit(text);
 }
 
-/** A part of a date is no value, and without this would be taken for none. */
+/** An incomplete date has no value, and would be taken for none without this check. */
 function checkWhole(/** @type {HTMLInputElement} */ field, text) {
   if (!field.validity.valid) throw new RangeError(text);
 }
@@ -232,7 +235,7 @@ function checkUntil(field, { date, validUntil }) {
   if (validUntil < new Date()) throw new RangeError(gettext("This is in the past."));
 }
 
-/** Return how much so many links hold together. @returns {Sum} */
+/** Return how many units these links hold together. @returns {Sum} */
 function sumOfLinks(/** @type {import("../../wallet/links.js").Links} */ links, unit) {
   const { count, each } = checkLinks(links);
   const total = count * each;
@@ -256,7 +259,7 @@ const wordsOf = (count, amount, unit) => ({
   units: unitsText(amount, unit),
 });
 
-/** Make the rows work; `onChange` is called when there are more or fewer of them. */
+/** Set up the rows. `onChange` is called when rows are added or removed. */
 function outputRows(onChange) {
   const list = byId("outputs");
   const addButton = byId("add-output", HTMLButtonElement);
@@ -303,7 +306,7 @@ function outputRows(onChange) {
     fieldOf(list.lastElementChild, "amount").focus();
   };
 
-  // The browser's own question: it does not show the words of a page.
+  // The browser asks in its own words and does not show the page's.
   window.addEventListener("beforeunload", (event) => {
     const isTyped = (row) => isOwn(row) && fieldOf(row, "secret").value;
     if (rows().some(isTyped)) event.preventDefault();
@@ -311,7 +314,7 @@ function outputRows(onChange) {
   return {
     amounts: () => rows().map((row) => fieldOf(row, "amount").value),
 
-    /** Return the outputs; where one is wrong, say so beside its field. */
+    /** Return the outputs, or show errors beside their fields. */
     read() {
       const secrets = new Set();
       return rows().map((row) => readRow(row, secrets));

@@ -1,5 +1,5 @@
-// The field for a picture: a link to one, or a file of the person's own, which is made
-// small enough for a deed to hold it.
+// The field for a picture: a link to one, or the person's own file, which is made small
+// enough for a deed.
 
 import { gettext } from "../../format/gettext.js";
 import { textFor } from "../../texts.js";
@@ -7,13 +7,13 @@ import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 
-// While a person types, each letter makes another address: it is loaded only after a
-// pause.
+// Each letter typed makes another address, so load it only after a pause.
 const REST_MS = 400;
 
 const STORED = /^(?:ipfs|ar):\S+$/i;
 const DATA = /^data:image\/[^,\s]+,[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*$/i;
-// What URL() leaves as it is and RFC 3986 does not, and a % that escapes nothing.
+// Characters that URL() keeps and RFC 3986 does not allow, and a % that escapes
+// nothing.
 const UNFIT = /[^A-Za-z0-9\-._~!$&'()*+,;=:@%/?]|%(?![0-9A-Fa-f]{2})/g;
 const WRONG = gettext(
   "A link to a picture starts with https://, http://, ipfs: or ar:. Or upload one.",
@@ -25,12 +25,10 @@ const FILE_BYTES_MAX = 64 * 1024 * 1024;
 // The best first.
 const WIDTHS = [1080, 800, 640, 480, 320, 240, 160];
 const QUALITIES = [0.85, 0.7, 0.5];
-// The tallest picture that is advised: 4 to 5.
+// The tallest format that we advise is 4:5.
 const HEIGHT_PER_WIDTH = 1.25;
 
-/**
- * Make the field work; `onChange` is called when there is another picture to preview.
- */
+/** Set up the field. `onChange` is called when another picture is to be previewed. */
 export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   const field = byId("image", HTMLInputElement);
   const upload = byId("upload", HTMLInputElement);
@@ -63,7 +61,7 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
 
   async function take() {
     const [file] = upload.files ?? [];
-    // The same file may be chosen again.
+    // Reset, so that the same file can be chosen again.
     upload.value = "";
     if (!file) return;
     tell(gettext("Resizing…"));
@@ -104,7 +102,7 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
 
     uploaded: () => uploaded,
 
-    /** Read what is typed or was chosen by now, and say if it is invalid. */
+    /** Read the typed or chosen picture, and show an error if it is invalid. */
     async read() {
       await settled;
       look();
@@ -115,8 +113,8 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
 }
 
 /**
- * Return the address as the service takes it (RFC 3986): escaped, and without a
- * fragment.
+ * Return the address as the service accepts it (RFC 3986), escaped and without a
+ * fragment, or null if it is invalid.
  */
 function readAddress(typed) {
   const text = typed.trim();
@@ -167,7 +165,8 @@ function draw(bitmap, width) {
   canvas.height = Math.max(1, Math.round(height * scale));
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.imageSmoothingQuality = "high";
-  // A JPEG has a ground: few apps show other kinds where they preview a link.
+  // JPEG has no transparency, so fill the background. Few apps show other formats in
+  // link previews.
   context.fillStyle = "white";
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);

@@ -1,6 +1,6 @@
-// The Mint page in two steps: a form with a preview that follows it, and the result. The
-// field for the operator's token is shown where the service asks for one and this browser
-// has none, or has one that was refused.
+// The Mint page in two steps: a form with a live preview, and the result. The field for
+// the operator's token is shown if the service requires a token and this browser has
+// none, or one that was refused.
 
 import { aboutOf, metadataOf } from "../../format/about.js";
 import { gettext } from "../../format/gettext.js";
@@ -26,7 +26,7 @@ const tokenButton = byId("keep-token", HTMLButtonElement);
 
 const form = mintForm(find(preview, "[data-card=image]"), (item) => {
   for (const place of [preview, byId("glance")]) {
-    // Who gets a link sees what is in that.
+    // The card shows what the recipient of one link gets.
     fillCard(place, item, { amount: item.each });
     find(place, ".deed-units").hidden = !item.total;
   }
@@ -52,13 +52,13 @@ async function create(isSure = false) {
   tell("");
   showError(tokenField, "");
   const wanted = await form.read();
-  // Where the store fails, the mint says so.
+  // If the store fails, the mint reports it.
   const doubts = isSure ? [] : await doubtsOf(form.shown()).catch(() => []);
   if (wanted && doubts.length > 0) {
     setBusy(false);
     return askFirst(doubts);
   }
-  // Before anything is written down.
+  // Before anything is recorded.
   const isReady = wanted && (tokenPanel.hidden || (await keepTyped().catch(refuse)));
   if (isReady) await carryOut(wanted);
   setBusy(false);
@@ -67,7 +67,7 @@ async function create(isSure = false) {
   if (!tokenPanel.hidden) tokenField.focus();
 }
 
-/** Return what a person is asked about: what is made can never be changed. */
+/** Return what to ask the person about first, because a deed can never be changed. */
 async function doubtsOf({ metadata }) {
   const item = { id: "", metadata };
   const { date } = aboutOf(item);
@@ -115,7 +115,7 @@ async function carryOut(wanted) {
   showStep("done");
 }
 
-/** Offer the form with what a deed of this browser has, but its dates. */
+/** Fill the form with a deed of this browser, except its dates. */
 async function createLike(itemId) {
   const { item, links } = await readHolding(opened.store, itemId);
   if (!item) return;
@@ -134,8 +134,8 @@ function drawToken() {
 }
 
 /**
- * Keep the token that is typed, once the service takes it; return whether there is one.
- * @throws what kept the service from being asked
+ * Store the typed token if the service accepts it. Return whether it does.
+ * @throws why the service could not be asked
  */
 async function keepTyped() {
   const typed = tokenField.value.trim();
@@ -160,7 +160,7 @@ async function whatIsWrong(token) {
 async function keepAlone() {
   if (!(await keepTyped())) return;
   say(gettext("The token is saved."));
-  // A mint that was sent with an older one may wait for it.
+  // A mint that was sent with an older token may be waiting for this one.
   opened.wake();
   createButton.focus();
 }
@@ -178,19 +178,19 @@ async function drawEarlier() {
 
 const openedAt = Date.now();
 const teller = makeTeller();
-// What waits to be created has a place of its own.
+// Mints that wait have their own place on the page.
 const isNews = ({ operation: { kind, state } }) => kind !== "mint" || state !== "begun";
 const opened = /** @type {import("../open_wallet.js").Opened} */ (
   await openWallet((outcomes) => {
     teller(outcomes.filter(isNews));
-    // The service may have refused the token, of a mint that was sent again.
+    // The service may have refused the token of a mint that was sent again.
     drawToken();
   })
 );
 if (opened) {
   tokenButton.onclick = () =>
     onceAtATime(tokenButton, () => keepAlone().catch(sayError));
-  // Another tab may have kept one, or had it refused.
+  // Another tab may have stored a token, or had it refused.
   window.addEventListener("storage", drawToken);
   drawToken();
   createButton.onclick = () => create();

@@ -1,6 +1,5 @@
-// What a mint gave: one link to hand over, or many, to be printed, written to a file or
-// copied. Those that the mint itself had no room for are split off here, for as long as
-// the page is open.
+// The result of a mint: one link to hand over, or many to print, export or copy. Links
+// for which the mint had no room are split off here while the page is open.
 
 import { gettext, joinTexts, ngettext } from "../../format/gettext.js";
 import { aboutOf, nameOf, whenText } from "../../format/about.js";
@@ -14,7 +13,7 @@ import { setUpLinkButtons } from "../link_export.js";
 import { drawSeries, seriesMaker } from "../under_way.js";
 
 /**
- * Show what a mint gave; `count` is how many links there are to be.
+ * Show the result of a mint. `count` is how many links there will be.
  * @param {import("../open_wallet.js").Opened} opened
  */
 export async function showResult(opened, { itemId = "" }, { unit, count }) {
@@ -35,7 +34,7 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
 /** Return words that tell buyers the mark, to be published where the deed is sold. */
 function publishing(item) {
   const address = `${location.origin}/item/${item.id}`;
-  // Each night has a mark of its own.
+  // Each night has its own mark.
   const when = whenText(aboutOf(item));
   const name = joinTexts([quoted(nameOf(item)), when && `(${when})`], " ");
   const told = { name, mark: markText(item.id), address };
@@ -46,7 +45,7 @@ function publishing(item) {
   return section;
 }
 
-/** Show that the links are made, and then how to keep them. */
+/** Show that the links are being made, and then ways to keep them. */
 function manyLinks(opened, { item, unit, count }) {
   const shown = { ...opened, item, unit, links: [] };
   const bar = copyTemplate("many-links-template");

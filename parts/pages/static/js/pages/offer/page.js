@@ -1,4 +1,4 @@
-// The page of an offer: what one gives and gets, and one tap that does it.
+// The page of an offer: what a person gives and gets, and one button that does it.
 
 import { textFor } from "../../texts.js";
 import { fillCard } from "../../ui/card.js";
@@ -12,7 +12,7 @@ import { keepAsking } from "../retries.js";
 import { askToCancel, openOffer } from "../offer_view.js";
 import { itemFinder, readKnown, sayingOf } from "./state.js";
 
-/** How often an offer that somebody may take at any time is asked for again. */
+/** How often to ask for an offer that somebody may accept at any time. */
 const ROUND_MS = 4_000;
 const ID_LENGTH = 32;
 const LIVE = ["loading", "open", "busy", "own"];
@@ -26,7 +26,7 @@ async function start(opened) {
   const { wallet, store, api, run } = opened;
   const button = byId("pay", HTMLButtonElement);
   const error = byId("pay-error");
-  // Without the punctuation that a message around it has left behind it.
+  // Without punctuation from a message around the link.
   const offerId = location.pathname.split("/")[2]?.slice(0, ID_LENGTH) ?? "";
   /** @type {import("./state.js").Known} */
   let known = { paying: await payingOf(store, offerId) };
@@ -39,7 +39,7 @@ async function start(opened) {
       const offer = await api.offer(offerId);
       if (known.own?.state === "open" && offer.state !== "open")
         await wallet.finish(known.own.key);
-      // What is said of deeds before any of them comes in by this offer.
+      // Judge the deeds before this offer brings in any of them.
       if (!known.offer) origins = await findOrigins(store, await itemsOf(offer));
       known = { ...known, offer, problem: null };
     } catch (problem) {
@@ -78,12 +78,12 @@ async function start(opened) {
     const problem = canPay && (await run(verb, () => {}).then(() => "", textFor));
     setPaying(false);
     await look().catch(() => {});
-    // Where nothing can be done any more, the page says so itself.
+    // If nothing more can be done, the page says so itself.
     if (saying.kind === "open") error.textContent = problem || "";
     (error.textContent ? error : byId("heading")).focus();
   }
 
-  /** Show how an offer of this wallet is handed over, or cancel it. */
+  /** Show the link and code of this wallet's own offer, or cancel it. */
   function showOwn(act, opener) {
     const [made] = openOffersOf([known.own]);
     act(made, opener, { ...opened, itemOf: itemFinder(known) });
@@ -102,7 +102,7 @@ async function start(opened) {
   await ask();
 }
 
-/** Return what an earlier visit has begun to pay this offer with. */
+/** Return the operation by which an earlier visit began to pay this offer. */
 async function payingOf(store, offerId) {
   const begun = await recordsWith(store, "operations", { state: "begun" });
   return begun.find((each) => each.kind === "complete" && each.offerId === offerId);
@@ -111,7 +111,7 @@ async function payingOf(store, offerId) {
 function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) {
   const { text = "", about = "", isQuiet = false } = action ?? {};
   byId("offer").dataset.kind = kind;
-  // Until more is known, what the service wrote stays.
+  // Until more is known, keep what the service rendered.
   if (title) {
     put(byId("heading"), title);
     document.title = `${title} · Deeds`;
@@ -132,7 +132,7 @@ function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) 
   byId("pay").classList.toggle("quiet", isQuiet);
 }
 
-/** Draw what one gives or gets; of its deeds nothing changes. */
+/** Draw what a person gives or gets. Its deeds never change. */
 function drawSide(name, sides = [], title) {
   const place = byId(name);
   put(find(place, "h2"), title);

@@ -21,16 +21,16 @@ import { holdingOf } from "../../wallet/holdings.js";
 import { unitsOf } from "../../wallet/records.js";
 
 /**
- * Units that change hands: `free` of them are here to pay with, `away` are here and not
+ * Units that change hands: `free` of them are here to pay with, `away` are here but not
  * free.
  * @typedef {import("../../wallet/api.js").Part & {
  *   item?: import("../../wallet/records.js").Item | null, free?: number, away?: number,
  *   origin?: import("../../ui/origin.js").Origin,
  * }} Side
  *
- * `problem` kept the service from answering the last time; `own` is the operation of
- * this wallet that made the offer, `paying` the one that completes it; while the page
- * asks for what is needed to begin that, it `isPaying`.
+ * `problem` is why the service did not answer the last time; `own` is the operation of
+ * this wallet that made the offer, `paying` the one that completes it; `isPaying` while
+ * the page prepares to begin that one.
  * @typedef {{
  *   offer?: any, problem?: any, gives?: Side[], wants?: Side[], own?: any, paying?: any,
  *   isPaying?: boolean,
@@ -45,7 +45,10 @@ const MAY_BE_THERE = gettext(
 const OVER = [gettext("Wanted"), gettext("Offered")];
 const over = (lead, ...heads) => ({ heads, lead, titles: OVER });
 
-/** What is said of a request, and of a trade where that is another, and over what one gives and gets. */
+/**
+ * By kind: `heads` of a request, and of a trade if different; the `lead`; and the
+ * `titles` of what a person gives and gets.
+ */
 const SAID = {
   unknown: {
     heads: [gettext("There is nothing to pay here")],
@@ -55,7 +58,7 @@ const SAID = {
     heads: [gettext("On its way")],
     lead: MAY_BE_THERE,
   },
-  // Its receipt is said instead.
+  // Its receipt is the heading.
   done: { titles: [gettext("You gave"), gettext("You got")] },
   completed: over(MOVED, gettext("Already paid"), gettext("Already traded")),
   expired: over(AGAIN, gettext("Expired")),
@@ -86,7 +89,7 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       const free = unitsOf(parts);
       const away = sum - free + waiting + offered + collected;
       const origin = cautious(origins.get(part.itemId), part);
-      // Of what one gives it is told only that it may not be what one thinks.
+      // For what a person gives, only a warning is shown.
       const told = !own && (isTold || origin?.tint === "bad") ? origin : undefined;
       return { ...part, item, free, away, origin: told };
     };
@@ -99,7 +102,7 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
   });
 }
 
-/** Return what to say of a deed, of one that is new here too: it may be forged. */
+/** Return the origin of a deed, with a warning if it is new here: it may be forged. */
 function cautious(origin, { itemId }) {
   if (origin?.kind !== "new") return origin;
   const text = gettext(
@@ -110,8 +113,8 @@ function cautious(origin, { itemId }) {
 }
 
 /**
- * Return what to say; `titles` head what one gives and gets, `action` is what one tap
- * does, `gainedId` the deed of which units came in.
+ * Return what to say. `titles` are the headings of what a person gives and gets,
+ * `action` is what one tap does, `gainedId` the deed of which units came in.
  */
 export function sayingOf(/** @type {Known} */ known) {
   const { problem, own, gives = [], wants = [] } = known;
@@ -140,7 +143,7 @@ export function sayingOf(/** @type {Known} */ known) {
   };
 }
 
-/** What this wallet has done itself is known before the service is asked. */
+/** What this wallet has done itself is known without the service. */
 function kindOf(/** @type {Known} */ { offer, problem, own, paying }) {
   if (!offer && problem?.status === 404) return "unknown";
   if (!offer) return paying ? "busy" : "loading";
@@ -150,7 +153,7 @@ function kindOf(/** @type {Known} */ { offer, problem, own, paying }) {
   return own ? "own" : offer.state;
 }
 
-/** Say the same to both sides, and to who paid how much is left. */
+/** Say the same to both sides, and tell the payer how much is left. */
 function sayingOfDone(
   /** @type {Known} */ { offer, own, paying, gives = [], wants = [] },
 ) {
@@ -168,7 +171,7 @@ function sayingOfOpen(/** @type {Known} */ known) {
   const { offer, problem, wants = [], gives = [], isPaying } = known;
   const short = wants.filter(({ amount, free = 0 }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
-  // Above the button, however far below it the deed itself is shown.
+  // Say it above the button, because the deed may be far below.
   const doubt = gives.find(({ origin }) => !isSafe(origin));
   const expired = expiredText([...wants, ...gives]);
   const told = joinTexts([expired, doubt?.origin?.text], " ");
@@ -184,7 +187,9 @@ function sayingOfOpen(/** @type {Known} */ known) {
   };
 }
 
-/** The service takes what has expired: whether it still counts is for both to say. */
+/**
+ * The service accepts expired deeds, so both sides must agree whether they still count.
+ */
 function expiredText(/** @type {Side[]} */ sides) {
   const about = sides.map(({ item }) => aboutOf(item)).find((each) => isExpired(each));
   const expired = about && untilText(about);
@@ -194,7 +199,7 @@ function expiredText(/** @type {Side[]} */ sides) {
   );
 }
 
-/** Return what is free of the deeds of a side, where there is any. */
+/** Return the units that are free, of the deeds of a side. */
 const freeOf = (/** @type {Side[]} */ side) =>
   side.flatMap(({ free = 0, ...part }) => (free ? { ...part, amount: free } : []));
 
@@ -210,7 +215,7 @@ function lackText(short) {
   return isAway ? `${text} ${more}` : text;
 }
 
-/** It is quiet where something has expired, or has no more than a name that one knows. */
+/** The button is quiet if a deed has expired, or only has the name of a known one. */
 function actionOf(wants, gives, isQuiet) {
   const itemOf = itemFinder({ wants, gives });
   const [given, wanted] = [wants, gives].map((side) => sideText(side, itemOf));
@@ -229,8 +234,8 @@ function actionOf(wants, gives, isQuiet) {
 }
 
 /**
- * Return what finds the items of an offer. @param {Pick<Known, "gives" | "wants">}
- * sides
+ * Return a function that finds the items of an offer.
+ * @param {Pick<Known, "gives" | "wants">} sides
  */
 export function itemFinder({ gives = [], wants = [] }) {
   const items = new Map([...gives, ...wants].map(({ itemId, item }) => [itemId, item]));

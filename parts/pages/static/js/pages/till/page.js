@@ -1,5 +1,5 @@
-// The till: which deed it is paid with, the keys for how much, and the payments. The
-// screen of a request is in request.js.
+// The till: its deed, the keys for the amount, and the payments. The screen of a
+// request is in request.js.
 
 import { aboutOf, isExpired, nameOf, untilText } from "../../format/about.js";
 import { parseAmount, unitsText } from "../../format/amounts.js";
@@ -38,7 +38,7 @@ import {
 
 const field = byId("amount", HTMLInputElement);
 
-/** Get the till of a deed ready. */
+/** Set up the till of a deed. */
 async function begin(item, /** @type {import("../open_wallet.js").Opened} */ tools) {
   const { store, wallet } = tools;
   fillCard(byId("till"), item, { itemId: item.id });
@@ -63,7 +63,7 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   });
   const onClose = () => {
     write("");
-    // What has expired meanwhile can no longer be shown.
+    // A request that has expired meanwhile can no longer be shown.
     redraw();
   };
   const request = makeRequest(item, tools, { redraw, onClose });
@@ -91,12 +91,15 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   // A phone that locks its screen may close the page, too.
   const left = leftOnScreen(payments.open);
   if (left) await request.show(left);
-  // Requests that were left open; what has expired meanwhile is drawn again.
+  // For requests that were left open. Expired ones are drawn again.
   const checkRound = () => redraw().then(() => wallet.checkRound());
   keepAsking({ checkRound, isWanted: () => payments.open.length > 0 })();
 }
 
-/** Say until when the deed is valid: a till stays open for days. */
+/**
+ * Show until when the deed is valid. This is drawn again, because a till stays open for
+ * days.
+ */
 function drawUntil(item) {
   const about = aboutOf(item);
   const until = untilText(about);
@@ -105,7 +108,7 @@ function drawUntil(item) {
   byId("until").classList.toggle("error", isExpired(about));
 }
 
-/** Return the deeds that this browser knows from more than a look. */
+/** Return the deeds that this browser has dealt with, not those it only looked at. */
 async function choices(store) {
   const all = await store.read(SUMMARIES_WANTED, summariesOf);
   return all.flatMap(({ item }) => item ?? []);
@@ -133,8 +136,8 @@ function rowOf(operation, { unit }, show) {
 }
 
 /**
- * Let the keys of the page and of a keyboard write the amount. Return what writes
- * another one.
+ * Let the keys on the page and the keyboard write the amount. Return a function that
+ * sets it.
  */
 function readKeys(unit) {
   const label = () => put(byId("ask"), askText(field.value, unit));
@@ -148,7 +151,7 @@ function readKeys(unit) {
     const { key } = currentTarget.dataset;
     if (key === "clear") write("");
     else if (key === "back") write(field.value.slice(0, -1));
-    // What was refused is not continued.
+    // A new number replaces one that was refused.
     else write((field.ariaInvalid ? "" : field.value) + key);
   };
   for (const key of document.querySelectorAll("[data-key]"))

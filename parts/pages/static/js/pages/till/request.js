@@ -1,5 +1,5 @@
-// The requests of a till: which of them its list shows, and the screen of one that a
-// customer sees, with its code, what has become of it, and how it is cancelled.
+// The requests of a till: those in its list, and the screen of one that a customer
+// sees, with its code, its outcome, and a way to cancel it.
 
 import { unitsText } from "../../format/amounts.js";
 import {
@@ -34,21 +34,21 @@ import { drawOfferCode, offerLink } from "../offer_view.js";
  * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
  */
 
-/** How often it is asked whether the request on the screen was paid. */
+/** How often to ask whether the request on the screen was paid. */
 const LOOK_MS = 2_000;
 const CANCELLED = ["offer_withdrawn", "cancelled"];
-/** So many of the latest payments are listed, and the sums of so many days. */
+/** How many of the latest payments are listed, and for how many days sums. */
 const LAST_COUNT = 8;
 
 export const BEING_CANCELLED = gettext("Being cancelled.");
 
-/** Under this name a tab keeps which request is on its screen. */
+/** Name under which a tab stores which request is on its screen. */
 const ON_SCREEN = "request";
 
 /**
- * Return the payments of the day, and the rows of the list, the newest first: payments,
- * open requests, and above those of each earlier day one with all `payments` of that;
- * all payments, and the requests that are open.
+ * Return the payments of the day, the rows of the list, all payments, and the open
+ * requests. Rows are payments and open requests, the newest first. Those of each
+ * earlier day follow a row with all `payments` of that day.
  * @param {OperationRecord[]} operations
  */
 export function paymentsOf(operations, now = new Date()) {
@@ -80,14 +80,17 @@ export function paymentsOf(operations, now = new Date()) {
   }
   return {
     today: today.payments,
-    // Of a day on which nobody paid there is no sum.
+    // A day without payments has no sum.
     rows: rows.filter(({ payments }) => payments?.length !== 0),
     all: shown.filter(({ state }) => state === "done"),
     open: shown.filter(({ state }) => state === "open"),
   };
 }
 
-/** Return whether a request can still be paid; this device's clock may be wrong. */
+/**
+ * Return whether a request can still be paid, by this device's clock, which may be
+ * wrong.
+ */
 export const canBePaid = ({ state, begunAt, body }) =>
   state === "open" && Date.now() < begunAt + body.expiresIn * 1000;
 
@@ -108,8 +111,8 @@ export function sumText(payments, unit, day = gettext("Today")) {
 }
 
 /**
- * Return the screen of one request after the other. `redraw` is to call its `draw` with
- * what is known of the requests of this deed; `onClose` is called before the next one.
+ * Return the screen for requests, one after the other. `redraw` must call its `draw`
+ * with the operations of this deed; `onClose` is called whenever the screen closes.
  * @param {Item} item
  * @param {import("../open_wallet.js").Opened} tools
  * @param {{redraw: () => Promise<void>, onClose: () => void}} page
@@ -122,7 +125,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     onClose();
   };
   const screen = makeScreen(leave, () => onceAtATime(byId("cancel"), cancel));
-  /** What is on the screen: a request without an answer has no `key` yet. @type {any} */
+  /** What is on the screen; without an answer it has no `key` yet. @type {any} */
   let shown = {};
 
   function open({ key = "", amount }) {
@@ -130,7 +133,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     screen.open(shown.units);
   }
 
-  /** Show what has become of the request. */
+  /** Show what became of the request. */
   async function draw(operations) {
     const operation = operations.find(({ key }) => key === shown.key);
     if (!operation || !screen.isOpen()) return;
@@ -164,7 +167,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
 
   async function checkRound() {
     const { operation, problem } = await wallet.finish(shown.key);
-    // That it was paid is drawn, also after it has expired by this device's clock.
+    // `draw` shows a payment, even if the request has expired by this device's clock.
     if (!screen.isAt("open") || operation.state === "done") return;
     if (!canBePaid(operation)) return screen.end(shown.units, gettext("Expired"));
     screen.tell(problem ? lostText(problem) : openText(operation, shown));
@@ -177,7 +180,7 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     roundMs: () => LOOK_MS,
   });
 
-  /** Ask for so many units, on a screen that says so until the code is there. */
+  /** Ask for units, on a screen that says so until the code is there. */
   async function make(amount) {
     const expiresInS = Number(new FormData(byId("keys", HTMLFormElement)).get("time"));
     askToKeep();
@@ -214,13 +217,15 @@ export function makeRequest(item, tools, { redraw, onClose }) {
   };
 }
 
-/** Return which of these requests was on the screen of this tab before a reload. */
+/**
+ * Return the request that was on this tab's screen before a reload, if it can be paid.
+ */
 export function leftOnScreen(requests) {
   const key = inTab.read(ON_SCREEN);
   return requests.find((each) => each.key === key && canBePaid(each) && !each.isEnding);
 }
 
-/** Return what is asked for, and that it has expired. */
+/** Return the name of the deed, and that it has expired if it has. */
 function aboutText(item) {
   const about = aboutOf(item);
   return joinTexts([isolated(nameOf(item)), isExpired(about) && untilText(about)]);
@@ -228,18 +233,18 @@ function aboutText(item) {
 
 function showPaid(screen, units, operation) {
   const about = gettext("Code {signs}", { signs: signsText(operation) });
-  // The number has a line of its own.
+  // The number has its own line.
   screen.turn("paid", units.replace("\u00a0", "\n"), { about, state: gettext("Paid") });
 }
 
-/** Cancel the request on the screen, and say there what has become of it. */
+/** Cancel the request on the screen, and show there what became of it. */
 async function cancelShown({ key, units }, screen, tools, redraw) {
   if (!key) return screen.close();
   const leave = (state) => screen.end(units, state);
   try {
     await end(key, tools, leave);
   } catch (error) {
-    // It may have been paid in this moment.
+    // It may have been paid at this moment.
     await redraw();
     const { operation } = await tools.wallet.finish(key);
     const isOpen = screen.isAt("open") && operation.state === "open";
@@ -248,7 +253,7 @@ async function cancelShown({ key, units }, screen, tools, redraw) {
 }
 
 /**
- * End a request: what has no answer is never sent again, and what is open is cancelled
+ * End a request. One without an answer is never sent again; an open one is cancelled
  * with the service.
  */
 async function end(
@@ -265,7 +270,9 @@ async function end(
   );
 }
 
-/** Say why it is not known whether it was paid, and whether it can be. */
+/**
+ * Return why it is unknown whether the request was paid, and whether it still can be.
+ */
 function lostText(problem) {
   if (problem.name !== "NoAnswerError") return waitText(problem);
   return navigator.onLine
@@ -278,7 +285,7 @@ function lostText(problem) {
       );
 }
 
-/** Say until when it can be paid, and why it cannot be cancelled. */
+/** Return until when the request can be paid, and if it cannot be cancelled, why. */
 function openText(operation, { canCancel }) {
   const until = offerStateText(operation);
   return canCancel
@@ -287,8 +294,8 @@ function openText(operation, { canCancel }) {
 }
 
 /**
- * Return what fills the window: it is at `making`, `open`, `paid` or `over`. While the
- * request can be cancelled, `onCancel` is called instead of closing.
+ * Return the screen that fills the window. It is at `making`, `open`, `paid` or `over`.
+ * While the request can be cancelled, `onCancel` is called instead of closing.
  */
 function makeScreen(onClose, onCancel) {
   const dialog = byId("request", HTMLDialogElement);
@@ -304,7 +311,7 @@ function makeScreen(onClose, onCancel) {
   function turn(kind, title, { about = "", state = "", canCancel = true }) {
     if (isAt(kind)) return;
     dialog.dataset.kind = kind;
-    // It is another screen: put in afresh, nothing in it moves.
+    // Insert the content again, so that it appears without transitions.
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     inner.replaceChildren(...inner.children);
     focused?.focus();

@@ -1,6 +1,6 @@
-// One line that says what is not backed up yet, and the dialogs that write the wallet
-// to a file. Where the browser can write a file that was picked once, the
-// later backups need no tap.
+// A line that says what is not backed up yet, and the dialogs that write the wallet to
+// a file. If the browser can write a file again that was picked once, later backups
+// need no tap.
 
 import { gettext, ngettext } from "../../format/gettext.js";
 import { clockText, textFor } from "../../texts.js";
@@ -19,10 +19,10 @@ import { exportWallet, makeMaterial } from "../../wallet/file.js";
 import { WalletError } from "../../wallet/records.js";
 import { ageText, askToRestore, FILE_BYTES_MAX } from "./restore_form.js";
 
-// Somebody with the file can try passphrases as fast as hardware allows.
+// A thief of the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;
 
-/** So long after the last change a backup is written by itself. */
+/** How long after the last change a backup is written by itself. */
 const QUIET_MS = 2_000;
 const FILE_NAME = "my-deeds.json";
 const MODE = { mode: "readwrite" };
@@ -30,12 +30,12 @@ const MODE = { mode: "readwrite" };
 const BACKED_UP = gettext("Backed up. Keep the file on another device.");
 
 /**
+ * Set up the buttons for backups.
  * @typedef {{wallet: import("../../wallet/wallet.js").Wallet}} Tools
- *
- * Make the buttons work.
  * @param {Tools & {
  *   onRestored: (onWait: (text: string) => boolean) => Promise<string>,
- * }} tools `onRestored` looks for what moved since a file was written, and returns what to say of it
+ * }} tools `onRestored` looks for what moved since the file was written, and returns
+ *   what to say of it
  */
 export function backups(tools) {
   const acts = {
@@ -48,9 +48,9 @@ export function backups(tools) {
 }
 
 /**
- * Say in one line what is not backed up; `isEmpty` where there is nothing to back up.
- * When a person comes to the list (`isEntering`), that is put above it if something is
- * to be done; it stays there meanwhile, so that nothing moves under a finger.
+ * Show in one line what is not backed up; `isEmpty` if there is nothing to back up.
+ * When a person enters the list (`isEntering`), the line is put above it if something
+ * must be done. It stays there meanwhile, so that nothing moves under a finger.
  */
 export async function drawBackup({ backup }, isEmpty, isEntering) {
   const status = await backup.status();
@@ -68,7 +68,7 @@ export async function drawBackup({ backup }, isEmpty, isEntering) {
 
 const isUpToDate = ({ at, newCount }) => at && !newCount;
 
-/** Return what is to be said of `wallet.backup.status()`. */
+/** Return the text for a `wallet.backup.status()`. */
 export function backupText({ at, newCount, changesCount, file, restored }) {
   if (!at && !restored)
     return gettext(
@@ -88,8 +88,8 @@ export function backupText({ at, newCount, changesCount, file, restored }) {
 }
 
 /**
- * Return what says beside a link that was made just now what is not backed up, with a
- * button; nothing where all is.
+ * Return a line with a button, beside a new link, that says what is not backed up;
+ * nothing if everything is.
  */
 export async function backupLine(tools, opener) {
   const status = await tools.wallet.backup.status();
@@ -119,7 +119,7 @@ function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
   askPassphrase(parts, (material) => writeFile(wallet, material));
 }
 
-/** Ask for a passphrase twice, and write what it encrypts. */
+/** Ask for a passphrase twice, and call `write` with the material derived from it. */
 function askPassphrase(parts, write) {
   ask({
     content: [copyTemplate("back-up-template")],
@@ -140,8 +140,8 @@ function askPassphrase(parts, write) {
 }
 
 /**
- * Return what remembers the records of a wallet, so that they can still be saved
- * where its store is deleted under an open page.
+ * Return functions that remember the records of a wallet, so that they can be saved if
+ * its store is deleted under an open page.
  */
 export function makeRescue() {
   let known;
@@ -153,12 +153,12 @@ export function makeRescue() {
   };
 
   return {
-    /** Remember what is there now. */
+    /** Remember the current records. */
     async keep({ wallet }) {
       known = await wallet.allRecords().catch(() => known);
     },
 
-    /** Return a button that saves what is remembered; nothing where nothing is. */
+    /** Return a button that saves the remembered records, if there are any. */
     offer() {
       if (!known?.outputs.length) return [];
       const title = gettext("Save partial backup");
@@ -183,21 +183,22 @@ function saveText(text, name) {
 }
 
 /**
- * Write to the file of the last backup if the browser still can, else to another. The
- * material may be on its way: a browser lets a page ask only soon after a tap.
+ * Write to the file of the last backup if the browser still can, else to another.
+ * `material` may be a promise: browsers let a page ask for a file only soon after a
+ * tap.
  */
 async function writeFile(wallet, material) {
   const { file } = await wallet.backup.status();
   const writeSame = async () =>
     (await file.requestPermission(MODE)) === "granted" &&
     write(wallet, await material, file);
-  // It may have been on a stick that is not there.
+  // The file may have been on a stick that is not plugged in.
   if (file && (await writeSame().catch(() => false))) return;
   const other = await pickFile();
   await write(wallet, await material, other);
 }
 
-/** Return a file that the browser can write again, or null where it only downloads. */
+/** Return a file that the browser can write again, or null if it can only download. */
 async function pickFile() {
   const { showSaveFilePicker } = /** @type {any} */ (window);
   return showSaveFilePicker?.({ suggestedName: FILE_NAME }).catch(({ name }) => {
@@ -206,13 +207,13 @@ async function pickFile() {
   });
 }
 
-/** Write a file whole, or download one; one tab after the other. */
+/** Write a file as a whole, or download one. Only one tab writes at a time. */
 function write(wallet, material, file) {
   return navigator.locks.request("deeds-backup", async () => {
     const text = await exportWallet(await wallet.exportRecords(), material);
     if (text.length > FILE_BYTES_MAX)
       throw new WalletError("full", gettext("Too much for one backup file."));
-    // What was in the file stays there until the stream is closed.
+    // The file keeps its content until the stream is closed.
     const stream = await file?.createWritable();
     await stream?.write(text);
     await stream?.close();
@@ -223,8 +224,8 @@ function write(wallet, material, file) {
 }
 
 /**
- * Return what is to be called after each change: a little later it writes a backup by
- * itself, where a person can see the page and the browser may write the file.
+ * Return a function to call after each change. A little later it writes a backup, if
+ * the page is visible and the browser may write the file.
  */
 export function backupWriter({ wallet }) {
   let timer;
@@ -236,7 +237,7 @@ export function backupWriter({ wallet }) {
   };
   return () => {
     clearTimeout(timer);
-    // What could not be written is told by the state, with a button.
+    // The backup line shows a failure, with a button.
     timer = setTimeout(() => save().catch(() => {}), QUIET_MS);
   };
 }

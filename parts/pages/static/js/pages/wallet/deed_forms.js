@@ -1,5 +1,5 @@
-// Asks how many units of a deed are sent, how they are to be split, and for the names of
-// those who get its links.
+// Dialogs that ask how many units of a deed to send, how to split them, and for the
+// names of those who get its links.
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { gettext, joinTexts, listText, ngettext } from "../../format/gettext.js";
@@ -20,10 +20,10 @@ import { backupLine } from "./backup_forms.js";
  *   what is drawn, and the tools
  */
 
-/** More at once are printed, exported or copied. */
+/** More links at once should be printed, exported or copied. */
 const SENT_MAX = 20;
 
-/** Send units as one link, or each as a link of its own. */
+/** Send units as one link, or as a link for each unit. */
 export function askToSend(/** @type {Shown} */ shown, opener) {
   const { itemId, item, sum, unit, wallet, run, origin } = shown;
   const about = aboutOf(item);
@@ -37,7 +37,7 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   const ways = find(element, "fieldset");
   const whole = wholeAmountOf(shown);
   field.value = String(whole);
-  // Links of one unit each are no vouchers of 50.
+  // Do not offer links of one unit each for vouchers of 50.
   const showWays = () => {
     const text = field.value.trim();
     ways.hidden = whole > 1 || ["", "0", "1"].includes(text);
@@ -67,15 +67,15 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
     act: async (onWait) => {
       const amount = readAmount(field);
       if (amount > sum) throw new FieldError(field, tooMuchText(sum, unit));
-      // One goes out as it is: lists of doors know it.
+      // A single link is handed out unchanged, because the lists of doors know it.
       const isEach = amount > 1 ? each.checked : shown.links.some(isReady);
-      // One part is left for the change.
+      // One output is left for the change.
       const most = Math.min(SENT_MAX, arrayMax() - 1);
       if (isEach && amount > most)
         throw new FieldError(field, gettext("At most {most} links.", { most }));
       if (isEach) await makeMissing(shown, amount, onWait);
       const sent = isEach ? [] : await sendOne(amount, onWait);
-      // By now a person may be doing something else.
+      // The person may be doing something else by now.
       if (!onWait("") || !opener.isConnected)
         return isEach
           ? gettext("It is split.")
@@ -89,14 +89,14 @@ export function askToSend(/** @type {Shown} */ shown, opener) {
   });
 }
 
-/** Return which links with a note are sent, where some are. */
+/** Return which links are sent, if any of them has a note. */
 function takenText(/** @type {Pick<Holding, "parts">} */ { parts }, amount) {
   const taken = chosenFrom(parts, amount) ?? [];
   if (!taken.some(({ note }) => note)) return "";
   return gettext("Takes {tickets}.", { tickets: listText(taken.map(ticketText)) });
 }
 
-/** Return how many units the first of the numbered links has; one where there is none. */
+/** Return how many units the first numbered link has; 1 if there is none. */
 export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
   const [first] = parts.filter(({ number }) => number).sort(lowestFirst);
   return first?.amount ?? 1;
@@ -104,14 +104,14 @@ export function wholeAmountOf(/** @type {Pick<Holding, "parts">} */ { parts }) {
 
 const isReady = ({ state, output }) => state === "here" && isOneLink(output);
 
-/** Make as many links of one unit as are not there yet. */
+/** Make the links of one unit that are missing for this count. */
 async function makeMissing({ itemId, links, wallet, run }, count, onWait) {
   const missing = count - links.filter(isReady).length;
   if (missing > 0)
     await run(() => wallet.makeLinks(itemId, { count: missing, each: 1 }), onWait);
 }
 
-/** Split what is held into links of one amount. What is left stays. */
+/** Split held units into links of one amount. The rest stays as it is. */
 export function askToSplit(
   /** @type {Shown} */ { itemId, item, sum, unit, wallet, run },
   opener,
@@ -131,7 +131,7 @@ export function askToSplit(
     act: async (onWait) => {
       const [count, amount] = [links, each].map(readAmount);
       if (count * amount > sum) {
-        // It is said at the field from now on.
+        // From now on the field shows the error.
         hint.textContent = "";
         throw new FieldError(links, tooMuchText(sum, unit));
       }
@@ -140,10 +140,7 @@ export function askToSplit(
   });
 }
 
-/**
- * Return what becomes of the units, or nothing while the fields are not filled in
- * rightly.
- */
+/** Return what becomes of the units; empty while the fields are invalid. */
 export function evenText(links, each, sum, unit) {
   try {
     const count = parseAmount(links);
@@ -172,7 +169,7 @@ export function evenText(links, each, sum, unit) {
 export const tooMuchText = (sum, unit) =>
   gettext("You only have {units}.", { units: unitsText(sum, unit) });
 
-/** Note lines on rows, but on those that have a note. */
+/** Set lines as notes on rows, except on those that have one. Return what was done. */
 export async function noteEach(lines, rows, { wallet }) {
   const own = rows.filter(
     ({ output, state }) => itemIdOf(output.key) && state !== "taken back",
@@ -194,10 +191,10 @@ export async function noteEach(lines, rows, { wallet }) {
   return joinTexts([added, noted], " ");
 }
 
-/** Return the lines of a text that has some. */
+/** Return the lines of a text, without blanks around them. */
 export const linesOf = (text) => text.trim().split(/\s*\n\s*/);
 
-/** Ask for a list of names, and note them on the links. */
+/** Ask for a list of names, and set them as notes on the links. */
 export function askForNames(/** @type {Shown} */ shown, opener) {
   const content = copyTemplate("names-template");
   const field = find(content, "textarea", HTMLTextAreaElement);

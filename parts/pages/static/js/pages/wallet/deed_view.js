@@ -1,5 +1,4 @@
-// The page of one deed: its card, what is held of it, and all that can be done with
-// that.
+// The page of one deed: its card, the units held, and all actions on them.
 
 import { aboutOf, nameOf } from "../../format/about.js";
 import { unitsText } from "../../format/amounts.js";
@@ -25,9 +24,9 @@ import { isOfDoor, linksView } from "./links_view.js";
 import { doorTexts, hereOf, isForPaying, openCode, waitTexts } from "./lists.js";
 import { askToTrade } from "./trade_form.js";
 
-/** What the overview shows in any case; what else is 0 is left out. */
+/** Figures that the overview shows even if they are 0. */
 const ALWAYS_SHOWN = ["claimed", "given", "here"];
-/** The parts of the bar, and the states that they stand for. */
+/** The parts of the bar, and the states that they represent. */
 const BAR = {
   admitted: "admitted",
   claimed: "claimed",
@@ -42,7 +41,7 @@ const BAR = {
  * @typedef {import("../../ui/origin.js").Origin} Origin
  */
 
-/** Return the page of a deed, which can be drawn again. */
+/** Return the page of a deed, with a function that draws it again. */
 export function deedPage(
   itemId,
   /** @type {import("../offer_view.js").OfferTools} */ tools,
@@ -50,7 +49,7 @@ export function deedPage(
   const view = copyTemplate("deed-template");
   const part = partsIn(view);
   const description = find(view, "[data-card=description]");
-  /** The tools with what is drawn, for what a person does by then. @type {any} */
+  /** The tools and the holding last drawn, for later actions. @type {any} */
   const shown = { ...tools };
   const drawLinks = linksView(view, shown);
   const drawGone = goneNotice(part("gone"), shown);
@@ -95,7 +94,7 @@ export function deedPage(
     const here = hereOf(holding);
     fillCard(view, item, { itemId });
     if (!item) description.textContent = itemId;
-    // A long one is whole here, and does not push out of view what can be done.
+    // A long description is whole here, and does not push the actions out of view.
     if (view.hasAttribute("data-cut")) {
       part("mine").after(description);
       description.classList.add("panel");
@@ -104,7 +103,7 @@ export function deedPage(
       place.textContent = ` ${quoted(nameOf(item))}`;
     const doors = doorTexts(holding);
     const hidden = hiddenOf(holding);
-    // What a door that holds nothing itself has to say.
+    // For a door that holds nothing itself.
     const letIn = gettext("Let in here and on imported lists: {amount}", {
       amount: admitted,
     });
@@ -112,11 +111,11 @@ export function deedPage(
     part("sum").textContent = large
       ? unitsText(large, unit)
       : doors.shift() || (hidden.door ? gettext("You have none") : letIn);
-    // The overview has what is left, and those that are handed out.
+    // The overview already has the figures of units left and handed out.
     const waiting = hidden.overview ? holding.waiting : mayBeGiven;
     const waits = waitTexts({ ...holding, waiting });
     const { cameBack: redeemed } = holding;
-    // What was redeemed may be handed out again.
+    // Redeemed units may be handed out again.
     const given = holding.given - mayBeGiven;
     const inAll = gettext("{given} went out: {redeemed} redeemed, {out} still out", {
       given,
@@ -140,7 +139,10 @@ export function deedPage(
   return { element: view, draw };
 }
 
-/** Draw as that the one button that matters: of makers, while there is something, Send. */
+/**
+ * Make one button the main one: for makers it is Send, while there is something to
+ * send.
+ */
 function drawMainButton(part, { isMinted, sum, back }, hidden) {
   const isForTill = !hidden.till && sum <= back;
   part("show").classList.toggle("quiet", isMinted);
@@ -149,18 +151,18 @@ function drawMainButton(part, { isMinted, sum, back }, hidden) {
   part("door").classList.toggle("quiet", !isMinted || sum > 0);
 }
 
-/** Return which parts of the page a person has no use for. */
+/** Return which parts of the page to hide, because the person has no use for them. */
 function hiddenOf(holding) {
   const { item, sum, isMinted, isHere, links, parts, offered } = holding;
   const { date } = aboutOf(item);
-  // Of what was never here a door or a till is all there is to open.
+  // For a deed that was never here there is only a door or a till to open.
   const isTicket = isOfDoor(holding) || ((isMinted || !isHere) && Boolean(date));
   const isVoucher =
     isMinted &&
     !isTicket &&
     (links.length > 1 || !sum) &&
     links.some(({ output }) => output.amount > 1);
-  // A maker's many links are handed out, and not shown one after the other.
+  // A maker's many links are handed out, not shown one by one.
   const isShown = parts.length > 0 && !(isMinted && links.length > 1);
   const isPaid = isForPaying(holding) && parts.length > 0;
   const isForTill = isVoucher || !(isHere || isTicket);
@@ -189,7 +191,8 @@ function hiddenOf(holding) {
 
 function drawOrigin(part, holding) {
   const { kind, text = "", tint = "" } = holding.origin ?? {};
-  // That it is here, or was made here, is seen; of what is gone it matters no more.
+  // The page shows anyway that the deed is here or was made here. For a deed that is
+  // gone the origin no longer matters.
   const origin = part("origin");
   origin.hidden = !tint || !hereOf(holding);
   origin.className = `notice ${tint}`;
@@ -199,7 +202,9 @@ function drawOrigin(part, holding) {
   put(compared, kind === "two" ? gettext("The mark is right") : gettext("Undo"));
 }
 
-/** Return what draws that something is gone: in red until the page was left, once. */
+/**
+ * Return a function that draws the loss of units: in red, once, until the page is left.
+ */
 function goneNotice(place, shown) {
   let isNews = false;
   return (holding) => {
@@ -214,7 +219,7 @@ function goneNotice(place, shown) {
   };
 }
 
-/** Note what a person has seen or said of a deed, in this browser alone. */
+/** Record what a person has seen or said of a deed, in this browser only. */
 const keepNote = ({ store, itemId }, facts) =>
   store.update({ notes: [itemId] }, ({ notes }) => ({
     notes: [{ ...notes.get(itemId), ...facts, key: itemId }],
@@ -236,17 +241,19 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   return joinTexts([gone, unknown], " ");
 }
 
-/** Return the links that came in by a code of the guest's own, and are nobody's row. */
+/** Return the links that came in by a guest's own code and belong to no row. */
 const namelessOf = (/** @type {Pick<Holding, "links">} */ { links }) =>
   outputsIn(links, "admitted").filter(isNameless);
 
-/** Return how many units of the rows that are claimed came in by a code of their own. */
+/** Return how many units of the claimed rows came in by a guest's own code. */
 function claimedInOf(holding) {
   const claimed = outputsIn(holding.links, "claimed");
   return Math.min(unitsOf(namelessOf(holding)), unitsOf(claimed));
 }
 
-/** Return whether the claimed are in: all, or some of which nobody knows which. */
+/**
+ * Return whether the claimed rows are in: all, or some of which it is unknown which.
+ */
 const areIn = (holding, areAllIn) => ({
   areAllIn,
   areSomeIn: namelessOf(holding).some(({ note }) => !note),
@@ -272,7 +279,9 @@ function drawOverview(part, overview, claimedIn) {
   part("bar").replaceChildren(...pieces);
 }
 
-/** Take back what counts as handed out after a restore, but what was claimed since. */
+/**
+ * Take back links that count as handed out after a restore, except those claimed since.
+ */
 function askToTakeThemBack(shown, opener) {
   const outputs = shown.links
     .map(({ output }) => output)
@@ -290,12 +299,12 @@ function askToTakeThemBack(shown, opener) {
   });
 }
 
-/** The parts that are not links of a series, which keep their numbers. */
+/** Return the parts without a number. Links of a series keep their numbers. */
 const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
 
 /**
- * Return the links of a deed, but what was taken back and came again with its number,
- * and as rows among them what is here in several parts.
+ * Return the rows of a deed: its links, and its parts if there are several. A link that
+ * was taken back is left out if it came again with its number.
  */
 export function listedOf(/** @type {Pick<Holding, "links" | "parts">} */ holding) {
   const { links } = holding;

@@ -1,5 +1,5 @@
-// The list of the links of one deed: which are here, handed out, claimed and let in at
-// any door, a note for each, and what can be done with one or with many of them.
+// The list of the links of one deed: which are here, handed out, claimed, or let in at
+// any door, with a note for each, and actions for one or many of them.
 
 import { unitsText } from "../../format/amounts.js";
 import { statesCsvOf } from "../../format/csv.js";
@@ -36,11 +36,11 @@ import {
   STATES,
 } from "../link_export.js";
 
-/** What only makers and doors see. */
+/** States that only makers and doors see. */
 const AT_DOORS = ["admitted", "undone", "expected"];
-/** What is chosen for all that are not let in, so far as is known. */
+/** The filter for all that are not let in, as far as is known. */
 const NOT_IN = "not in";
-/** From so many links on there is a search. */
+/** A list of this many links or more has a search. */
 const SEARCHED_FROM = 8;
 
 /**
@@ -48,9 +48,9 @@ const SEARCHED_FROM = 8;
  */
 
 /**
- * Return what draws the links of a deed after each change. While there are none, it hides
- * their place; while there is one, it hides what is for lists.
- * @param {Shown} shown by then has what is drawn
+ * Return a function that draws the links of a deed after each change. It hides their
+ * section if there are none, and controls for lists if there is one.
+ * @param {Shown} shown has the holding that is drawn by then
  * @returns {(holding: import("../../wallet/holdings.js").Holding) => void}
  */
 export function linksView(view, shown) {
@@ -72,7 +72,7 @@ export function linksView(view, shown) {
         states: !isMinted && !isOfDoor({ links }),
         "take-links-back": countIn(links, "waiting") < 2,
         "by-name": isMinted || !isOfDoor({ links }),
-        // What has no date is for no door.
+        // A deed without a date has no door.
         "claimed-hint":
           !isMinted ||
           shown.areAllIn ||
@@ -86,15 +86,15 @@ export function linksView(view, shown) {
   };
 }
 
-/** Return whether a door, or its list, is in this browser. */
+/** Return whether this browser has a door of the deed, or a list of one. */
 export const isOfDoor = ({ links }) =>
   links.some(({ state }) => AT_DOORS.includes(state));
 
-/** Write all links with their states to a file, which hands none of them out. */
+/** Download all links with their states, which hands out none of them. */
 function saveStates(/** @type {any} */ shown) {
   const { item, links, cameBack } = shown;
   const name = gettext("{file} list", { file: fileName([], item) });
-  // There it has a column of its own that only the code says whose an admission is.
+  // The file has a separate column for what only a code said.
   const textsOf = (link) => [
     stateText({ ...link, by: undefined }, shown),
     saidText(link),
@@ -128,7 +128,7 @@ function rowsOf(place, shown) {
     const text = search.hidden ? "" : search.value;
     const isWanted = ({ output }) => isFound(output, text);
     found = inState.filter(isWanted);
-    // Who searches wants it in whatever state.
+    // A person who searches wants the link in whatever state it is.
     if (text && !found.length) {
       found = shown.links.filter(isWanted);
       if (found.length) filter.value = "";
@@ -139,7 +139,7 @@ function rowsOf(place, shown) {
   filter.onchange = draw;
   search.oninput = () => {
     draw();
-    // What is found is below, and a phone's keyboard covers half of the window.
+    // The results are below, and a phone's keyboard covers half of the window.
     search.scrollIntoView();
   };
   return draw;
@@ -149,22 +149,24 @@ function rowsOf(place, shown) {
 const below = (rows, { output: { key } }) =>
   rows.slice(rows.findIndex(({ output }) => output.key === key));
 
-/** Return whether a link has the number, or a note with the words, that are looked for. */
+/** Return whether a link has the number, or a note with the words, of a search. */
 export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
   const told = [...(numbers ?? [number]), numberText({ number, of, numbers })];
   const isNumber = told.some((each) => compact(`${each}`) === compact(text));
   return isNumber || plain(note).includes(plain(text));
 }
 
-/** Spaces may group digits, narrow ones too; no key has the dash of ranges. */
+/** Remove spaces, which may group digits, and type the dash of ranges as a hyphen. */
 const compact = (text) => plain(text).replace(/\s/g, "").replace(/–/g, "-");
 
-/** Return whether nobody with this link has come in, so far as is known or was said. */
+/**
+ * Return whether no guest has come in with this link, as far as is known or was said.
+ */
 const isOut = ({ state, said }, { areAllIn }) =>
   !(said || (areAllIn && state === "claimed")) &&
   ["waiting", "claimed", "moved", "expected"].includes(state);
 
-/** Return what a link is; nothing is left to hand out where a guest has it. */
+/** Return the word for the state of a link. Guests have nothing left to hand out. */
 function stateText(
   /** @type {{state: string, output?: any, said?: any, by?: any}} */ link,
   { isMinted, areSomeIn, areAllIn },
@@ -180,13 +182,13 @@ function stateText(
   return STATES[state];
 }
 
-/** Return whether a link is shown while this is chosen: all, a state, or NOT_IN. */
+/** Return whether a filter shows a link: "" shows all, others a state, or NOT_IN. */
 const isIn = (link, value, shown) =>
   !value || link.state === value || (value === NOT_IN && isOut(link, shown));
 
-/** Offer all links, and those in each state that some are in, with how many they are. */
+/** Offer all links, and each state that occurs, with the number of links. */
 function drawFilter(filter, /** @type {any} */ shown) {
-  // At first as the link to this page says.
+  // Initially, as the link to this page says.
   const wanted = filter.length ? filter.value : location.hash.split("?")[1];
   const states = Object.keys(STATES).filter(
     (state) => state === wanted || countIn(shown.links, state),
@@ -200,12 +202,14 @@ function drawFilter(filter, /** @type {any} */ shown) {
     const text = `${first.toUpperCase()}${others.join("")} (${formatAmount(count)})`;
     return make("option", isChosen, text);
   });
-  // A person may be choosing just now.
+  // The person may be choosing just now, so redraw only changes.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
   filter.replaceChildren(...options);
 }
 
-/** Return the row of a link; `noteEach` gets the lines that are pasted into its note. */
+/**
+ * Return the row of a link. `noteEach` gets the lines that are pasted into its note.
+ */
 function rowOf({ output: first }, shown, noteEach) {
   let output = first;
   let came = first;
@@ -214,7 +218,7 @@ function rowOf({ output: first }, shown, noteEach) {
   const part = partsIn(element);
   setUpMenus(element);
   const note = find(element, "input", HTMLInputElement);
-  // What only a list knows of is noted by who wrote it.
+  // The note of a ticket that only a list knows belongs to the list's author.
   note.readOnly = !itemIdOf(first.key);
   note.oninput = () => {
     const { maxLength: most } = note;
@@ -247,12 +251,12 @@ function rowOf({ output: first }, shown, noteEach) {
     output = link.output;
     const { state, isLeftHere = false, by } = link;
     came = by ?? output;
-    // What came back is handed out one by one.
+    // What came back can be handed out link by link.
     const isOpen = isUsable(link) || state === "back";
-    // Before any of them is hidden, which takes the focus away.
+    // Close the menu before its entries are hidden, which would lose the focus.
     if (!isOpen && actions.contains(document.activeElement))
       actions.togglePopover?.(false);
-    // A list may have told its number since.
+    // A list may have added its number since.
     const title = titleOf(output, shown);
     const [short, ...besides] = shortTitleOf(output, shown);
     for (const place of element.querySelectorAll("[data-about]"))
@@ -293,14 +297,20 @@ function rowOf({ output: first }, shown, noteEach) {
   return { element, update };
 }
 
-/** Return since when it is so; of a claim it is only known when it was heard of. */
+/**
+ * Return since when a link is in its state. For a claim, only the time is known when
+ * this browser heard of it.
+ */
 function whenText({ state, at }) {
   if (!at || state === "here" || state === "back") return "";
   const time = clockText(at);
   return state === "claimed" ? gettext("seen {time}", { time }) : time;
 }
 
-/** Return for example "17" and "2 tickets", "17" of one, or "2–4" of three. */
+/**
+ * Return the parts of a short title, for example "17" and "2 tickets", "17" for one
+ * ticket, or "2–4" for three.
+ */
 function shortTitleOf(output, { unit }) {
   const { number, amount, numbers } = output;
   const units = unitsText(amount, unit);
@@ -310,7 +320,9 @@ function shortTitleOf(output, { unit }) {
   return [called, isOneEach ? "" : units, issueText(output)].filter(Boolean);
 }
 
-/** Return for example "17 of 200 · 2 tickets", or "17 of 200" of one. */
+/**
+ * Return a title, for example "17 of 200 · 2 tickets", or "17 of 200" for one ticket.
+ */
 function titleOf(output, { unit }) {
   const number = numberText(output);
   const units = unitsText(output.amount, unit);
@@ -318,7 +330,7 @@ function titleOf(output, { unit }) {
   return output.amount > 1 ? `${number} · ${units}` : number;
 }
 
-/** Let in a guest who has no code to show: the link in this browser is that code. */
+/** Let in a guest who has no code to show: the link in this browser is the code. */
 function askToLetIn(output, { wallet, unit, opener }) {
   const ticket = linkText(output, unit);
   const isClaimed = output.spentElsewhere;
@@ -341,7 +353,7 @@ function askToLetIn(output, { wallet, unit, opener }) {
       if (operation.state === "refused")
         throw new WalletError("refused", refusalText(operation));
       if (operation.state !== "begun") return;
-      // Only an open door sends it again.
+      // If it stays begun, only an open door sends it again.
       await wallet.cancel(operation.key);
       throw problem;
     },
@@ -354,7 +366,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
   const hint = number
     ? gettext("The link stops working. You'll get a new link with the same number.")
     : gettext("The link stops working.");
-  // It is often for somebody else.
+  // The new link is often for somebody else.
   const label = gettext("Note on the new link");
   const { element, field } = makeNoteField(label, output, note);
   ask({
@@ -372,7 +384,10 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
   });
 }
 
-/** Make the link of a ticket that came in here, and whose admission a list has undone. */
+/**
+ * Make the new link of a ticket that came in here, and whose admission a list has
+ * undone.
+ */
 async function makeNewCode(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
   const fresh = await tools.wallet
     .undoAdmission(output.itemId, output.key)
@@ -391,7 +406,7 @@ function undoText({ collectedAt, isByHand }) {
   );
 }
 
-/** Undo an admission: where the ticket came in here, its guest gets a new link. */
+/** Undo an admission. If the ticket came in here, its guest gets a new link. */
 function askToUndo(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
   const { wallet, unit, opener } = tools;
   const { close } = ask({

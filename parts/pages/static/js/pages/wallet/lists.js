@@ -1,5 +1,5 @@
-// The list of deeds, with a row for each that leads to its page and a search from eight
-// deeds on; what is new of them; and the list of what was done.
+// The list of deeds, in which each row leads to the page of a deed, with a search from
+// eight deeds on; what is new about them; and the history.
 
 import { unitsText } from "../../format/amounts.js";
 import { fill, gettext, joinTexts, ngettext, plain } from "../../format/gettext.js";
@@ -48,7 +48,7 @@ const NEWS = {
 
 const SEARCHED_FROM = 8;
 const GROUP_MS_MAX = 60_000;
-/** What is spent so soon after it was shown, the door has used. */
+/** A code that is spent within this time after it was shown was used by a door. */
 const SCAN_MS_MAX = 600_000;
 const ENDED = gettext("ended");
 const TAGS = {
@@ -81,14 +81,14 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
 }
 
 /**
- * Return deeds as a person needs them: the next date first, those without one, and last
- * what is over.
+ * Return deeds in the order in which a person needs them: the next date first, then
+ * those without a date, last those that are over.
  */
 export function byDate(/** @type {Summary[]} */ summaries, now = Date.now()) {
   const dated = summaries.map((summary) => {
     const about = aboutOf(summary.item);
     const at = about.date ? Number(about.date) : NaN;
-    // Who comes late has it on top too.
+    // An event stays on top until isPast, for guests who come late.
     return { summary, at, rank: isPast(about, now) ? 2 : Number(!at) };
   });
   dated.sort((one, other) => one.rank - other.rank || one.at - other.at || 0);
@@ -96,8 +96,8 @@ export function byDate(/** @type {Summary[]} */ summaries, now = Date.now()) {
 }
 
 /**
- * Whether what a person searches for is in the name, or in the id, of which the mark is
- * a part.
+ * Return whether the name, or the id, which includes the mark, contains the search
+ * text.
  */
 function isFound({ itemId, item }, text) {
   const wanted = plain(text);
@@ -115,7 +115,7 @@ function deedRow({ itemId }, tools) {
   const picture = find(element, "img", HTMLImageElement);
   picture.onerror = () => (picture.hidden = true);
   find(element, "a").setAttribute("href", `#${itemId}`);
-  // The mark stands in for a picture too.
+  // The mark's pattern replaces a missing picture.
   picture.before(...makeMark(itemId).querySelectorAll("svg"));
   note.before(makeMark(itemId));
   const update = (summary) => {
@@ -123,8 +123,8 @@ function deedRow({ itemId }, tools) {
     const about = aboutOf(item);
     const isOver = isPast(about);
     showPicture(picture, item);
-    // Makers have many and show few: theirs is on the page of the deed. What is for
-    // paying a part of it is shown as a whole by mistake.
+    // Makers have many links and show few; their button is on the page of the deed. A
+    // deed for paying would be shown as a whole by mistake.
     show.hidden = isMinted || !summary.sum || isForPaying(summary);
     const { kind, text } = noteOf(summary);
     setEach(
@@ -133,7 +133,7 @@ function deedRow({ itemId }, tools) {
         name: nameOf(item),
         about: ` ${quoted(nameOf(item))} ${whenText(about)}`,
         sum: sumText(summary),
-        // Of a part of another's vouchers it would read as their worth.
+        // For a part of somebody else's vouchers it would look like their value.
         of: isMinted ? gettext("of {total}", item) : "",
         when: whenOrUntilText(about),
         where: about.place,
@@ -144,13 +144,15 @@ function deedRow({ itemId }, tools) {
     );
     part("when").classList.toggle("bad", isExpired(about));
     note.className = `row-note ${kind}`;
-    // A maker who has handed out all is not done with it.
+    // A maker who has handed out everything still needs the deed.
     element.classList.toggle("over", isOver || !(isMinted || hereOf(summary)));
   };
   return { element, update };
 }
 
-/** Return how many units are here; of a maker's as in the overview of the deed's page. */
+/**
+ * Return how many units are here; for makers the figure in the overview of the deed.
+ */
 function sumText(/** @type {Summary} */ summary) {
   const here = hereOf(summary);
   if (!here && !summary.isMinted) return gettext("You have none");
@@ -160,11 +162,11 @@ function sumText(/** @type {Summary} */ summary) {
     : units(here);
 }
 
-/** Return whether a deed is a voucher, for example, to its holder. */
+/** Return whether its holder pays with parts of a deed, as with a voucher. */
 export const isForPaying = (/** @type {Summary} */ { isMinted, item, most }) =>
   !isMinted && !aboutOf(item).date && most > 1;
 
-/** Show the codes of what is held of a deed. */
+/** Show the codes of the held units of a deed. */
 export const openCode = (tools, opener) => openCodes(tools, opener).catch(sayError);
 
 function showPicture(picture, item) {
@@ -175,9 +177,8 @@ function showPicture(picture, item) {
 }
 
 /**
- * Return the one thing that is worth saying of a deed in the list; red is only what
- * needs a person. Once the page of the deed was seen, that something is gone is no
- * news.
+ * Return the most important remark on a deed for the list. Red means that the person
+ * must act. That something is gone is no news once the page of the deed was seen.
  */
 export function noteOf(
   /** @type {Summary & {goneSeen: number, origin?: import("../../ui/origin.js").Origin}} */ summary,
@@ -197,7 +198,7 @@ export function noteOf(
       kind: "bad",
       text: gettext("This name mixes alphabets: it may imitate another name."),
     };
-  // Of what is gone it matters no more.
+  // For a deed that is gone the origin no longer matters.
   if (origin?.tint === "bad" && hereOf(summary))
     return { kind: "bad", text: origin.short };
   if (preparing)
@@ -205,7 +206,7 @@ export function noteOf(
   const [door] = doorTexts(summary);
   const overview = overviewOf(summary);
   const { claimed, back, admitted } = isMinted ? overview : summary;
-  // As the bar of the deed's page has it.
+  // The figure in the bar on the page of the deed.
   const waiting = isMinted ? overview.given + mayBeGiven : summary.waiting;
   const [wait] = waitTexts({ ...summary, waiting });
   const outside = joinTexts([
@@ -223,22 +224,22 @@ export function noteOf(
   return { kind: "", text: door || counted || outside || elsewhere };
 }
 
-/** Return a text of an amount, which is empty of none. */
+/** Return a text with an amount, empty for 0. */
 const some = (amount, text) => (amount ? fill(text, { amount }) : "");
 
-/** Return what a door has used, and when what is here was shown. */
+/** Return how much a door has used, and when a code of held units was last shown. */
 export function doorTexts(/** @type {Summary} */ summary) {
   const { item, sum, used, lastUsed, shownAt } = summary;
   const shown = shownAt ? [gettext("shown {time}", { time: clockText(shownAt) })] : [];
   if (!lastUsed) return shown;
   const { changedAt, shownAt: since = 0 } = lastUsed;
-  // What has no date is for no door; without a network the wallet hears of it late.
+  // A deed without a date has no door. Offline, the wallet hears of the use late.
   const isLate = !aboutOf(item).date || changedAt - since > SCAN_MS_MAX;
   const time = clockText(isLate ? since : changedAt);
   return [usedText(sum && used, isLate, time), ...shown];
 }
 
-/** @param {number} amount 0 where all was used */
+/** @param {number} amount 0 if all was used */
 function usedText(amount, isLate, time) {
   const values = { amount, time };
   if (!amount)
@@ -250,7 +251,7 @@ function usedText(amount, isLate, time) {
     : gettext("{amount} used at the door {time}", values);
 }
 
-/** Return how many units are here, also those that an offer may take. */
+/** Return how many units are here, including those that an offer may take. */
 export const hereOf = ({ sum, offered }) => sum + offered;
 
 /** Return how many units of a deed are elsewhere for now, or will be here. */
@@ -288,9 +289,9 @@ export function newsOf(before, after) {
 }
 
 /**
- * Return the operations, the latest first, with those that follow one another within a
- * minute, of one kind, deed and end, as one: a hundred links that were pasted at once
- * were claimed at once.
+ * Return the operations, the latest first. Operations of one kind, deed and result
+ * within a minute are joined to one: a hundred links that were pasted together are
+ * claimed together.
  */
 export function groupsOf(history) {
   const groups = [];
@@ -315,7 +316,7 @@ function isAlike(group, operation) {
 
 const isExchange = ({ kind }) => kind === "trade" || kind === "complete";
 
-/** Return what was done; where units were given for others, both. */
+/** Return what an operation has done; for an exchange both sides. */
 export function historyText(group, itemOf) {
   if (!isExchange(group)) return operationText(group, itemOf);
   const { gives: give, gets: want } = partsOf(group);
@@ -333,10 +334,10 @@ export function historyView(itemOf) {
 
 function historyRow(group, itemOf) {
   const { kind, state, begunAt, endedAt, count, itemId, code = "" } = group;
-  // That nobody took an offer is no fault.
+  // An offer that nobody accepted is not a failure.
   const [tint, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
   const tag = word ? make("span", { class: `tag ${tint}` }, word) : "";
-  // A payment may come long after it was asked for.
+  // A payment may come long after the request.
   const values = { time: timeText(kind === "ask" ? endedAt || begunAt : begunAt) };
   const when =
     count > 1

@@ -1,4 +1,4 @@
-// The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history
+// The My deeds page. The list of deeds, the page of each (`#<item id>`) and the history
 // are views of one document. They are drawn again whenever the store has changed, in
 // any tab.
 
@@ -28,14 +28,14 @@ import { deedList, historyView, newsOf } from "./lists.js";
 import { makeLooker, offerAfterLoss } from "./restore_form.js";
 
 const tellEarlier = makeTeller();
-/** What may be asked for: whatever else stands in an address is sent to nobody. */
+/** Only such ids are sent to the service, nothing else that an address contains. */
 const ITEM_ID = /^deed_[0-9a-z]{26}$/;
-/** Why operations have not ended, by their keys. */
+/** Why operations have not ended, by key. */
 const problems = new Map();
 let items = new Map();
 let redraw = async () => {};
 let address = location.hash;
-/** What is shown of deeds: of all, or of the one whose page this is. */
+/** What is shown of deeds: of all, or of the one whose page is open. */
 let summaries = [];
 let openKeys = [];
 const rescue = makeRescue();
@@ -43,18 +43,18 @@ const rescue = makeRescue();
 const itemOf = (itemId) => items.get(itemId);
 
 /**
- * Note why what is under way has not ended, and tell of what earlier visits had begun.
+ * Record why operations have not ended, and announce those of earlier visits that have.
  */
 function onOutcomes(outcomes) {
   problems.clear();
   for (const { operation, problem } of outcomes)
     if (problem) problems.set(operation.key, problem);
-  // What is under way has a place of its own.
+  // Operations under way have their own place on the page.
   tellEarlier(outcomes.filter(({ operation }) => operation.state !== "begun"));
   redraw();
 }
 
-/** Whether somebody has taken an offer, and it is not shown to have been. */
+/** Return whether an offer was accepted, and no dialog shows that already. */
 const isTaken = ({ state, offerId = "" }) =>
   state === "done" && !document.querySelector(`[data-offer="${offerId}"]`);
 
@@ -66,7 +66,7 @@ function viewNow() {
     : { name: "list", itemId: "" };
 }
 
-/** What the views of deeds show of the store, as little as they can. */
+/** What the views of deeds read from the store, as little as possible. */
 const READINGS = {
   list: () => [SUMMARIES_WANTED, summariesOf],
   deed(itemId) {
@@ -81,8 +81,8 @@ const READINGS = {
 const ALL_PAST = [{ operations: "all" }, () => []];
 
 /**
- * Note what a view shows, of each deed how much a person knows to be gone, and which
- * offers are open; `taken` are those that somebody has taken since.
+ * Read what a view shows, how much of each deed a person knows to be gone, and which
+ * offers are open; `taken` are those that were accepted since.
  */
 function read({ name, itemId }) {
   const [wanted, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
@@ -146,7 +146,9 @@ function drawer() {
   };
 }
 
-/** Return what draws the page of a deed, of which nothing may be known, or no page. */
+/**
+ * Return a function that draws the page of a deed, even of an unknown one, or no page.
+ */
 const deedPlace = (tools) =>
   listInPieces(byId("deed"), null, {
     keyOf: ({ itemId, sum }) => `${itemId} ${sum === undefined}`,
@@ -163,7 +165,7 @@ async function withOrigins(found) {
   return found.map((each) => ({ ...each, origin: origins.get(each.itemId) }));
 }
 
-/** Show a view in the place of the one before it, of which there is none at first. */
+/** Show a view in the place of the previous one, if there was one. */
 function enter({ name, itemId }, before) {
   byId("main").dataset.shown = name;
   for (const tab of document.querySelectorAll("[data-tab]"))
@@ -179,7 +181,7 @@ function enter({ name, itemId }, before) {
   if (before.name || name === "deed") moveTo(name, before.itemId);
 }
 
-/** Give the focus to what a person has come to, or come back to. */
+/** Focus what the person has come to, or come back to. */
 function moveTo(name, itemIdBefore) {
   const row = `#holdings a[href="#${CSS.escape(itemIdBefore)}"]`;
   const places = { deed: "#deed [data-focus]", list: row };
@@ -199,7 +201,7 @@ async function start() {
     onceAtATime(button, async () =>
       say((await look()) || gettext("Nothing new was found.")),
     );
-  // A look that was broken off goes on.
+  // Continue a look that was interrupted.
   const lookOn = keepTrying(async () => {
     await look({ isDueOnly: true });
     return (await wallet.isLookDue().catch(() => false)) ? [null] : null;
@@ -236,7 +238,7 @@ async function start() {
   store.onChange(remember);
   remember();
   window.addEventListener("hashchange", () => {
-    // The link past the head of the page leaves what is shown as it is.
+    // The skip link must not change the view.
     if (location.hash === "#main")
       history.replaceState(null, "", location.pathname + address);
     else draw();
@@ -254,8 +256,8 @@ async function start() {
 }
 
 /**
- * Return what asks for the deeds that are not known yet, or not as a whole since they
- * came from a file, once while there is an answer.
+ * Return a function that fetches items that are unknown, or were cut in a file: each
+ * once, until it is called with `isAgain`.
  */
 function itemFetcher() {
   const asked = new Set();

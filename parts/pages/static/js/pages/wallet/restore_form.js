@@ -1,7 +1,7 @@
-// The dialogs that read a wallet's file: whose it is, whether empty wallets may be let go
-// of where too many are joined, and what is said of what it has brought. And the look for
-// what was moved since a backup, or by another copy of this wallet: after a restore, by
-// hand, and by itself where a look was broken off.
+// The dialogs that read a wallet file. They ask whose it is, and whether to forget
+// empty wallets if too many are joined, and say what it has brought. Also the look for
+// units that were moved since a backup, or by another copy of this wallet: after a
+// restore, on request, and by itself if a look was interrupted.
 
 import { gettext, ngettext } from "../../format/gettext.js";
 import { clockText, sideText, textFor } from "../../texts.js";
@@ -13,14 +13,14 @@ import { isLive } from "../../wallet/states.js";
 import { forgetLoss } from "../../wallet/store.js";
 import { showLoss } from "../open_wallet.js";
 
-/** Some 600,000 links. A browser holds a text of 512 MiB at most. */
+/** About 600,000 links. Browsers hold texts of up to 512 MiB. */
 export const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
 const THEIRS = gettext(
   "The owner of the backup can spend this until you move it. To move it, open each deed, tap “Send” for all of it, then take the link back.",
 );
 
-/** Return what a backup does not hold that was written at this time. */
+/** Return what a backup of this time lacks. */
 export const ageText = (/** @type {{at?: number}} */ { at }) =>
   at
     ? gettext("This backup is from {time}. What came in after that is not in it.", {
@@ -28,7 +28,7 @@ export const ageText = (/** @type {{at?: number}} */ { at }) =>
       })
     : gettext("What came in after this backup is not in it.");
 
-/** Offer a restore first where this browser had a wallet that is gone. */
+/** Offer a restore if this browser had a wallet that is gone. */
 export function offerAfterLoss(tools) {
   showLoss(
     makeButton(gettext("Restore a backup"), (button) => askToRestore(tools, button), {
@@ -55,7 +55,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
       await nameAll(wallet, added).catch(() => {});
       endLoss();
       const found = await onRestored(onWait);
-      // Only now is it known what has been spent since.
+      // Only now it is known what has been spent since.
       const stillLive = async (outputs) =>
         (await wallet.outputsOf({ outputs })).filter(isLive);
       const inFile = records.outputs.filter(isLive);
@@ -76,7 +76,7 @@ export function askToRestore({ wallet, onRestored }, opener) {
   });
 }
 
-/** Ask the registry what came in: a stranger's file is not believed. */
+/** Fetch the new items from the registry: a stranger's file is not believed. */
 async function nameAll(wallet, outputs) {
   const itemIds = new Set(outputs.map(({ itemId }) => itemId));
   for (const itemId of itemIds) await wallet.item(itemId);
@@ -98,7 +98,10 @@ const askWhose = (opener) =>
     opener,
   });
 
-/** Take in a file, and return what it brought, see `importRecords`. */
+/**
+ * Import a file, and return what it has brought, see `importRecords`. If too many
+ * wallets are joined, ask to remove empty ones first.
+ */
 async function importOrAsk(
   /** @type {import("../../wallet/wallet.js").Wallet} */ wallet,
   records,
@@ -129,7 +132,7 @@ async function importOrAsk(
 }
 
 /**
- * Ask a person, and return the value of what they choose.
+ * Ask a person to choose, and return the value of the choice.
  * @param {import("../../ui/forms.js").Parts & {choices: [text: string, value: boolean][]}} asked
  * @returns {Promise<boolean>}
  * @throws {WalletError} `cancelled`: nothing was chosen
@@ -169,7 +172,7 @@ async function readFile(field, passphrase) {
   });
 }
 
-/** Return how much a file has brought, and what was `found` besides. */
+/** Return what a file has brought, and what a look has `found`. */
 export function restoredTexts(about) {
   const { added, fresh, isOlder, isGone, isGiven, age, found } = about;
   const older = isGone
@@ -177,7 +180,7 @@ export function restoredTexts(about) {
     : gettext("Restored. This backup is older than the last change here.");
   const here = isOlder ? older : gettext("Restored. Everything was already here.");
   const text = isGone && found ? gettext("Restored.") : here;
-  // What of them is here, handed out or used since, the list tells.
+  // The list shows which of them are here, handed out or used since.
   const brought =
     oursOf(fresh).length && new Set(added.map(({ itemId }) => itemId)).size;
   const texts = [
@@ -200,13 +203,13 @@ export function restoredTexts(about) {
 const oursOf = (outputs) => outputs.filter(({ state }) => state !== "coming");
 
 /**
- * Return what looks, one look after the other, and returns what to say of it: what was
- * found, by value, or why it has to wait; nothing if nothing is new.
+ * Return a function that looks, one look at a time. It returns what to say: what was
+ * found, by value, or why the look has to wait; empty if nothing is new.
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">
  *   & {itemOf: import("../../texts.js").ItemOf}} tools
- * @param {(text: string) => void} show is told how far it is, and in the end the same
+ * @param {(text: string) => void} show gets the progress, and finally the same text
  * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown}) => Promise<string>}
- *   with `isDueOnly` it looks only if a look was broken off
+ *   with `isDueOnly` it looks only if a look was interrupted
  */
 export function makeLooker({ wallet, store, itemOf }, show) {
   let last = Promise.resolve("");

@@ -1,7 +1,7 @@
-// Shows the codes of what is held to a door, which claims them. Nothing is moved or handed
-// out for that, so that it works without a network; with one, it says what became of
-// them: the service is asked, often at first, because a guest waits for the door; and any
-// tab may have moved what a code stands for.
+// Shows the codes of held units to a door, which claims them. Showing them neither
+// moves nor hands out anything, so it works offline. Online, the page says what became
+// of them. It asks the service often at first, because a guest waits at the door. Any
+// tab may also have moved the units behind a code.
 
 import { unitsText } from "../../format/amounts.js";
 import { gettext } from "../../format/gettext.js";
@@ -26,13 +26,13 @@ import { isUsed, readHolding } from "../../wallet/holdings.js";
 import { readOutputs } from "../../wallet/records.js";
 import { keepAsking } from "../retries.js";
 
-/** What has no date is for no door. */
+/** Only a deed with a date has a door. */
 const AT_DOOR = gettext(
   "Used just now. At the door? You're in. Otherwise tell the organiser.",
 );
-/** How long it is said that a code was used, before the next one is shown. */
+/** How long a code is shown as used before the next one follows. */
 const STAY_MS = 3_000;
-/** Unlike the door, the wallet does not know who has used it. */
+/** Unlike the door, the wallet does not know who has used the code. */
 const SAID = {
   asking: "",
   offline: gettext("Updates when you're online."),
@@ -41,8 +41,8 @@ const SAID = {
 };
 
 /**
- * Show what is held of an item, one part at a time, the lowest number first. After one
- * that a door has used comes the next, while there is one.
+ * Show the held units of an item, one part at a time, the lowest number first. After a
+ * door has used one, the next follows, if there is one.
  */
 export async function openCodes(tools, opener) {
   const { store, itemId } = tools;
@@ -102,7 +102,7 @@ export async function openCodes(tools, opener) {
   });
 }
 
-/** Return what to do with a code, or what it does. */
+/** Return what to do with a code, or what it gives away. */
 function useText({ amount }, unit, isForDoor) {
   if (amount === 1)
     return isForDoor
@@ -113,7 +113,9 @@ function useText({ amount }, unit, isForDoor) {
   });
 }
 
-/** Return the place of a code, which comes from the store; without one its link. */
+/**
+ * Return an element with the code from the store, or with the link if there is none.
+ */
 function codeOf(output, tools) {
   const place = make("div", { class: "qr" });
   const showLink = (error) => {
@@ -126,7 +128,7 @@ function codeOf(output, tools) {
   return place;
 }
 
-/** Until a code was shown for so long, it is asked for at these intervals, in ms. */
+/** Up to the first time after a code was shown, ask at the second interval, in ms. */
 const ROUNDS = [
   [20_000, 2_000],
   [120_000, 5_000],
@@ -134,11 +136,11 @@ const ROUNDS = [
 const LAST_ROUND_MS = 20_000;
 
 /**
- * @typedef {"asking" | "offline" | "used" | "moved"} CodeState a door, most likely, has `used` it;
- *   what was `moved` was sent, or claimed by a copy of this wallet
- *
- * Note that the code of a held output is shown, and ask what becomes of it from now on;
- * call `tell` with its state, whenever there may be news too. Return what ends that.
+ * Record that the code of a held output is shown, and ask from now on what becomes of
+ * it. Call `tell` with its state whenever that may have changed. Return a function that
+ * ends this.
+ * @typedef {"asking" | "offline" | "used" | "moved"} CodeState `used`: most likely a
+ *   door has claimed it; `moved`: it was sent, or claimed by a copy of this wallet
  * @param {{key: string}} output
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">} opened
  * @param {(state: CodeState) => void} tell
@@ -151,7 +153,7 @@ export function watchCode({ key }, { wallet, store }, tell) {
   function roundMs() {
     const shownMs = performance.now() - shownAt;
     const round = ROUNDS.find(([untilMs]) => shownMs < untilMs);
-    // A quarter sooner or later: a whole audience must not ask in step.
+    // Vary it by a quarter, so that a whole audience does not ask at the same time.
     return (round?.[1] ?? LAST_ROUND_MS) * (0.75 + Math.random() / 2);
   }
 
@@ -169,14 +171,14 @@ export function watchCode({ key }, { wallet, store }, tell) {
       : { problem: new NoAnswerError() };
     isOffline = problem instanceof NoAnswerError;
     await look();
-    // Without an answer it is asked as often as before: a guest waits.
+    // Without an answer, ask as often as before, because a guest waits.
     if (problem && !isOffline) throw problem;
   }
 
   const wake = keepAsking({ checkRound, isOver: () => isOver, roundMs });
   const endings = [store.onChange(() => look().catch(() => {})), onReturn(wake)];
   tell("asking");
-  // It is shown, whether or not there is room to note it; what is spent no longer is.
+  // Ask even if there is no room to record this.
   wallet
     .shown(key)
     .catch(() => {})

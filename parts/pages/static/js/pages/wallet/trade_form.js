@@ -1,5 +1,5 @@
-// Asks what is wanted for units of a deed: one that this wallet has made or held, or one
-// whose page is pasted or scanned; then for how many of each.
+// Asks what a person wants for units of a deed: a deed that this wallet has made or
+// held, or one whose page is pasted or scanned; then how many units of each.
 
 import { readItem } from "../../format/claim_link.js";
 import { gettext } from "../../format/gettext.js";
@@ -32,7 +32,9 @@ const HINT = gettext(
 
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
-/** Ask for how many units of which deed; where one is known, it is the first guess. */
+/**
+ * Ask for how many units of which deed. If only one other deed is known, suggest that.
+ */
 export async function askToTrade(/** @type {Shown} */ shown, opener) {
   const { store } = shown;
   const known = await store.read({ items: "all" }, ({ items }) => items.list());
@@ -45,7 +47,7 @@ export async function askToTrade(/** @type {Shown} */ shown, opener) {
   else choose();
 }
 
-/** Ask which deed is wanted, and go on with that. */
+/** Ask which deed is wanted, and continue with it. */
 function askWhich(shown, { others, origins }, opener, onItem) {
   const byName = (one, other) => nameOf(one).localeCompare(nameOf(other));
   const goOn = (item) => {
@@ -112,7 +114,9 @@ async function lookUp(text, { itemId: givenId, wallet }) {
   return wallet.item(itemId);
 }
 
-/** Ask for how many units of each, and make the offer; both are seen before. */
+/**
+ * Ask for how many units of each deed, and make the offer. Both deeds are shown before.
+ */
 async function askHowMany(
   /** @type {Shown} */ shown,
   /** @type {Item} */ wanted,
@@ -158,7 +162,7 @@ async function askHowMany(
       const offers = offersOf(wallet);
       const isHere = () => said.isConnected;
       let made;
-      // What is given may have to be split off first: a person may have left meanwhile.
+      // Units may be split off first, and the person may leave meanwhile.
       while (!made && isHere())
         [made] = openOffersOf([await run(() => offers.trade(terms), onWait)]);
       if (!made) return gettext("No offer was made.");
@@ -175,7 +179,7 @@ async function askHowMany(
 
 const cardOf = (itemId, item) => makeCard(item, { itemId, pictures: "ask" });
 
-/** Return the deal in a sentence; nothing while the fields are not filled in rightly. */
+/** Return the deal in a sentence; empty while the fields are invalid. */
 function dealText(read, itemOf) {
   try {
     return `${offerText(read(), itemOf)}.`;
