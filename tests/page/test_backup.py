@@ -152,7 +152,7 @@ def test_what_was_done_since_a_backup_is_found_and_told_by_value(visitor):
     restore(page, path, PASSPHRASE)
     press(page, MINE)
 
-    found = "Found in a newer state: 98 units of “A ticket”."
+    found = "Found since the backup: 98 units of “A ticket”."
     close_report(page, re.compile("^This backup is from .* is not in it.$"), found)
     open_deed(page, item_id)
     expect_sum(page, "95 units of 100")

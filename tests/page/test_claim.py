@@ -288,7 +288,7 @@ def two_text(item_id, other_id):
     own, other = (f"{each[5:9]}·{each[-4:]}" for each in (item_id, other_id))
     return (
         f"You have this ({own}) and another of this name ({other}): the organiser's"
-        " site or poster tells which mark is genuine."
+        " site or poster shows which mark is genuine."
     )
 
 

@@ -112,7 +112,7 @@ def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     guest.assert_taps(1)
     assert guest.asked("/v1/") == guest.asked("/web/qr") == []
     # Of five units a door takes all.
-    expect_shown(page, "Whoever scans this code gets everything: 5 units.")
+    expect_shown(page, "Anyone who scans this code gets everything: 5 units.")
     assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
     guest.assert_good()
 

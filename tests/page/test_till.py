@@ -150,7 +150,7 @@ def test_a_till_that_holds_nothing_says_how_a_request_ends_and_has_no_cancel(vis
     page.keyboard.type("4")
     page.keyboard.press("Enter")
     path = shown_offer(page)
-    said = "until .*It can't be cancelled: this till holds none itself"
+    said = "until .*It can't be cancelled: this till has none of its own"
     expect_text(page, "#request-state", re.compile(said))
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     visitor.assert_good()

@@ -71,10 +71,10 @@ async function handOver({ itemId, wallet, store, api }, opener) {
     title: gettext("Export guest list"),
     content: [
       gettext(
-        "The list has numbers, notes and who was let in. It has no links, so nobody can claim a ticket with it.",
+        "The list has numbers, notes and admissions. It has no links, so nobody can claim a ticket with it.",
       ),
       gettext(
-        "Of guests who claimed at home the door sees what their code says: the number and its note. Nobody has checked that.",
+        "For guests who claimed at home, the door shows the number and note in their code. Neither is verified.",
       ),
       makeActions(makeButton(gettext("Download"), save)),
       makeHint(

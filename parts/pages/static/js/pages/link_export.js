@@ -263,7 +263,7 @@ function choiceFields(links, countMax) {
     "div",
     {},
     make("div", { class: "row-line" }, from.element, to.element),
-    makeHint(gettext("Where some of these are left, those handed out are left out.")),
+    makeHint(gettext("If some of these are left, those handed out are skipped.")),
   );
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.onchange = showRange;

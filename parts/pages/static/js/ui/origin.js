@@ -20,17 +20,15 @@ import { isMade } from "../wallet/states.js";
 const TEXTS = {
   minted: [gettext("Same as the one you made."), gettext("You made this"), ""],
   held: [gettext("Same as one that you have, or had."), "", ""],
-  compared: [gettext("You compared the mark, and said that it is right."), "", "good"],
+  compared: [gettext("You compared the mark, and confirmed it."), "", "good"],
   wrong: [
-    gettext(
-      "Careful: you compared the mark {mark}, and said that it is right. This has the mark {own}.",
-    ),
+    gettext("Careful: you confirmed the mark {mark}. This has the mark {own}."),
     gettext("Look-alike"),
     "bad",
   ],
   two: [
     gettext(
-      "You have this ({own}) and another of this name ({mark}): the organiser's site or poster tells which mark is genuine.",
+      "You have this ({own}) and another of this name ({mark}): the organiser's site or poster shows which mark is genuine.",
     ),
     gettext("Compare the marks"),
     "bad",
@@ -44,7 +42,7 @@ const TEXTS = {
   ],
   opened: [
     gettext(
-      "This has the mark {own}. You opened another of this name, with the mark {mark}: the organiser's site or poster tells which is genuine.",
+      "This has the mark {own}. You opened another of this name, with the mark {mark}: the organiser's site or poster shows which is genuine.",
     ),
     gettext("Compare the marks"),
     "wait",
@@ -64,7 +62,7 @@ const TEXTS = {
   ],
   lookalike: [
     gettext(
-      "Careful: this has the mark {own}, and your other {name} {mark}. The organiser's site or poster tells which is genuine.",
+      "Careful: this has the mark {own}, and your other {name} {mark}. The organiser's site or poster shows which is genuine.",
     ),
     gettext("Look-alike"),
     "bad",

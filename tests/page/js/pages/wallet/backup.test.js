@@ -85,7 +85,7 @@ test("a look tells how far it is, and what it found, by value", async () => {
 
   const found = await look();
 
-  assert.equal(found, "Found in a newer state: 98 × ticket of “Concert”.");
+  assert.equal(found, "Found since the backup: 98 × ticket of “Concert”.");
   assert.deepEqual(shown.slice(0, 2), ["Checking for missing deeds: 12 of 340", found]);
 });
 

@@ -290,7 +290,7 @@ function openText(operation, { canCancel }) {
   const until = offerStateText(operation);
   return canCancel
     ? until
-    : `${until} ${gettext("It can't be cancelled: this till holds none itself.")}`;
+    : `${until} ${gettext("It can't be cancelled: this till has none of its own.")}`;
 }
 
 /**

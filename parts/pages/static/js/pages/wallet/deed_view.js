@@ -261,8 +261,8 @@ const areIn = (holding, areAllIn) => ({
 
 function drawOverview(part, overview, claimedIn) {
   const known = ngettext(
-    "{count} of the rows “claimed” is in. Which one, the door couldn't check.",
-    "{count} of the rows “claimed” are in. Which ones, the door couldn't check.",
+    "{count} of the rows “claimed” is in. The door couldn't check which one.",
+    "{count} of the rows “claimed” are in. The door couldn't check which ones.",
     claimedIn,
   );
   put(part("in-hint"), claimedIn && overview.claimed ? known : "");

@@ -340,7 +340,7 @@ function askToLetIn(output, { wallet, unit, opener }) {
       ticketLine(ticket),
       isClaimed
         ? gettext(
-            "It was claimed, and only the guest's own browser has the code. This marks the row; whoever comes with that code later is let in, too.",
+            "It was claimed, and only the guest's own browser has the code. This marks the row; anyone who comes with that code later is let in, too.",
           )
         : gettext("The link stops working."),
     ],

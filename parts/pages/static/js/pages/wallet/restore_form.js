@@ -224,7 +224,7 @@ export function makeLooker({ wallet, store, itemOf }, show) {
       outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
     );
     const value = sideText(sumsOf(oursOf(found.filter(isLive))), itemOf);
-    return value && gettext("Found in a newer state: {value}.", { value });
+    return value && gettext("Found since the backup: {value}.", { value });
   }
 
   async function lookOnce({ isDueOnly = false, onWait = show } = {}) {

@@ -108,7 +108,7 @@ function useText({ amount }, unit, isForDoor) {
     return isForDoor
       ? gettext("Let them scan this at the door.")
       : gettext("Let them scan this.");
-  return gettext("Whoever scans this code gets everything: {units}.", {
+  return gettext("Anyone who scans this code gets everything: {units}.", {
     units: unitsText(amount, unit),
   });
 }
