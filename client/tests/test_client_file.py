@@ -242,11 +242,14 @@ def test_another_passphrase_opens_no_file(backup, passphrase):
     assert_refused(backup, "passphrase does not open", passphrase)
 
 
-def test_the_document_shows_what_is_authenticated_of_a_head():
-    [(file, (_, shown)), *_] = blocks_of(["docs/wallet-file.md"], "json")
+def test_the_document_shows_a_file_and_what_is_authenticated_of_its_head():
+    [(file, (_, shown)), (records, _), *_] = blocks_of(["docs/wallet-file.md"], "json")
     head = json.loads(file)
     del head["data"], head["checksum"]
 
+    read = import_wallet(file, "six words that nobody guesses")
+
+    assert write_contents(read) == json.loads(records)
     assert compact(head) == shown.replace("\n", "")
 
 
