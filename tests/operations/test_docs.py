@@ -108,6 +108,19 @@ def test_the_commands_page_lists_every_command_and_no_other():
     assert listed == set(make_command().commands)
 
 
+def test_every_part_has_a_page_in_docs():
+    pages = {
+        row[0].strip("`"): [path for path, _ in LINK.findall(row[-1])]
+        for row in table_rows(section("ARCHITECTURE.md", "The parts"))
+    }
+    folders = {path.parent.name for path in (REPOSITORY / "parts").glob("*/part.py")}
+    folders.add("server")  # gunicorn's worker; it has no `PART`.
+
+    assert set(pages) == folders
+    assert all(path.startswith("docs/") for paths in pages.values() for path in paths)
+    assert all(pages.values())
+
+
 def test_every_dependency_has_its_reason_on_the_settings_page():
     reasons = section("docs/settings.md", "Why these packages")
     required = found_in("requirements.in", r"^([a-z][a-z0-9-]*)")
