@@ -65,8 +65,8 @@ PARTS = (
 # Loaded for commands only, never for the service.
 COMMAND_PARTS = ("dev", "postgresql")
 
-# Maximum of requests per process that wait for slow hashes. It leaves a quarter of the
-# threads to strong secrets and reads.
+# Maximum number of requests per process that wait for slow hashes. The other quarter of
+# the threads is left to strong secrets and reads.
 HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
 
 _log = logging.getLogger("deeds")
@@ -100,13 +100,13 @@ def create_app(
     `parts` are names from PARTS: all by default, the core alone if empty. `clock`
     returns milliseconds since 1970-01-01 UTC; `token_bytes(n)` returns n random bytes.
 
-    Raises StartError if the service cannot start. Without `settings`, as gunicorn and
-    Flask call it, the environment is read, and a failure is logged in one line and
-    exits the process with code 1.
+    With `settings`, raises StartError if the service cannot start. Without them, as
+    gunicorn and Flask call it, reads the environment; if the service cannot start, logs
+    one line and exits with code 1.
 
     The application returned has no thread and no open connection, so the process may
-    fork. If the process outlives it, `app.extensions["deeds"].close()` ends the threads
-    and connections that it has opened since.
+    fork. Call `app.extensions["deeds"].close()` to end the threads and connections that
+    the application opens later, if the process goes on without it.
     """
     build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
     if settings is not None:
@@ -116,7 +116,7 @@ def create_app(
         # Under gunicorn, `prepare` has already run the slow checks.
         return build.app(read_settings(os.environ), thorough=not _named_ledgers)
     except StartError as stop:
-        # A plain line on stderr if logging is not configured yet.
+        # If logging is not configured yet, Python prints this to stderr as it is.
         _log.error(stop, extra={"event": "cannot_start"})
         raise SystemExit(1) from None
 
@@ -160,8 +160,8 @@ class _Build:
         # Do not redirect doubled slashes: Werkzeug's redirect has an HTML body.
         app.url_map.merge_slashes = False
         if proxies := settings.trusted_proxies:
-            # The scheme is for links in pages. Each proxy overwrites the header, so it
-            # has one entry.
+            # `x_proto` is always 1: each proxy overwrites X-Forwarded-Proto, so it has
+            # one value. Pages need the scheme for links.
             proxied = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)
             app.wsgi_app = proxied  # type: ignore[method-assign]
         with ExitStack() as closing:
@@ -297,8 +297,8 @@ def open_database(
 ) -> Database:
     """Return the database of a URL, without opening it; raise StartError.
 
-    `pool_size` is the maximum of PostgreSQL connections of all `processes_count`
-    processes together, 0 for the default.
+    `pool_size` is the maximum number of PostgreSQL connections, shared by all
+    `processes_count` processes; 0 means the default.
     """
     if url.startswith("postgres"):
         try:

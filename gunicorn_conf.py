@@ -90,8 +90,9 @@ graceful_timeout = 9
 # Workers touch a heartbeat file here, which must not wait for a disk.
 worker_tmp_dir = _directory_for_files("/dev/shm")  # noqa: S108
 
-# May be turned on: the application opens nothing and starts no thread before its first
-# use. New code needs a restart in any case, because the master imports it too.
+# Operators may turn it on: the application opens nothing and starts no thread before
+# its first use. New code needs a restart in any case, because the master imports it
+# too.
 preload_app = False
 control_socket_disable = True
 
@@ -104,7 +105,7 @@ loglevel = "info" if _level == "debug" else _level
 
 _is_measured = _setting("metrics") == "on" and _is_there("metrics", "prometheus_client")
 if _is_measured:
-    from parts.metrics.gunicorn_hooks import (  # noqa: F401  (settings, all but one)
+    from parts.metrics.gunicorn_hooks import (  # noqa: F401  (gunicorn calls them)
         child_exit,
         make_directory,
         on_exit,
@@ -136,8 +137,8 @@ def _changes(settings: Mapping[str, Any]) -> str:
 def _check_server(cfg: Any) -> None:
     """Raise StartError if the workers could not start or serve.
 
-    Set WEB_CONCURRENCY to the number of workers: the application divides CPUs and
-    database connections among them.
+    Otherwise sets WEB_CONCURRENCY to the number of workers that gunicorn starts,
+    because the application divides CPUs and database connections among them.
     """
     if worker_tmp_dir is None:
         raise StartError("TMPDIR and /tmp are no directories that can be written")
@@ -161,7 +162,7 @@ def on_starting(server: Any) -> None:
         _check_server(server.cfg)
         prepare()
     except StartError as stop:
-        # One line, without the places in the code.
+        # One line, without a traceback.
         server.log.error(str(stop), extra={"event": "cannot_start"})  # noqa: TRY400
         raise SystemExit(1) from None
     if changes := _changes(server.cfg.settings):
@@ -183,11 +184,11 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start metrics and the log thread, and exempt objects from garbage collection.
+    """Start metrics and the log thread, open the SQLite file, and freeze objects.
 
-    A full collection visits all objects and pauses the worker for 60 to 90 ms, a few
-    times a minute under load. Objects created at startup are never freed, so it need
-    not visit them.
+    A full garbage collection visits all objects and pauses the worker for 60 to 90 ms,
+    a few times a minute under load. Objects created at startup are never freed, so
+    gc.freeze() exempts them.
     """
     extensions = getattr(worker.wsgi, "extensions", {})
     if metrics := extensions.get("deeds_metrics"):

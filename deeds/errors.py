@@ -289,7 +289,7 @@ class InternalError(DeedError):
 
 
 def problems(*modules: object) -> tuple[type[DeedError], ...]:
-    """Return the errors with a code that modules define, in order of their status."""
+    """Return the error classes of modules, without base classes, sorted by status."""
     classes = [
         each
         for module in modules

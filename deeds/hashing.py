@@ -29,20 +29,20 @@ from deeds.raw_output import is_random_key, is_strong_secret
 
 SALT_BYTES = 16
 
-# From the OWASP Password Storage Cheat Sheet: of its equivalent settings the fastest on
-# the CPUs that we measured (decision 0001, docs/decisions).
+# The OWASP Password Storage Cheat Sheet lists equivalent settings. This one is the
+# fastest on the CPUs that we measured (decision 0001, docs/decisions).
 ORDINARY_COST = HashPolicy(memory_cost_kib=7168, time_cost=5, parallelism=1)
 
 # Argon2's own minimum (RFC 9106 3.1), about 20 µs: a strong secret needs no slow hash.
 STRONG_COST = HashPolicy(memory_cost_kib=8, time_cost=1, parallelism=1)
 
-# In a flood of slow hashes, strong secrets, reads and refusals still get most of the
-# CPUs, and the hashes about a tenth.
+# With this priority, even a flood of slow hashes gets only about a tenth of the CPUs;
+# the rest is left to strong secrets, reads and refusals.
 _HASHING_NICENESS = 10
 
-# Keys that a client may have derived from a secret are hashed as slowly as secrets. All
-# ledgers share this salt: their peppers differ, and at this cost precomputed tables do
-# not pay.
+# The salt for Idempotency-Keys that a client may have derived from a secret, which are
+# hashed as slowly as secrets. All ledgers share it: peppers distinguish them, and even
+# without one, precomputed tables do not pay at this cost.
 _KEY_SALT = b"idempotency keys"
 _KEY_LABEL = b"deeds idempotency key v1:"
 
@@ -164,9 +164,9 @@ class Hasher:
     ) -> tuple[Output, ...]:
         """Return the `Output` of each raw output, in order.
 
-        `items` must have the item of each. Strong secrets are hashed in this thread,
-        not in the pool. Raises OverloadedError, or PepperMissingError if the settings
-        lack an item's pepper.
+        `items` must contain the item of every raw output. Strong secrets are hashed in
+        this thread, not in the pool. Raises OverloadedError, or PepperMissingError if
+        the settings lack an item's pepper.
         """
         jobs = [self._job(raw.secret, items[raw.item_id]) for raw in raws]
         slow = [job for job in jobs if not job.is_strong]

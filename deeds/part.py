@@ -68,7 +68,10 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A line of `deeds doctor`, without secrets. If "wrong", `text` names a remedy."""
+    """A line of `deeds doctor`, without secrets.
+
+    If `state` is "wrong", `text` names a remedy.
+    """
 
     state: Literal["ok", "unknown", "wrong"]
     subject: str
@@ -81,14 +84,15 @@ class OpenLedger(Protocol):
     def __call__(self, *setting_names: str, settings: Settings | None = None) -> Ledger:
         """Return the ledger, which is closed when the command ends; raise StartError.
 
-        Reads only DATABASE_URL, DEEDS_CHECKPOINT_FILE and the named settings from the
-        environment, so other invalid settings do not matter. `settings` replaces them.
+        Uses `settings` if given. Otherwise reads only DATABASE_URL,
+        DEEDS_CHECKPOINT_FILE and the named settings from the environment, so other
+        invalid settings do not matter.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """What app.py gives to commands, as the `obj` of click's context."""
+    """The `obj` of click's context, which app.py passes to commands."""
 
     open_ledger: OpenLedger
     create_app: Callable[..., Flask]
@@ -131,15 +135,19 @@ class Commands(click.Group):
 class Part:
     """A part. All fields but `name` are optional.
 
-    `register` adds its endpoints to the app. `wrap_database` returns a replacement for
-    the database that it receives. `checks` maps invariants, each a sentence, to queries
-    for the places where they are violated. `counts` maps names to queries for a number.
-    `kinds` are the kinds of its operations, `limit_names` its names in
-    DEEDS_RATE_LIMITS, `commands` its click commands, whose context has a CommandContext
-    as `obj`. `check_start` raises StartError if the service must not start; it is
-    called once, before the workers start. `audit` checks the whole ledger and returns
-    the places of violations by invariant. `examine` yields the part's findings for
-    `deeds doctor`, and changes nothing.
+    register: adds endpoints to the app.
+    wrap_database: returns a replacement for the database that it receives.
+    schema: the versions of the part's tables.
+    errors: the part's error classes.
+    limit_names: names of the part's limits in DEEDS_RATE_LIMITS.
+    checks: invariants, each a sentence, with queries for the places of violations.
+    counts: names with queries that return one number.
+    kinds: the kinds of operations that the part writes.
+    commands: click commands, whose context has a CommandContext as `obj`.
+    check_start: raises StartError if the service must not start; called once, before
+        the workers start.
+    audit: checks the whole ledger; returns the places of violations by invariant.
+    examine: yields findings for `deeds doctor`; changes nothing.
     """
 
     name: str

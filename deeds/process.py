@@ -29,7 +29,7 @@ STDERR = 2
 LINES_MAX = 10_000
 _LINES_AT_ONCE_MAX = 100
 
-# Pause after each write, to write lines together that follow closely.
+# Pause after each write, so that lines which follow soon are written together.
 _PAUSE_S = 0.01
 
 # How long a stopping process waits until its log is written.
@@ -73,10 +73,11 @@ def usable_cpus_count() -> int:
 class LogStream:
     """Writes the log to standard error without blocking on a slow reader.
 
-    Once started, a thread writes. Before, as in gunicorn's master, which forks, lines
-    are written at once or dropped. The number of dropped lines is logged after the next
-    successful write. Python's QueueListener is not used, because it never drops lines
-    and stops only when all are written.
+    After `start`, a thread writes the lines. Without it, each call of `write` writes
+    its line at once, or drops it: gunicorn's master must not start a thread, because it
+    forks. The number of dropped lines is logged after the next successful write.
+    Python's QueueListener is not used, because it never drops lines and stops only when
+    all are written.
     """
 
     def __init__(self) -> None:
@@ -170,11 +171,11 @@ def open_files_max() -> int:
 
 
 def keep_exit_code() -> None:
-    """Keep the exit code even if a standard stream is full or closed.
+    """Prepare for standard streams that are full or closed.
 
-    If output that a stream did not accept fails again at exit, Python exits with 120
-    instead. The descriptor of a closed stream would go to the next file opened, which
-    may be the ledger; /dev/null takes its place.
+    If a stream is full, Python fails to flush it at exit and exits with 120; this keeps
+    the exit code. If a stream is closed, the next file opened would get its descriptor,
+    and that may be the ledger; this opens /dev/null in its place.
     """
     atexit.register(_drop_unwritten)
     for stream in range(STDERR + 1):

@@ -15,7 +15,10 @@ Amounts = Iterable[RawOutput | Output]
 
 
 def check_mint(request: MintRequest) -> None:
-    """Raise DuplicateSecretError, or TotalTooLargeError above AMOUNT_MAX."""
+    """Raise an error if a secret repeats, or if the total is above AMOUNT_MAX.
+
+    These are DuplicateSecretError and TotalTooLargeError.
+    """
     index = _first_repeated(output.secret for output in request.outputs)
     if index is not None:
         raise errors.DuplicateSecretError(

@@ -33,10 +33,10 @@ from storage.repository import Repository
 class DeedService:
     """Combines the rules, the hashing and the ledger. Stateless; thread-safe.
 
-    `token_bytes(n)` returns n bytes of a CSPRNG. `client` is the client of a request,
-    because clients share the hash pool. Methods raise DeedError if a request breaks a
-    rule or cannot be carried out. Nothing has moved then, except perhaps after
-    LedgerInDoubtError.
+    `token_bytes(n)` returns n bytes of a CSPRNG. Methods take the `client` that sent
+    the request, because the hash pool limits its share. They raise DeedError if a
+    request breaks a rule or cannot be carried out. After an error no units have moved,
+    except perhaps after LedgerInDoubtError.
     """
 
     ledger: Repository
@@ -108,8 +108,8 @@ class DeedService:
     ) -> dict[str, ItemHashing]:
         """Return the hashing of each item of the request, by item id.
 
-        Raises UnknownItemError for an unknown item, unless the key belongs to another
-        request: IdempotencyKeyReusedError takes precedence.
+        If an item is unknown, raises IdempotencyKeyReusedError if the key was used, and
+        UnknownItemError otherwise.
         """
         items = self.ledger.read_hashings({raw.item_id for raw in request.raws})
         for array, raws in (("inputs", request.inputs), ("outputs", request.outputs)):
@@ -153,7 +153,10 @@ class DeedService:
         outputs: Sequence[Output],
         client: str,
     ) -> IdempotencyKey | None:
-        """Return the hashed key and the fingerprint of an operation, or None."""
+        """Return the hashed key with the fingerprint of the operation.
+
+        Returns None if the request has no key.
+        """
         if idempotency_key is None:
             return None
         key_hash = self.hasher.hash_key(idempotency_key, client)
@@ -162,8 +165,8 @@ class DeedService:
     def refuse_used(self, idempotency_key: str | None, client: str) -> None:
         """Raise IdempotencyKeyReusedError if an operation has the key.
 
-        Call it before raising an error that no recorded request can have raised: the
-        key then belongs to another request.
+        Call it before raising an error that proves that this request was never carried
+        out: a recorded key then belongs to another request.
         """
         if self.is_key_used(idempotency_key, client):
             raise errors.IdempotencyKeyReusedError
@@ -224,7 +227,7 @@ def fingerprint(
 def count_used_guess(
     error: errors.UsedSecretError, outputs: Sequence[RawOutput]
 ) -> None:
-    """Count the invalid output as a guess unless its secret is strong.
+    """Count the secret that the error is about as a guess, unless it is strong.
 
     The error reveals that the secret was used, perhaps by another owner.
     """

@@ -82,8 +82,8 @@ class RateLimit:
 
 
 # Name of the limit on wrong secrets. 100 guesses a minute are 53 million a year: on
-# average it takes 500 years to guess a secret of 6 random letters and digits. A person
-# who mistypes secrets stays far below the limit.
+# average it takes 500 years to guess a secret of 6 random digits and letters, upper and
+# lower case. A person who mistypes secrets stays far below the limit.
 FAILURES = "failures"
 _RATE_LIMITS = (RateLimit(FAILURES, 100, 60),)
 
@@ -228,7 +228,7 @@ def _setting(
 class Settings:
     """Every setting with its variable, its parser and its default.
 
-    Some are secret, so the repr has none.
+    Some values are secret, so the repr shows no values.
     """
 
     database_url: str = _setting(
@@ -241,7 +241,7 @@ class Settings:
     peppers_old: tuple[bytes, ...] = _setting(
         "DEEDS_PEPPERS_OLD", _parse_peppers, (), may_be_file=True
     )
-    # Digests suffice to compare. If empty, anybody may mint.
+    # Digests suffice to compare tokens. Without a token, anybody may mint.
     mint_token_digests: tuple[bytes, ...] = _setting(
         "DEEDS_MINT_TOKEN", _parse_mint_tokens, (), may_be_file=True
     )
@@ -264,7 +264,8 @@ class Settings:
     checkpoint_file: str | None = _setting("DEEDS_CHECKPOINT_FILE", str, None)
     # More than 16 proxies would be a loop.
     trusted_proxies: int = _setting("DEEDS_TRUSTED_PROXIES", _whole(0, 16), 0)
-    # Limits missing from this value are off.
+    # A name without a limit here is unlimited. The parser adds the default limits that
+    # the variable does not name.
     rate_limits: tuple[RateLimit, ...] = _setting(
         "DEEDS_RATE_LIMITS", _parse_rate_limits, _RATE_LIMITS
     )
@@ -298,7 +299,7 @@ class Settings:
 def read_settings(environ: Mapping[str, str], names: Collection[str] = ()) -> Settings:
     """Return the settings; read the named ones, by default all, from the environment.
 
-    The others have their defaults. Raises StartError as `read_setting`.
+    The others have their defaults. Raises StartError for an invalid value.
     """
     names = names or [each.name for each in fields(Settings)]
     return Settings(**{name: read_setting(environ, name) for name in names})

@@ -41,7 +41,10 @@ class CauseLog:
         self._logged_at_s: dict[tuple[str, str | None], float] = {}
 
     def write(self, error: Exception, code: str | None, message: str) -> None:
-        """Log an error with the database's error code. `message` must hold no value."""
+        """Log an error with the database's error code.
+
+        `message` must not quote values of rows, which could be secret.
+        """
         kind = (type(error).__name__, code)
         now_s = monotonic()
         if now_s - self._logged_at_s.get(kind, -_LOG_INTERVAL_S) < _LOG_INTERVAL_S:
@@ -52,7 +55,10 @@ class CauseLog:
 
 
 class WriteRefusal:
-    """The reason why the database failed a write, until a probe's write succeeds."""
+    """Remembers why the database failed a write, until writes are known to work.
+
+    Meanwhile probes try to write, at most once in TRY_INTERVAL_S.
+    """
 
     def __init__(self) -> None:
         self.reason: str | None = None
@@ -66,7 +72,11 @@ class WriteRefusal:
         )
 
     def begin_try(self) -> None:
-        """Raise LedgerUnavailableError if the last try began less than a second ago."""
+        """Record that a probe tries a write now.
+
+        Raises LedgerUnavailableError if the last one did so less than TRY_INTERVAL_S
+        ago.
+        """
         now_s = monotonic()
         if self.reason is not None and now_s - self._tried_at_s < TRY_INTERVAL_S:
             raise LedgerUnavailableError(self.reason)
@@ -80,8 +90,8 @@ class Cursor(Protocol):
     def rowcount(self) -> int:
         """Return the number of rows inserted or changed.
 
-        After `executemany` it is the sum of all executions. If each can change at most
-        one row, all did if and only if the sum is the number of executions.
+        After `executemany` it is the sum of all executions. If each execution can
+        change at most one row, a sum equal to their number means that each changed one.
         """
 
     def fetchone(self) -> Any:
@@ -94,7 +104,7 @@ class Cursor(Protocol):
 class Transaction(Protocol):
     """An open write transaction. The placeholder in SQL is `?`.
 
-    `now_ms` is when it began, in milliseconds since 1970-01-01 UTC.
+    `now_ms` is the time at which it began, in milliseconds since 1970-01-01 UTC.
     """
 
     now_ms: int
@@ -106,7 +116,7 @@ class Transaction(Protocol):
         """Run a statement for each of the rows."""
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order."""
+        """Run a query with each key as its values; return a row or None for each."""
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
         """Insert rows of another ledger; automatic ids continue after them.
@@ -135,8 +145,8 @@ class Database(Protocol):
 
     `name` is its file or its host, port and database, without a password.
 
-    `definitions_sql` is a query for every table, column, constraint, index and trigger:
-    the name of the table, and the SQL of the definition.
+    `definitions_sql` is a query that returns the definitions of all tables, columns,
+    constraints, indexes and triggers: a row has the name of the table and the SQL.
     """
 
     name: str
@@ -164,7 +174,10 @@ class Database(Protocol):
         """Return the rows of a query."""
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order, from one snapshot."""
+        """Run a query with each key as its values; return a row or None for each.
+
+        All rows come from one snapshot.
+        """
 
     def write(self, work: Work[Record], record: Record) -> Operation:
         """Run the work in one transaction, and commit all of it or nothing.

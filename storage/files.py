@@ -22,23 +22,25 @@ from deeds.errors import StartError
 # Effective user and group, and supplementary groups.
 _Rights = tuple[int, int, list[int]]
 
-# The mount table of this process, on Linux only. A space in a path is written as \\040.
+# The mount table of this process, on Linux only. A space in a path is written as \040.
 MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
-# Interval between attempts to lock. A commit takes a few times as long.
+# Interval between attempts to lock. A commit takes several times as long.
 _LOCK_POLL_S = 0.0005
 
 
 @contextmanager
 def as_owner(directory: Path) -> Iterator[None]:
-    """Run the block with the rights of a directory's owner, and no others.
+    """Run the block with the rights of a directory's owner instead of root's.
 
-    Nothing changes for users other than root, and in root's own directories. New files
-    belong to the owner. If a directory or link on the path is not root's, the first
-    such one's owner counts, who could redirect root to any place. Blocks may be nested.
-    All threads of a process share its rights, so nothing changes outside the main
-    thread; commands have only that one. Raises StartError if the owner cannot reach the
+    New files then belong to the owner. If a directory or link on the path belongs to
+    another user than root, the first such user counts as the owner, because that user
+    could redirect root to any place.
+
+    Changes nothing for other users than root, in root's own directories, or outside the
+    main thread: all threads of a process share its rights, and commands have only the
+    main thread. Blocks may be nested. Raises StartError if the owner cannot reach the
     directory.
     """
     if os.getuid() != 0 or current_thread() is not main_thread():
@@ -89,10 +91,10 @@ def make_directory(path: Path) -> None:
 
 
 def reason_unwritable(path: Path) -> str:
-    """Return why this user may not write a file or into a directory, "" if it may.
+    """Return why this user may not write to a file or directory, else "".
 
-    A new volume often belongs to root, while the image runs as another user. Returns ""
-    for a read-only file system too: the error of a write says enough.
+    In containers, a new volume often belongs to root, and the service runs as another
+    user. Returns "" for a read-only file system too: the error of a write names it.
     """
     user = os.geteuid()
     try:
@@ -147,8 +149,8 @@ def flush(path: Path) -> None:
 def locked(file: int, deadline_s: float) -> Iterator[None]:
     """Lock an open file within the block.
 
-    Raises BlockingIOError at `deadline_s`, by `monotonic()`. The lock belongs to the
-    descriptor, and ends when that is closed or the process ends.
+    Waits for another process until `monotonic()` reaches `deadline_s`, and then raises
+    BlockingIOError. Closing the file or ending the process also releases the lock.
     """
     while True:
         try:
@@ -205,9 +207,9 @@ def _take(rights: _Rights) -> None:
 
 
 def _owned(directory: Path) -> tuple[Path, os.stat_result]:
-    """Return the first path on the way to a directory that is not root's, or the last.
+    """Return the first directory or link on a path that is not owned by root.
 
-    The status of that path comes second.
+    Its status comes second. If root owns all of them, returns the last that exists.
     """
     places = []
     for path in (directory.absolute(), directory.resolve()):

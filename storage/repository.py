@@ -30,9 +30,9 @@ from storage.database import NO_OPERATION, ConflictError, Database, Transaction
 # Cached values of ItemHashing, which are immutable, about 600 bytes each: 6 MB.
 HASHINGS_CACHED_MAX = 10_000
 
-# Records with more outputs are checked before anything is written. Otherwise PostgreSQL
-# wrote 84 KB to its WAL for a refused request of 267 bytes. For fewer outputs the check
-# costs more than it saves.
+# Records with more outputs are checked before anything is written. Without the check, a
+# refused request of 267 bytes made PostgreSQL write 84 KB to its WAL. For fewer outputs
+# the check costs more than it saves.
 OUTPUTS_UNSEEN_MAX = 8
 
 _READ_POLICIES = """
@@ -168,7 +168,7 @@ class Repository:
         return self.database.write(write_mint, record)
 
     def swap(self, record: SwapRecord) -> Operation:
-        """Spend the inputs and create the outputs; raise as `write_swap`."""
+        """Spend the inputs and create the outputs; raise the errors of `write_swap`."""
         return self.database.write(write_swap, record)
 
 
@@ -209,7 +209,7 @@ def write_mint(transaction: Transaction, record: MintRecord) -> Operation:
 def write_swap(transaction: Transaction, record: SwapRecord) -> Operation:
     """Spend the inputs and write the outputs.
 
-    Raises IdempotencyKeyReusedError, or as `move_units`.
+    Raises IdempotencyKeyReusedError, or the errors of `move_units`.
     """
     operation = add_operation(transaction, "swap", record.idempotency_key)
     if operation.replayed:
@@ -223,8 +223,8 @@ def add_operation(
 ) -> Operation:
     """Write an operation, or return the one that is recorded with its key.
 
-    Raises IdempotencyKeyReusedError if that one was made by another request. Every
-    transaction that changes the ledger must begin with this.
+    Raises IdempotencyKeyReusedError if another request made the recorded operation.
+    Every transaction that changes the ledger must begin with this call.
     """
     values = (kind, *(key or (None, None)), transaction.now_ms)
     row = transaction.execute(_INSERT_OPERATION, values).fetchone()
@@ -258,10 +258,10 @@ def move_units(
         refuse_outputs(transaction, operation, outputs)
     # Insert outputs before spending inputs, each in the order of their keys: swaps then
     # cannot deadlock. An INSERT that conflicts with a row which an open transaction has
-    # created or spent waits for that transaction. If inputs were spent first, two swaps
-    # that create what the other spends would each lock an input and then wait for the
-    # other one's. While it inserts, a transaction holds only rows that it has created,
-    # in ascending order.
+    # created or spent waits for that transaction. If inputs were spent first, and each
+    # of two swaps created an output with a secret that the other one spends, each would
+    # lock its input and then wait for the other. In this order, a transaction that
+    # waits in an INSERT holds only rows that it has created, and in ascending order.
     if not _create_outputs(transaction, operation, outputs):
         refuse_inputs(transaction, operation, inputs)
         refuse_outputs(transaction, operation, outputs)
@@ -269,7 +269,8 @@ def move_units(
     spent = [(operation.id, *output) for output in sorted(inputs)]
     if transaction.executemany(_SPEND_OUTPUT, spent).rowcount != len(spent):
         refuse_inputs(transaction, operation, inputs)
-        # All inputs can be spent by now: one was created after the UPDATE began.
+        # No input is unknown or spent: one of them was created after the UPDATE began,
+        # so another try may succeed.
         raise ConflictError
 
 
@@ -309,7 +310,7 @@ def refuse_outputs(
 
 
 def is_no_id(column: str, prefix: str) -> str:
-    """Return an SQL condition: a column does not hold an id of this kind (`is_id`)."""
+    """Return an SQL condition, true if `is_id` would be false for a column's value."""
     # SQLite's string functions stop at a NUL character, its comparisons do not.
     start, length = len(prefix) + 1, len(prefix) + RANDOM_LENGTH
     return (

@@ -16,9 +16,9 @@ from storage.repository import read_last_operation
 
 _log = logging.getLogger("deeds")
 
-# A mark is a row of `schema_version` that forbids serving the ledger, because it is an
-# unfinished copy or was moved. Its `part` is one of these prefixes and the name of the
-# other ledger; its `version` is a number of the copy, the same in both ledgers.
+# A mark is a row of `schema_version` that forbids serving the ledger, because this
+# ledger is an unfinished copy or was moved. Column `part` has one of these prefixes and
+# the name of the other ledger; `version` is a random number, the same in both ledgers.
 INCOMING, MOVED = "incoming from ", "moved to "
 
 Mark = tuple[str, int]
@@ -51,7 +51,7 @@ class Schema:
 
     @property
     def newest(self) -> int:
-        """Return the number of the version that this code has."""
+        """Return the number of the newest version, which this code uses."""
         return len(self.versions)
 
 
@@ -65,11 +65,12 @@ def create_tables(transaction: Transaction) -> None:
         transaction.execute(statement)
 
 
-# In SQLite's dialect. For another database, replace the words for automatic ids, 64-bit
+# In SQLite's dialect. Other databases translate the words for automatic ids, 64-bit
 # integers, bytes, and tables without a row id. Only in STRICT tables does SQLite refuse
 # values of other types, and report them in a check of the file.
 _TABLES = (
-    # The policies of the settings at the first start, whose id is 0, and at mints.
+    # The row with id 0 is the policy in the settings at the first start. The first mint
+    # under any other policy adds a row.
     """
     CREATE TABLE hash_policies (
         id INTEGER PRIMARY KEY,
@@ -142,8 +143,8 @@ _REMOVE_MARK = "DELETE FROM schema_version WHERE part = ? AND version = ?"
 def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
     """Upgrade all tables to their newest version; return a line for each upgrade.
 
-    Tables of a later version are left as they are if it permits this code. Otherwise,
-    and if the database cannot be opened, this raises StartError. Any number of
+    Leaves tables of a later version as they are. Raises StartError if a later version
+    does not permit this code, or if the database cannot be opened. Any number of
     processes may call it at once.
     """
     _refuse_unreleased(database.table_names())
@@ -157,7 +158,7 @@ def migrate(database: Database, schemas: Iterable[Schema]) -> list[str]:
 
 
 def upgrade_tables(transaction: Transaction, schemas: Iterable[Schema]) -> list[str]:
-    """Upgrade all tables as `migrate`, in a transaction that may change tables."""
+    """Do what `migrate` does, in a transaction that may change tables."""
     changes = []
     transaction.execute(CREATE_VERSIONS)
     rows = transaction.execute(READ_VERSIONS).fetchall()
@@ -181,7 +182,10 @@ def upgrade_tables(transaction: Transaction, schemas: Iterable[Schema]) -> list[
 def check_versions(
     database: Database, schemas: Iterable[Schema], *, may_be_moved: bool = False
 ) -> None:
-    """Raise StartError unless this code may serve the tables. Changes nothing."""
+    """Raise StartError unless this code may serve the tables. Changes nothing.
+
+    With `may_be_moved`, accepts a ledger with a mark, which commands may read.
+    """
     names = database.table_names()
     _refuse_unreleased(names)
     rows = database.read(READ_VERSIONS) if "schema_version" in names else []
@@ -197,7 +201,7 @@ def check_versions(
 
 
 def read_mark(database: Database) -> Mark | None:
-    """Return the mark of a ledger, or None; raise StartError as `table_names`."""
+    """Return the mark of a ledger, or None; raise the errors of `table_names`."""
     if "schema_version" not in database.table_names():
         return None
     return find_mark(database.read(READ_VERSIONS))
@@ -266,7 +270,7 @@ def check_still_served(rows: Rows, schemas: Iterable[Schema]) -> None:
         check_not_moved(rows)
         list(_versions(schemas, rows))
     except MovedError:
-        # Do not reveal to clients where to.
+        # Do not reveal the ledger's new place to clients.
         raise LedgerUnavailableError("the ledger was moved") from None
     except StartError as error:
         raise LedgerUnavailableError(error.reason) from None

@@ -58,7 +58,10 @@ class SqliteDatabase:
     definitions_sql = "SELECT tbl_name, sql FROM sqlite_master WHERE sql <> ''"
 
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
-        """Open nothing; raise StartError if SQLite is too old."""
+        """Store the arguments, without opening the file.
+
+        Raises StartError if SQLite is too old.
+        """
         # The first version with STRICT tables.
         if sqlite3.sqlite_version_info < (3, 37, 0):
             raise StartError(
@@ -73,7 +76,7 @@ class SqliteDatabase:
         self._idle: list[sqlite3.Connection] = []
 
     def create(self, work: Callable[[Transaction], None]) -> None:
-        """Create the file if it is missing, and its tables; raise StartError."""
+        """Create the file if it is missing, and run the work; raise StartError."""
         try:
             with self.alone():
                 self._create_file()
@@ -95,7 +98,7 @@ class SqliteDatabase:
             self._refuse_orphan_log()
             return set()
         try:
-            # Not kept open: a restore may replace the file before `create` locks it.
+            # Do not keep it open: a restore may replace the file before `create` locks.
             with closing(connect(self.path)) as connection:
                 rows = connection.execute("SELECT name FROM sqlite_master").fetchall()
         except sqlite3.Error as error:
@@ -103,11 +106,11 @@ class SqliteDatabase:
         return {name for (name,) in rows}
 
     def check_start(self, *, thorough: bool = False) -> None:
-        """Raise StartError if pages, indexes or constraints of the file are damaged.
+        """Raise StartError if the file is damaged.
 
-        The check is done only if `thorough`, and for at most CHECKED_BYTES_MAX bytes.
-        From then on, new connections refuse a ledger that has moved, which only
-        commands may read.
+        Checks pages, indexes and constraints if `thorough`, unless the file is larger
+        than CHECKED_BYTES_MAX. Connections opened after this call refuse a ledger that
+        was moved, which only commands may read.
         """
         self._writer.connect = connect_to_serve
         if not thorough or self.path.stat().st_size > CHECKED_BYTES_MAX:
@@ -133,7 +136,7 @@ class SqliteDatabase:
             raise self._failures.translate(error) from None
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order, from one snapshot."""
+        """Run a query with each key, in one snapshot; return a row or None for each."""
         try:
             with self._reader() as reader:
                 # One query for each key, because SQLite has no round trips. They share
@@ -192,7 +195,7 @@ class SqliteDatabase:
         return [finding for (finding,) in rows if finding != "ok"]
 
     def bytes_on_disk(self) -> int:
-        """Return the bytes of the file, including its WAL."""
+        """Return the bytes of the file, its WAL and the WAL's index."""
         files = [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
 
@@ -210,8 +213,8 @@ class SqliteDatabase:
     def alone(self) -> Iterator[None]:
         """Keep other processes from creating, upgrading or replacing the file.
 
-        SQLite's own lock is not enough: to switch a new file to WAL mode does not wait
-        for it. Creates the directory of the default ledger. Raises StartError.
+        SQLite's own lock is not enough: switching a new file to WAL mode does not wait
+        for that lock. Creates the directory of the default ledger. Raises StartError.
         """
         with ExitStack() as stack:
             make_default_directory(self.path)
@@ -292,8 +295,8 @@ class SqliteDatabase:
 def connect_to_serve(path: Path) -> sqlite3.Connection:
     """Return a connection; raise LedgerUnavailableError if the ledger was moved.
 
-    A ledger is marked as moved only while no other process has the file open. So no
-    open connection misses the mark, and new ones find it here.
+    It is enough to check new connections, because a ledger is marked as moved only
+    while no other process has the file open.
     """
     connection = connect(path)
     try:
@@ -322,7 +325,7 @@ def make_default_directory(path: Path) -> None:
 
 
 def sqlite_path(url: str) -> Path:
-    """Return the file that a URL names; raise StartError for any other URL."""
+    """Return the SQLite file that a URL names; raise StartError for other URLs."""
     scheme, _, path = url.partition(":///")
     if scheme.partition("+")[0] != "sqlite":
         raise StartError(
@@ -338,7 +341,7 @@ def sqlite_path(url: str) -> Path:
 
 
 def _write_nothing(transaction: Transaction, _record: None) -> Operation:
-    """Write a page without a change; an UPDATE to the same value would write none."""
+    """Write a page without changing it. An UPDATE to the same value writes none."""
     transaction.execute("PRAGMA user_version = 0")
     return NO_OPERATION
 

@@ -31,7 +31,7 @@ from storage.files import locked, open_file
 # How long to wait for another process that writes before responding with 503.
 BUSY_TIMEOUT_S = 5.0
 
-# Interval between attempts to get SQLite's write lock. A commit takes a few times as
+# Interval between attempts to get SQLite's write lock. A commit takes several times as
 # long; SQLite's own busy handler would sleep for up to 100 ms.
 _POLL_S = 0.0005
 
@@ -63,7 +63,7 @@ class SqliteTransaction:
         self.now_ms = now_ms
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order."""
+        """Run a query with each key as its values; return a row or None for each."""
         return [self.execute(sql, key).fetchone() for key in keys]
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
@@ -90,7 +90,7 @@ class SqliteFailures(CauseLog):
     """Translates SQLite's errors, and logs them."""
 
     def translate(self, error: sqlite3.Error) -> Exception:
-        """Log an SQLite error, whose text holds no value; return the error to raise."""
+        """Log an SQLite error, which never quotes values; return the error to raise."""
         code = code_of(error)
         self.write(error, code, one_line(error))
         # Rows are never deleted, so if a referenced row is missing, the file has been
@@ -115,7 +115,7 @@ class SqliteWriter:
     def __init__(
         self, path: Path, clock: Callable[[], int], failures: SqliteFailures
     ) -> None:
-        """Open nothing yet."""
+        """Store the arguments, without opening the file."""
         self._path = path
         self._clock = clock
         self._failures = failures
@@ -132,8 +132,8 @@ class SqliteWriter:
     def write(self, work: Work[Any], record: Any) -> Operation:
         """Run the work in a transaction, which it may share with other threads.
 
-        First come, first served: a thread leads if no other one does. It writes all
-        waiting tickets and commits once, while the next group queues.
+        The first thread that waits becomes the leader of a group: it writes the tickets
+        of all waiting threads and commits once, while the next group queues.
         """
         ticket = _Ticket(work, record)
         with self._lock:
@@ -212,7 +212,7 @@ class SqliteWriter:
             with locked(self.open_turn_file(), deadline_s):
                 if self._connection is None:
                     self._connection = self.connect(self._path)
-                    # From here on the loop below waits, in shorter steps.
+                    # The loop below waits instead of SQLite, in shorter steps.
                     self._connection.execute("PRAGMA busy_timeout = 0")
                 while not _has_begun(self._connection):
                     if monotonic() > deadline_s:
@@ -231,7 +231,7 @@ class SqliteWriter:
     def _check_file(self) -> None:
         """Raise LedgerUnavailableError if the file was moved, deleted or replaced.
 
-        What is written to the old file then would be lost.
+        Later writes to the old file would be lost.
         """
         try:
             file = self._path.stat()
@@ -289,7 +289,8 @@ class SqliteWriter:
         """
         if isinstance(error, sqlite3.Error):
             error = self._failures.translate(error)
-        # What is not an Exception was raised by a signal handler, perhaps in COMMIT.
+        # An error such as SystemExit, which is not an Exception, comes from a signal
+        # handler, perhaps during COMMIT.
         is_defect = isinstance(error, Exception) and not isinstance(error, DeedError)
         reason: DeedError = LedgerInDoubtError()
         if isinstance(error, LedgerUnavailableError):

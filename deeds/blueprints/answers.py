@@ -23,8 +23,8 @@ FOREVER = "public, max-age=31536000, immutable"
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 
-# In every response: browsers must not guess types, send a referrer, or load or frame
-# anything.
+# Headers of every response, which forbid browsers to guess types, send a referrer, or
+# load or frame anything.
 SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -40,8 +40,8 @@ _INTERFACE_HEADERS = [
     ("Access-Control-Expose-Headers", _EXPOSED),
 ]
 
-# Errors for refusals of Flask and Werkzeug, by status, and of the server, by code. Any
-# other refusal is a BadRequestError.
+# The error for each status with which Flask and Werkzeug refuse a request, and for each
+# code with which the server does. Any other refusal is a BadRequestError.
 _REFUSALS: dict[int | str | None, type[DeedError]] = {
     404: errors.PathNotFoundError,
     405: errors.MethodNotAllowedError,
@@ -114,7 +114,8 @@ def register_answers(app: Flask) -> None:
 
 def http_error_answer(error: HTTPException) -> Response:
     """Return the problem for a request that Flask, Werkzeug or the server refuses."""
-    # A request refused by the server has a path that matches no route.
+    # The server replaces a request that it refuses by one whose path has no route, so
+    # Flask's 404 would hide the reason.
     refusal = request.environ.get("deeds.refusal") or error.code
     answer = problem_answer(_REFUSALS.get(refusal, errors.BadRequestError)())
     if isinstance(error, MethodNotAllowed):
@@ -152,7 +153,7 @@ def _answer_preflight(answer: Response) -> Response:
 def _with_headers(wsgi_app: "WSGIApplication") -> "WSGIApplication":
     """Return a WSGI application that adds the common headers to every response.
 
-    Set on Werkzeug's responses, they would be checked and copied several times.
+    Werkzeug would check and copy headers set on its responses several times.
     """
 
     def call(environ: "WSGIEnvironment", start_response: "StartResponse") -> Any:

@@ -8,7 +8,7 @@ from deeds.blueprints.answers import json_answer
 
 
 def health_blueprint(check_ready: Callable[[], None]) -> Blueprint:
-    """Return the blueprint.
+    """Return the blueprint with both endpoints.
 
     `check_ready` raises a RetryLaterError while requests would fail.
     """
@@ -16,7 +16,8 @@ def health_blueprint(check_ready: Callable[[], None]) -> Blueprint:
 
     @blueprint.get("/healthz")
     def healthz() -> Response:
-        # Check nothing else: a restart would not bring a database back.
+        # Check nothing: a supervisor would restart this process, which does not bring a
+        # database back.
         return json_answer({"status": "alive"})
 
     @blueprint.get("/readyz")

@@ -1,8 +1,8 @@
 """Limits for each client: on wrong secrets, and on requests to a route.
 
-These count as wrong: an unknown input, item or output, an ordinary new secret that was
-used before, and the Idempotency-Key of another request. A spent input does not, because
-its sender knew the secret.
+These count as wrong: an unknown input, item or output, the Idempotency-Key of another
+request, and a new secret that was used before, unless it is strong (raw_output.py). A
+spent input does not count, because its sender knew the secret. Parts may count more.
 """
 
 import logging
@@ -23,7 +23,7 @@ from deeds.model import NewOutput, RawOutput
 from deeds.raw_output import is_random_key, is_strong_secret
 from deeds.settings import FAILURES, RateLimit
 
-# Each takes about 350 bytes, including the client's name: 18 MB.
+# Debts kept in memory. Each takes about 350 bytes, including the client's name: 18 MB.
 DEBTS_MAX = 50_000
 
 _log = logging.getLogger("deeds")
@@ -61,13 +61,16 @@ class ClientLimits:
 
     @contextmanager
     def judging(self, client: str, guesses: int) -> Iterator[None]:
-        """Return a context manager to serve a request; count its wrong secrets.
+        """Limit and count the wrong secrets of the request that the block serves.
 
-        `guesses` is the number of its secrets that may be guesses. Until the block
-        ends, all count as wrong, so parallel requests cannot exceed the limit. A
-        request without guesses is always served, so that other clients at an address
-        cannot lock out owners of strong secrets. Any other raises TooManyFailuresError
-        while the client is over the limit.
+        `guesses` is the number of secrets in the request that may be guesses. Until the
+        block ends, all of them count as wrong, so parallel requests cannot exceed the
+        limit. Afterwards only the `wrong_secrets` of a DeedError raised in the block
+        count.
+
+        Raises TooManyFailuresError if the client is over the limit. A request without
+        guesses is always served, so that other clients at an address cannot lock out
+        owners of strong secrets.
         """
         limit = self._limits.get(FAILURES)
         if not guesses or limit is None:
@@ -77,7 +80,7 @@ class ClientLimits:
             wait_s = self._wait_s(client, limit)
             debt = self._debt(client, limit) + self._held[client]
             if not wait_s and debt + 1 > limit.count:
-                # Refused only until other requests of the client end.
+                # The client is over the limit only until its other requests end.
                 wait_s = 1
             if not wait_s:
                 self._held[client] += guesses

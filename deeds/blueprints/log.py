@@ -86,7 +86,7 @@ def configure_log(form: str, level_name: str) -> None:
     root.handlers[:] = [*others, StderrHandler(is_console=is_console(form))]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("deeds").setLevel(level)
-    # Not logged, so they need not be looked up for each record.
+    # Do not look up names of threads and processes for each record: none is logged.
     logging.logThreads = logging.logMultiprocessing = False
 
 
@@ -170,6 +170,6 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as one word, or quoted."""
+    """Return the text of a value, quoted unless it is a single printable word."""
     text = str(value)
     return text if text.isprintable() and " " not in text else repr(text)

@@ -152,8 +152,8 @@ _LARGE_BYTES = 65_536
 # is scanned twice.
 _TOKEN = re.compile(rb'"[^"]*+"?|[][{},]')
 
-# An output object has at most 8: two keys, two values that may be strings, two braces
-# and two commas.
+# Twice as many as a valid element can have: an output object has at most 8, which are
+# two keys, two values that may be strings, two braces and two commas.
 _TOKENS_PER_ELEMENT = 16
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)

@@ -68,8 +68,8 @@ def v1_blueprint(
         limits.count("mint", client)
         body = read_request(request, mint_request)
         key = read_idempotency_key(request)
-        # Secrets of a new item are not guesses. Those sent with a key may be: they are
-        # compared with those of an earlier mint.
+        # Secrets of a new item are not guesses. But a request with a key may replay an
+        # earlier mint, and its secrets are then compared with that mint's.
         compared = body.outputs if key is not None else ()
         with limits.judging(client, count_guesses((), compared, key)):
             operation, outputs = service.mint(body, key, client)
@@ -127,7 +127,7 @@ def _add_reads(
         client = client_of(request)
         limits.count("check", client)
         body = read_request(request, find_request)
-        # Not limited as guesses, because only strong secrets are accepted.
+        # The secrets do not count as guesses, because only strong ones are accepted.
         outputs = [
             output and {"amount": output.amount, "state": output.state}
             for output in service.find(body, client)

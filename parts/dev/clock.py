@@ -16,7 +16,8 @@ def milliseconds_of(time: datetime) -> int:
     return (time - _EPOCH) // _MILLISECOND
 
 
-# An offer made then expires within a month, and datetime ends with the year 9999.
+# The latest time of the clock. An offer made at that time expires up to a month later,
+# which datetime can still represent: its last year is 9999.
 LATEST_MS = milliseconds_of(datetime(9999, 1, 1, tzinfo=UTC))
 
 
@@ -40,7 +41,10 @@ class Clock:
         return time.time_ns() // 1_000_000 + self._offset_ms
 
     def move(self, move: Move) -> None:
-        """Move the clock forward, up to LATEST_MS; else raise InvalidRequestError."""
+        """Move the clock forward.
+
+        Raises InvalidRequestError for a time before now or after LATEST_MS.
+        """
         with self._lock:
             now_ms = self.now_ms()
             if move.at_ms is None:

@@ -31,7 +31,8 @@ from parts.dev.sessions import Session, Sessions
 
 _HOST = "127.0.0.1"
 _CONNECTIONS_MAX = 1000
-# On Linux only. 32 MiB hold about 300,000 outputs; containers often have 64 MiB.
+# Linux keeps files here in memory. 32 MiB hold about 300,000 outputs; containers often
+# have 64 MiB.
 _MEMORY = Path("/dev/shm")  # noqa: S108  (for a directory with a random name)
 _ROOM_BYTES = 32 * 2**20
 
@@ -126,7 +127,7 @@ def _ledger_path(asked: Options, closing: ExitStack) -> Path:
 def _place_in_memory() -> Path | None:
     """Return an in-memory directory with enough space, or None for the default one.
 
-    A mint and a reset flush 25 times to disk, which took 80 ms on a busy one.
+    A mint and a reset flush 25 times to disk, which took 80 ms on a busy disk.
     """
     if os.environ.get("TMPDIR"):  # noqa: TID251  (as tempfile does)
         return None

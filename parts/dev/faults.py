@@ -60,7 +60,7 @@ class Faults:
         return sum(each.left for each in gone)
 
     def take(self, path: str) -> Fault | None:
-        """Return the fault for a request to a path, counted down, or None."""
+        """Return the first fault for a request to a path, or None; count it down."""
         with self._lock:
             for fault in self._faults:
                 if fault.is_for(path):

@@ -13,8 +13,8 @@ _MARK = b"ddev"
 _MARK_PLACE = slice(68, 72)
 
 _CHECKPOINT = "-checkpoint"
-# The checkpoint is deleted first: a start is refused if the ledger is missing, but not
-# its checkpoint.
+# The checkpoint is deleted first, because the service refuses to start if there is a
+# checkpoint without a ledger.
 _SUFFIXES = (_CHECKPOINT, f"{_CHECKPOINT}-lock", "", "-wal", "-shm", "-lock")
 
 
@@ -24,7 +24,10 @@ def checkpoint_of(path: Path) -> str:
 
 
 def check_ledger(path: Path) -> None:
-    """Create a marked file if there is none; raise StartError if one has no mark."""
+    """Create a file with the mark, unless there is one.
+
+    Raises StartError if the existing file does not have the mark.
+    """
     try:
         if has_content(path):
             with path.open("rb") as file:

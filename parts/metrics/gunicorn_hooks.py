@@ -1,6 +1,6 @@
-"""gunicorn's hooks for the files in which its workers count.
+"""Hooks of gunicorn that manage the files with the metrics of its workers.
 
-They have the names of gunicorn's settings, as which gunicorn_conf.py imports them.
+gunicorn_conf.py imports them, and gunicorn finds them there by their names.
 """
 
 import os
@@ -27,7 +27,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """Make the worker count in the files of its number, before it counts anything.
+    """Let the worker write its metrics to the files with its number, from the start.
 
     A worker continues in the files of the one that it replaces, so there are never more
     files than workers, and no counter decreases.

@@ -39,7 +39,8 @@ _BUCKETS_S = (
     10.0,
 )
 
-# Tries to read the files. A starting worker needs microseconds to fill a new one.
+# Maximum of attempts to read the files. A starting worker fills a new file within
+# microseconds.
 _READS_MAX = 100
 _PAUSE_S = 0.01
 
@@ -57,7 +58,7 @@ class Metrics:
         """Create the series, with one for each code of a problem.
 
         Create them after a fork, or they would count in the files of another process.
-        `requests_max` is the maximum of requests with slow hashes.
+        `requests_max` is the maximum number of requests with slow hashes.
         """
         # Omit the time of creation, which would be a second series for each.
         disable_created_metrics()  # type: ignore[no-untyped-call]

@@ -45,7 +45,7 @@ def _with_token(
 ) -> Callable[..., Any]:
     @wraps(mint)
     def mint_with_token() -> Any:
-        # Before the body is read, and before a key could replay an earlier mint.
+        # Check before reading the body, and before a key could replay an earlier mint.
         _check_token(request, digests, limits)
         return mint()
 

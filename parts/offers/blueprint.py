@@ -46,7 +46,7 @@ class OfferIdConverter(BaseConverter):
 def offers_blueprint(
     offers: OfferService, limits: ClientLimits, array_length_max: int
 ) -> Blueprint:
-    """Return the blueprint."""
+    """Return the blueprint with all endpoints of offers."""
     offer_request = OfferRequestSchema(array_length_max=array_length_max)
     completion_request = CompletionRequestSchema(array_length_max=array_length_max)
     find_request = FindRequestSchema(array_length_max=array_length_max)
@@ -73,7 +73,7 @@ def offers_blueprint(
         client = client_of(request)
         limits.count("check", client)
         body = read_request(request, find_request)
-        # Not limited as guesses, because only strong secrets are accepted.
+        # The secrets do not count as guesses, because only strong ones are accepted.
         return json_answer({"offered": offers.find(body, client)})
 
     @blueprint.post("/v1/offers/<offer_id>/complete")

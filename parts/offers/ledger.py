@@ -185,8 +185,8 @@ _INSERT_OUTPUT = """
 """
 
 # Prevents late and second completions. A second one would fail anyway, because its new
-# secrets are used. But a client that sends a completion twice at once must be told that
-# the offer is completed, not that its own secrets are used.
+# secrets are used. But if a client sends a completion twice at once, the error should
+# be that the offer is completed, not that the client's own secrets are used.
 _COMPLETE_OFFER = """
     UPDATE offers SET completed_by = ?
     WHERE id = ? AND completed_by IS NULL AND expires_at_s * 1000 > ?
@@ -271,7 +271,10 @@ def write_offer(transaction: Transaction, record: OfferRecord) -> Operation:
 
 
 def write_completion(transaction: Transaction, record: CompletionRecord) -> Operation:
-    """Write the swap of both halves; raise as `move_units`, or OfferNotOpenError."""
+    """Write the swap of both halves.
+
+    Raises IdempotencyKeyReusedError, OfferNotOpenError, or the errors of `move_units`.
+    """
     operation = add_operation(transaction, "swap", record.idempotency_key)
     if operation.replayed:
         return operation
@@ -291,6 +294,6 @@ def write_repetition(transaction: Transaction, record: CompletionRecord) -> Oper
     """
     operation = add_operation(transaction, "swap", record.idempotency_key)
     if not operation.replayed:
-        # The operation with this key was found a moment ago.
+        # The caller has found an operation with this key, so another try may find it.
         raise ConflictError
     return operation

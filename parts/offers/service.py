@@ -199,9 +199,9 @@ def _not_open(offer: Offer, wrong_secrets: int = 0) -> errors.DeedError:
 
 
 def _check_apart(half: CompletionRecord, offer: Offer) -> None:
-    """Raise an error if both halves name the same output, with one exception.
+    """Raise an error if both halves name the same output.
 
-    The completer's outputs and the maker's inputs are compared only in the ledger.
+    Does not compare the completer's outputs with the maker's inputs; the ledger does.
     Otherwise anybody could test guesses at the maker's secrets here.
     """
     spent = {output.key for output in offer.inputs}

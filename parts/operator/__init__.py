@@ -1,1 +1,1 @@
-"""What an operator runs: the commands of `deeds`."""
+"""The commands of `deeds` for operators."""

@@ -53,12 +53,12 @@ def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
 def restore(
     ledger: Ledger, source: Path, inspect: Inspect, *, is_new: bool
 ) -> tuple[int, Path | None]:
-    """Replace the ledger by a backup, and keep it under another name.
+    """Replace the ledger by a backup; rename the files of the old ledger.
 
     Returns the id of the newest operation in the backup, and the new path of the
     replaced ledger, if there was one. `is_new` must be True if and only if there is no
-    ledger yet. Raises OSError, also for a wrong `is_new` or a ledger in use, StartError
-    if the backup holds no ledger, or sqlite3.Error.
+    ledger yet. Raises StartError if the backup holds no ledger, sqlite3.Error, or
+    OSError, for example if `is_new` is wrong or the ledger is in use.
     """
     target = _open(sqlite_path(ledger.settings.database_url))
     make_default_directory(target.path)
@@ -71,8 +71,8 @@ def restore(
     ):
         if has_content(target.path):
             _refuse_moved(ledger)
-            # Lets a part record the ledger's last operation, as in the checkpoint file.
-            # A damaged or empty ledger has none.
+            # check_start lets a part record the ledger's last operation, for example in
+            # the checkpoint file. It fails if the ledger is damaged or empty.
             with suppress(StartError, sqlite3.Error):
                 ledger.database.check_start()
             ledger.database.close()
@@ -134,9 +134,10 @@ def _open(path: Path) -> SqliteDatabase:
 
 
 def _refuse_moved(ledger: Ledger) -> None:
-    """Raise MovedError if the ledger was moved: two ledgers could be served then.
+    """Raise MovedError if the ledger was moved.
 
-    The mark of a damaged ledger cannot be read.
+    After the restore, both this ledger and the moved one could be served. Accepts a
+    damaged ledger, whose mark cannot be read.
     """
     mark = None
     with suppress(RetryLaterError, StartError, sqlite3.Error):
@@ -149,7 +150,7 @@ def _refuse_moved(ledger: Ledger) -> None:
 
 
 def _check_place(path: Path, *, is_new: bool) -> None:
-    """Raise OSError if there are files of a ledger and `is_new`, or if neither.
+    """With `is_new`, raise OSError if a ledger exists; without it, if none exists.
 
     If a ledger is missing, its disk may not be mounted.
     """
@@ -182,10 +183,10 @@ def refuse_open(path: Path) -> None:
 
 
 def _set_aside(ledger: Path) -> Path | None:
-    """Rename the files of a ledger; return its new path, or None without any file.
+    """Rename the files of a ledger; return its new path, or None if there are no files.
 
-    The WAL is renamed first, even if it is the only file left: SQLite would write it
-    into the copy.
+    The WAL is renamed first, even if it is the only file left: SQLite would write the
+    content of an old WAL into the restored copy.
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     new = f"{ledger}-replaced-{now}"

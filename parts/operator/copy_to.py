@@ -48,7 +48,7 @@ _READ_REFERENCES = 'SELECT "table" FROM pragma_foreign_key_list(?)'
 _SUMS = {"INTEGER": "sum({0} / 4294967296), sum({0} % 4294967296)"}
 _OTHER_SUMS = "sum(length({0}))"
 
-# Rows between two progress reports, which take a few hundredths of a second.
+# Rows copied between two progress reports, within a few hundredths of a second.
 _REPORTED_COUNT = 5_000
 
 # Called with the number of rows copied and the number of all rows.
@@ -138,7 +138,7 @@ def _make_empty(
 
 
 def _finish(target: Ledger, names: Set[str], mark: Mark, last: Operation) -> None:
-    """Remove the copy's mark, if it is still there; raise StartError without a copy."""
+    """Remove the mark of the copy, if any; raise StartError if there is no copy."""
     is_there = False
     if names <= target.database.table_names():
         copy_mark = read_mark(target.database)
@@ -195,7 +195,7 @@ def _has(database: Database, last: Operation) -> bool:
 
 
 def _read_tables(connection: sqlite3.Connection, names: Set[str]) -> list[_Table]:
-    """Return the tables of these names, in an order that suits their references."""
+    """Return the tables of these names, each after the tables that it references."""
     references = {}
     for name in sorted(names):
         found = connection.execute(_READ_REFERENCES, (name,)).fetchall()

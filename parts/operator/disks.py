@@ -116,7 +116,10 @@ def _problem_of_log(log_bytes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Backup:
-    """A backup; `last` is the newest operation in it, if it is an SQLite file."""
+    """A backup. `size_before` is the size of the backup before it, 0 if there is none.
+
+    `last` is the newest operation in the backup, if it is an SQLite file.
+    """
 
     name: str
     hours: float

@@ -73,7 +73,7 @@ def _examine(
     reasons = [*invalid.values(), *unknown_variables(environ)]
     settings = ledger = None
     try:
-        # The valid ones; the others keep their defaults.
+        # Read only the valid settings; the others keep their defaults.
         names = {each.name for each in fields(Settings)} - invalid.keys()
         ledger = context.open_ledger(*names)
     except StartError as stop:
@@ -108,11 +108,11 @@ def _examine_settings(reasons: Collection[str]) -> Iterator[Finding]:
 
 
 def _examine_ledger(ledger: Ledger, invalid: Collection[str]) -> Iterator[Finding]:
-    """Yield findings on the ledger and its disk, clock and peppers, and by parts."""
+    """Yield findings on the ledger, its disk, clock and peppers, and those of parts."""
     url = ledger.settings.database_url
     path = sqlite_path(url) if url.startswith("sqlite") else None
     if path is not None:
-        # Before the ledger is opened, which may truncate its WAL.
+        # Do this before opening the ledger, which may truncate its WAL.
         yield examine_disk(path)
     try:
         if path is not None:

@@ -54,7 +54,7 @@ def invalid_settings(environ: Mapping[str, str]) -> dict[str, str]:
 def warn_of_proxies(app: Flask, core: Core) -> None:
     """Warn once about a proxy that DEEDS_TRUSTED_PROXIES does not count.
 
-    All its clients count as one then, and one that guesses locks out the others.
+    All clients of such a proxy count as one, so one that guesses locks out the others.
     """
     trusted_proxies = core.settings.trusted_proxies
     is_said = False

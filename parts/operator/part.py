@@ -19,7 +19,10 @@ _log = logging.getLogger("deeds")
 
 
 def register(app: Flask, core: Core) -> None:
-    """Warn of proxies; have workers open the SQLite file, which `restore` detects."""
+    """Warn of proxies; let workers open the SQLite file before the first request.
+
+    `restore` then detects that the service runs.
+    """
     warn_of_proxies(app, core)
     if core.settings.database_url.startswith("sqlite"):
         # gunicorn_conf.py calls this after the fork, before the first request.
@@ -28,7 +31,7 @@ def register(app: Flask, core: Core) -> None:
 
 
 def check_start(ledger: Ledger) -> None:
-    """Warn of variables that are not settings; raise StartError as `check_tables`."""
+    """Warn of variables that are not settings; raise StartError if tables differ."""
     for line in unknown_variables(os.environ):  # noqa: TID251  (their names alone)
         _log.warning(line, extra={"event": "unknown_setting"})
     check_tables(ledger)

@@ -23,7 +23,7 @@ from deeds.model import BODY_BYTES_MAX
 from deeds.part import Finding
 from deeds.settings import Settings
 
-# For one request: DNS, the connection, TLS and the response.
+# Time limit of one request: DNS, the connection, TLS and the response.
 ANSWER_SECONDS_MAX = 5.0
 _ANSWER_BYTES_MAX = 65_536
 # On many networks a larger body takes longer than ANSWER_SECONDS_MAX.
@@ -31,7 +31,8 @@ _BODY_BYTES_MAX = 8 * 2**20
 
 HTTP_PORT = 80
 
-# ACME clients renew certificates when a third of their lifetime is left.
+# A certificate should have been renewed if less than this part of its lifetime is left,
+# and less than these days. ACME clients renew it when a third is left.
 _LIFE_PART_MIN = 1 / 6
 _DAYS_MIN = 14
 
@@ -153,7 +154,7 @@ def _examine_certificate(url: PublicUrl, answer: _Answer) -> Finding:
 
 
 def _examine_http(url: PublicUrl) -> Finding:
-    """Return a finding: the service must not respond without TLS."""
+    """Check that the service does not respond without TLS."""
     plain = PublicUrl(is_https=False, host=url.host, port=HTTP_PORT)
     try:
         answer = _ask(plain, "/healthz")
@@ -208,7 +209,7 @@ def _has(actual: Any, expected: Any) -> bool:
 
 
 def _examine_bodies(url: PublicUrl, settings: Settings | None) -> Finding:
-    """Return a finding: the proxy must pass the largest body of the service."""
+    """Check that the proxy forwards the largest body that the service accepts."""
     size = BODY_BYTES_MAX if settings is None else settings.body_bytes_max
     if size > _BODY_BYTES_MAX:
         return Finding("unknown", "proxy", f"bodies of {size} bytes are not tried")
@@ -237,7 +238,7 @@ def _examine_metrics(url: PublicUrl, _settings: Settings | None) -> Finding:
 
 
 def _examine_clients(url: PublicUrl, settings: Settings | None) -> Finding:
-    """Return a finding on DEEDS_TRUSTED_PROXIES, which clients can hardly check."""
+    """Check DEEDS_TRUSTED_PROXIES, as far as that is possible from outside."""
     if settings is None:
         return Finding("unknown", "clients", "a setting is invalid")
     count = settings.trusted_proxies

@@ -68,7 +68,10 @@ def listed(places: Sequence[str]) -> str:
 
 
 def pieces_of_code(ledger: Ledger) -> set[Piece]:
-    """Return what this code creates, of the schemas whose newest version is in use."""
+    """Return the definitions that this code creates.
+
+    Omits schemas of which the ledger does not have the newest version.
+    """
     versions = {part: number for part, number, _ in ledger.database.read(READ_VERSIONS)}
 
     def create(transaction: Transaction) -> list[Piece]:
@@ -89,7 +92,7 @@ def pieces_of_code(ledger: Ledger) -> set[Piece]:
 
 
 def _pieces(rows: Rows) -> set[Piece]:
-    """Return the definitions, each in one line, with those of tables split."""
+    """Return the definitions, each in one line; those of tables are split."""
     return {(table, piece) for table, sql in rows for piece in _split(sql)}
 
 

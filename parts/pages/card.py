@@ -1,6 +1,6 @@
-"""What a page shows of a deed.
+"""Cards: deeds as pages show them.
 
-All of it was written by strangers; templates escape it.
+Strangers wrote the texts of deeds, so templates escape them.
 """
 
 import json
@@ -19,8 +19,8 @@ from deeds.model import Item
 from deeds.raw_output import BASE32_ALPHABET, ITEM_ID_PREFIX
 from parts.pages.picture import uploaded_picture
 
-# Addresses that are safe as the source of an image, which runs no scripts. Others are
-# shown as text.
+# Addresses that are safe in the `src` of an <img>, where they cannot run scripts. Other
+# addresses are shown as text.
 _SHOWN = re.compile(r"(?:https?://|data:image/)\S+", re.IGNORECASE)
 
 # Addresses of picture formats that few apps show in previews, by suffix.
@@ -49,7 +49,7 @@ _SUMMARY_LENGTH_MAX = 200
 _QUOTES = re.compile('[“”„‟"«»]')
 _QUOTED_LENGTH_MAX = 60
 
-# Letters of these look alike, and no word of any language mixes them.
+# Alphabets with letters that look alike; no word of any language mixes them.
 _ALPHABETS = {"LATIN", "GREEK", "CYRILLIC"}
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -213,7 +213,7 @@ def clock_text(time: datetime) -> str:
     known = negotiate_locale(spoken, localedata.locale_identifiers()) or language
     is_this_year = time.year == datetime.now(time.tzinfo).year
     skeleton = "MMMEd" if is_this_year else "yMMMEd"
-    # In the time zone of the deed's facts, not of the user.
+    # Format it in the time zone that the deed states, not in that of the user.
     there = time.replace(tzinfo=None)
     date = format_skeleton(skeleton, there, locale=known)
     # No-break spaces keep the date in one line, and keep the dot from beginning one.

@@ -1,6 +1,7 @@
-"""What a page shows of an open offer before any script runs.
+"""Cards of open offers, which pages show before any script runs.
 
-This part must not import the offers part, so it declares the attributes that it needs.
+This part must not import the offers part, so it declares the attributes of an offer
+that it needs.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The web pages, such as GET /claim, /wallet, /item/{id} and /docs.
 
-Scripts add personal data, above all secrets, in the browser. This part of the service
-receives none, except for the texts of QR codes.
+Scripts in the browser add personal data, above all secrets. The server receives no
+personal data here, except for the texts of QR codes.
 """
 
 import functools
@@ -120,7 +120,7 @@ def register(app: Flask, core: Core) -> None:
 def _add_languages(
     app: Flask, translations: Mapping[str, Translations]
 ) -> dict[str, Locale]:
-    """Render pages in the chosen language, else in the browser's; return them all."""
+    """Let pages have the chosen language, else the browser's; return all languages."""
     languages = {name: Locale.parse(name) for name in (_OWN_LANGUAGE, *translations)}
     app.extensions["languages"] = languages
 
@@ -129,7 +129,8 @@ def _add_languages(
         best = request.accept_languages.best_match(languages, _OWN_LANGUAGE)
         return chosen if chosen in languages else best
 
-    # Flask-Babel's cache of compiled catalogues, because it would look for their files.
+    # Fill Flask-Babel's cache. Otherwise it would look for compiled catalogues, and
+    # there are none.
     domain = Domain()
     for language, texts in translations.items():
         domain.cache[language, "messages"] = texts

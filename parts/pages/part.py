@@ -22,7 +22,7 @@ def check_start(_ledger: Ledger) -> None:
 
 
 def examine(_ledger: Ledger) -> Iterator[Finding]:
-    """Yield a finding: browsers without a QR code reader need the one from npm."""
+    """Yield a finding on the QR code reader, for browsers that lack their own."""
     if has_reader(READER):
         yield Finding("ok", "QR reader", "door mode works in every browser")
     else:

@@ -47,17 +47,17 @@ class BoundedConnection(psycopg.Connection[Any]):
     # before the first.
     doubts_count: int | None = None
 
-    # When it was given back to its pool, by `monotonic()`.
+    # The value of `monotonic()` when the connection was given back to its pool.
     idle_since_s = 0.0
 
     def __init__(self, *args: Any) -> None:
         """Create the connection, with a deadline for its setup."""
         super().__init__(*args)
-        # By `monotonic()`; `inf` is no deadline.
+        # A value of `monotonic()`; without a deadline, `inf`.
         self.deadline_s = monotonic() + SET_UP_SECONDS_MAX
 
     def set_deadline(self, deadline_s: float) -> None:
-        """Set the deadline, at least USE_SECONDS_MIN from now, by `monotonic()`."""
+        """Set the deadline, by `monotonic()`, to at least USE_SECONDS_MIN from now."""
         self.deadline_s = max(deadline_s, monotonic() + USE_SECONDS_MIN)
 
     def wait(
@@ -76,7 +76,7 @@ class BoundedConnection(psycopg.Connection[Any]):
 def connect(options: Mapping[str, Any]) -> BoundedConnection:
     """Open a connection to a server that can hold the ledger.
 
-    Raises psycopg.Error, also for a server that cannot.
+    Raises psycopg.Error if it cannot connect, or if the server is not suitable.
     """
     connection = BoundedConnection.connect(autocommit=True, **options)
     try:

@@ -120,8 +120,8 @@ class PostgresqlDatabase:
 
         `clock` returns milliseconds since 1970-01-01 UTC. `on_retry` is called with
         "conflict" or "disconnect" before a write or a read is tried again. `pool_size`
-        is the maximum of connections of all `processes_count` processes together, 0 for
-        the default; a `snapshot` opens one more.
+        is the maximum number of connections, shared by all `processes_count` processes;
+        0 means the default. A `snapshot` opens one more.
         """
         options = parse_url(url)
         self.name = name_of(options)
@@ -161,8 +161,8 @@ class PostgresqlDatabase:
     def check_start(self, *, thorough: bool = False) -> None:
         """Raise StartError unless operations get ascending ids.
 
-        From then on, new connections refuse an unfinished copy of a ledger, which only
-        commands may read.
+        Connections opened after this call refuse an unfinished copy of a ledger, which
+        only commands may read.
         """
         with self._starting() as connection:
             check_ids(connection)
@@ -171,7 +171,8 @@ class PostgresqlDatabase:
     def read(self, sql: str, values: Values = ()) -> Rows:
         """Return the rows of a query.
 
-        Returns no rows only if the server has the last operations.
+        If there are no rows, first checks that the server has the last operations of
+        this process.
         """
 
         def use(connection: BoundedConnection) -> Rows:
@@ -183,12 +184,12 @@ class PostgresqlDatabase:
         return self._pool.run(use, SECONDS_MAX)
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order, from one snapshot."""
+        """Run a query with each key, in one snapshot; return a row or None for each."""
 
         def use(connection: BoundedConnection) -> Rows:
-            # The pool rolls the transaction back in a round trip of its own. A ROLLBACK
-            # in the pipeline would save it, but the server does not detect an idle
-            # session after the messages with which psycopg ends a pipeline.
+            # The pool rolls the transaction back, which takes another round trip. A
+            # ROLLBACK in the pipeline would avoid that. But after the messages with
+            # which psycopg ends a pipeline, idle_session_timeout has no effect.
             with connection.pipeline():
                 connection.execute(BEGIN_SNAPSHOT)
                 cursors = [connection.execute(for_psycopg(sql), key) for key in keys]
@@ -273,8 +274,8 @@ class PostgresqlDatabase:
     def _connect_to_serve(self) -> BoundedConnection:
         """Return a connection; raise LedgerUnavailableError for an unfinished copy.
 
-        A copy is made only while the database has no other sessions. So a process that
-        served there before reconnects, and finds the mark here.
+        It is enough to check new connections, because a copy is made only while the
+        database has no other sessions.
         """
         connection = self._connect()
         try:
@@ -289,9 +290,9 @@ class PostgresqlDatabase:
     ) -> Operation:
         """Write the record and commit; return the operation.
 
-        Errors of the work are raised only if the server has the last operations. A
-        replayed operation is confirmed by a commit, because a primary that crashed
-        shows commits that no standby has received.
+        Before it raises an error of the work, it checks that the server has the last
+        operations. It confirms a replayed operation by a commit, because a primary that
+        restarts after a crash shows commits that no standby has received.
         """
         seconds_max = PROBE_SECONDS_MAX if is_probe else SECONDS_MAX
 

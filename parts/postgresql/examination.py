@@ -21,7 +21,7 @@ from parts.postgresql.url import parse_url
 # by them. NTP keeps clocks within a second, and the query takes less than the rest.
 CLOCK_SECONDS_MAX = 5.0
 
-# For `migrate`, and a psql of the operator.
+# Connections left for `migrate` and for the operator's psql.
 _OTHER_CONNECTIONS = 2
 
 _READ_SERVER = """

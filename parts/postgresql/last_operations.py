@@ -46,7 +46,7 @@ class LastOperations:
         # Whether one was missing, and no new connection has found all of them since.
         self._is_doubted = False
         self._doubts_count = 0
-        # Since when every check has failed, by `monotonic()`.
+        # When the current series of failed checks began, by `monotonic()`.
         self._missed_since_s: float | None = None
         self._lock = threading.Lock()
 
@@ -66,8 +66,8 @@ class LastOperations:
     def look(self, connection: BoundedConnection) -> None:
         """Look the operations up on a connection; close it if one is missing.
 
-        Raises LedgerUnavailableError then, or LedgerRolledBackError once a loss is
-        certain. The next use connects again, perhaps to another server.
+        After closing, raises LedgerUnavailableError, or LedgerRolledBackError if a loss
+        is certain. The next use connects again, perhaps to another server.
         """
         doubts_count = self._doubts_count
         loss = self._read_loss(connection)
@@ -104,9 +104,9 @@ class LastOperations:
         connection.doubts_count = doubts_count
         with self._lock:
             self._missed_since_s = None
-            # Unless a loss is certain, an old connection does not settle a doubt,
-            # because new ones may reach another server. Nor does this check settle it
-            # if another one has failed meanwhile.
+            # A check on a new connection settles a doubt; one on an old connection only
+            # if a loss is certain, because new connections may reach another server.
+            # Ignore a check that began before another one failed.
             is_settled = is_new or self.loss is not None
             is_latest = doubts_count == self._doubts_count
             if self._is_doubted and is_settled and is_latest:

@@ -38,9 +38,9 @@ IDLE_SECONDS_MAX = 15.0
 # Reasons of retries.
 CONFLICT, DISCONNECT = "conflict", "disconnect"
 
-# Maximum of tries by reason. A conflict is temporary; after ten, the database is too
-# busy for a client to wait. A connection that died while it was idle is replaced once;
-# if the new one fails too, the database is unreachable.
+# Maximum number of tries, by reason. A conflict is temporary; after ten, the database
+# is too busy for a client to wait. A connection that died while it was idle is replaced
+# once; if the new one fails too, the database is unreachable.
 TRIES_MAX = {CONFLICT: 10, DISCONNECT: 2}
 
 
@@ -192,7 +192,7 @@ class Pool:
 
 
 def share_of(pool_size: int, processes_count: int) -> int:
-    """Return the connections for each process; raise StartError if it is below 1."""
+    """Return the number of connections of a process; raise StartError if it is 0."""
     pool_size = pool_size or max(POOL_SIZE, processes_count)
     if pool_size < processes_count:
         raise StartError(

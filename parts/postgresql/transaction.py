@@ -74,7 +74,7 @@ class PostgresqlTransaction:
         return cursor
 
     def read_each(self, sql: str, keys: Sequence[Values]) -> Rows:
-        """Return one row, or None, for each key, in order: all in one round trip."""
+        """Run a query with each key, in one round trip; return a row or None each."""
         cursor = self._connection.cursor()
         cursor.executemany(for_psycopg(sql), keys, returning=True)
         return [each.fetchone() for each in cursor.results()]

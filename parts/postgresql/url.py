@@ -1,8 +1,8 @@
 """Parses the DATABASE_URL of a PostgreSQL database, with libpq and two rules of ours.
 
-The only "@" is at the end of the password, so that no part of a password can become a
-host name, which errors show. And `prepare_threshold` is an option of psycopg, unknown
-to libpq.
+First, the URL must not have an "@" except the one that ends the password. Otherwise a
+part of the password could become a host name, and messages show host names. Second, the
+URL may have the option `prepare_threshold`, which psycopg has and libpq does not know.
 """
 
 import re
@@ -33,7 +33,10 @@ _PORTS = re.compile(r"[0-9,]*")
 
 
 def parse_url(text: str) -> dict[str, Any]:
-    """Return the arguments of `psycopg.connect`; raise StartError without password."""
+    """Return the arguments of `psycopg.connect`.
+
+    Raises StartError, whose text does not quote the password.
+    """
     url = _URL.fullmatch(text)
     if url is None:
         raise StartError(

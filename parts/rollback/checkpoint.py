@@ -97,9 +97,9 @@ class CheckpointFile:
     ) -> Operation:
         """Raise the checkpoint to the newest of the operations; return the checkpoint.
 
-        It is never lowered. Raises the errors of `check_present` unless the ledger has
-        all the operations and the present checkpoint, or OSError. The file is then
-        unchanged.
+        It is never lowered. Raises the errors of `check_present` if the ledger lacks
+        one of the operations or the present checkpoint, or OSError. After an error the
+        file is unchanged.
         """
         with self._locked():
             before = self.read()
@@ -112,9 +112,9 @@ class CheckpointFile:
     def name_loss(self, operation: Operation, reached: Operation) -> None:
         """Raise the checkpoint to an operation that the ledger lacks.
 
-        No process starts on that ledger then. `reached` is the checkpoint last seen: if
-        the file is below it, an operator has accepted the loss, and the file is not
-        changed. Raises OSError.
+        Afterwards no process starts on that ledger. `reached` is the checkpoint last
+        seen: if the file is below it, an operator has accepted the loss, and the file
+        is not changed. Raises OSError.
         """
         with self._locked():
             if reached.id <= self.read().id < operation.id:

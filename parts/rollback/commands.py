@@ -27,7 +27,7 @@ is lost for good."""
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
-    """Accept a ledger that is older than the newest, or none, and start on it."""
+    """Accept that the newest ledger is lost, so that the service starts without it."""
     ledger = context.open_ledger()
     mark = read_mark(ledger.database)
     if mark is not None:

@@ -84,7 +84,7 @@ def _problem_of_place(ledger: Ledger, file: CheckpointFile) -> str:
 
 
 def _compare(ledger: Ledger, file: CheckpointFile, operation: Operation) -> Finding:
-    """Return whether the file is behind; raise StartError or RetryLaterError."""
+    """Compare the file with the ledger; raise StartError or RetryLaterError."""
     path = file.path.absolute()
     check_ledger_exists(ledger.database, file)
     if "operations" not in ledger.database.table_names():
@@ -106,7 +106,7 @@ def _compare(ledger: Ledger, file: CheckpointFile, operation: Operation) -> Find
 
 
 def _is_behind(ledger: Ledger, operation: Operation) -> bool:
-    """Return whether the file was not raised within BEHIND_SECONDS_MAX of a write."""
+    """Return whether the file lacks an operation older than BEHIND_SECONDS_MAX."""
     rows = ledger.database.read(_READ_NEXT_TIME, [operation.id])
     return bool(rows) and rows[0][0] < (time() - BEHIND_SECONDS_MAX) * 1000
 

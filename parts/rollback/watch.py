@@ -229,7 +229,10 @@ class WatchedDatabase:
         self._name_loss()
 
     def _name_loss(self) -> None:
-        """Write the lost operation to the file, once: an operator may lower it then."""
+        """Write the lost operation to the file, once.
+
+        Afterwards an operator may lower the checkpoint, to accept the loss.
+        """
         replicated = self._replicated
         loss = self._loss if replicated is None else replicated.loss
         if loss is not None and self._file is not None:

@@ -39,7 +39,8 @@ class Parser(HTTPRequestParser):
 
     def received(self, data: bytes) -> int:
         """Parse `data`; return how many bytes were consumed or kept in `surplus`."""
-        # Requests begin with a capital letter; TLS, above all, does not.
+        # Requests begin with a capital letter. Other bytes mostly come from clients
+        # that try TLS.
         is_begun_well = (
             self.headers_finished or (self.header_plus or data)[:1].isupper()
         )
@@ -173,12 +174,16 @@ class Channel(HTTPChannel):
     def writable(self) -> bool:
         """Return whether the loop has to send.
 
-        While a thread serves a request it sends itself, and the loop would spin.
+        A thread that serves a request also sends the response. Meanwhile the loop has
+        nothing to send, and would spin.
         """
         return not self.requests and bool(super().writable())
 
     def received(self, data: bytes) -> bool:
-        """Parse one request at a time: unread responses could fill the memory."""
+        """Parse one request at a time; keep the rest in `surplus`.
+
+        If a client sent many and read no response, the responses could fill the memory.
+        """
         if self.is_lingering:
             return False
         if self.request is None:

@@ -13,7 +13,7 @@ from gunicorn.glogging import Logger
 from deeds.blueprints.log import configure_log, is_console
 from deeds.settings import read_setting
 
-# Prefixes of gunicorn's messages, one for each try, if it cannot listen.
+# Prefixes of the messages that gunicorn logs at each attempt, if it cannot listen.
 _CANNOT_LISTEN = ("Connection in use: ", "Invalid address: ", "connection to ")
 _ADDRESS = re.compile(r"\('(.+?)', ([0-9]+)")
 
@@ -40,7 +40,7 @@ class ServerLog(Logger):
             super().info(msg, *args, **kwargs)
 
     def error(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Log an error; exit if gunicorn cannot listen, instead of its retries."""
+        """Log an error; if gunicorn cannot listen, exit instead of trying again."""
         said = str(msg) % args if args else str(msg)
         if said.startswith(_CANNOT_LISTEN):
             line = f"deeds: {_reason(said)}"

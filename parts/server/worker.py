@@ -24,14 +24,14 @@ from waitress import wasyncore
 from deeds.model import BODY_BYTES_MAX
 from parts.server.http_server import Channel
 
-# As much as nginx allows by default.
+# Limit of a request's line and headers, the same as nginx's default.
 HEAD_BYTES_MAX = 32_768
 
 # Bytes that chunk headers may add to twice the length of a body.
 CHUNKS_BYTES_MAX = 65_536
 
-# Memory of a worker for bodies received and responses not yet sent. Above it, it closes
-# the oldest connections that hold LARGE_BYTES and wait for their clients.
+# Memory of a worker for bodies received and responses not yet sent. If they need more,
+# the worker closes the oldest connections that hold LARGE_BYTES and wait for clients.
 HELD_BYTES_MAX = 67_108_864
 LARGE_BYTES = 65_536
 
@@ -56,7 +56,7 @@ os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals)
 class WaitressWorker(Worker):
     """A worker: its main thread handles all connections, other threads requests."""
 
-    # For sending a whole request, and for reading a response.
+    # Time limit for a client to send a whole request, and to read a response.
     client_seconds_max = 60.0
 
     # Delay before a failed worker exits, because the master replaces it at once.
@@ -93,7 +93,7 @@ class WaitressWorker(Worker):
         _release_signals()
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop without waiting for clients; gunicorn's own would abort requests."""
+        """Stop without waiting for clients; gunicorn's handler would abort requests."""
         self.alive, self.client_seconds_max = False, 0.0
 
     def run(self) -> None:
@@ -102,15 +102,15 @@ class WaitressWorker(Worker):
         logging.getLogger("waitress").addFilter(_quote_nothing)
         self._map: dict[int, Any] = {}  # waitress's sockets, by file descriptor.
         self._channels: dict[int, Channel] = {}
-        # An executor starts threads only if none is idle, and few threads keep their
-        # caches warm. waitress's own threads take turns: one client's swaps took five
-        # times as long.
+        # An executor starts a thread only if none is idle, and few threads have warm
+        # caches. waitress gives requests to all its threads in turn, which made the
+        # swaps of one client take five times as long.
         self._threads = ThreadPoolExecutor(self.cfg.threads)
         quick_paths = ("/healthz", "/metrics", "/v1/info")
         self._monitor_threads = dict.fromkeys(quick_paths, ThreadPoolExecutor(1))
         # A separate thread, because /readyz may wait for a database that hangs.
         self._monitor_threads["/readyz"] = ThreadPoolExecutor(1)
-        # Fail now if the system does not let each of them start a thread.
+        # Start a thread in each executor, to fail now if the system permits no more.
         for threads in {self._threads, *self._monitor_threads.values()}:
             threads.submit(self.notify).result()
         servers = [self._listen(each) for each in self.sockets]
@@ -197,7 +197,7 @@ class WaitressWorker(Worker):
     def _accept(self, accept_one: Callable[[], None]) -> None:
         """Accept waiting connections, up to an eighth of the number already open.
 
-        This leaves others to the other workers.
+        This leaves the rest of the waiting connections to the other workers.
         """
         for _ in range(max(1, len(self._channels) // 8)):
             count = len(self._channels)
@@ -227,10 +227,11 @@ class WaitressWorker(Worker):
             )
 
     def _close_oldest(self, count: int, held_bytes_min: int = 0) -> bool:
-        """Close `count` connections that wait for their clients and hold that much.
+        """Close `count` connections that wait for their clients.
 
-        Each time this is the oldest one of the address with the most connections.
-        Returns False if there was none.
+        Considers only those that hold at least `held_bytes_min`. Closes first the
+        oldest connections of the addresses that have the most. Returns False if there
+        was none to close.
         """
         channels = (each for each in self._channels.values() if not each.requests)
         waiting = [each for each in channels if each.held_bytes >= held_bytes_min]
