@@ -1,4 +1,4 @@
-"""How operations begin: the inputs and outputs of each verb.
+"""Begins operations: chooses the inputs and outputs of each verb of the wallet.
 
 Before anything is sent, one transaction reserves the inputs and records the new secrets
 and the whole request.
@@ -58,7 +58,7 @@ def links(
     made = [output for output in known if output.state != OutputState.VOID]
     for output in made:
         if output.of not in (None, count) and output.found_at:
-            # A search cannot know how long the series will be.
+            # A search found this link and guessed the length of the series: correct it.
             records.change(output, of=count)
         if output.state == OutputState.COMING and output.number:
             return records.operation(output.operation)
@@ -67,8 +67,9 @@ def links(
         return minting
     # One place is for the change.
     last = min(count, first + room - 2)
-    # Take the oldest, as a refused batch did. If that is carried out late, both have
-    # the same inputs, and only one succeeds.
+    # Choose the oldest outputs, as a batch that was refused did. If that batch is
+    # carried out late, it has the same inputs as this one, so only one of them
+    # succeeds.
     amount = (last - first + 1) * each
     inputs, change = choose(records, item_id, amount, are_oldest=True)
     links = [
@@ -81,8 +82,8 @@ def links(
 def send(records: Records, item_id: str, amount: int) -> Operation:
     """Begin to make a link; it is the first output, followed by the change.
 
-    If the link takes exactly one numbered link, it keeps the number. Otherwise a note
-    names the numbered links that it takes.
+    A link made of a whole numbered link keeps its number. Otherwise its note names the
+    numbered links that it was made from.
     """
     inputs, change = choose(records, item_id, amount)
     link = Part(amount, item_id, is_given=True)
@@ -95,7 +96,10 @@ def send(records: Records, item_id: str, amount: int) -> Operation:
 
 
 def _ticket_text(output: Output) -> str:
-    """Return for example "17 of 200, 3rd link · table 4", in the page's words."""
+    """Return a link's number and note, as in "17 of 200, 3rd link · table 4".
+
+    The web page uses the same words.
+    """
     number = f"{output.number} of {output.of}" if output.number else ""
     if output.issue:
         number += f", {_ordinal(output.issue)} link"
@@ -176,7 +180,8 @@ def claim(records: Records, output: Output) -> Operation:
         # An earlier link may have named another amount.
         records.change(output, amount=output.amount)
         return join(records, Kind.CLAIM, [output])
-    # Even if the service says that it is spent: this operation may have spent it.
+    # Return the operation even if the service says that the output is spent: the
+    # operation may have spent it.
     begun = known.operation and records.operation(known.operation)
     is_begun = begun and begun.state == OperationState.BEGUN
     if begun and (is_begun or known.state == OutputState.COMING):
@@ -306,7 +311,7 @@ def swap(
     expires_in: int | None = None,
     **about: Any,
 ) -> Operation:
-    """Begin a swap, or half of one, and add the outputs that it makes."""
+    """Begin a swap or one side of an offer, and record the outputs that it makes."""
     made = []
     for part in parts:
         output = take_secret(records, part)
@@ -326,7 +331,7 @@ def _begin(
 ) -> Operation:
     counted = inputs or made
     facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
-    # A mint's follow with its answer.
+    # A mint's states are set when its answer arrives.
     ends = () if kind == Kind.MINT else tuple(output.state for output in made)
     return Operation(
         key=str(uuid.uuid4()),

@@ -39,7 +39,7 @@ _DAY_S = 24 * 60 * 60.0  # The longest Retry-After to report.
 _WAIT_S = 0.25
 _CODE = re.compile("[a-z][a-z0-9_]{0,63}")
 _DETAIL_LENGTH_MAX = 500
-# Removed from error texts, because a server may repeat a request.
+# Removed from error texts, because a server may quote the request in its answer.
 _SECRET = re.compile(r"\+[0-9]+\.\S+|[0-9A-Za-z]{32}")
 _HEADERS = {
     # Avoids decompression bombs.
@@ -94,8 +94,8 @@ class Calls:
 
         With a body it is a POST, else a GET. An answer for which `parse` raises
         InvalidInputError counts as lost. Raise ProblemError if the service refuses,
-        NoAnswerError without a valid answer, and InvalidInputError if the environment
-        permits no request.
+        NoAnswerError if no valid answer arrives, and InvalidInputError if an option or
+        environment variable makes every request impossible.
         """
         deadline = _Deadline(time.monotonic() + self.deadline_s, self.timeout)
         is_lost = False
@@ -129,7 +129,8 @@ class Calls:
                 wait_s,
             )
             self.sleep(wait_s)
-        # A refusal covers the last request only; a lost one may have been carried out.
+        # A refusal concerns the last request only. If an earlier answer was lost, that
+        # request may have been carried out.
         raise lost if is_lost else error
 
     def _exchange(
@@ -250,7 +251,8 @@ def _why_lost(answer: _Answer, path: str, base_url: str) -> str:
     """Return why an answer was lost, if that is known and permanent, else ""."""
     if answer.is_untrusted:
         return f"The certificate of {base_url} is not trusted: see SSL_CERT_FILE."
-    # Another host may be a captive portal.
+    # Only report a redirect to https on the same host: another host may be a captive
+    # portal.
     host = re.escape(httpx.URL(base_url).host)
     https = rf"(https://{host}(?::[0-9]+)?(?:/[\w/-]*)?){re.escape(path)}"
     moved_to = re.fullmatch(https, answer.headers.get("Location", ""))

@@ -26,9 +26,10 @@ from deeds_client.values import (
 
 log = logging.getLogger("deeds_client")
 
-# Maximum attempts of a verb while another copy of the wallet is faster.
+# Maximum attempts of a verb if other copies of the wallet keep changing its units.
 _TRIES_MAX = 4
-# A copy of the wallet has used a number, maybe in the offer to be completed.
+# Codes of a refusal because another copy of the wallet has used the same secret, maybe
+# in the offer to be completed.
 _USED = ("used_secret", "duplicate_secret")
 # The wallet chooses the inputs of these, so it can choose again.
 _CHOOSING = (Kind.SEND, Kind.SPLIT, Kind.MERGE, Kind.TRADE, Kind.COMPLETE)
@@ -44,7 +45,7 @@ class About(TypedDict, total=False):
 
 
 class UnderWayError(Exception):
-    """The operation with this key must end first; its change may be enough."""
+    """The verb must wait for the operation with this key, whose change it may need."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -56,7 +57,7 @@ class SplitFirstError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A verb with its arguments, and its reference for the caller."""
+    """A verb with its arguments, and the caller's reference and note."""
 
     kind: Kind
     arguments: Sequence[object]
@@ -81,8 +82,8 @@ class Order:
 def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
     """Begin or resume an operation, send it, and return it.
 
-    `begin` is called in a transaction, and again if another copy of the wallet was
-    faster. Raise the errors of the wallet's verbs.
+    `begin` is called in a transaction, and called again if another copy of the wallet
+    has changed the units meanwhile. Raise the errors of the wallet's verbs.
     """
     # Fail before anything is recorded if there is no service.
     room = checker.deeds.info().array_length_max
@@ -171,7 +172,8 @@ def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
     is_choosing = known.kind in _CHOOSING
     if is_choosing and any(output.state != OutputState.HELD for output in taken):
         raise WalletError("busy", "What this takes was handed out or offered since.")
-    # Only the first request of a mint marks it as refused, so it was not carried out.
+    # A mint is only marked as refused if its first request was, so it was not carried
+    # out and counts as never sent.
     return begin_again(records, known), known.kind == Kind.MINT
 
 

@@ -52,8 +52,8 @@ log = logging.getLogger("deeds_client")
 
 # Time for the service to commit a completion that began before the offer expired.
 _COMMIT = timedelta(minutes=1)
-# A service may answer so for an operation that it has carried out, if its limits have
-# changed since.
+# A service may answer with these codes to an operation that it has carried out, if its
+# limits have changed since.
 _DOUBTS = ("invalid_request", "body_too_large", "idempotency_key_reused")
 
 
@@ -100,11 +100,11 @@ class Checker:
         try:
             answer = self._send(operation)
         except ProblemError as problem:
-            # An earlier request may have been carried out under other limits. Only the
-            # answer to the mint itself can tell.
+            # An earlier request may have been carried out before the service's limits
+            # changed. For a mint, only an answer to the same request can show that.
             was_sent = not is_first or problem.attempts > 1
             is_unsure = was_sent and operation.kind == Kind.MINT
-            # A service may have no offers.
+            # The service may not support offers.
             has_none = operation.kind in MAKINGS and problem.code == "not_found"
             if is_unsure or not (problem.is_final or has_none):
                 raise
@@ -123,8 +123,8 @@ class Checker:
             operation = records.operation(key)
             if is_first or operation.state != OperationState.BEGUN:
                 return operation
-            # The process that began it may receive a refusal meanwhile, which then
-            # proves nothing.
+            # If the process that began it receives a refusal now, this request may
+            # still be carried out, so the refusal proves nothing.
             return records.put(replace(operation, is_unsent=False, is_sent_again=True))
 
     def _send(self, operation: Operation) -> Any:
@@ -225,7 +225,7 @@ class Checker:
         return CheckState.UNKNOWN not in self.deeds.check(operation.outputs)
 
     def _is_used(self, operation: Operation, code: str) -> bool:
-        """Return whether a copy may have used a number of a refused operation."""
+        """Return whether a copy of this wallet may have used an operation's secrets."""
         if code != "offer_expired":
             return code in ("used_secret", "offer_void")
         item_id = operation.outputs[0].item_id
@@ -233,7 +233,11 @@ class Checker:
         return any(self.deeds.find(item_id, secrets))
 
     def _gather(self, keys: Iterable[str], refused: str = "") -> Gathered:
-        """Search the items of these outputs by their seeds."""
+        """Search for unknown outputs of the items in these keys; return the findings.
+
+        `refused` is the key of a refused operation. A finding is None if the service's
+        answers contradict each other; that item is searched again later.
+        """
         gathered: Gathered = {}
         for item_id in dict.fromkeys(key.partition(".")[0] for key in keys):
             try:
@@ -246,8 +250,8 @@ class Checker:
         return gathered
 
     def _ask_of(self, gathered: Gathered) -> dict[str, CheckState]:
-        """Return states of outputs at rest, for items with outputs made by a copy."""
-        # The output of a payment request was made by its payer, not by a copy.
+        """Return the states of the outputs at rest of items that a copy has changed."""
+        # The output of a payment request is made by its payer, not by a copy.
         open_offers = self.store.operations("state", OperationState.OPEN)
         awaited = {key for offer in open_offers for key in made_by(offer)}
         asked: list[Output] = []
@@ -258,9 +262,9 @@ class Checker:
         return self._ask(asked)
 
     def go_on(self) -> None:
-        """Send begun operations and continue a search, until no answer comes.
+        """Resume begun operations, then continue an unfinished search.
 
-        Log a warning if the search is not finished.
+        If the search fails, log a warning.
         """
         self.resume()
         try:
@@ -303,7 +307,8 @@ class Checker:
         other.
         """
         if items:
-            # A copy may have spent what these offers received.
+            # Settle open offers first: a copy may have spent the units that they
+            # received.
             self._end_open()
         are_right = True
         for done, item_id in enumerate(items, start=1):

@@ -19,7 +19,7 @@ def free_of(records: Reader, item_id: str) -> list[Output]:
 
 
 def is_set_aside(output: Output) -> bool:
-    """Return whether an output is to be split into links or came in at a door."""
+    """Return whether an output is to be split into links or was admitted at a door."""
     is_undone = output.undone_at and output.undone_at >= (output.collected_at or now())
     return bool(output.each or (output.collected_at and not is_undone))
 

@@ -25,7 +25,7 @@ class DeedsError(Exception):
     """The base class of all errors. Its text is one or two sentences."""
 
     code = ""  # A stable code, if the wallet or the service refused.
-    is_final = False  # The service says that it can never succeed.
+    is_final = False  # The service says that no repetition can succeed.
 
 
 class InvalidInputError(DeedsError):

@@ -1,4 +1,4 @@
-"""Encrypted backup files (docs/wallet-file.md), and new files that replace no other."""
+"""Encrypted backup files (docs/wallet-file.md), and files that overwrite no other."""
 
 import hashlib
 import json
@@ -66,7 +66,7 @@ def export_wallet(contents: Contents, passphrase: str) -> str:
     salt, nonce = os.urandom(16), os.urandom(_NONCE_BYTES)
     head = _head(ITERATIONS, salt, nonce)
     cipher = _cipher(passphrase, salt, ITERATIONS)
-    # The time of writing; later records are missing.
+    # The time of writing, so that a reader knows how old the records are.
     at = time.time_ns() // 1_000_000
     text = compact({**write_contents(contents), "at": at})
     sealed = cipher.encrypt(nonce, text.encode(), compact(head).encode())
@@ -142,7 +142,8 @@ def _head(iterations: int, salt: bytes, nonce: bytes) -> Head:
 def _checksum(whole: Head) -> str:
     """Return a checksum that distinguishes damage from a wrong passphrase.
 
-    It proves nothing. The cipher authenticates the head, serialized in the same way.
+    Anybody can compute it. The cipher authenticates the head, serialized in the same
+    way.
     """
     return hashlib.sha256(compact(whole).encode()).hexdigest()
 

@@ -46,8 +46,9 @@ _METADATA_BYTES_MAX = 2048  # Per item in a file, to be read offline.
 _NAME_LENGTH_MAX = 200
 _FACT = re.compile("(?:Date|Place|Valid until|Unit): .", re.DOTALL)
 _GONE = (OutputState.SPENT, OutputState.VOID, OutputState.SEEN)
-# In ascending order; the higher rank wins. A mint can always be sent again. A refused
-# swap must not be, because its wallet has counted the units as its own since.
+# In ascending order; of two records of an operation, the higher rank wins. "unminted"
+# is a refused mint, which can always be sent again. A refused swap must not be sent
+# again, because the wallet that recorded the refusal may have moved its inputs since.
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
@@ -128,11 +129,11 @@ def _is_too_long(metadata: dict[str, str]) -> bool:
 def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
     """Merge records, and return the new outputs; some may count as handed out.
 
-    If the file is not the user's own (`is_own`), its seeds are only searched with, and
-    less of it is trusted.
+    If `is_own` is false, the file may come from somebody else: its seeds are only used
+    for searches, and less of it is trusted.
     """
     own = own_seed(records)
-    # A merged file may have had outputs without operations.
+    # Check outputs too: they may come from an earlier file without operations.
     if is_own and not (records.all(Operation) or records.outputs()):
         # An unused wallet becomes another copy of the file's wallet.
         own = next((seed.key for seed in theirs.seeds if seed.is_own), own)
@@ -153,8 +154,8 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
                 given_at = output.created_at
                 told = replace(told, given_at=given_at, may_be_given=True)
             records.put(told)
-        # At rest in one wallet and spent in the other: a refused operation may have
-        # spent it late.
+        # If an output is at rest in one wallet and spent in the other, a refused
+        # operation may have been carried out late and spent it.
         both = (output, mine or output)
         is_missed = any(each.spent_elsewhere for each in both)
         if is_missed and any(each.state in _REST_STATES for each in both):
@@ -171,7 +172,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
 
 
 def _keep_word(records: Records, theirs: Iterable[Output]) -> None:
-    """Keep states of a file that follow from no operation: held, handed out, spent."""
+    """Record held, given and spent outputs of a file that no operation explains."""
     known = {output.key: output for output in records.outputs()}
     for told in theirs:
         output = known[told.key]
@@ -213,8 +214,9 @@ def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
 def _merged(mine: Output, theirs: Output) -> Output:
     """Return one record from both wallets' records of an output.
 
-    Unless this wallet holds it, the file's amount counts: a link may name any amount,
-    and another copy may have used the number for another amount.
+    The file's amount counts unless this wallet holds the output. Our record may be
+    wrong: a link can name any amount, and another copy may have used the same secret
+    for another amount.
     """
     if mine.before not in (OutputState.HELD, OutputState.GIVEN):
         if mine.amount != theirs.amount:
@@ -260,7 +262,7 @@ def _may_be_given(theirs: Contents) -> Container[str]:
 
 
 def _is_free(output: Output) -> bool:
-    """Return whether a link was held, or spent elsewhere, and not set aside."""
+    """Return whether a link is not set aside, and was held or spent elsewhere."""
     if output.each or output.collected_at or output.given_at:
         return False
     return _rest_told(output) == OutputState.HELD or output.spent_elsewhere

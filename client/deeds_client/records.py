@@ -22,9 +22,9 @@ from deeds_client.values import (
 
 MAKINGS = (Kind.ASK, Kind.TRADE)
 ENDED = (OperationState.DONE, OperationState.REFUSED)
-NUMBER_MAX = 2**48 - 1  # Exact in JavaScript, with room to count on.
+NUMBER_MAX = 2**48 - 1  # Exact in JavaScript, with room to count further.
 NAMES = ("number", "of", "issue", "note")  # Fields that identify a link to a person.
-SEEDS_MAX = 8  # More than anyone joins; each costs a search.
+SEEDS_MAX = 8  # More wallets than anybody merges; each seed costs a search.
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)

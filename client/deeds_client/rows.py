@@ -1,4 +1,4 @@
-"""Prints records as table rows or JSON objects, and finds deeds by name."""
+"""Formats records as table rows or JSON objects, and finds deeds by name."""
 
 import io
 import re

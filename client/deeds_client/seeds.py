@@ -1,7 +1,8 @@
 """Derives secrets from seeds, and searches the service for them (contract 8 and 9).
 
-An old backup therefore finds the outputs made after it. Each number is used once, even
-if its operation is refused. No seed is ever in a log, an error or a link.
+A wallet restored from an old backup can therefore find the outputs made after it. The
+secrets of a seed are numbered. Each number is used once, even if its operation is
+refused. No seed is ever in a log, an error or a link.
 
 A search (a “look”) finds units that a copy of this wallet, or a wallet merged into it,
 has moved. It asks for every secret that they may have used.
@@ -82,8 +83,7 @@ def next_numbers(records: Reader, seed: str, item_id: str) -> Numbers:
 def raise_numbers(records: Records, numbers: Numbers) -> None:
     """Raise the next numbers to at least these. They never decrease.
 
-    They are capped at LINK_NUMBER_MAX, so that a file cannot set a number that is too
-    large to count on from.
+    They are capped at LINK_NUMBER_MAX, so that a file cannot exhaust the numbers.
     """
     known = next_numbers(records, numbers.seed, numbers.item_id)
     raised: dict[str, Any] = {}
@@ -96,7 +96,7 @@ def raise_numbers(records: Records, numbers: Numbers) -> None:
 
 
 def take_secret(records: Records, part: Part) -> Output:
-    """Return the output of a part, with a secret whose number is used from now on.
+    """Return the output of a part with a new secret, and record its number as used.
 
     The first issue of a numbered link has the secret of its own number, in branch
     "series". Later issues take the next number of branch "given".
@@ -183,11 +183,11 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
 def _scan(
     deeds: Deeds, numbers: Numbers, branch: str, least: int, ours: set[str]
 ) -> tuple[list[Place], int]:
-    """Return what is found in a branch, and the number after the last used one.
+    """Search a branch. Return what is found, and the number after the last used one.
 
-    The search ends after GAP numbers, not below `least`, that neither the ledger nor an
-    offer knows. It starts below `least`, because a copy of this wallet may have sent an
-    old operation late.
+    The search starts at most _NUMBERS_MAX numbers below `least`, because a copy of this
+    wallet may have sent an old operation late. It ends once GAP numbers in a row, from
+    `least` on, are unused: neither the ledger nor an offer knows their secrets.
     """
     item_id = numbers.item_id
     found: list[Place] = []

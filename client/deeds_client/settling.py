@@ -31,7 +31,9 @@ from deeds_client.values import (
 
 AT_REST = (OutputState.HELD, OutputState.OFFERED, OutputState.GIVEN)
 UNMADE = (OutputState.COMING, OutputState.VOID)
-# Refused for good: the service looks up the key first, or no key would make it valid.
+# With these codes an operation was never carried out and never will be: the service
+# looks up the key before it checks inputs and outputs, and a request that names a
+# secret twice is never valid.
 SURE = ("spent_input", "used_secret", "duplicate_secret")
 _METADATA_NAMES = ("name", "description", "image")
 
@@ -43,8 +45,8 @@ def note_states(
 ) -> None:
     """Add what was found, and record the service's states of outputs by key.
 
-    Refused operations that may have been carried out later are begun again, except the
-    one with the key `refused`, unless it is an offer that expired.
+    Refused operations that may have been carried out since are begun again. The one
+    with the key `refused` is left alone, unless it is an offer that has expired.
     """
     found = [
         output
@@ -53,7 +55,8 @@ def note_states(
         for output in add_found(records, item_id, finding)
     ]
     news: dict[str, str] = {output.key: output.state for output in found}
-    # Only what was found since the last check can explain an output spent since.
+    # Blame a copy of this wallet for an output spent since the last check only if
+    # outputs of the copy were found since then, too.
     checked_at = moment(records.note("check").get("at", 0))
 
     @cache
@@ -71,7 +74,7 @@ def note_states(
         is_taken = output.state == OutputState.VOID and output.key in taken
         if output.state not in (OutputState.SEEN, *AT_REST) and not is_taken:
             continue
-        # A copy may have spent it if it has moved other units since.
+        # If a copy has moved other units since, it may have spent this output, too.
         since = max(output.found_at or output.created_at or checked_at, checked_at)
         item_id = output.item_id
         is_wrong = gathered.get(item_id, Finding()) is None
@@ -96,8 +99,8 @@ def is_lost(output: Output, state: CheckState) -> bool:
 def _begin_again(records: Records, news: Mapping[str, str], refused: str) -> None:
     """Begin refused operations again if an input is spent or an output exists.
 
-    They cannot be carried out any more. The service answers as it did when they were
-    carried out, or refuses them for good.
+    Sending them again changes nothing: the service repeats its first answer if they
+    were carried out, and otherwise refuses them for good.
     """
     if not news:
         return

@@ -112,8 +112,9 @@ Execute = Callable[..., list[Any]]
 class Reader:
     """Reads the records of a wallet.
 
-    Operations, Outputs, Items, Seeds and Numbers are found by key, notes by name.
-    Outside a transaction, other processes may write between two queries.
+    Operations, Outputs, Items, Seeds and Numbers are found by key. Notes, found by
+    name, hold other facts, such as the time of the last backup. Outside a transaction,
+    other processes may write between two queries.
     """
 
     def __init__(self, path: Path, execute: Execute) -> None:
@@ -146,7 +147,11 @@ class Reader:
         return self._found(Operation, f"json_extract(record, '$.{name}') = ?", value)
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
-        """Return outputs, oldest first: all or of one item, in any or these states."""
+        """Return outputs, oldest first.
+
+        With an `item_id`, return only outputs of that item; with `states`, only outputs
+        in these states.
+        """
         rows = self.rows(item_id)
         return self.parsed([row for row in rows if not states or row[-1] in states])
 

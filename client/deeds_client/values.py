@@ -19,8 +19,8 @@ from deeds_client.errors import InvalidInputError
 AMOUNT_MAX = 2**53 - 1  # In units; exact in every JSON reader.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case.
 
-# Contract 2.1: split at the first two dots; the rest is the secret. Lone surrogates are
-# invalid because they have no UTF-8 form.
+# Contract 2.1: a raw output is split at its first two dots; the rest is the secret.
+# Lone surrogates are invalid because they have no UTF-8 form.
 _IDS = {"deed": "deed_[^.\ud800-\udfff]{0,250}", "offer": f"offer_[{BASE32}]{{26}}"}
 _ID = {kind: pattern(text) for kind, text in _IDS.items()}
 _MINT_TOKEN = pattern("[!-~]+")  # Printable ASCII without spaces.
@@ -210,9 +210,9 @@ class Output:
     created_at: datetime | None = None
     changed_at: datetime | None = None
     given_at: datetime | None = None  # When its link was handed out.
-    collected_at: datetime | None = None  # When it came in at a door of the web page.
-    admitted_at: datetime | None = None  # When another door let it in.
-    undone_at: datetime | None = None  # When either of these was undone.
+    collected_at: datetime | None = None  # When this wallet's own door admitted it.
+    admitted_at: datetime | None = None  # When another door or the maker admitted it.
+    undone_at: datetime | None = None  # When an admission was undone.
     found_at: datetime | None = None  # When a search or a backup showed that it exists.
     shown_at: datetime | None = None  # When its code was last shown at a door.
     may_be_given: bool = False  # May have been handed out since a backup.

@@ -62,9 +62,12 @@ _BACK_OFF = 1.25
 class Wallet:
     """A wallet's file, for one service. Threads and processes may share it.
 
-    A verb with a `reference` is carried out once; `note` is kept with it.
-    InvalidInputError and WalletError: nothing was begun. ProblemError: nothing
-    moved. After NoAnswerError `with`, `refresh` or `sync` resume it.
+    Its verbs are the methods that move units, such as `send`. A verb with a `reference`
+    is carried out once; its `note` is kept.
+
+    After InvalidInputError and WalletError nothing was begun. After ProblemError
+    nothing was moved. After NoAnswerError the operation is resumed by `with`, `refresh`
+    or `sync`.
     """
 
     __slots__ = ("_checker", "_deeds", "_store")
@@ -229,7 +232,7 @@ class Wallet:
         )
 
     def cancel(self, operation: Operation) -> Operation:
-        """Cancel a request or trade, if possible; return it as it then is."""
+        """Cancel a request or trade if it is still open; return its new state."""
         for begun in self.history(OperationState.BEGUN):
             if begun.kind == Kind.CANCEL:
                 finish_first(self._checker, begun.key)
@@ -330,7 +333,7 @@ class Wallet:
     def restore(
         self, path: Place, passphrase: str, *, own: bool = False
     ) -> list[Output]:
-        """Merge a backup, maybe your own; return new outputs. Then `sync`."""
+        """Merge a backup (`own`: yours); return new outputs. Call `sync` next."""
         theirs = file.load_wallet(path, passphrase, self._deeds.base_url)
         with self._store.transaction() as records:
             if not records.outputs():

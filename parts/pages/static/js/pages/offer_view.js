@@ -73,7 +73,7 @@ export async function openOffer(
   opener,
   /** @type {OfferTools} */ tools,
 ) {
-  // What it means to the person who gets the link.
+  // Describe the offer as the person who gets the link sees it.
   const about = offerText({ give: offer.want, want: offer.give }, tools.itemOf);
   const link = offerLink(offer.offerId);
   const place = make("div", { class: "qr" });

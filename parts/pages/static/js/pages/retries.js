@@ -1,5 +1,5 @@
-// When to repeat what has not ended, or must be asked again: one rule for requests,
-// looks and questions.
+// Decides when to repeat requests that have not ended, and queries whose answers may
+// change.
 
 /** Delay before the first repetition. */
 const STEP_MS = 2_000;
@@ -62,8 +62,8 @@ export function keepTrying(act, stepMs = () => STEP_MS) {
 }
 
 /**
- * Ask every 20 seconds (`roundMs`) while this is wanted and the page is visible, more
- * and more rarely while it fails, and no more once it is over.
+ * Call `checkRound` every `roundMs` (20 seconds) while it `isWanted` and the page is
+ * visible, less often while it fails, and never again once it `isOver`.
  * @param {{
  *   checkRound: () => Promise<unknown>, isWanted?: () => boolean, isOver?: () => boolean,
  *   roundMs?: () => number,

@@ -5,7 +5,7 @@
 import { isAmount } from "../format/amounts.js";
 
 const TIMEOUT_MS = 30_000;
-/** Inputs or outputs that a service takes in a request, unless it says otherwise. */
+/** Default maximum number of inputs or outputs in a request. */
 export const AT_ONCE_MAX = 256;
 
 /** Clocks that differ by less count as right. */
@@ -19,8 +19,8 @@ export class ProblemError extends Error {
   name = "ProblemError";
 
   /**
-   * @param {{code: string, detail?: string, isFinal?: unknown}} problem only if
-   *   `isFinal` is `true` can the request never be carried out
+   * @param {{code: string, detail?: string, isFinal?: unknown}} problem `isFinal: true`
+   *   means that the request can never be carried out
    * @param {number} status
    * @param {number | null} retryAfterS
    */
@@ -33,7 +33,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** No answer came, or none of the service's: the request may have been carried out. */
+/** No valid answer arrived from the service. The request may have been carried out. */
 export class NoAnswerError extends Error {
   name = "NoAnswerError";
 
@@ -54,7 +54,7 @@ export class NoAnswerError extends Error {
  * @typedef {{amount: number, state: "unspent" | "spent"}} Found
  * @typedef {ReturnType<typeof makeApi>} Api
  * @param {typeof fetch} fetch
- * @param {number} arrayMax how many inputs or outputs the service takes in a request
+ * @param {number} arrayMax maximum number of inputs or outputs in a request
  * @param {{readToken: () => string | null, refuseToken: (token: string | null) => void}} tokens
  *   keeps the token for mints, see mint_token.js
  */
@@ -107,7 +107,8 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
     /** Return the service's time in milliseconds, or null if it is unknown. */
     time: clock.now,
     /**
-     * Return that time. If it is unknown, first send a request that changes nothing.
+     * Return the service's time. If it is unknown, first send a request that changes
+     * nothing.
      */
     async askTime() {
       if (clock.now() === null) await ask(() => this.qr(["time"]));

@@ -1,5 +1,5 @@
-// Backups: the records that go into one, those that are taken from one, whose it is,
-// and how much has changed since the last. The file itself is in file.js.
+// Backups: selects the records for one, merges the records of one, finds out whose it
+// is, and counts the changes since the last one. The file format is in file.js.
 
 import { askForLook, LOOK, placesOf, rowsOf } from "./finding.js";
 import { mergeInto } from "./merging.js";
@@ -9,8 +9,8 @@ import { isLive, isOurs } from "./states.js";
 
 const BACKUP = "backup";
 /**
- * How many of the last numbers are checked to see whether anything made from a seed is
- * left. A stranger's file may claim billions.
+ * Maximum number of secrets that are checked to see whether a seed has unspent outputs.
+ * A stranger's file may claim to have used billions.
  */
 const LOOKED_AT_MAX = 100_000;
 /** Notes that every change may write, too. */
@@ -48,11 +48,11 @@ export function makeBackup({ store, change, changeOfNote, now }) {
   return {
     backup: {
       /**
-       * Return how many changes are in no backup, and how many items here the last
-       * backup does not name. What became of the items that it names can be found by
-       * its seed. Return also the material to encrypt the next backup with, the `file`
-       * to write it to, and what was `restored` since, with the time of that file if it
-       * has one.
+       * Return `changesCount`, the number of changes since the last backup, and
+       * `newCount`, the number of items here that it does not name; a search can find
+       * what became of those that it names. Return also the `material` that encrypts
+       * the next backup, the `file` to write it to, and what was `restored` since
+       * (`at`: the time of that file, if known).
        */
       async status() {
         const { count, savedCount, itemIds, ...more } = await store.read(NOTE, noteOf);
@@ -108,8 +108,8 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 
     /**
      * Merge the records of another wallet, or of an older copy of this one. With
-     * `isOwn`, a wallet that has never done anything goes on with the file's seed. Less
-     * is believed of a file that is neither `isOwn` nor of our seed.
+     * `isOwn`, an unused wallet adopts the file's seed. A file that is neither `isOwn`
+     * nor of our seed is trusted less.
      */
     importRecords: (theirs, { isOwn = false } = {}) =>
       changeOfNote(ALL, (draft) => takeIn(draft, theirs, isOwn)),
@@ -146,8 +146,8 @@ function takeIn(draft, theirs, isOwn) {
 export function makeJoined({ store, change, derive }) {
   return {
     /**
-     * Return the seeds of other wallets of which nothing is left here that is unspent
-     * or under way.
+     * Return the seeds of joined wallets that have no output here that is unspent or
+     * under way.
      */
     async emptySeeds() {
       const { others, rows, live } = await store.read(ALL, (slices) => {
@@ -166,7 +166,7 @@ export function makeJoined({ store, change, derive }) {
       return others.filter(({ key }) => !inUse.has(key));
     },
 
-    /** Search with these seeds no more, until a file brings them again. */
+    /** Stop searching with these seeds, unless a file contains them again. */
     forgetSeeds: (seeds) =>
       change({ seeds: "all", ...NOTE }, (draft) => {
         for (const seed of seeds) draft.put("seeds", { ...seed, isUnused: true });

@@ -25,20 +25,20 @@ import { numbersWanted } from "./seeds.js";
 import { isUnderWay } from "./states.js";
 
 /**
- * States of outputs that can be chosen, or could be if an operation or an offer had
- * ended.
+ * States of outputs that can be chosen now, or once an operation or an offer has ended.
  */
 const CHOSEN_FROM = ["held", "leaving", "offered"];
 
 /**
- * A rule returns `inputs` and the outputs `made` from them, or an operation as it is,
- * or one that has already `begun`.
+ * A rule decides how an operation begins. It returns `inputs` and the outputs `made`
+ * from them; or a complete operation; or, as `begun`, the operation that has begun
+ * already.
  * @typedef {(draft: import("./records.js").Draft, plan: any) => any} Rule
  */
 
 /**
- * Return the records that the rule of a plan reads: the outputs that it names or
- * `looksAt`, by default those that can be chosen of its items, and the outputs that it
+ * Return the records that the rule of a plan reads: the outputs that the plan names by
+ * key or `looksAt`, else those of its items that can be chosen; and the outputs that it
  * makes.
  * @returns {import("./records.js").Plan}
  */
@@ -109,7 +109,8 @@ export function claim(draft, plan) {
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
   const state = record?.state;
-  // Also if the service has said that it is spent: this operation may have spent it.
+  // Return the operation even if the service says that the output is spent: the
+  // operation may have spent it.
   const begun = draft.operations.get(record?.operation);
   if (begun?.state === "begun" || state === "coming") {
     if (atDoor || begun.atDoor) throw busy();
@@ -135,9 +136,9 @@ export function claim(draft, plan) {
 }
 
 /**
- * Make a new secret of `amount` units to give away; change comes back. A link of
- * exactly this amount passes on its number and note. Otherwise the note names the links
- * that it was made from.
+ * Make a link of `amount` units to give away, and keep the change. A link of exactly
+ * this amount passes on its number and note. Otherwise the note names the links that it
+ * was made from.
  */
 export function send(draft, { itemId, amount, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
@@ -148,7 +149,7 @@ export function send(draft, { itemId, amount, arrayMax }) {
   return { kind: "send", inputs, made, amount };
 }
 
-/** Make a series of numbered links from held outputs; change comes back. */
+/** Make a series of numbered links from held outputs, and keep the change. */
 export function links(draft, { itemId, links: { count, each }, arrayMax }) {
   const amount = count * each;
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
@@ -178,10 +179,7 @@ export function nextLinks(draft, { itemId, arrayMax }) {
   };
 }
 
-/**
- * Join the free outputs of an item, as many as one swap takes. Links keep their
- * numbers.
- */
+/** Join the free outputs of an item that have no number, as many as fit in a swap. */
 export function merge(draft, { itemId, arrayMax }) {
   const loose = freeOf(draft, itemId).filter(({ number }) => !number);
   // The smallest first, so that every merge leaves as few as it can.
@@ -194,8 +192,9 @@ export function merge(draft, { itemId, arrayMax }) {
 }
 
 /**
- * Make links worthless that were handed out, except those of several that were claimed
- * meanwhile. Each number comes back as its next issue, everything else as one output.
+ * Take back links that were handed out. Skip those that were claimed meanwhile; throw
+ * if all were. Each numbered link becomes the next issue of its number, and all others
+ * become one output.
  */
 export function takeBack(draft, { outputKeys }) {
   const given = outputKeys.filter((key) => draft.outputs.get(key)?.state === "given");
@@ -215,8 +214,8 @@ export function joined(inputs, more) {
 }
 
 /**
- * Reserve the inputs of a swap, or of half of one, and record its outputs. Return the
- * operation with its request.
+ * Reserve the inputs of a swap or of one side of an offer, and record its outputs.
+ * Return the operation with its request.
  */
 function reserve(draft, { inputs, made, terms, ...about }, { secrets }) {
   const [{ itemId }] = [...inputs, ...made];
@@ -312,7 +311,7 @@ export function checkRoom(parts, countMax) {
 function fewest(outputs, amount) {
   const exact = outputs.find((output) => output.amount === amount);
   if (exact) return [exact];
-  // The largest outputs reach a sum in the smallest number.
+  // Taking the largest first needs the fewest outputs.
   const largestFirst = [...outputs].sort((one, other) => other.amount - one.amount);
   let sum = 0;
   const last = largestFirst.findIndex((output) => (sum += output.amount) >= amount);
@@ -320,8 +319,8 @@ function fewest(outputs, amount) {
 }
 
 /**
- * Return the error for too few free units. If enough were free once another operation
- * ended, it says that.
+ * Return the error for too few free units. If enough will be free once other operations
+ * have ended, the error says so.
  */
 function notEnough(draft, itemId, amount, free) {
   const listed = (state) => draft.outputs.list({ itemId, state });

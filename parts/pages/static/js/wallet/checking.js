@@ -1,5 +1,5 @@
-// Settles by the service's answers: sends operations that have begun, checks outputs
-// and offers, and records the answers. What to ask is in questions.js.
+// Sends operations that have begun, checks outputs and offers, and records the
+// service's answers. questions.js decides what to ask.
 
 import { ask, batchesOf, sendOperation } from "./api.js";
 import { addFound, askForLook, LOOK } from "./finding.js";
@@ -37,7 +37,7 @@ import { AT_REST } from "./states.js";
 
 /** How long a service may take to commit what it began before an offer expired. */
 const COMMIT_MS = 60_000;
-/** How many offers that should have ended are asked for in one go. */
+/** Maximum number of offers queried at once because they should have ended. */
 const DUE_MAX = 16;
 
 /**
@@ -111,8 +111,8 @@ export const makeChecks = (parts) => ({
   checkRound: roundsOf(parts),
 
   /**
-   * Ask for the output whose code is on the screen, unless its secret is weak, see
-   * roundsOf.
+   * Query the state of the output whose code is on the screen, unless its secret is
+   * weak, see roundsOf.
    */
   async checkShown(key) {
     const [output] = await readOutputs(parts.store, [key]);
@@ -179,8 +179,8 @@ async function refuse(parts, operation, code, isFirst) {
 }
 
 /**
- * Settle our own offer by its state. If its making is sent again, it may have ended
- * long ago.
+ * Settle our own offer by its state. If the request that made it is sent again, the
+ * offer may have ended long ago.
  */
 async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
   const settled = await settle(parts, settleOpen, key, { offerId, expiresAt });
@@ -203,15 +203,16 @@ function settle({ change }, rule, key, found) {
     settleLate(draft, late);
     const operation = rule(draft, key, found);
     addFound(draft, gathered);
-    // For refusals. It comes after addFound, whose outputs are known to be ours.
+    // Only refusals set `isUnclear`. Do this after addFound, whose outputs are known to
+    // be ours.
     if (isUnclear) settleChecked(draft, states, isUnclear);
     return { operation };
   });
 }
 
 /**
- * Ask for outputs that are at rest or awaited. Record their states, and the findings
- * about their items: `gatheredBefore`, or gathered now.
+ * Query the states of outputs that are at rest or awaited. Record the states, and what
+ * was found of their items: `gatheredBefore`, else the result of a search.
  * @param {Parts} parts
  * @param {any[]} outputs
  * @param {{gatheredBefore?: Gathered[], areOld?: boolean}} [known] `areOld` if the
@@ -228,8 +229,8 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
     parts,
     new Set([...spentAmong(states), ...made, ...found]),
   );
-  // What late operations have taken is not lost, and what they have made need not be
-  // found.
+  // Outputs that late operations have spent are not lost, and outputs that they have
+  // made need no search.
   const isLate = late.length > 0;
   if (isLate)
     await change(settlingWanted(keysOf(late)), (draft) => settleLate(draft, late));
@@ -254,7 +255,7 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
 
 /**
  * Finish operations on the items of these outputs, as far as possible now. Otherwise
- * what they made would be taken for a copy's.
+ * their outputs would seem to be made by a copy of this wallet.
  */
 async function finishBegunOf(parts, outputs) {
   const itemIds = new Set(outputs.map(({ itemId }) => itemId));
@@ -280,8 +281,8 @@ const noteLook = ({ change }, itemIds) =>
   change({ notes: [LOOK] }, (draft) => askForLook(draft, itemIds));
 
 /**
- * Record the findings about an item, and ask for all our outputs of it. A copy of this
- * wallet may have spent those that are spent by then.
+ * Record the findings about an item, and query all our outputs of it: a copy of this
+ * wallet may have spent some.
  * @param {Parts} parts
  * @param {Gathered} gathered
  */
@@ -327,9 +328,9 @@ function roundsOf(parts) {
   const asked = new Set();
 
   /**
-   * Ask once for links and offers that wait, and for outputs whose codes were shown to
-   * a door: the newest first, of those that the last rounds have left. Weak secrets are
-   * left out, because the service counts each question about one as a guess.
+   * Query one batch of links and offers that wait, and of outputs whose codes were
+   * shown to a door. The newest that earlier rounds did not query come first. Skip weak
+   * secrets, because the service counts each query of one as a guess.
    * @throws {import("./api.js").ProblemError | import("./api.js").NoAnswerError} as
    *   checkStates
    */

@@ -9,8 +9,8 @@ import { grouped } from "./records.js";
 /** @typedef {import("./records.js").OutputRecord} OutputRecord */
 
 /**
- * Return the keys of outputs that came back to the wallet that minted the item, by
- * claim or by payment, and of what is left of them; and how many units others have
+ * Return the `keys` of outputs that came back to the wallet that minted the item, by
+ * claim or by payment, or were made from such outputs; and how many `units` others have
  * returned.
  * @param {import("./records.js").Item | null | undefined} item
  * @param {OutputRecord[]} all outputs of the item
@@ -20,15 +20,15 @@ export function comeBack(item, all, kinds) {
   const found = { keys: new Set(), units: 0 };
   if (!item?.isMinted) return found;
   const taken = byOperation(all, "takers");
-  // If no other output is missing, others have paid what a look has found.
+  // If no output is missing, the outputs that a search found were paid by others.
   const isGone = (each) => each.isUnclear && !each.foundAt && !each.neverHeld;
   const isWhole = !all.some(isGone);
   for (const output of byAge(all)) {
     const { key, makers, amount, collectedAt, foundAt, isUnclear } = output;
     const maker = doneOf(makers);
     const kind = kinds.get(maker ?? "");
-    // An operation that spends nothing made here, and is not a mint, brings what others
-    // sent.
+    // An operation that is not a mint and spends no output made here receives what
+    // others sent.
     const own = (taken.get(maker) ?? []).filter((each) => doneOf(each.makers));
     const isOthers = maker
       ? !own.length && kind !== "mint"

@@ -18,12 +18,12 @@ const LABEL = "deeds door list v1:";
 const ID_BYTES = 8;
 /** In characters or bytes: about 200,000 tickets. */
 const LIST_SIZE_MAX = 8_000_000;
-/** Issues of a ticket that are believed; more if this wallet knows of more. */
+/** Maximum number of issues of a ticket in a list, unless this wallet knows more. */
 const ISSUES_MAX = 10;
 const DAY_MS = 86_400_000;
 const ROW =
   /^([0-9a-f]{16}) ([aubcn])([0-9a-z]{1,8}) (\d{1,16})(?: (\d{1,10}) (\d{1,10}) (\d{1,10})(?: (.+))?)?$/;
-/** What the letters of a list mean. With "n", nothing has become of the ticket yet. */
+/** What the letters of a list mean. With "n", the ticket is unchanged. */
 const STATES = {
   n: "expected",
   b: "taken back",
@@ -57,7 +57,7 @@ const LETTERS = Object.keys(STATES);
  * @param {Pick<OutputRecord, "key">} output
  */
 export async function ticketId({ key }) {
-  // A ticket that is known from a list only has its id as key.
+  // If a ticket is known only from a list, its key is the id.
   if (!itemIdOf(key)) return key;
   return hexOf((await sha256(LABEL + key)).subarray(0, ID_BYTES));
 }
@@ -169,11 +169,11 @@ export function admittedAtOf(/** @type {OutputRecord} */ output) {
   return admittedAt > undoneAt ? admittedAt : 0;
 }
 
-/** Return whether a ticket became this output at the door, and it is still here. */
+/** Return whether this output was made by admitting a ticket, and is still held. */
 const isSetAside = (/** @type {OutputRecord} */ output) =>
   output.state === "held" && isCollected(output);
 
-/** Return the keys of the operations that set aside what tickets became. */
+/** Return the keys of the operations that made outputs by admitting tickets. */
 export const setAsideBy = (/** @type {OutputRecord[]} */ outputs) =>
   new Set(outputs.filter(isSetAside).map(({ operation }) => operation));
 
@@ -210,8 +210,9 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   return {
     /**
      * Return the list of these links. A ticket whose secret a person chose is left out
-     * until it is spent: its hash could reveal the secret. What came in here is listed,
-     * so that the maker's other browsers do not count it as left.
+     * until it is spent: its hash could reveal the secret. Outputs made by admitting
+     * tickets here are listed, so that the maker's other browsers do not count them as
+     * left.
      * @param {import("./holdings.js").Link[]} links
      */
     async doorList(itemId, links) {
@@ -269,8 +270,8 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
       changeOfNote(wantedOf(itemId), (draft) => forget(draft, itemId)),
 
     /**
-     * Undo an admission. If the ticket came in here, its units become a link with its
-     * number, which is returned. Otherwise only the mark is undone.
+     * Undo an admission. If the ticket was admitted here, return a new link with its
+     * number and units. Otherwise only record that the admission was undone.
      * @returns {Promise<OutputRecord | null>}
      */
     undoAdmission: (itemId, key) =>
@@ -297,7 +298,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   };
 }
 
-/** Return what tickets became at the door of their maker, in the form of links. */
+/** Return the outputs made by admitting tickets at their maker's door, as links. */
 const collectedOf = ({ items, outputs }, itemId) =>
   outputs
     .list({ itemId })
@@ -305,8 +306,7 @@ const collectedOf = ({ items, outputs }, itemId) =>
     .map((output) => ({ output, state: "collected", at: output.collectedAt }));
 
 /**
- * Record rows with the outputs that are known here by now, and keep the others as a
- * list.
+ * Record rows of known outputs with these outputs, and keep the other rows as a list.
  */
 function noteRows(/** @type {Draft} */ draft, itemId, rows, keys) {
   const { doorList, total } = draft.items.existing(itemId);
@@ -334,10 +334,11 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   const { letter, at, number, of, issue, note } = row;
   const output = draft.outputs.existing(key);
   const name = TIMES[letter];
-  // Lists have whole seconds. The last millisecond comes after the admission.
+  // Lists have whole seconds. Use the last millisecond of the second, so that undoing
+  // comes after an admission in the same second.
   const since = letter === "u" ? at + 999 : at;
-  // Somebody else's ticket that came in here without its number, or a next issue that a
-  // copy of this wallet made.
+  // This is somebody else's ticket that was admitted here without its number, or a
+  // later issue that a copy of this wallet made.
   const isNameless = !output.number && (!isLive(output) || output.foundAt);
   // The admission was undone where the ticket came in, and the guest may have the new
   // link.

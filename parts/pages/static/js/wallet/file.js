@@ -113,7 +113,7 @@ export async function exportWallet(records, { key, salt, iterations }) {
 
 /**
  * Return the SHA-256 of a file's members. It distinguishes damage from a wrong
- * passphrase, and proves nothing.
+ * passphrase. Anybody can compute it.
  */
 const checksumOf = async (file) => hexOf(await sha256(JSON.stringify(file)));
 
@@ -281,8 +281,8 @@ function isLink(output) {
 }
 
 /**
- * Return whether a part that is still to be split has the amount of the links that its
- * numbers promise, and is not handed out.
+ * Return whether a part that is to be split into links has their total amount, and is
+ * not handed out.
  */
 function isPromise(/** @type {any} */ output) {
   const { amount, each, number, of, givenAt } = output;

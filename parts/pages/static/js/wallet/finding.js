@@ -48,13 +48,14 @@ export const LOOK = "look";
  *   wrong?: FindingError, isLook?: boolean,
  * }} Gathered the outputs found of an item, and the next numbers by seed; `isUnclear`
  *   if a copy has used a number that was taken here, `wrong` if the answer cannot be
- *   true, `isLook` if nothing has pointed to the item
+ *   true, `isLook` if the search is part of a look at all items
  */
 
 /**
- * Return what the service has of an item and this wallet does not know; record nothing.
- * If the item `isProbed`, first ask whether a copy has made anything of a link: a part
- * that it keeps, or the next issue of its number. If not, ask for nothing more.
+ * Search for outputs of an item that this wallet does not know; record nothing. If the
+ * item `isProbed`, first query only the next numbers of the branches `kept` and
+ * `given`, and outputs that were not made here. Search all only if a copy has used one
+ * of them.
  * @param {Parts} parts
  * @param {string} itemId
  * @param {{branches?: string[], isProbed?: (itemId: string) => boolean, refusedKey?: string}} [options]
@@ -67,7 +68,7 @@ export async function gather(parts, itemId, options = {}) {
   const known = await readKnown(parts, itemId);
   const isProbed = options.isProbed?.(itemId);
   try {
-    // A copy may have used, for something else, a number that was taken here.
+    // A copy may have used the secrets of outputs that were not made here.
     const isUnmade = ({ state }) => state === "void" || state === "coming";
     const unmade = isProbed ? known.outputs.filter(isUnmade) : [];
     const isUnclear = (await findUnmade(parts, unmade)).length > 0;
@@ -122,8 +123,8 @@ async function isAnyMade(parts, { rows }) {
 
 async function gatherAll(parts, { itemId, outputs, rows }, options) {
   const { branches = BRANCHES, refusedKey = "" } = options;
-  // Cancelling a request makes the output that it waits for, which somebody may have
-  // paid.
+  // Cancelling a request makes the output that the request waits for. If the
+  // cancellation was refused, somebody may have paid the request.
   const isAwaited = (makers) =>
     Object.keys(makers).some((key) => key !== refusedKey && makers[key] === "open");
   const isRefused = ({ makers = {} }) => refusedKey in makers && !isAwaited(makers);
@@ -147,9 +148,10 @@ async function gatherAll(parts, { itemId, outputs, rows }, options) {
 }
 
 /**
- * Return the outputs found in a row, and the last number that is used. Ask until `gap`
- * numbers in a row are unused, and at least up to `least`. Lower numbers are asked for
- * too: a copy may have recorded an operation long ago and sent it late.
+ * Return the outputs found in a row, and the last number that is used. Search until
+ * `gap` numbers in a row are unused, and at least up to `least`. Up to NUMBERS_MAX
+ * numbers below `least` are searched too: a copy may have recorded an operation long
+ * ago and sent it late.
  */
 async function scan(parts, row, least, passedOver) {
   const { checkedMax, gap = GAP } = parts;
@@ -243,8 +245,8 @@ export const placesOf = (row, start, count) =>
   Array.from({ length: count }, (_, at) => ({ ...row, number: start + at }));
 
 /**
- * Return the number from which on all may be unused: the next one, or the one after all
- * links that are still to be made.
+ * Return the first number that need not be used: the next one of the row or, while
+ * links are still to be made, the one after the last link.
  */
 function leastOf({ branch, next }, outputs) {
   const isPromised = branch === "series" && outputs.some(({ each }) => each);
@@ -264,7 +266,7 @@ function withOf(found, outputs) {
 
 export const leftToLook = ({ notes }) => notes.get(LOOK)?.left ?? [];
 
-/** Record that these items are to be looked at, too. */
+/** Add these items to those left to look at. */
 export function askForLook(draft, itemIds) {
   const left = new Set([...leftToLook(draft), ...itemIds]);
   draft.put("notes", { key: LOOK, left: [...left] });

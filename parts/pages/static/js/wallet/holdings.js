@@ -20,7 +20,8 @@ import { AT_REST, isUnderWay } from "./states.js";
  *   have been handed out since a backup.
  * - `lost` was spent elsewhere and never handed out; `moved` likewise, but maybe by
  *   another copy of this wallet; `used` likewise, after its code was shown to a door.
- * - `collected` came in at the door; `unknownSum` is not known to the service.
+ * - `collected` was admitted at this wallet's door; `unknownSum` is not known to the
+ *   service.
  * - `offered` is in open offers, `asked` is what these get. Neither counts in another
  *   sum.
  * - `cameBack` is all that others have returned to the maker; `back` is the part of it
@@ -43,8 +44,7 @@ import { AT_REST, isUnderWay } from "./states.js";
  *
  * A link of an item, and since when it is in its state.
  *
- * - `isLeftHere`: its admission was undone, and what it brought in here is not a new
- *   link yet.
+ * - `isLeftHere`: its admission here was undone, and the new link is not made yet.
  * - `said`: how many admitted tickets without a number have stated its number, and when
  *   the last was admitted. Anybody can state a number, so only admittedOf counts it.
  * - `by`: the one admission that states its number; the link has the state of that
@@ -134,7 +134,8 @@ export function overviewOf(summary) {
     outside -= taken;
     return taken;
   };
-  // Lists may name more tickets than exist, and tickets not asked for here yet.
+  // Lists may name more tickets than exist, and tickets that this wallet has not
+  // checked yet.
   const admitted = take(Math.min(summary.admitted, given));
   const unasked = Math.max(0, admitted - (given - waiting));
   const counted = take(mayBeGiven);
@@ -214,9 +215,9 @@ function summaryOf(itemId, item, all, came) {
 
 /**
  * Return how many units were let in. A guest who was let in by hand and later shows a
- * code of their own is there twice. Subtract the guests whose number such a code
- * states, and at least the number by which such codes exceed what others have
- * `claimed`.
+ * code of their own is counted twice. So subtract the guests let in by hand whose
+ * number such a code states. If such codes brought in more units than others have
+ * `claimed`, subtract at least the difference.
  */
 function admittedOf(letIn, claimed, byHand) {
   const nameless = letIn.filter(isNameless);
@@ -231,7 +232,8 @@ export const outputsIn = (/** @type {Link[]} */ links, state) =>
   links.filter((link) => link.state === state).map(({ output }) => output);
 
 /**
- * Return whether a guest had claimed at home what came in at a door: it has no number.
+ * Return whether an admitted output has no number, because its guest had claimed the
+ * link.
  */
 export const isNameless = (/** @type {Named} */ { number, numbers, givenAt }) =>
   !number && !numbers && !givenAt;
@@ -243,8 +245,8 @@ const isAsked = ({ state, makers = {} }) =>
   state === "coming" && Object.values(makers).includes("open");
 
 /**
- * Return whether an admission was undone elsewhere: then the guest has the next link of
- * its number, which nobody has let in.
+ * Return whether an admission was undone elsewhere, and no link of its number is
+ * admitted. The guest then has the next link.
  */
 const isOutAgain = (output, letIn) =>
   undoneAtOf(output) && !letIn.some(({ number }) => number && number === output.number);
@@ -304,7 +306,7 @@ function preparingOf(all) {
  */
 function linkOf(output, setAside) {
   const { number, givenAt, each, state, before, createdAt, changedAt } = output;
-  // It is unknown when a link was handed out if that may have been since a backup.
+  // If a link may have been handed out since a backup, the time is unknown.
   const waitsSince = output.mayBeGiven ? 0 : (givenAt ?? changedAt);
   const link = (linkState, at) => ({ output, state: linkState, at });
   const admittedAt = admittedAtOf(output);
@@ -347,8 +349,8 @@ const CLAIMED = MAYBE_CLAIMED.slice(0, 3);
 
 /**
  * Return links, and add `said` to each that may have been claimed at home. If one
- * admission alone states the number of a claimed link, the two become one row. Only the
- * code says whose admission it is, but each guest has one row.
+ * admission alone states the number of a claimed link, the two become one row. The code
+ * does not prove whose admission it is, but each guest should have one row.
  */
 export function withSaid(/** @type {Link[]} */ links) {
   // Entries with a time in the future were imported without a time.

@@ -6,7 +6,7 @@ import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
 import { isCollected, keysOf, WalletError } from "./records.js";
 
-/** More links than anybody makes. Numbers counted on from here stay exact integers. */
+/** More links than anybody makes. Numbers after it are still exact integers. */
 export const LINK_NUMBER_MAX = 1_000_000_000;
 const LINKS_COUNT_MAX = 10_000;
 export const NOTE_LENGTH_MAX = 80;
@@ -25,7 +25,7 @@ export function isFree({ state, unknown, each, ...output }) {
   return state === "held" && !unknown && !isCollected(output) && !each;
 }
 
-/** Return what identifies a link to people. The next link of its number keeps that. */
+/** Return what identifies a link to people. Later issues of its number keep it. */
 export const namedAs = (/** @type {OutputRecord} */ { number, of, issue, note }) =>
   number ? { number, of, issue, note } : {};
 
@@ -58,8 +58,8 @@ export function checkLinks({ count, each }) {
 }
 
 /**
- * Return the outputs that one operation makes of a series of links: all links if there
- * is room, else one link fewer than `room`, and one part that is split later.
+ * Return the outputs that one operation makes of a series of links: all links if at
+ * most `room`, else `room` - 1 links and one part that is split later.
  * @param {Links & {from?: number, of?: number}} series `from` is the first number
  * @param {number} room how many outputs there may be
  * @returns {{amount: number, number: number, of: number, each?: number}[]}

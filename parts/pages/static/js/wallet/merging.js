@@ -1,7 +1,7 @@
 // Merges the records of another wallet, or of an older copy of this one, into a draft.
-// No secret is lost, and no spent output is revived. Nothing becomes free again that
-// was handed out, or may have been since the file was written. No operation begins
-// again that has surely ended. Pure.
+// Keeps every secret. Spent outputs stay spent. Links that were handed out, or may have
+// been since the file was written, stay handed out. Operations that have surely ended
+// are not begun again. Pure.
 
 import { gettext } from "../format/gettext.js";
 import { joinLists } from "./door_list.js";
@@ -17,9 +17,10 @@ import {
 } from "./seeds.js";
 import { believed, isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
 
-// A mint may always be sent again under its key. A swap that was refused may not: it
-// could move units that its wallet has counted as its own since. An open offer was
-// made, whatever another wallet heard; once the service has said that it ended, it has.
+// In ascending order: the later state counts. A mint may always be sent again under its
+// key. A refused swap may not: the wallet that recorded the refusal may have used the
+// units since. An offer that is open in one wallet was made, even if another wallet has
+// it as refused. An offer that has ended stays so.
 const MINT_STATES = ["refused", "begun", "done"];
 const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
 /** The later or larger value of these fields counts. */
@@ -30,11 +31,11 @@ const LATEST = ["admittedAt", "undoneAt", "takenBackAt", "scans", "changedAt"];
  * @typedef {import("./records.js").OutputRecord[]} Outputs
  * @param {import("./records.js").Draft} draft
  * @param {import("./records.js").Records} theirs see file.js
- * @param {boolean} isOwn whether the person says that the file is their own: a wallet
- *   that has never done anything then goes on with its seed
- * @returns {{live: Outputs, added: Outputs, given: Outputs}} the outputs of the file
- *   that are live, those of them that are new here, and those of the new ones that
- *   count as handed out because they may have been since
+ * @param {boolean} isOwn whether the person says that the file is their own: an unused
+ *   wallet then adopts its seed
+ * @returns {{live: Outputs, added: Outputs, given: Outputs}} the file's outputs that
+ *   are live; those among them that are new here; and those among the new ones that
+ *   count as handed out, because they may have been handed out since
  */
 export function mergeInto(draft, theirs, isOwn) {
   const { outputs, operations } = theirs;
@@ -74,10 +75,9 @@ export function mergeInto(draft, theirs, isOwn) {
 }
 
 /**
- * Return outputs, setting `givenAt` on links unless they are known not to be handed
- * out: another browser may have handed them out since it wrote its file. Links are
- * outputs with a number, and those of a mint of several outputs, whose page showed them
- * all at once.
+ * Return outputs, with `givenAt` set on free links: another browser may have handed
+ * them out since it wrote the file. Links are outputs with a number, and those of a
+ * mint of several outputs, whose page showed them all at once.
  * @param {Outputs} outputs
  * @param {import("./records.js").OperationRecord[]} operations
  */
@@ -105,9 +105,9 @@ function isContested(draft, theirs) {
 }
 
 /**
- * Take in seeds and their next numbers. A wallet that has not used its own seed goes on
- * with the file's if that is the person's own; it is then another copy of that wallet.
- * Return whether this wallet and the file now have the same own seed.
+ * Merge seeds and their next numbers. An unused wallet adopts the seed of the person's
+ * own file, and is then another copy of that wallet. Return whether this wallet and the
+ * file now have the same own seed.
  */
 function mergeSeeds(
   draft,
@@ -133,8 +133,7 @@ function mergeSeeds(
   }
   for (const { key, ...next } of numbers) {
     const [seed, itemId] = key.split(".");
-    // Numbers that are counted from here must be valid in files, whatever this one
-    // says.
+    // Later numbers must still be valid in files, even if this file is not honest.
     const atMost = (branch) => [branch, Math.min(next[branch], LINK_NUMBER_MAX)];
     raiseNumbers(draft, seed, itemId, Object.fromEntries(BRANCHES.map(atMost)));
   }
@@ -149,8 +148,8 @@ function mergeItem(draft, theirs) {
 }
 
 /**
- * Merge an operation. Only a copy of this wallet knows what a caller of the client has
- * `asked` for under a `reference`. Another wallet's payments are for other orders.
+ * Merge an operation. Take `reference` and `asked`, which callers of the Python client
+ * set, only from a copy of this wallet: those of another wallet are for other orders.
  */
 function mergeOperation(draft, operation, isOfSeed) {
   const mine = draft.operations.get(operation.key);
@@ -169,7 +168,7 @@ function mergeOperation(draft, operation, isOfSeed) {
 /** Merge an output. What either wallet knows of it stays known. */
 function mergeOutput(draft, theirs) {
   const mine = draft.outputs.get(theirs.key);
-  // What follows from their operations may not follow from ours.
+  // Drop the fields that were derived from their operations: ours may differ.
   const { state, takers, makers, ...told } = theirs;
   if (!mine) return draft.addOutput(told);
   const latest = LATEST.map((name) => [
@@ -187,9 +186,9 @@ function mergeOutput(draft, theirs) {
 }
 
 /**
- * Return the amount, and which links are to be made of it. A link may name any amount,
- * and another copy may have used the number for another one. A wallet that holds the
- * output knows its amount.
+ * Return the amount, and which links are to be made of it. A wallet that holds the
+ * output knows its amount. Otherwise use the file's: a link may name any amount, and
+ * another copy may have used the secret for another amount.
  */
 function amountOf(mine, theirs) {
   if (isMade(mine) || mine.amount === theirs.amount) return { amount: mine.amount };

@@ -90,7 +90,8 @@ async function wasCarriedOut(parts, operation, code, spent, isFirst) {
   if (answer) return true;
   if (!problem.isFinal) throw problem;
   // If the limits have changed, the key was not looked up. Then outputs that exist are
-  // ours, whichever copy made them; but if this was never sent before, a copy did.
+  // ours, whichever copy made them. If this operation was never sent before, only a
+  // copy can have made them.
   const { inputs, outputs } = operation;
   const isTaken = !isFirst && spent.size === inputs.length && outputs.length > 0;
   if (!DOUBTS.has(problem.code) || !isTaken) return false;
@@ -128,8 +129,8 @@ export async function findLate(parts, telling, except) {
 
 /**
  * Return the first output of each offer or refused operation that may be carried out by
- * now, with the amount that it asked for: another operation may have named its number,
- * too.
+ * now, with the amount in the request: another operation may use the same secret for
+ * another amount.
  */
 export async function awaited(/** @type {Parts} */ parts, ...states) {
   const isPossible = ({ kind, code, expiresAt, endedAt }) =>
@@ -148,9 +149,9 @@ export async function awaited(/** @type {Parts} */ parts, ...states) {
 
 /**
  * Return what another copy of this wallet has made, if a refusal points to one: a
- * number that was used, or an output of ours that is spent. At a door a guest waits,
- * who may have come twice, so it is enough that the ticket is spent, unless our own
- * request may have spent it.
+ * number that was used, or an output of ours that is spent. At a door a guest is
+ * waiting, who may have come twice: do not search if the ticket is spent, unless our
+ * own request may have spent it.
  * @param {Parts} parts
  * @param {OperationRecord} operation
  * @param {string} code
@@ -176,9 +177,9 @@ export async function gatherFor(parts, operation, code, spent) {
 }
 
 /**
- * Look for what another copy of this wallet has made, before it is said who has spent
- * these outputs. Links are claimed every day: for these it is enough to ask whether a
- * copy kept anything.
+ * Search for outputs of another copy of this wallet, which may have spent these
+ * outputs. Links are claimed every day: if only links were spent, first probe the item,
+ * see gather.
  * @param {Parts} parts
  * @param {import("./records.js").OutputRecord[]} lost
  */

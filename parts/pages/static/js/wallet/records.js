@@ -10,12 +10,13 @@
 //
 // Fields of a link (docs/wallet-file.md has all):
 //
-// - `givenAt`: when it was handed out; it stays for ever.
-// - `number` of a series of `of` links, unique within its item; `note` is a person's.
+// - `givenAt`: when it was handed out; never removed.
+// - `number`, `of`: as in “4 of 200”, unique within an item and issue. `note`: a
+//   person's words, or those of a code.
 // - `each`: this output is still to be split into links of that many units, the first
 //   of which gets its number.
 // - `issue`: a link that was taken back comes again with its number and the next issue.
-// - `collectedAt`: when it came in at the door, under its old secret and its new one.
+// - `collectedAt`: when the door admitted it; set on its old output and on its new one.
 // - `admittedAt`: when a door's list says it was let in, or when a person let in the
 //   guest, who could not show the code; then it `isByHand`.
 // - `undoneAt`: when either was undone; the latest of these times counts.
@@ -253,7 +254,9 @@ export function readOutputs(store, keys) {
   );
 }
 
-/** Return whether an output came in at the door, and that was not undone since. */
+/**
+ * Return whether an output was admitted at the door, and the admission was not undone.
+ */
 export const isCollected = ({ collectedAt = 0, undoneAt = 0 }) =>
   collectedAt > undoneAt;
 
@@ -326,8 +329,7 @@ export class Draft {
   }
 
   /**
-   * Put an output with its derived fields. If its state changes, it did so at this
-   * time.
+   * Put an output with its derived fields. `at` is the time of a change of its state.
    */
   #putOutput(facts, at = this.now) {
     const derived = inState(facts);

@@ -37,7 +37,7 @@ export function makeRoom(isBroken) {
   /** @type {Promise<void> | undefined} */
   let giving;
 
-  /** In one call, because the page may be closing. */
+  /** Remove the file in one call, because the page may be closing. */
   const giveBack = () => void (giving = place?.removeEntry(own).catch(() => {}));
 
   /** @throws {DOMException} QuotaExceededError, whatever the failure was */
@@ -61,8 +61,8 @@ export function makeRoom(isBroken) {
 
   return {
     /**
-     * Return the result of `act`, which writes. If `act` throws an error with a cause,
-     * the browser's, its write may have failed halfway.
+     * Return the result of `act`, which writes. If `act` throws an error whose cause is
+     * an error of the browser, the write may have failed halfway.
      * @template Result
      * @param {() => Promise<Result>} act
      * @returns {Promise<Result>}
@@ -96,8 +96,8 @@ export const hasRoom = () =>
     .catch(() => false);
 
 /**
- * Return the directory for the files. A browser without one cannot be asked, and its
- * databases work differently.
+ * Return the directory for the files, or null if the browser has none. The databases of
+ * such browsers work differently.
  */
 async function findPlace() {
   const root = await navigator.storage?.getDirectory?.().catch(() => null);

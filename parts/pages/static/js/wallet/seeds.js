@@ -1,13 +1,13 @@
-// Secrets that are derived from a seed, so that an old backup finds what was made since
-// (contract 8). A number is taken when an operation is recorded, and never again, even
-// if the operation is refused.
+// Derives secrets from a seed, so that a wallet restored from an old backup can find
+// what was made since (contract 8). A number is taken when an operation is recorded,
+// and never again, even if the operation is refused.
 
 import { strongSecretOf } from "../format/raw_output.js";
 import { keyOf } from "./records.js";
 
 /** What a secret is for: outputs to keep, links to hand out, and numbered links. */
 export const BRANCHES = ["kept", "given", "series"];
-/** More than anybody uses. Numbers counted on from here stay exact integers. */
+/** More than anybody uses. Numbers after it are still exact integers. */
 export const NUMBER_MAX = 2 ** 48 - 1;
 /** More wallets than anybody joins; each costs requests for every deed. */
 export const SEEDS_MAX = 8;
@@ -115,7 +115,9 @@ export class Secrets {
     this.#derive = derive;
   }
 
-  /** Return the keys of all outputs that could be made. */
+  /**
+   * Return the keys of all outputs that could be made with the secrets derived so far.
+   */
   keys = () => Array.from(this.#known.values(), keyOf);
 
   /** Return the result of `begin`, once all secrets that it takes are derived. */

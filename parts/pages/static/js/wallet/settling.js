@@ -24,8 +24,9 @@ export const DOUBTS = new Set([
 ]);
 
 /**
- * With these codes nothing was done, or ever will be: the key was looked up first, or
- * no key matters.
+ * With these codes an operation was never carried out and never will be: the service
+ * looks up the key before it checks inputs and outputs, and a request that names a
+ * secret twice is never valid.
  */
 export const SURE = new Set(["spent_input", "used_secret", "duplicate_secret"]);
 
@@ -158,10 +159,9 @@ export function settleChecked(draft, states, isUnclearFor) {
 }
 
 /**
- * Return a function that says whether a copy of this wallet may have spent an output
- * that was not spent here: if a copy has made something of the item, if a look, maybe
- * after a restore, is the first to miss it, or if the link may not have been handed
- * out.
+ * Return a function that says whether a copy of this wallet, not somebody who claimed
+ * it, may have spent an output: if outputs of a copy were found, if a look at all items
+ * is the first to find it spent, or if its link may not have been handed out.
  * @param {import("./finding.js").Gathered[]} gathered
  * @param {boolean} [areOld] see checkSome of checking.js
  */

@@ -35,8 +35,8 @@ export const isUnderWay = ({ state = "" } = {}) => UNDER_WAY.includes(state);
 export const isLive = ({ state }) => !GONE.includes(state);
 
 /**
- * Return whether an output is or was the wallet's own, or is spent, even if
- * `neverHeld`.
+ * Return whether an output is or was the wallet's own. Spent outputs count as its own,
+ * even those with `neverHeld`.
  */
 export const isOurs = (
   /** @type {{state?: string, before?: string}} */ { state, before = state },
@@ -70,7 +70,7 @@ export function stateOf(output) {
   const taker = furthest(takers);
   const operation = taker || furthest(makers) || undefined;
   const none = { operation, before: undefined, neverHeld: undefined };
-  // Which operation spent it says more than that it is spent.
+  // If a known operation has spent it, these fields no longer matter.
   const byUs = { spentElsewhere: undefined, isUnclear: undefined, unknown: undefined };
   if (takers[taker] === "done") return { ...none, ...byUs, state: "spent" };
   const neverHeld = !isOurs({ state: rest }) || undefined;

@@ -3,8 +3,8 @@
 // promise resolves.
 //
 // Only IndexedDB's own requests may be awaited inside a transaction, or the browser
-// commits it too early. So the wanted records are loaded first, and what decides is a
-// plain function.
+// commits it too early. So the wanted records are loaded first, and a synchronous
+// function decides what to change.
 
 import { gettext } from "../format/gettext.js";
 import { KINDS, load, WalletError } from "./records.js";
@@ -29,7 +29,7 @@ const TEXTS = {
 };
 
 /**
- * Which of these an error of the browser means, by its name.
+ * The code for an error of the browser, by the name of the error.
  * @type {Map<string, keyof typeof TEXTS>}
  */
 const CODES = new Map([
@@ -165,8 +165,8 @@ export async function openStore(onClosed = () => {}) {
 export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 
 /**
- * Names under which localStorage has since when there is a wallet, and since when there
- * was one that is gone.
+ * Names in localStorage of two times: since when there is a wallet, and since when
+ * there was one that is gone.
  */
 const SINCE = "deeds.since";
 const LOST = "deeds.lost";

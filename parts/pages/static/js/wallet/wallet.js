@@ -1,6 +1,5 @@
 // The wallet: what this browser holds, and how it moves. The functions of the wallet
-// are here; the modules that they use each need only those further down (see
-// docs/development.md).
+// are here; docs/development.md shows the order of the modules that they use.
 //
 // Every operation is first recorded whole, then sent, then settled. If the page dies in
 // between, `finishBegun` sends it again with the same Idempotency-Key, for which the
@@ -38,13 +37,16 @@ import { makeLook } from "./look.js";
 import { Draft, keyOf, keysOf, readOutputs, WalletError } from "./records.js";
 import { deriveSecrets, Secrets } from "./seeds.js";
 
-/** How often an operation is tried while another copy of the wallet is faster. */
+/**
+ * Maximum attempts of an operation if other copies of the wallet keep changing its
+ * units.
+ */
 const TRIES_MAX = 4;
 
 /**
- * With these codes a copy was faster. It has used a number, or named it in an offer
- * that is completed here, or has spent an input. If that was the only input, the rule
- * says so on the next try.
+ * Codes of a refusal because another copy of this wallet has changed the units
+ * meanwhile. It has used a secret, or named it in an offer that is completed here, or
+ * has spent an input. If that was the only input, the rule reports it on the next try.
  */
 const OVERTAKEN = new Set(["used_secret", "duplicate_secret", "spent_input"]);
 
@@ -81,8 +83,7 @@ export function makeWallet(given) {
  * @param {typeof deriveSecrets} [given.derive] all other secrets, from a seed
  * @param {(secret: string) => Promise<boolean>} [given.isStrong] whether a secret is
  *   strong
- * @param {number} [given.arrayMax] how many inputs or outputs the service takes in a
- *   request
+ * @param {number} [given.arrayMax] maximum number of inputs or outputs in a request
  * @param {number} [given.gap] how many unused numbers in a row end a search
  * @param {() => number} [given.now] in milliseconds
  */
@@ -115,7 +116,7 @@ function makeParts({
       return result;
     });
 
-  /** How many outputs are asked for in a request. */
+  /** Maximum number of outputs queried in a request. */
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   return {
     ...given,
@@ -132,7 +133,8 @@ function makeParts({
 
 /**
  * Record an operation, whole and with its secrets, then send it. If another copy of
- * this wallet was faster, begin again with what is known by then, unless it `isOnce`.
+ * this wallet has changed the units meanwhile, begin again with the current records,
+ * unless the operation `isOnce`.
  * @param {Parts} parts
  * @param {import("./beginning.js").Rule} rule see beginning.js and offers.js
  * @param {any} given further arguments of the rule
@@ -204,8 +206,7 @@ function makeVerbs(parts) {
     },
 
     /**
-     * Make a new secret of `amount` units to give away. It is the operation's first
-     * output.
+     * Make a link of `amount` units to give away. It is the operation's first output.
      */
     send: async (itemId, amount) =>
       carryOut(parts, send, { itemId, amount: checkAmount(amount) }),
@@ -226,9 +227,7 @@ function makeVerbs(parts) {
     /** Join the free outputs of an item that have no number. */
     merge: (itemId) => carryOut(parts, merge, { itemId }),
 
-    /**
-     * Make links of an item worthless that were handed out, unless somebody was faster.
-     */
+    /** Take back links of an item that were handed out and not claimed. */
     takeBack: (...outputKeys) => carryOut(parts, takeBack, { outputKeys }),
   };
 }
@@ -257,8 +256,7 @@ function makeRecords({ store, api, change, changeOfNote }) {
       }),
 
     /**
-     * Record that the guest was let in who has claimed a ticket and cannot show its
-     * code.
+     * Record that a guest was let in who has claimed a ticket and cannot show its code.
      */
     letInByHand: (key) =>
       changeOfNote({ outputs: [key] }, (draft) =>
@@ -275,7 +273,7 @@ function makeRecords({ store, api, change, changeOfNote }) {
 
     /**
      * Return the registry's item, which never changes, from the store if it is there.
-     * If it must be `isWhole`, ask for one that a file has cut.
+     * With `isWhole`, fetch it again if a file has cut its metadata.
      */
     async item(itemId, { isWhole = false } = {}) {
       const known = await store.read({ items: [itemId] }, ({ items }) =>

@@ -1,4 +1,4 @@
-// The links that the Claim page was given, views and claims, and their known state.
+// The links that the Claim page shows and claims, and what is known of their state.
 // Events change the state, and the view draws it.
 
 import { gettext } from "../../format/gettext.js";
@@ -23,7 +23,10 @@ import {
 /** Name under which the tab stores the links that it was given. */
 const NAME = "deeds.claim";
 
-/** Another tab was faster. That is no error: the page draws what it did. */
+/**
+ * Codes that say that another tab has claimed the link. That is no error: the page
+ * draws the result.
+ */
 const OVERTAKEN = new Set(["already_held", "already_claimed"]);
 
 /**
@@ -117,7 +120,7 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
   store?.onChange(() => (taking.size && rows.length > 1 ? undefined : draw()));
 
   return {
-    /** Show these, above those opened before that are not over. */
+    /** Show these outputs above earlier ones that are not over. */
     receive(outputs) {
       list.add(outputs);
       return this.show(outputs);
@@ -217,9 +220,9 @@ function makeTakeOne(opened, { view, note, draw, lookAgain }) {
 }
 
 /**
- * Return a function that asks about outputs, and no longer about those of its last
- * call. The states of `again` are asked for again. Its promise resolves once there is
- * an answer; what the service cannot answer now is asked later. Answers are drawn as
+ * Return a function that queries outputs, and stops querying those of its previous
+ * call. The states of `again` are queried again. Its promise resolves once there is an
+ * answer; what the service cannot answer now is queried later. Answers are drawn as
  * they come.
  */
 function makeLook(answers, draw) {

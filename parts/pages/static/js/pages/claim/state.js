@@ -13,7 +13,7 @@ import { isSafe } from "../../ui/origin.js";
  *   free, too, and a link of this wallet; a `past` one was of this wallet, and who used
  *   it is unknown
  * @typedef {{kind: ClaimKind, word: string, text: string, canTake: boolean, isTold: boolean}} ClaimState
- *   with `isTold`, the text must be read in a list of several, too
+ *   with `isTold`, a list of several links shows the text, too
  */
 
 /**
@@ -275,7 +275,8 @@ function kindOf(record, operation, found, made) {
   const state = record?.state;
   if (state === "leaving" || state === "coming") return "busy";
   if (state === "spent") return kindOfSpent(record, operation, made);
-  // Before the wallet's own state: anybody may have taken the link of a mint.
+  // Check this before the wallet's own state: anybody may have claimed the link of a
+  // mint.
   if (found === "spent")
     return state === "given" || state === "held" ? "past" : "spent";
   if (state === "held") return "mine";

@@ -215,10 +215,7 @@ function makeFoundRow({ output }, acts) {
   };
 }
 
-/**
- * That the wallet has the deed is no news after the claim. What could mislead is always
- * shown.
- */
+/** Draw the origin of a deed until the claim, and always if it could mislead. */
 function drawOrigin(place, origin, { canTake }, isAlone) {
   const { text = "", short = "", tint = "" } = origin ?? {};
   const isWhole = isAlone || tint === "bad";
@@ -227,7 +224,10 @@ function drawOrigin(place, origin, { canTake }, isAlone) {
   put(place, isWhole ? text : short);
 }
 
-/** The host of a picture would learn who is about to claim, so ask the person first. */
+/**
+ * Fill the card of a deed. Ask before loading a picture: its host would learn who is
+ * about to claim.
+ */
 function fillFound(card, { itemId, amount, unit }, item) {
   fillCard(card, item, { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" });
   if (item === null)

@@ -109,8 +109,8 @@ async function withNote(told, linkWith) {
  *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
  *   serviceTime: () => number | null, linkWith: (number: number) => Promise<Link | undefined>,
  * }} parts only tickets of `item`, by its id, are let in; `onLate` gets an answer that
- *   took longer than a guest waits without a word; the `serviceTime` decides what has
- *   expired
+ *   came after the screen said that there is none yet; the `serviceTime` decides what
+ *   has expired
  */
 export function makeJudge(parts) {
   const { item, host, wallet, claim, readRecords, onLate, serviceTime, linkWith } =

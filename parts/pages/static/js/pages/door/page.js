@@ -149,7 +149,10 @@ async function work(item, { wallet, store, api }) {
     await pause(HOLD_MS);
   }
 
-  /** Show a late answer once the verdict before it was seen, and until it was seen. */
+  /**
+   * Show a late answer after the previous verdict was seen; return once it was seen,
+   * too.
+   */
   async function showLate(operation) {
     if (operation.code === "cancelled") return redraw();
     const verdict = await judgeLate(operation);

@@ -1,7 +1,7 @@
 // The scans of a door that wait for the service. They are claims in the wallet that
 // have begun at a door, so a closed tab loses none. Only scans made here since the door
-// was opened, and those that a person releases, are sent; none that had expired when it
-// was scanned, by the service's time.
+// was opened, and scans that a person releases, are sent. A scan is not sent if its
+// ticket had expired by then, by the service's time.
 
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";

@@ -18,7 +18,8 @@ import { makeKeyReader, textOfScan } from "./key_scans.js";
 
 const LAST_COUNT = 3;
 /**
- * The size of a note: its longest word fits in a line, and the note in this many lines.
+ * Maximum lines of a note. Its letters are as large as this and its longest word
+ * permit.
  */
 const NOTE_LINES_MAX = 3;
 
@@ -83,8 +84,8 @@ export function makeDoor({ onText, ask, onClose }) {
     seenAt = performance.now() + stayMs;
     if (!kind) return;
     timer = setTimeout(() => {
-      // A guest who was let in, or waits, and is still in sight has not come a second
-      // time.
+      // While the code of a guest who was let in or waits stays in sight, it is not
+      // judged again.
       if (kind === "refused" || (kind === "waiting" && !verdict.isKept)) seen.clear();
       show();
     }, stayMs);

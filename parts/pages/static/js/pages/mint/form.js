@@ -190,7 +190,7 @@ function factFields(form) {
     place: line(place),
     validUntil: time(until, "T23:59"),
   });
-  // Before the preview is drawn.
+  // This listener runs before the preview is drawn.
   date.addEventListener("input", () => {
     if (date.value && !one.value && !several.value) kind[0].click();
   });
@@ -222,7 +222,7 @@ function checkWord(text) {
   checkUnit(text);
 }
 
-/** An incomplete date has no value, and would be taken for none without this check. */
+/** Throw if a date is incomplete: its value is empty, and it would count as no date. */
 function checkWhole(/** @type {HTMLInputElement} */ field, text) {
   if (!field.validity.valid) throw new RangeError(text);
 }

@@ -58,7 +58,7 @@ async function create(isSure = false) {
     setBusy(false);
     return askFirst(doubts);
   }
-  // Before anything is recorded.
+  // Check the token before anything is recorded.
   const isReady = wanted && (tokenPanel.hidden || (await keepTyped().catch(refuse)));
   if (isReady) await carryOut(wanted);
   setBusy(false);

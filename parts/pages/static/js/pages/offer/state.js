@@ -114,7 +114,7 @@ function cautious(origin, { itemId }) {
 
 /**
  * Return what to say. `titles` are the headings of what a person gives and gets,
- * `action` is what one tap does, `gainedId` the deed of which units came in.
+ * `action` is what one tap does, `gainedId` is the deed of which the person got units.
  */
 export function sayingOf(/** @type {Known} */ known) {
   const { problem, own, gives = [], wants = [] } = known;
@@ -143,7 +143,9 @@ export function sayingOf(/** @type {Known} */ known) {
   };
 }
 
-/** What this wallet has done itself is known without the service. */
+/**
+ * Return the kind of an offer. What this wallet has done is known without the service.
+ */
 function kindOf(/** @type {Known} */ { offer, problem, own, paying }) {
   if (!offer && problem?.status === 404) return "unknown";
   if (!offer) return paying ? "busy" : "loading";

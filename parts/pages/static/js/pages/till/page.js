@@ -91,7 +91,8 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   // A phone that locks its screen may close the page, too.
   const left = leftOnScreen(payments.open);
   if (left) await request.show(left);
-  // For requests that were left open. Expired ones are drawn again.
+  // Check requests that were left open, and draw them again, because some may have
+  // expired.
   const checkRound = () => redraw().then(() => wallet.checkRound());
   keepAsking({ checkRound, isWanted: () => payments.open.length > 0 })();
 }

@@ -37,7 +37,7 @@ import { drawOfferCode, offerLink } from "../offer_view.js";
 /** How often to ask whether the request on the screen was paid. */
 const LOOK_MS = 2_000;
 const CANCELLED = ["offer_withdrawn", "cancelled"];
-/** How many of the latest payments are listed, and for how many days sums. */
+/** Number of latest payments and requests in the list, and of days with a sum. */
 const LAST_COUNT = 8;
 
 export const BEING_CANCELLED = gettext("Being cancelled.");

@@ -252,7 +252,8 @@ function claimedInOf(holding) {
 }
 
 /**
- * Return whether the claimed rows are in: all, or some of which it is unknown which.
+ * Return whether the guests of all claimed rows are in, or only of some rows, unknown
+ * which.
  */
 const areIn = (holding, areAllIn) => ({
   areAllIn,

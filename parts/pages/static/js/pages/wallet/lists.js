@@ -178,7 +178,7 @@ function showPicture(picture, item) {
 
 /**
  * Return the most important remark on a deed for the list. Red means that the person
- * must act. That something is gone is no news once the page of the deed was seen.
+ * must act. A loss is not reported again once the person has seen the page of the deed.
  */
 export function noteOf(
   /** @type {Summary & {goneSeen: number, origin?: import("../../ui/origin.js").Origin}} */ summary,

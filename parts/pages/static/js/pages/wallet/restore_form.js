@@ -203,8 +203,9 @@ export function restoredTexts(about) {
 const oursOf = (outputs) => outputs.filter(({ state }) => state !== "coming");
 
 /**
- * Return a function that looks, one look at a time. It returns what to say: what was
- * found, by value, or why the look has to wait; empty if nothing is new.
+ * Return a function that searches for moved units, one search at a time. It returns a
+ * text that says what was found, or why the search has to wait; empty if nothing is
+ * new.
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">
  *   & {itemOf: import("../../texts.js").ItemOf}} tools
  * @param {(text: string) => void} show gets the progress, and finally the same text

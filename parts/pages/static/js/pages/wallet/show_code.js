@@ -128,7 +128,10 @@ function codeOf(output, tools) {
   return place;
 }
 
-/** Up to the first time after a code was shown, ask at the second interval, in ms. */
+/**
+ * Each pair: up to the first time after a code was shown, query at the second interval,
+ * in ms.
+ */
 const ROUNDS = [
   [20_000, 2_000],
   [120_000, 5_000],
