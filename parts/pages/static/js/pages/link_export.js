@@ -235,8 +235,8 @@ function askWhich(shown, action, opener) {
 }
 
 /**
- * Return the fields of a choice. Numbers are asked for only if links are chosen by
- * them.
+ * Return the fields of a choice. The fields for numbers are shown only if links are
+ * chosen by number.
  */
 function choiceFields(links, countMax) {
   const numbersOf = (some) => some.flatMap(({ output }) => output.number ?? []);

@@ -148,7 +148,7 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
 }
 
 /**
- * Send the request of an operation, or ask for our own offer if it is open.
+ * Send the request of an operation, or query our own offer if it is open.
  * @param {Api} api
  */
 export function sendOperation(api, { kind, key, state, body, offerId }) {

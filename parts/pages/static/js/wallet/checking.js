@@ -123,7 +123,7 @@ export const makeChecks = (parts) => ({
 });
 
 /**
- * Send an operation that has begun, or ask for our own offer if it is open, and settle
+ * Send an operation that has begun, or query our own offer if it is open, and settle
  * it.
  * @param {Parts} parts
  * @returns {Promise<Outcome>}
@@ -185,7 +185,8 @@ async function refuse(parts, operation, code, isFirst) {
 async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
   const settled = await settle(parts, settleOpen, key, { offerId, expiresAt });
   const { operation } = settled;
-  // That its output exists proves nothing: a copy may have used its number.
+  // The offer may not have been completed even if its output exists: a copy may have
+  // used the same secret.
   const isOver = state !== "expired" || parts.now() >= expiresAt + COMMIT_MS;
   const isOpen = state === "open" || operation.state !== "open" || !isOver;
   return isOpen ? settled : refuse(parts, operation, `offer_${state}`);

@@ -340,7 +340,7 @@ function noteRow(/** @type {Draft} */ draft, key, /** @type {Row} */ row) {
   // This is somebody else's ticket that was admitted here without its number, or a
   // later issue that a copy of this wallet made.
   const isNameless = !output.number && (!isLive(output) || output.foundAt);
-  // The admission was undone where the ticket came in, and the guest may have the new
+  // The admission was undone at the door that made it, and the guest may have the new
   // link.
   const { foundAt, givenAt } = output;
   const isNewLink = isNameless && foundAt && !givenAt && letter === "n";

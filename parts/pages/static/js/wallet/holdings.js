@@ -62,8 +62,8 @@ import { AT_REST, isUnderWay } from "./states.js";
  * }} Link
  *
  * One item in detail: `parts` are outputs that can be split, merged or sent, the
- * largest first and those with a number last; `links` have a number, or were handed
- * out, came in at the door, or are on a door list.
+ * largest first and those with a number last; `links` have a number, were handed out or
+ * admitted at the door, or are on a door list.
  * @typedef {Summary & {parts: Named[], links: Link[]}} Holding
  */
 
@@ -107,7 +107,7 @@ export function holdingOf(slices, itemId) {
   const setAside = setAsideBy(all);
   const own = all.flatMap((output) => linkOf(output, setAside) ?? []);
   const names = new Set(own.map(nameOf));
-  // A list may still expect a ticket that came in here.
+  // A list may still expect a ticket that was admitted here.
   const isOther = (link) => link.state !== "expected" || !names.has(nameOf(link));
   const named = namerOf(all, came.keys);
   const links = [...own, ...listedLinks(item).filter(isOther)]

@@ -1,5 +1,5 @@
 // Links: numbered outputs of one size that are handed out one by one. Outputs that were
-// handed out, came in at the door, or are still to be split, are spent by their own
+// handed out, admitted at the door, or are still to be split, are spent by their own
 // operations only. Pure: changes a draft only.
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";

@@ -271,7 +271,8 @@ async function end(
 }
 
 /**
- * Return why it is unknown whether the request was paid, and whether it still can be.
+ * Return why it is unknown whether the request was paid, and when the till will show
+ * it.
  */
 function lostText(problem) {
   if (problem.name !== "NoAnswerError") return waitText(problem);

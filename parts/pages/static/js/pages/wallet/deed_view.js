@@ -241,11 +241,11 @@ export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   return joinTexts([gone, unknown], " ");
 }
 
-/** Return the links that came in by a guest's own code and belong to no row. */
+/** Return the links that were admitted by a guest's own code and belong to no row. */
 const namelessOf = (/** @type {Pick<Holding, "links">} */ { links }) =>
   outputsIn(links, "admitted").filter(isNameless);
 
-/** Return how many units of the claimed rows came in by a guest's own code. */
+/** Return how many units of the claimed rows were admitted by a guest's own code. */
 function claimedInOf(holding) {
   const claimed = outputsIn(holding.links, "claimed");
   return Math.min(unitsOf(namelessOf(holding)), unitsOf(claimed));

@@ -385,7 +385,7 @@ function askToTakeBack(output, { wallet, run, unit, opener }) {
 }
 
 /**
- * Make the new link of a ticket that came in here, and whose admission a list has
+ * Make the new link of a ticket that was admitted here, and whose admission a list has
  * undone.
  */
 async function makeNewCode(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
@@ -406,7 +406,7 @@ function undoText({ collectedAt, isByHand }) {
   );
 }
 
-/** Undo an admission. If the ticket came in here, its guest gets a new link. */
+/** Undo an admission. If the ticket was admitted here, its guest gets a new link. */
 function askToUndo(output, /** @type {Shown & {opener: HTMLElement}} */ tools) {
   const { wallet, unit, opener } = tools;
   const { close } = ask({

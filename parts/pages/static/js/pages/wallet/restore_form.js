@@ -1,5 +1,5 @@
 // The dialogs that read a wallet file. They ask whose it is, and whether to forget
-// empty wallets if too many are joined, and say what it has brought. Also the look for
+// empty wallets if too many are joined, and say what was restored. Also the look for
 // units that were moved since a backup, or by another copy of this wallet: after a
 // restore, on request, and by itself if a look was interrupted.
 
@@ -99,8 +99,8 @@ const askWhose = (opener) =>
   });
 
 /**
- * Import a file, and return what it has brought, see `importRecords`. If too many
- * wallets are joined, ask to remove empty ones first.
+ * Import a file, and return the result of `importRecords`. If too many wallets are
+ * joined, ask to remove empty ones first.
  */
 async function importOrAsk(
   /** @type {import("../../wallet/wallet.js").Wallet} */ wallet,
@@ -172,7 +172,7 @@ async function readFile(field, passphrase) {
   });
 }
 
-/** Return what a file has brought, and what a look has `found`. */
+/** Return the texts that say what was restored, and what a look has `found`. */
 export function restoredTexts(about) {
   const { added, fresh, isOlder, isGone, isGiven, age, found } = about;
   const older = isGone
