@@ -198,9 +198,7 @@ export function listedLinks(/** @type {import("./records.js").Item | null} */ it
  */
 export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
   const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
-  /**
-   * Return how far this device's clock is ahead in ms, or 0 if that does not matter.
-   */
+  /** Return how far this device's clock is ahead, in ms; 0 if that is negligible. */
   const aheadMs = () => {
     const moment = now();
     const ahead = moment - (api.time() ?? moment);
