@@ -62,12 +62,9 @@ _BACK_OFF = 1.25
 class Wallet:
     """A wallet's file, for one service. Threads and processes may share it.
 
-    Its verbs are the methods that move units, such as `send`. A verb with a `reference`
-    is carried out once; its `note` is kept.
-
-    After InvalidInputError and WalletError nothing was begun. After ProblemError
-    nothing was moved. After NoAnswerError the operation is resumed by `with`, `refresh`
-    or `sync`.
+    Verbs, such as `send`, move units; with a `reference` they do so once. After
+    InvalidInputError and WalletError nothing was begun. After ProblemError
+    nothing moved. After NoAnswerError, `with`, `refresh` or `sync` resume it.
     """
 
     __slots__ = ("_checker", "_deeds", "_store")
