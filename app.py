@@ -100,13 +100,11 @@ def create_app(
     `parts` are names from PARTS: all by default, the core alone if empty. `clock`
     returns milliseconds since 1970-01-01 UTC; `token_bytes(n)` returns n random bytes.
 
-    With `settings`, raises StartError if the service cannot start. Without them, as
-    gunicorn and Flask call it, reads the environment; if the service cannot start, logs
-    one line and exits with code 1.
+    Raises StartError if the service cannot start. Without `settings`, as gunicorn and
+    Flask call it, reads the environment, and a failure logs one line and exits with 1.
 
-    The application returned has no thread and no open connection, so the process may
-    fork. Call `app.extensions["deeds"].close()` to end the threads and connections that
-    the application opens later, if the process goes on without it.
+    The application has no thread and no open connection yet, so the process may fork.
+    `app.extensions["deeds"].close()` ends those that it opens later.
     """
     build = _Build(_load(PARTS if parts is None else parts), clock, token_bytes)
     if settings is not None:

@@ -52,8 +52,7 @@ log = logging.getLogger("deeds_client")
 
 # Time for the service to commit a completion that began before the offer expired.
 _COMMIT = timedelta(minutes=1)
-# A service may answer with these codes to an operation that it has carried out, if its
-# limits have changed since.
+# If its limits changed, a service may refuse a carried-out operation with these codes.
 _DOUBTS = ("invalid_request", "body_too_large", "idempotency_key_reused")
 
 
@@ -128,10 +127,7 @@ class Checker:
             return records.put(replace(operation, is_unsent=False, is_sent_again=True))
 
     def _send(self, operation: Operation) -> Any:
-        """Send an operation or query an open offer.
-
-        Return an Offer, the id of a minted item, or None.
-        """
+        """Send an operation or query an offer; return it, an item id or None."""
         kind, offer_id = operation.kind, operation.offer_id
         if operation.state == OperationState.OPEN:
             return self.deeds.offer(offer_id)
@@ -262,17 +258,12 @@ class Checker:
         return self._ask(asked)
 
     def go_on(self) -> None:
-        """Resume begun operations, then continue an unfinished search.
-
-        If the search fails, log a warning.
-        """
+        """Resume begun operations and an unfinished search; log if that fails."""
         self.resume()
         try:
             self._look_at(items_to_look_at(self.store))
         except (CallError, FindingError, InvalidInputError) as error:
-            log.warning(
-                "The search for units that other copies moved is unfinished: %s", error
-            )
+            log.warning("Searching for moved units is unfinished: %s", error)
 
     def sync(self, *, look: bool) -> list[Output]:
         """Update all records from the service: see `Wallet.sync`."""
@@ -303,12 +294,10 @@ class Checker:
     def _look_at(self, items: Sequence[str]) -> None:
         """Search items for outputs that the wallet does not know.
 
-        Raise `FindingError` at the end if the answers for an item contradict each
-        other.
+        Raise `FindingError` at the end if the answers for an item are contradictory.
         """
         if items:
-            # Settle open offers first: a copy may have spent the units that they
-            # received.
+            # Settle open offers first: a copy may have spent what they received.
             self._end_open()
         are_right = True
         for done, item_id in enumerate(items, start=1):

@@ -63,12 +63,7 @@ expires = click.option(
 @amounts
 @click.option("--count", type=click.IntRange(1, 100_000), help="Number of links.")
 @click.option("--each", type=click.IntRange(1), default=1, help="Units of each link.")
-@click.option(
-    "--csv",
-    "file",
-    type=FILE,
-    help="A new file for the links. If interrupted, run the command again.",
-)
+@click.option("--csv", "file", type=FILE, help="A new file; if interrupted, run again.")
 @token_file
 @reference
 @note
@@ -348,9 +343,7 @@ def export(wallet: Wallet, file: Path) -> Result:
 
 @main.command("import")
 @click.argument("file", type=FILE)
-@click.option(
-    "--own", is_flag=True, help="The file is your own: continue with its seed."
-)
+@click.option("--own", is_flag=True, help="Your own file: continue with its seed.")
 def import_(wallet: Wallet, file: Path, *, own: bool) -> Result:
     """Restore an encrypted FILE, and search for what moved since.
 

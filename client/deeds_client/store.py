@@ -52,8 +52,7 @@ _INDEX = """
 CREATE INDEX IF NOT EXISTS operations_by_{name} ON records
 (json_extract(record, '$.{name}')) WHERE kind = 'operations'
 """
-# If several operations take (or make) an output, one that is done counts, else one
-# begun, else one open; ties are broken by the lowest key.
+# Which of several operations that take (or make) an output counts; then the lowest key.
 _MOVE = """
 LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
@@ -147,11 +146,7 @@ class Reader:
         return self._found(Operation, f"json_extract(record, '$.{name}') = ?", value)
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
-        """Return outputs, oldest first.
-
-        With an `item_id`, return only outputs of that item; with `states`, only outputs
-        in these states.
-        """
+        """Return outputs of an item or all, in these states or all, oldest first."""
         rows = self.rows(item_id)
         return self.parsed([row for row in rows if not states or row[-1] in states])
 

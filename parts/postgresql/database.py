@@ -61,8 +61,7 @@ PROBE_SECONDS_MAX = 2.0
 # An audit may read for hours.
 _BEGIN_LONG_SNAPSHOT = f"{BEGIN_SNAPSHOT}; SET LOCAL statement_timeout = 0"
 
-# One process at a time may change tables, perhaps for hours. The lock's key is "deeds"
-# in ASCII.
+# One process at a time may change tables, perhaps for hours. Its key is ASCII "deeds".
 _LOCK_TABLES = f"""SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock({0x6465656473})"""
 
@@ -131,8 +130,7 @@ class PostgresqlDatabase:
         self._failures = Failures()
         size = share_of(pool_size, processes_count)
         self._pool = Pool(self._connect, size, self._last, self._failures, on_retry)
-        # A disk counts as full until a probe succeeds, because it may accept small
-        # writes.
+        # Small writes may succeed on a full disk: it counts as full until a probe does.
         self._refusal = WriteRefusal()
 
     @property
