@@ -507,7 +507,8 @@ def test_a_disk_that_is_full_once_units_moved_is_no_refusal(cider, of, name, lin
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert (full.exit_code, full.stdout) == (3, "")
-    assert "it is done, or the next command continues it: see" in full.stderr
+    said = "it is done, or the next command continues it: see deeds-wallet history"
+    assert said in full.stderr
     assert not list(Path().glob("*.part"))
     assert run("balance").exit_code == 0
 

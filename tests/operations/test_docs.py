@@ -113,10 +113,9 @@ def test_every_part_has_a_page_in_docs():
         row[0].strip("`"): [path for path, _ in LINK.findall(row[-1])]
         for row in table_rows(section("ARCHITECTURE.md", "The parts"))
     }
-    folders = {path.parent.name for path in (REPOSITORY / "parts").glob("*/part.py")}
-    folders.add("server")  # gunicorn's worker; it has no `PART`.
+    parts = (REPOSITORY / "parts").glob("*/__init__.py")
 
-    assert set(pages) == folders
+    assert set(pages) == {path.parent.name for path in parts}
     assert all(path.startswith("docs/") for paths in pages.values() for path in paths)
     assert all(pages.values())
 
