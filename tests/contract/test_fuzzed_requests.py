@@ -24,12 +24,15 @@ from tests.support.waiting import wait_until
 # What must have been met, or nothing was tried. Nothing of this is left to chance.
 MET = {
     ("POST", "/v1/mint", 200, None),
+    ("POST", "/v1/mint", 400, "invalid_request"),
     ("POST", "/v1/mint", 422, "idempotency_key_reused"),
     ("POST", "/v1/swap", 400, "unbalanced"),
+    ("POST", "/v1/check", 200, None),
     ("POST", "/v1/offers", 200, None),
     ("POST", "/v1/offers/find", 400, "unknown_item"),
     ("GET", "/v1/offers/<offer:offer_id>", 200, None),
     ("POST", "/v1/offers/<offer_id>/complete", 404, "unknown_offer"),
+    ("GET", "/v1/item/<item_id>", 404, "item_not_found"),
     ("PUT", "unmatched", 405, "method_not_allowed"),
 }
 

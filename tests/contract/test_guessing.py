@@ -6,210 +6,15 @@ from functools import partial
 
 import pytest
 
-from tests.support.api import REUSED, good, refusal
+from tests.support.api import REUSED, Api, good, refusal
 from tests.support.hooks import logged_statements
 from tests.support.racing import at_once
 from tests.support.strong_secrets import make_strong_secret
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+NOWHERE = "deed_00000000000000000000000000"
 LIVE, NEW = make_strong_secret(), make_strong_secret()
-
-# In all bodies ITEM stands for the id of the item, LIVE and NEW for strong secrets.
-STRONG_GUESSES = ",".join(f'"+1.ITEM.{make_strong_secret()}"' for _ in range(199))
-
-# What is sent, the status of the answer, and how many of its secrets are wrong.
-REQUESTS = {
-    "a wrong amount": (
-        "/v1/swap",
-        '{"inputs":["+5.ITEM.a"],"outputs":["+5.ITEM.new"]}',
-        400,
-        1,
-    ),
-    "199 wrong strong secrets": (
-        "/v1/swap",
-        f'{{"inputs":[{STRONG_GUESSES}],"outputs":["+199.ITEM.new"]}}',
-        400,
-        199,
-    ),
-    "two of three": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.x","+4.ITEM.a","+4.ITEM.y"],"outputs":["+12.ITEM.n"]}',
-        400,
-        2,
-    ),
-    "one after a spent one": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.s","+4.ITEM.x"],"outputs":["+8.ITEM.new"]}',
-        400,
-        1,
-    ),
-    "two of an unknown item": (
-        "/v1/swap",
-        '{"inputs":["+4.deed_0.a","+4.deed_0.b"],"outputs":["+8.deed_0.new"]}',
-        400,
-        2,
-    ),
-    "used new secrets": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.a"],"outputs":["+1.ITEM.new","+1.ITEM.b","+2.ITEM.s"]}',
-        400,
-        1,
-    ),
-    "a strong new secret that was used": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.a"],"outputs":["+4.ITEM.LIVE"]}',
-        400,
-        0,
-    ),
-    "a spent secret": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.s"],"outputs":["+4.ITEM.new"]}',
-        400,
-        0,
-    ),
-    "an unbalanced swap": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.wrong"],"outputs":["+5.ITEM.x"]}',
-        400,
-        0,
-    ),
-    "a good swap": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.a"],"outputs":["+4.ITEM.new"]}',
-        200,
-        0,
-    ),
-    "a check": (
-        "/v1/check",
-        '{"outputs":["+4.ITEM.s","+4.ITEM.a","+4.ITEM.x","+4.deed_0.a"]}',
-        200,
-        2,
-    ),
-    "a check for a payment": (
-        "/v1/check",
-        '{"outputs":["+4.ITEM.x","+4.ITEM.NEW"]}',
-        200,
-        1,
-    ),
-    "a search": ("/v1/find", '{"itemId":"ITEM","secrets":["NEW","NEW"]}', 200, 0),
-    "a search in offers": (
-        "/v1/offers/find",
-        '{"itemId":"ITEM","secrets":["NEW"]}',
-        200,
-        0,
-    ),
-    "two inputs of an offer": (
-        "/v1/offers",
-        '{"inputs":["+4.ITEM.x","+4.ITEM.y"],"outputs":["+9.ITEM.NEW"]}',
-        400,
-        2,
-    ),
-    "the new secret of an offer": (
-        "/v1/offers",
-        '{"inputs":["+3.ITEM.a"],"outputs":["+4.ITEM.LIVE"]}',
-        400,
-        1,
-    ),
-    "new units of no item": (
-        "/v1/offers",
-        '{"inputs":[],"outputs":["+4.deed_0.NEW"]}',
-        400,
-        0,
-    ),
-    "units of no item in an offer": (
-        "/v1/offers",
-        '{"inputs":["+1.deed_0.a","+1.deed_0.b"],"outputs":["+4.deed_0.NEW"]}',
-        400,
-        2,
-    ),
-}
-
-# Under somebody's Idempotency-Key: was it used, and with which secrets? Each second
-# body differs from the first, and shows so many wrong secrets.
-UNDER_A_USED_KEY = {
-    "another secret": (
-        "/v1/mint",
-        '{"outputs":["+1.a","+1.b"]}',
-        '{"outputs":["+1.x","+1.b"]}',
-        1,
-    ),
-    "one more secret": (
-        "/v1/mint",
-        '{"outputs":["+1.a"]}',
-        '{"outputs":["+1.a","+1.b"]}',
-        1,
-    ),
-    "the key alone": (
-        "/v1/mint",
-        '{"outputs":["+1.a"]}',
-        '{"outputs":["+1.a"],"metadata":{}}',
-        1,
-    ),
-    "another swap": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.a"],"outputs":["+4.ITEM.new"]}',
-        '{"inputs":["+4.ITEM.x"],"outputs":["+4.ITEM.y"]}',
-        1,
-    ),
-}
-
-# What ends an offer, how it is then, and how it was to be completed.
-ENDS = {
-    "void": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.c"],"outputs":["+4.ITEM.d"]}',
-        ["+4.ITEM.a"],
-    ),
-    "completed": (
-        "/v1/offers/OFFER/complete",
-        '{"inputs":["+4.ITEM.LIVE"],"outputs":[]}',
-        ["+2.ITEM.x", "+1.ITEM.y", "+1.ITEM.z"],
-    ),
-}
-
-# What may be a guess, with and without an Idempotency-Key.
-GUESSES = {
-    "check": ("/v1/check", '{"outputs":["+4.ITEM.a","+4.ITEM.LIVE"]}'),
-    "swap": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.a"],"outputs":["+4.ITEM.NEW"]}',
-    ),
-    "swap to an ordinary secret": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.LIVE"],"outputs":["+4.ITEM.new"]}',
-    ),
-    "swap under a key that may be guessed": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.LIVE"],"outputs":["+4.ITEM.NEW"]}',
-        "order-17",
-    ),
-    "mint under a key that may be guessed": (
-        "/v1/mint",
-        '{"outputs":["+1.NEW"]}',
-        "order-17",
-    ),
-    "mint of an ordinary secret under a random key": (
-        "/v1/mint",
-        '{"outputs":["+1.a"]}',
-        KEY,
-    ),
-}
-
-# What holds no guess: nothing that it tells depends on a secret that could be guessed.
-NO_GUESSES = {
-    "check": ("/v1/check", '{"outputs":["+4.ITEM.LIVE","+4.ITEM.NEW"]}'),
-    "swap": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.LIVE"],"outputs":["+4.ITEM.NEW"]}',
-    ),
-    "swap under a random key": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.LIVE"],"outputs":["+4.ITEM.NEW"]}',
-        KEY,
-    ),
-    "mint": ("/v1/mint", '{"outputs":["+1.NEW"]}', KEY),
-    "mint of an ordinary secret": ("/v1/mint", '{"outputs":["+1.a"]}'),
-}
+GUESSES_MAX = 5
 
 
 @pytest.fixture
@@ -224,106 +29,193 @@ def item(limited):
     return item
 
 
-def send(api, item, path, text, key=None):
-    """Send a body in which names stand for the id and the secrets."""
-    text = text.replace("ITEM", item).replace("LIVE", LIVE).replace("NEW", NEW)
-    return api.post(path, text, key)
+@pytest.fixture
+def counted(limited, item):
+    """A function that calls a method of `Api`, of a client that has guessed nothing.
+
+    Returns the code of the problem, if it was one, and how many secrets were counted as
+    wrong.
+    """
+
+    def call(method, *arguments):
+        api = limited(f"failures={GUESSES_MAX}/day")
+        code = method(api, *arguments).json().get("code")
+        return code, GUESSES_MAX - guesses_left(api, item)
+
+    return call
 
 
-def assert_one_guess_is_left(api, item):
-    known = f"+4.{item}.b"
-    assert api.check(known, f"+4.{item}.wrong") == ["unspent", "unknown"]
-    assert api.send_check(known).status_code == 429
+def guesses_left(api, item):
+    """Send one wrong secret after the other until the client is refused."""
+    left = 0
+    # The known secret may be a guess, too. It would count if it were not right.
+    while api.send_check(f"+4.{item}.b", f"+4.{item}.wrong").status_code == 200:
+        left += 1
+    return left
+
+
+def test_every_wrong_input_counts(counted, item):
+    s, x, y = (f"+4.{item}.{secret}" for secret in "sxy")
+    strong = [f"+1.{item}.{make_strong_secret()}" for _ in range(3)]
+    of_no_item = [f"+4.{NOWHERE}.a", f"+4.{NOWHERE}.b"]
+
+    another_amount = counted(Api.swap, f"+5.{item}.a", f"+5.{item}.new")
+    beside_a_good_one = counted(Api.swap, [x, f"+4.{item}.a", y], f"+12.{item}.new")
+
+    assert another_amount == ("unknown_input", 1)
+    assert beside_a_good_one == ("unknown_input", 2)
+    assert counted(Api.swap, strong, f"+3.{item}.new") == ("unknown_input", 3)
+    assert counted(Api.swap, [s, x], f"+8.{item}.new") == ("unknown_input", 1)
+    assert counted(Api.swap, of_no_item, f"+8.{NOWHERE}.n") == ("unknown_item", 2)
+    assert counted(Api.offer, [x, y], f"+9.{item}.{NEW}") == ("unknown_input", 2)
+    assert counted(Api.offer, of_no_item, f"+9.{NOWHERE}.{NEW}") == ("unknown_item", 2)
+
+
+def test_a_new_secret_that_was_used_counts_unless_it_is_strong(counted, item):
+    a, b = f"+4.{item}.a", f"+2.{item}.b"
+
+    assert counted(Api.swap, a, [f"+2.{item}.new", b]) == ("used_secret", 1)
+    assert counted(Api.swap, a, f"+4.{item}.{LIVE}") == ("used_secret", 0)
+
+
+def test_what_its_sender_knew_or_did_not_learn_does_not_count(counted, item):
+    a, s, x = (f"+4.{item}.{secret}" for secret in "asx")
+
+    assert counted(Api.swap, s, f"+4.{item}.new") == ("spent_input", 0)
+    assert counted(Api.swap, x, f"+5.{item}.new") == ("unbalanced", 0)
+    assert counted(Api.offer, [], f"+4.{NOWHERE}.{NEW}") == ("unknown_item", 0)
+    assert counted(Api.swap, a, f"+4.{item}.new") == (None, 0)
+
+
+def test_what_a_check_does_not_know_counts_and_a_search_for_strong_secrets_does_not(
+    counted, item
+):
+    a, s, x = (f"+4.{item}.{secret}" for secret in "asx")
+
+    assert counted(Api.send_check, s, a, x, f"+4.{NOWHERE}.a") == (None, 2)
+    # As for a payment that has not come.
+    assert counted(Api.send_check, x, f"+4.{item}.{NEW}") == (None, 1)
+    assert counted(Api.find, item, NEW) == (None, 0)
+
+
+def test_a_request_under_the_key_of_another_counts(counted, limited, item):
+    """It asks whether the key was used, and with which secrets."""
+    api = limited("failures=off")
+    api.mint("+1.a", key=KEY)
+    good(api.swap(f"+4.{item}.a", f"+4.{item}.new", "swapped"))
+    reused = (REUSED[1], 1)
+
+    minted = counted(Api.post, "/v1/mint", {"outputs": ["+1.a"], "metadata": {}}, KEY)
+
+    assert minted == reused
+    assert counted(Api.swap, f"+4.{item}.x", f"+4.{item}.y", "swapped") == reused
+
+
+def spend_what_it_gives(api, item, _offer_id):
+    return api.swap(f"+4.{item}.c", f"+4.{item}.d")
+
+
+def complete_it(api, item, offer_id):
+    return api.complete(offer_id, f"+4.{item}.{LIVE}", [])
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "status", "wrong_count"), REQUESTS.values(), ids=REQUESTS
+    ("end", "state", "inputs"),
+    [
+        (spend_what_it_gives, "void", ["+4.{}.a"]),
+        (complete_it, "completed", ["+2.{}.x", "+1.{}.y", "+1.{}.z"]),
+    ],
+    ids=["void", "completed"],
 )
-def test_every_wrong_secret_of_a_request_counts_and_nothing_else(
-    limited, item, path, text, status, wrong_count
-):
-    api = limited(f"failures={wrong_count + 1}/day")
-
-    answer = send(api, item, path, text)
-
-    assert answer.status_code == status
-    assert_one_guess_is_left(api, item)
-
-
-@pytest.mark.parametrize(
-    ("path", "first", "second", "wrong_count"),
-    UNDER_A_USED_KEY.values(),
-    ids=UNDER_A_USED_KEY,
-)
-def test_what_a_request_asks_of_a_used_key_counts(
-    limited, item, path, first, second, wrong_count
-):
-    api = limited(f"failures={wrong_count + 1}/day")
-    good(send(api, item, path, first, KEY))
-
-    answer = send(api, item, path, second, KEY)
-
-    assert refusal(answer) == REUSED
-    assert_one_guess_is_left(api, item)
-
-
-@pytest.mark.parametrize("state", ENDS)
 def test_where_an_offer_ends_meanwhile_every_ordinary_input_counts(
-    limited, item, hash_costs, state
+    limited, item, hash_costs, end, state, inputs
 ):
     """Nobody has judged them: that it ended must not be a way to guess for free."""
-    path, text, inputs = ENDS[state]
-    api = limited(f"failures={len(inputs) + 1}/day")
+    api = limited(f"failures={GUESSES_MAX}/day")
     other = limited("failures=off")
     offer_id = other.offer_id(f"+4.{item}.c", f"+8.{item}.{NEW}")
-    path = path.replace("OFFER", offer_id)
-    hash_costs.meanwhile = partial(send, other, item, path, text)
+    hash_costs.meanwhile = partial(end, other, item, offer_id)
 
-    answer = api.complete(offer_id, [each.replace("ITEM", item) for each in inputs], [])
+    answer = api.complete(offer_id, [each.format(item) for each in inputs], [])
 
     assert refusal(answer) == (400, "offer_not_open", None)
     assert answer.json()["detail"].endswith(state)
-    assert_one_guess_is_left(api, item)
+    assert guesses_left(api, item) == GUESSES_MAX - len(inputs)
 
 
-def test_a_used_secret_of_a_completion_counts(limited, item):
-    api = limited("failures=2/day")
-    offer_id = api.offer_id([], f"+1.{item}.{NEW}")
+def test_a_used_secret_of_a_completion_counts(limited, counted, item):
+    offer_id = limited("failures=off").offer_id([], f"+1.{item}.{NEW}")
 
-    answer = api.complete(offer_id, f"+4.{item}.a", f"+3.{item}.b")
+    completed = counted(Api.complete, offer_id, f"+4.{item}.a", f"+3.{item}.b")
 
-    assert refusal(answer) == (400, "used_secret", 0)
-    assert_one_guess_is_left(api, item)
+    assert completed == ("used_secret", 1)
 
 
-@pytest.mark.parametrize("request_", GUESSES.values(), ids=GUESSES)
+def swap_from_an_ordinary_secret(api, item):
+    return api.swap(f"+4.{item}.a", f"+4.{item}.{NEW}")
+
+
+def swap_to_an_ordinary_secret(api, item):
+    return api.swap(f"+4.{item}.{LIVE}", f"+4.{item}.new")
+
+
+def swap_under_a_key_that_may_be_guessed(api, item):
+    return api.swap(f"+4.{item}.{LIVE}", f"+4.{item}.{NEW}", "order-17")
+
+
+def mint_under_a_key_that_may_be_guessed(api, _item):
+    return api.send_mint(f"+1.{NEW}", key="order-17")
+
+
+def mint_an_ordinary_secret_under_a_random_key(api, _item):
+    return api.send_mint("+1.a", key=KEY)
+
+
+def check_an_ordinary_secret(api, item):
+    return api.send_check(f"+4.{item}.a", f"+4.{item}.{LIVE}")
+
+
+# What may be a guess, with and without an Idempotency-Key.
+GUESSES = [
+    check_an_ordinary_secret,
+    swap_from_an_ordinary_secret,
+    swap_to_an_ordinary_secret,
+    swap_under_a_key_that_may_be_guessed,
+    mint_under_a_key_that_may_be_guessed,
+    mint_an_ordinary_secret_under_a_random_key,
+]
+
+
+@pytest.mark.parametrize("send", GUESSES)
 def test_a_client_over_its_limit_is_refused_guesses_at_once(
-    limited, item, hash_costs, request_
+    limited, item, hash_costs, send
 ):
     api = limited("failures=1/day", DEEDS_TRUSTED_PROXIES="1")
     api.check(f"+4.{item}.wrong")
     hash_costs.clear()
 
     with logged_statements() as statements:
-        answer = send(api, item, *request_)
+        answer = send(api, item)
 
     assert refusal(answer) == (429, "too_many_failures", None)
     assert 1 <= int(answer.headers["Retry-After"]) <= 24 * 60 * 60
     assert (hash_costs, statements.names) == ([], [])
     # Another client is served.
     api.http.headers["X-Forwarded-For"] = "192.0.2.2"
-    assert good(send(api, item, *request_))
+    assert good(send(api, item))
 
 
-@pytest.mark.parametrize("request_", NO_GUESSES.values(), ids=NO_GUESSES)
-def test_a_client_over_its_limit_is_served_what_holds_no_guess(limited, item, request_):
+def test_a_client_over_its_limit_is_served_what_holds_no_guess(limited, item):
+    """Nothing that it tells depends on a secret that could be guessed."""
     api = limited("failures=1/day")
     api.check(f"+4.{item}.wrong")
+    live, new = f"+4.{item}.{LIVE}", f"+4.{item}.{NEW}"
 
-    answer = send(api, item, *request_)
-
-    assert good(answer)
-    assert send(api, item, *GUESSES["check"]).status_code == 429
+    assert api.check(live, new) == ["unspent", "unknown"]
+    assert good(api.swap(live, new, KEY))
+    assert api.mint(f"+1.{NEW}", key=KEY[:-1] + "5")
+    assert api.mint("+1.a")
+    assert check_an_ordinary_secret(api, item).status_code == 429
 
 
 def test_secrets_that_are_being_looked_at_count_until_they_are_known(

@@ -57,6 +57,12 @@ REFUSED_RAW_OUTPUTS = {
     "+5.deed_\ud800.a": f"the item id {SURROGATE}",
     "+5.deed_x.\ud800": f"the secret {SURROGATE}",
 }
+REFUSED_MINT_OUTPUTS = {
+    "5.a": "a raw output starts with +",
+    "+5": "a dot must follow the amount",
+    "+05.a": "the amount must be a whole number from 1, in digits alone",
+    "+5.deed_x.": "the secret must have 1 to 32 characters",
+}
 
 MINT_OUTPUTS_SECRETS = {
     "+5.a.b.": "a.b.",
@@ -98,6 +104,7 @@ def test_the_secret_is_all_that_remains_after_two_dots():
 @pytest.mark.parametrize(
     ("parse", "text", "sentence"),
     [(parse_raw_output, *each) for each in REFUSED_RAW_OUTPUTS.items()]
+    + [(parse_mint_output, *each) for each in REFUSED_MINT_OUTPUTS.items()]
     + [(check_text, "\udfff", f"the text {SURROGATE}")],
 )
 def test_a_text_that_is_refused_is_told_its_part_at_fault(parse, text, sentence):
