@@ -12,6 +12,14 @@ from tests.support.ledger_view import LedgerView
 
 PEPPER = "a-pepper-of-32-or-more-characters"
 
+# Where SQL, locks or the number of statements decide, `make test` asks both databases.
+OF_BOTH_DATABASES = {"test_repository.py", "test_races.py", "test_swap_counts.py"}
+
+
+def pytest_itemcollected(item):
+    if "[postgresql" in item.name and item.path.name not in OF_BOTH_DATABASES:
+        item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture
 def repository(database_url):
