@@ -20,10 +20,13 @@ from deeds.hashing import (
     pepper_fingerprint,
 )
 from deeds.model import HashPolicy, ItemHashing, RawOutput
+from tests.support.api import Api, fresh, good, refusal, replayed
 from tests.support.commanding import run_python
+from tests.support.databases import on_sqlite
 from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
 
+NOWHERE = "deed_00000000000000000000000000"
 WAIT_S = 20
 SALT = bytes(range(16))
 PEPPER = b"a pepper of 32 characters or more"
@@ -216,6 +219,28 @@ def test_a_thread_that_cannot_start_takes_no_place_and_leaves_no_work(monkeypatc
 
     assert pool.run(call, [bytes] * 3, "a") == [b""] * 3
     assert done == []
+
+
+@on_sqlite
+def test_whatever_a_request_hashes_waits_as_its_client(app, monkeypatch):
+    api, clients, run = Api.of_app(app, "192.0.2.7"), [], HashPool.run
+
+    def note(pool, work, jobs, client):
+        clients.append(client)
+        return run(pool, work, jobs, client)
+
+    monkeypatch.setattr(HashPool, "run", note)
+    item, key = api.mint("+5.a", "+5.b", key="a key of words"), "another key"
+    offer_id = api.offer_id(f"+5.{item}.b", [fresh(1, item), fresh(5, item)])
+    good(api.swap(f"+5.{item}.a", [f"+1.{item}.d", f"+4.{item}.f"], "third key"))
+    good(api.complete(offer_id, f"+4.{item}.f", f"+3.{item}.e", key))
+    replayed(api.complete(offer_id, f"+4.{item}.f", f"+3.{item}.e", key))
+    api.check(f"+1.{item}.a")
+    refused = api.swap(f"+1.{NOWHERE}.a", f"+1.{NOWHERE}.b", "fourth key")
+
+    assert refusal(refused)[1] == "unknown_item"
+    assert len(clients) == 12
+    assert set(clients) == {"192.0.2.7"}
 
 
 # Who may raise a priority gives that right up.
