@@ -4,20 +4,14 @@ Needs pgbouncer.
 """
 
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 
 import pytest
 
-from app import now_ms
-from deeds.errors import NoFreeConnectionError
-from parts.postgresql.connections import connect
-from parts.postgresql.database import PostgresqlDatabase
-from parts.postgresql.url import parse_url
 from tests.faults.load import Load
 from tests.faults.mortal_service import MortalService
 from tests.support.api import environ_of
 from tests.support.commanding import printed_by
-from tests.support.databases import connected
 from tests.support.doctoring import examined
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
 from tests.support.serving import clean_environment
@@ -74,32 +68,6 @@ def test_sixteen_clients_behind_pgbouncer_meet_no_error(
 
     assert counts["unanswered"] == 0
     assert counts["acknowledged"] >= ANSWERS_COUNT
-
-
-def test_a_pooler_that_takes_no_more_clients_has_no_free_connection(
-    postgres, postgres_url
-):
-    with running_pgbouncer(postgres.admin_url, clients_count=1) as pooler:
-        pooled = behind(postgres_url, pooler)
-        database = PostgresqlDatabase(pooled, now_ms)
-        with connected(pooled), pytest.raises(NoFreeConnectionError) as refused:
-            database.table_names()
-
-    assert "no more connections allowed" in refused.value.reason
-
-
-def test_nothing_is_kept_in_a_session_unless_the_url_says_so(pooler, postgres_url):
-    pooled = behind(postgres_url, pooler)
-    thresholds, limits = [], []
-
-    for url in (pooled, f"{pooled}&prepare_threshold=7"):
-        with closing(connect(parse_url(url))) as connection:
-            thresholds.append(connection.prepare_threshold)
-            [(limit,)] = connection.execute("SHOW statement_timeout")
-            limits.append(limit)
-
-    assert thresholds == [None, 7]
-    assert limits == ["0", "0"]
 
 
 def test_the_doctor_does_not_take_the_servers_connections_for_the_poolers(

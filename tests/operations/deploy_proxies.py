@@ -9,7 +9,7 @@ import json
 import socket
 import ssl
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -143,16 +143,11 @@ def test_an_item_is_served_from_the_cache_when_the_service_is_away(
     assert f"{known} 200" in (tmp_path / "deeds.log").read_text()
 
 
-# What is no text is sent in chunks.
 @on_nginx
-@pytest.mark.parametrize(
-    ("body", "headers"),
-    [(b" " * 300_000, {}), (b" " * 300_000, KEY), ([b" " * 300_000], {})],
-    ids=["no key", "key", "in chunks"],
-)
-def test_a_mint_may_have_a_quarter_of_a_megabyte(api, body, headers):
+@pytest.mark.parametrize("key", [{}, KEY], ids=["no key", "key"])
+def test_a_mint_may_have_a_quarter_of_a_megabyte(api, key):
     minted, swapped = (
-        api.http.post(path, content=body, headers=JSON | headers)
+        api.http.post(path, content=b" " * 300_000, headers=JSON | key)
         for path in ("/v1/mint", "/v1/swap")
     )
 
@@ -161,12 +156,9 @@ def test_a_mint_may_have_a_quarter_of_a_megabyte(api, body, headers):
 
 
 @on_nginx
-@pytest.mark.parametrize("key", [{}, KEY], ids=["no key", "key"])
 @pytest.mark.parametrize(("path", "least"), [("/v1/mint", 20), ("/v1/check", 100)])
-def test_an_address_that_mints_or_checks_too_often_may_still_swap(
-    api, path, least, key
-):
-    headers = {"X-Test-Client": "192.0.2.1"} | key
+def test_an_address_that_mints_or_checks_too_often_may_still_swap(api, path, least):
+    headers = {"X-Test-Client": "192.0.2.1"} | KEY
 
     sent = [api.http.post(path, headers=headers) for _ in range(3 * least)]
     swapped = api.http.post("/v1/swap", headers=headers)
@@ -181,12 +173,11 @@ def test_an_address_that_mints_or_checks_too_often_may_still_swap(
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("192.0.2.1", {200, 429}),
         ("2001:db8:1:2:{0:x}::{0:x}", {200, 429}),
         ("2001:db8:3:{0:x}::1", {200}),
         ("198.51.100.{0}", {200}),
     ],
-    ids=["one address", "one IPv6 network", "IPv6 networks", "addresses"],
+    ids=["one IPv6 network", "IPv6 networks", "addresses"],
 )
 def test_one_address_or_ipv6_network_has_a_limit(api, address, expected):
     answers = [
@@ -226,20 +217,19 @@ def dying():
                 with client:
                     seen.append(client.recv(65536))
 
-    with ExitStack() as closing:
-        servers = [
-            closing.enter_context(socket.create_server(("127.0.0.1", 0)))
-            for _ in range(2)
-        ]
-        for server in servers:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as first,
+        socket.create_server(("127.0.0.1", 0)) as second,
+    ):
+        for server in (first, second):
             Thread(target=take, args=[server], daemon=True).start()
-        yield [server.getsockname()[1] for server in servers], seen
+        yield [server.getsockname()[1] for server in (first, second)], seen
 
 
 @pytest.mark.parametrize(
     ("headers", "deliveries_count"),
-    [({}, 1), ({"Idempotency-Key": ""}, 1), (KEY, 2)],
-    ids=["no key", "empty key", "key"],
+    [({"Idempotency-Key": ""}, 1), (KEY, 2)],
+    ids=["empty key", "key"],
 )
 def test_what_a_server_has_received_goes_to_the_next_with_a_key_alone(
     dying, tmp_path, headers, deliveries_count

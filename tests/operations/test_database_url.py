@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from storage.sqlite import sqlite_path
-from tests.support.api import Api, StartError, environ_of, stop_line
+from tests.support.api import Api, environ_of, stop_line
 from tests.support.commanding import run_python
 
 PASSWORD = "mark-7c1f9e"
@@ -125,10 +125,8 @@ def test_a_locked_file_stops_the_start(sqlite_url, tmp_path, open_app):
 
 
 TAKEN = [
-    ("sqlite:////data/deeds.db", "/data/deeds.db"),
-    ("sqlite:///deeds.db", "deeds.db"),
-    ("sqlite+pysqlite:///deeds.db", "deeds.db"),
     ("sqlite:////data/50%25 of it.db", "/data/50%25 of it.db"),
+    ("sqlite+pysqlite:///deeds.db", "deeds.db"),
 ]
 
 REFUSED = {
@@ -138,7 +136,6 @@ REFUSED = {
     "two slashes": f"sqlite://{PASSWORD}.db",
     "no URL": PASSWORD,
     "mysql": f"mysql://deeds:{PASSWORD}@localhost/deeds",
-    "scheme in upper case": f"SQLITE:////data/{PASSWORD}.db",
     "option of the driver": f"sqlite:////data/{PASSWORD}.db?check_same_thread=true",
 }
 
@@ -150,8 +147,7 @@ def test_a_url_names_a_file(url, path):
 
 @pytest.mark.parametrize("url", REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_used_is_refused_and_not_quoted(url, open_app):
-    with pytest.raises(StartError) as refused:
-        open_app(environ_of(url))
+    line = stop_line(open_app, environ_of(url))
 
-    assert str(refused.value).startswith("deeds: DATABASE_URL ")
-    assert PASSWORD not in str(refused.value)
+    assert line.startswith("DATABASE_URL ")
+    assert PASSWORD not in line

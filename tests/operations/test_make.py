@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deeds.hashing import SALT_BYTES
-from tests.support.commanding import run_program, run_python
+from tests.support.commanding import printed_by, run_program, run_python
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY, clean_environment
 
@@ -18,27 +18,20 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments", "variables"),
-    [
-        (
-            "@pytest.mark.skip(reason='no')\ndef test_it():\n    pass",
-            [],
-            {"CI": "true"},
-        ),
-        ("pytest.skip('no', allow_module_level=True)", ["--all"], {}),
-    ],
+    ("arguments", "variables"),
+    [([], {"CI": "true"}), (["--all"], {"CI": ""})],
     ids=["in CI", "with --all"],
 )
 def test_where_none_may_be_skipped_the_run_fails_and_says_so(
-    tmp_path, text, arguments, variables
+    tmp_path, arguments, variables
 ):
     file = tmp_path / "test_one.py"
-    file.write_text(f"import pytest\n\n{text}\n")
+    file.write_text("import pytest\n\npytest.skip('no', allow_module_level=True)\n")
     command = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest"]
-    # Plugins that this run has no use for take a second to load.
-    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": ""} | variables
 
-    ran = run_python(*command, *arguments, file, **environment)
+    # Plugins that this run has no use for take a second to load.
+    variables = variables | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ran = run_python(*command, *arguments, file, **variables)
 
     assert ran.returncode == 1
     assert "failed, for no test may be skipped" in ran.stdout
@@ -68,15 +61,6 @@ OTHERS = {
     "PATHS": "1",
     "MY_PIP_INDEX_URL": "1",
 }
-SHOW = "printf '\\0'; env -0"
-
-
-def variables_of(*command, cwd, **environment):
-    """Run a command; return those of KEPT and OTHERS that a program in it prints."""
-    ran = run_program(*command, cwd=cwd, env=KEPT | OTHERS | environment)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    printed = dict(line.split("=", 1) for line in ran.stdout.split("\0") if "=" in line)
-    return {name: printed[name] for name in printed.keys() & {*KEPT, *OTHERS}}
 
 
 def put_programs(directory, names, text):
@@ -94,28 +78,16 @@ def test_make_check_has_variables_of_its_own(tmp_path):
         stamp.touch()
     checks = ["ruff", "codespell", "mypy", "lint-imports", "python"]
     put_programs(tmp_path / "bin", checks, "")
-    put_programs(tmp_path / "bin", ["show"], SHOW)
+    put_programs(tmp_path / "bin", ["show"], "printf '\\0'; env -0")
     command = ["make", "check", f"VENV={tmp_path}", f"READER_READY={reader}"]
     command += ["with_node=true", f"PYTEST={tmp_path / 'bin' / 'show'}"]
 
-    found = variables_of(*command, cwd=REPOSITORY, PATH=os.environ["PATH"])
+    path = {"PATH": os.environ["PATH"]}
+    printed = printed_by(*command, cwd=REPOSITORY, env=KEPT | OTHERS | path)
 
-    assert found == KEPT
-
-
-def test_the_ci_has_variables_of_its_own(tmp_path):
-    shutil.copytree(REPOSITORY / ".ci", tmp_path / ".ci")
-    # Nothing is installed.
-    put_programs(tmp_path / "bin", ["apt-get"], "")
-    put_programs(tmp_path / "bin", ["make"], SHOW)
-
-    found = variables_of(
-        tmp_path / ".ci" / "run",
-        cwd="/",
-        PATH=f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-    )
-
-    assert found == KEPT
+    shown = dict(line.split("=", 1) for line in printed.split("\0") if "=" in line)
+    assert {name: shown.get(name) for name in KEPT} == KEPT
+    assert shown.keys() & OTHERS.keys() == set()
 
 
 def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path):

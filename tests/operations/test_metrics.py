@@ -11,9 +11,9 @@ import pytest
 
 from parts.metrics.metrics import DIRECTORY, Metrics
 from storage.repository import Repository
-from tests.support.api import environ_of
+from tests.support.api import environ_of, refusal
 from tests.support.commanding import replace_workers
-from tests.support.marker import KEY, MARK, NOWHERE, assert_no_trace
+from tests.support.marker import MARK, NOWHERE, assert_no_trace
 from tests.support.openapi import operations
 from tests.support.problems import PROBLEMS
 from tests.support.sources import section, table_rows
@@ -33,33 +33,26 @@ def settings(sqlite_url):
     return environ_of(sqlite_url, DEEDS_METRICS="on", DEEDS_RATE_LIMITS="qr=1/day")
 
 
-@pytest.fixture
-def told(api, monkeypatch):
-    """The metrics after requests of many kinds."""
-    item = api.mint("+5.a", key=KEY)
-    api.mint("+5.a", key=KEY)
-    api.swap(f"+5.{item}.a", f"+5.{item}.b")
-    api.swap(f"+5.{item}.a", f"+5.{item}.c")
+def test_operations_refusals_and_requests_are_counted_and_nothing_is_quoted(
+    api, monkeypatch
+):
+    item = api.mint(f"+5.{MARK}", key=MARK)
+    api.mint(f"+5.{MARK}", key=MARK)
+    api.swap(f"+5.{item}.{MARK}", f"+5.{item}.b")
+    api.swap(f"+5.{item}.{MARK}", f"+5.{item}.c")
     api.check(f"+5.{item}.b")
-    for path in (
-        f"/v1/item/{item}",
-        "/v1/item/nobody",
-        "/item/nobody",
-        "/no/such/path",
-    ):
+    for path in (f"/v1/item/{item}", f"/v1/item/{MARK}", f"/{MARK}?{MARK}"):
         api.get(path)
-    api.http.request("MADEUP", "/v1/info")
-    api.http.options("/v1/mint")
+    api.http.request(MARK, "/v1/info", headers={MARK: MARK})
     for _ in range(3):
         api.post("/web/qr", {"texts": ["a"]})
     monkeypatch.delattr(Repository, "read_item")
     api.get(f"/v1/item/{NOWHERE}")
-    return api.get("/metrics").text
 
+    text = api.get("/metrics").text
 
-def test_operations_are_counted_by_outcome(told):
-    assert moved(told, "deeds_operations_total") == {
-        "deeds_operations_total{kind=mint,outcome=done}": 1,
+    assert moved(text, "deeds_operations_total") == {
+        MINTED: 1,
         "deeds_operations_total{kind=mint,outcome=replayed}": 1,
         "deeds_operations_total{kind=swap,outcome=done}": 1,
         "deeds_operations_total{kind=swap,outcome=spent_input}": 1,
@@ -68,6 +61,20 @@ def test_operations_are_counted_by_outcome(told):
         "deeds_operations_total{kind=item,outcome=item_not_found}": 1,
         "deeds_operations_total{kind=item,outcome=internal}": 1,
     }
+    assert moved(text, "deeds_refusals_total") == {
+        "deeds_refusals_total{code=spent_input}": 1,
+        "deeds_refusals_total{code=item_not_found}": 1,
+        "deeds_refusals_total{code=not_found}": 1,
+        "deeds_refusals_total{code=method_not_allowed}": 1,
+        "deeds_refusals_total{code=too_many_requests}": 2,
+        "deeds_refusals_total{code=internal}": 1,
+    }
+    name = "deeds_request_duration_seconds_count"
+    series = moved(text, name)
+    assert series[f"{name}{{method=GET,route=/v1/item/<item_id>}}"] == 3
+    assert series[f"{name}{{method=other,route=unmatched}}"] == 1
+    assert item not in text
+    assert_no_trace(text.encode())
 
 
 def test_each_endpoint_has_a_kind_of_its_own_which_the_document_lists(api):
@@ -82,39 +89,11 @@ def test_each_endpoint_has_a_kind_of_its_own_which_the_document_lists(api):
     assert sorted(kinds) == sorted(listed)
 
 
-def test_refusals_are_counted_by_code(told):
-    assert moved(told, "deeds_refusals_total") == {
-        "deeds_refusals_total{code=spent_input}": 1,
-        "deeds_refusals_total{code=item_not_found}": 2,
-        "deeds_refusals_total{code=not_found}": 1,
-        "deeds_refusals_total{code=method_not_allowed}": 1,
-        "deeds_refusals_total{code=too_many_requests}": 2,
-        "deeds_refusals_total{code=internal}": 1,
-    }
-
-
 def test_every_code_of_a_refusal_begins_with_0(api):
     series = read_metrics(api.get("/metrics").text)
 
     refusals = {name: series[name] for name in series if "deeds_refusals" in name}
     assert refusals == {f"deeds_refusals_total{{code={code}}}": 0 for code in PROBLEMS}
-
-
-def test_requests_are_counted_by_the_rule_of_their_route(told):
-    name = "deeds_request_duration_seconds_count"
-
-    series = moved(told, name)
-
-    assert series[f"{name}{{method=GET,route=/v1/item/<item_id>}}"] == 3
-    assert series[f"{name}{{method=other,route=unmatched}}"] == 1
-    assert "deed_" not in told
-
-
-def test_nothing_of_a_request_is_in_the_metrics(api):
-    api.mint(f"+5.{MARK}", key=MARK)
-    api.http.request(MARK, f"/v1/item/{MARK}?{MARK}", headers={MARK: MARK})
-
-    assert_no_trace(api.get("/metrics").content)
 
 
 def test_hashes_are_counted_by_class_with_their_time(api):
@@ -149,11 +128,10 @@ def test_a_read_waits_for_a_file_that_a_worker_has_just_created(
     tmp_path, monkeypatch, thread
 ):
     monkeypatch.setenv(DIRECTORY, str(tmp_path))
-    metrics = Metrics([], requests_max=1)
     created = tmp_path / "counter_0.db"
     created.touch()
 
-    reading = thread.submit(metrics.text)
+    reading = thread.submit(Metrics([], requests_max=1).text)
     with pytest.raises(TimeoutError):
         reading.result(timeout=0.05)
     created.write_bytes(bytes(65_536))
@@ -190,42 +168,37 @@ def mint_some(service):
             api.mint(f"+1.{MARK}")
 
 
-def test_every_process_tells_the_sum_of_all(service):
+@pytest.mark.slow
+def test_the_sum_of_all_processes_outlives_them_and_their_files_do_not(service):
+    opened = {Path(file.path).parent for file in service.workers[0].open_files()}
+    [directory] = [path for path in opened if path.name.startswith("deeds-metrics-")]
     mint_some(service)
     service.send_bytes(b"garbage\r\n\r\n")
-
     told = [figures(service) for _ in range(3 * WORKERS)]
-
-    assert {each[MINTED] for each in told} == {MINTS_COUNT}
-    assert {each["deeds_refusals_total{code=bad_request}"] for each in told} == {1}
-
-
-@pytest.mark.slow
-def test_counts_outlive_the_processes_that_counted(service):
-    mint_some(service)
     for victim in service.workers:
         replace_workers(service, victim, signal.SIGKILL)
         wait_until_all_serve(service)
-    mint_some(service)
+    numbers = {path.stem.rpartition("_")[2] for path in directory.iterdir()}
     replace_workers(service, service.process, signal.SIGHUP)
     wait_until_all_serve(service)
     mint_some(service)
 
-    assert figures(service)[MINTED] == 3 * MINTS_COUNT
-
-
-@pytest.mark.slow
-def test_there_are_never_more_files_than_workers_and_none_after_the_end(service):
-    [victim, *_] = service.workers
-    opened = {Path(file.path).parent for file in victim.open_files()}
-    [directory] = [path for path in opened if path.name.startswith("deeds-metrics-")]
-
-    replace_workers(service, victim, signal.SIGKILL)
-    wait_until_all_serve(service)
-
-    numbers = {path.stem.rpartition("_")[2] for path in directory.iterdir()}
+    assert {each[MINTED] for each in told} == {MINTS_COUNT}
+    assert {each["deeds_refusals_total{code=bad_request}"] for each in told} == {1}
+    assert figures(service)[MINTED] == 2 * MINTS_COUNT
+    # There are never more files than workers, and none after the end.
     assert numbers == {str(number) for number in range(WORKERS)}
     assert directory.stat().st_mode & 0o077 == 0
     service.process.terminate()
     service.process.wait(timeout=30)
     assert not directory.exists()
+
+
+def test_metrics_are_text_for_prometheus_where_they_are_asked_for(api, open_api):
+    answer = api.get("/metrics")
+
+    assert answer.headers["Content-Type"].startswith("text/plain; version=")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "Access-Control-Allow-Origin" not in answer.headers
+    not_asked = open_api(DEEDS_METRICS="off").get("/metrics")
+    assert refusal(not_asked) == (404, "not_found", None)

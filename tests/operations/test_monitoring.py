@@ -5,9 +5,9 @@ With a database that goes away and comes back: tests/faults/test_postgres_away.p
 
 from storage import database
 from tests.support.api import UNAVAILABLE, good, refusal
-from tests.support.databases import on_postgresql, on_sqlite
+from tests.support.databases import on_sqlite
 from tests.support.hooks import hooked, logged_statements
-from tests.support.ledger_view import CUT_OFF, LedgerView
+from tests.support.ledger_view import LedgerView
 from tests.support.strong_secrets import make_strong_secret
 
 ALIVE = {"status": "alive"}
@@ -43,21 +43,6 @@ def test_tables_of_a_later_version_are_not_ready(api, database_url):
     ledger.execute(raise_versions, -98, -98)
     assert refusal(answer) == UNAVAILABLE
     assert "have version 99" in answer.json()["detail"]
-
-
-@on_postgresql
-def test_a_postgresql_that_turns_read_only_is_not_ready(api, other, set_default):
-    good(api.get("/readyz"))
-
-    set_default("default_transaction_read_only", "on")
-    other.execute(CUT_OFF)
-    read_only = api.get("/readyz")
-    set_default("default_transaction_read_only", "off")
-    other.execute(CUT_OFF)
-
-    assert refusal(read_only) == UNAVAILABLE
-    assert read_only.json()["detail"] == "the database is read-only"
-    assert good(api.get("/readyz")) == READY
 
 
 @on_sqlite
@@ -108,18 +93,3 @@ def test_a_full_hash_pool_is_not_ready_and_refuses_ordinary_secrets_alone(
     assert [refusal(each) for each in refused] == [(503, "overloaded", None)] * 2
     assert api.check(f"+5.{item}.b", f"+5.{item}.c") == ["unspent", "unknown"]
     assert good(api.get("/readyz")) == READY
-
-
-def test_metrics_are_text_for_prometheus(open_api):
-    api = open_api(DEEDS_METRICS="on")
-
-    answer = api.get("/metrics")
-
-    assert answer.status_code == 200
-    assert answer.headers["Content-Type"].startswith("text/plain; version=")
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert "Access-Control-Allow-Origin" not in answer.headers
-
-
-def test_metrics_are_there_only_where_they_are_asked_for(api):
-    assert refusal(api.get("/metrics")) == (404, "not_found", None)

@@ -10,7 +10,6 @@ import re
 import pytest
 import yaml
 
-from deeds.model import BODY_BYTES_MAX
 from deeds.settings import read_setting
 from tests.support.api import environ_of
 from tests.support.problems import PROBLEMS
@@ -57,14 +56,6 @@ def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
     ]
 
     assert others == [first, first]
-
-
-def test_nginx_passes_bodies_on_and_writes_none_to_a_file():
-    whole = f"{BODY_BYTES_MAX // 1024**2}m"
-
-    assert nginx_values("client_max_body_size") == [whole, "256k", "256k"]
-    assert nginx_values("client_body_buffer_size") == [whole]
-    assert nginx_values("proxy_max_temp_file_size") == ["0"]
 
 
 def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():

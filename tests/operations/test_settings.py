@@ -30,114 +30,63 @@ POSTGRES = f"postgresql://deeds:{MARK}@localhost/deeds"
 LIMITS = " mint=10/hour ; failures=off;swap=1000000/second;item=off"
 LIMITED = (RateLimit("mint", 10, 3600), RateLimit("swap", 1_000_000, 1))
 
-# Each with what it accepts at least and at most.
-COUNTS = {
-    "DEEDS_MAX_ARRAY": (1, 8_000),
-    "DEEDS_MAX_BODY_BYTES": (1, 1_073_741_824),
-    "DEEDS_POOL_SIZE": (1, 1024),
-    "DEEDS_TRUSTED_PROXIES": (0, 16),
-    "DEEDS_KEEPALIVE": (1, 3_600),
-    "PORT": (0, 65_535),
-    "WEB_CONCURRENCY": (1, 1024),
-}
+A_COST = "must look like m=7168,t=5,p=1, with t and p at least 1 and m from 8 times p"
+A_LIMIT = "must look like mint=10/minute;failures=off, each name once with a limit"
+AN_ADDRESS = "must be an IP address, such as 0.0.0.0 or ::1, or a name of a loopback"
+A_CONTACT = "must be an address that begins with https:// or mailto:, or a text of one"
+A_PEPPER = "must have at least 32 characters, no comma and no space; make one with"
+TOKENS_OF = "must hold tokens of 16 to 255 printable ASCII characters without spaces"
 
-INVALID_COUNTS = [
-    "-1",
-    "+5",
-    "1e3",
-    "1_0",
-    " 5",
-    " ",
-    "many",
-    "0x10",
-    "\u0665",
-    "\u00b2",
-    "99999999999",
-    "000000000099999",
-    "9" * 100_000,
-]
-
+# Each with the setting, a value that it refuses, and how the error goes on after its
+# name.
 INVALID = {
-    "DEEDS_ARGON2": [
-        "high",
-        "t=5,m=7168,p=1",
-        "m=7168, t=5, p=1",
-        "m=7168,t=5",
-        "m=7168,t=5,p=1,v=19",
-        "m=7M,t=5,p=1",
-        "m=7168,t=5,p=1\n",
-        "m=7168,t=\u0665,p=1",
-        "m=7168,t=0,p=1",
-        "m=7168,t=5,p=0",
-        "m=7168,t=99999,p=1",
-        "m=7,t=5,p=1",
-        "m=31,t=5,p=4",
-        "m=4194305,t=5,p=1",
-    ],
-    "DEEDS_RATE_LIMITS": [
-        "many",
-        ";",
-        "mint=10/minute;",
-        "mint=10",
-        "mint=/minute",
-        "mint=10/week",
-        "mint=0/minute",
-        "mint=1000001/minute",
-        "mint=10/minute/hour",
-        "mint=10/minute,swap=10/minute",
-        "mint = 10/minute",
-        "MINT=10/minute",
-        "mint=10/minute\n;",
-        "mint=\u0661/minute",
-        "mint=10/minute;mint=20/minute",
-        "failures=off;failures=10/minute",
-        f"mint={'9' * 10_000}/minute",
-    ],
-    "DEEDS_RATE_LIMITS_STORAGE": [f"rediss://:{MARK}@localhost:6379/0"],
-    "DEEDS_HOST": [
-        "0.0.0.0:8000",
-        "[::1]",
-        "10.0.0.0/8",
-        "127.0.0.1\n",
-        " ",
-        MARK,
-    ],
-    "DEEDS_LOG": ["JSON", "json ", "info,json", "1", "\u00e9"],
-    "DEEDS_LOG_LEVEL": ["INFO", "critical", "0"],
-    "DEEDS_CONTACT": [
-        f"javascript:{MARK}",
-        f"http://{MARK}",
-        "https://",
-        f"mailto:{MARK} or later",
-        f"{MARK}\nthere",
-        (MARK * 50)[:201],
-    ],
-    "DEEDS_METRICS": ["On", "1", "yes", "on\n"],
-    "DEEDS_PEPPER": [
-        MARK,
-        (MARK * 4)[:31],
-        f"{' ' * 32}{MARK}{' ' * 32}",
+    "below a range": ("DEEDS_POOL_SIZE", "0", "must be a whole number from 1 to 1024"),
+    "too many elements": (
+        "DEEDS_MAX_ARRAY",
+        "8001",
+        "must be a whole number from 1 to",
+    ),
+    "a body above 1 GiB": ("DEEDS_MAX_BODY_BYTES", "1073741825", "must be a whole"),
+    "too many connections": ("DEEDS_POOL_SIZE", "1025", "must be a whole number"),
+    "a loop of proxies": ("DEEDS_TRUSTED_PROXIES", "17", "must be a whole number"),
+    "more than an hour": ("DEEDS_KEEPALIVE", "3601", "must be a whole number"),
+    "no port": ("PORT", "65536", "must be a whole number from 0 to 65535"),
+    "too many processes": ("WEB_CONCURRENCY", "1025", "must be a whole number"),
+    "a sign": ("PORT", "+5", "must be a whole number"),
+    "other digits": ("PORT", "\u0665", "must be a whole number"),
+    "very many digits": ("PORT", "9" * 100_000, "must be a whole number"),
+    "a cost of another order": ("DEEDS_ARGON2", "t=5,m=7168,p=1", A_COST),
+    "no pass": ("DEEDS_ARGON2", "m=7168,t=0,p=1", A_COST),
+    "no lane": ("DEEDS_ARGON2", "m=7168,t=5,p=0", A_COST),
+    "less memory than lanes need": ("DEEDS_ARGON2", "m=31,t=5,p=4", A_COST),
+    "more than 4 GiB": ("DEEDS_ARGON2", "m=4194305,t=5,p=1", A_COST),
+    "a limit without a period": ("DEEDS_RATE_LIMITS", "mint=10", A_LIMIT),
+    "a limit of none": ("DEEDS_RATE_LIMITS", "mint=0/minute", A_LIMIT),
+    "a limit of too many": ("DEEDS_RATE_LIMITS", "mint=1000001/minute", A_LIMIT),
+    "a limit twice": ("DEEDS_RATE_LIMITS", "mint=1/day;mint=2/day", A_LIMIT),
+    "limits kept elsewhere": ("DEEDS_RATE_LIMITS_STORAGE", MARK, "is no longer"),
+    "a name of others": ("DEEDS_HOST", MARK, AN_ADDRESS),
+    "a network": ("DEEDS_HOST", "10.0.0.0/8", AN_ADDRESS),
+    "a name of a shell": ("HOST", "x86_64-conda-linux-gnu", AN_ADDRESS),
+    "a form of the log": ("DEEDS_LOG", "JSON", "must be one of auto, json, console"),
+    "a level": ("DEEDS_LOG_LEVEL", "all", "must be one of debug, info, warning, error"),
+    "a switch": ("DEEDS_METRICS", "1", "must be one of off, on"),
+    "a contact that runs": ("DEEDS_CONTACT", f"javascript:{MARK}", A_CONTACT),
+    "a contact of two lines": ("DEEDS_CONTACT", f"{MARK}\nthere", A_CONTACT),
+    "a long contact": ("DEEDS_CONTACT", (MARK * 50)[:201], A_CONTACT),
+    "a short pepper": ("DEEDS_PEPPER", PEPPER[:31], A_PEPPER),
+    "two peppers": ("DEEDS_PEPPER", f"{PEPPER},{PEPPER}", A_PEPPER),
+    "a pepper that is no text": (
+        "DEEDS_PEPPER",
         f"{PEPPER}\udcff",
-        " " * 64,
-        f"{PEPPER},{PEPPER}",
-    ],
-    "DEEDS_MINT_TOKEN": [
-        MARK,
-        ",",
-        f"{MARK}-15-chars"[:15],
-        f"{MARK}-with-a-blank in-it",
-        f"{MARK}-and-a-control-\x7f",
-        f"{MARK}-{'é' * 16}",
-        f"{TOKEN}\udcff",
-        f"{TOKEN},{MARK}",
-        MARK * 24,
-    ],
-    "DEEDS_PEPPERS_OLD": [
-        MARK,
-        (MARK * 4)[:31],
-        f"{PEPPER}\udcff",
-        f"{OLD_PEPPER},{MARK}",
-    ],
+        "is not UTF-8 text",
+    ),
+    "a short old pepper": ("DEEDS_PEPPERS_OLD", f"{PEPPER},{MARK}", A_PEPPER),
+    "a short token": ("DEEDS_MINT_TOKEN", f"{TOKEN},{TOKEN[:15]}", TOKENS_OF),
+    "a long token": ("DEEDS_MINT_TOKEN", MARK * 24, TOKENS_OF),
+    "a token of two words": ("DEEDS_MINT_TOKEN", f"{TOKEN} {TOKEN}", TOKENS_OF),
+    "a token with an accent": ("DEEDS_MINT_TOKEN", f"{TOKEN}é", TOKENS_OF),
+    "a comma alone": ("DEEDS_MINT_TOKEN", ",", TOKENS_OF),
 }
 
 
@@ -193,91 +142,56 @@ def test_everything_can_be_set_and_no_repr_shows_a_pepper_or_password():
     assert MARK not in repr(settings)
 
 
-@pytest.mark.parametrize("name", COUNTS)
-def test_an_invalid_number_stops_the_start_by_its_name(name):
-    smallest, largest = COUNTS[name]
-    beyond = [str(largest + 1), *([] if smallest == 0 else ["0"])]
+@pytest.mark.parametrize(("name", "value", "said"), INVALID.values(), ids=INVALID)
+def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(
+    name, value, said
+):
+    line = stop_line(read_settings, {name: value})
 
-    said = {
-        stop_line(read_settings, {name: value}) for value in [*INVALID_COUNTS, *beyond]
-    }
-
-    assert said == {f"{name} must be a whole number from {smallest} to {largest}"}
-
-
-@pytest.mark.parametrize("name", INVALID)
-def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(name):
-    for value in INVALID[name]:
-        line = stop_line(read_settings, {name: value})
-
-        assert line.startswith(name)
-        assert MARK not in line
+    assert line.startswith(f"{name} {said}")
+    assert MARK not in line
 
 
 @pytest.mark.parametrize(
     ("environ", "host"),
     [
-        ({"HOST": "0.0.0.0"}, "0.0.0.0"),  # noqa: S104
         ({"HOST": "localhost"}, "127.0.0.1"),
         ({"HOST": MARK, "DEEDS_HOST": "::1"}, "::1"),
-        ({"HOST": "0.0.0.0", "DEEDS_HOST": "localhost"}, "127.0.0.1"),  # noqa: S104
-        ({"HOST": "::", "DEEDS_HOST": ""}, "::"),
     ],
 )
 def test_the_host_is_an_address_or_a_name_of_this_machine(environ, host):
     assert read_settings(environ).host == host
 
 
-def test_a_host_that_others_set_asks_for_another_variable():
-    assert stop_line(read_settings, {"HOST": "x86_64-conda-linux-gnu"}) == (
-        "HOST must be an IP address, such as 0.0.0.0 or ::1, or a name of a loopback"
-        " address; DEEDS_HOST goes before HOST"
-    )
-
-
 @pytest.mark.parametrize(
     "variable",
     ["DYNO", "K_SERVICE", "RENDER", "FLY_APP_NAME", "RAILWAY_PROJECT_ID"],
 )
-def test_a_platform_that_discards_its_disk_asks_for_the_url(variable, tmp_path):
+def test_a_platform_that_discards_its_disk_asks_for_the_url(variable):
+    url = "sqlite:////data/deeds.db"
+
     line = stop_line(read_settings, {variable: MARK})
 
-    assert line == (
-        f"DATABASE_URL is not set, and this platform ({variable}) discards its disk:"
-        " set it to a PostgreSQL database, or to an SQLite file on a disk that is kept,"
-        " sqlite:////path"
+    assert line.startswith(
+        f"DATABASE_URL is not set, and this platform ({variable}) discards its disk: "
     )
     read_settings({variable: ""})
-    (tmp_path / "url").write_text("sqlite:////data/deeds.db")
-    for chosen in (
-        {"DATABASE_URL": "sqlite:////data/deeds.db"},
-        {"DATABASE_URL_FILE": str(tmp_path / "url")},
-    ):
-        url = read_settings({variable: MARK} | chosen).database_url
-        assert url == "sqlite:////data/deeds.db"
+    assert read_settings({variable: MARK, "DATABASE_URL": url}).database_url == url
 
 
 def test_a_variable_that_is_no_setting_is_named_with_the_nearest():
     known = dict.fromkeys(read_variables(), MARK)
-    of_others = dict.fromkeys(
-        (
-            *("DEEDS_URL", "DEEDS_WALLET", "DEEDS_COMMAND", "PATH", "PEPPER"),
-            *("DEEDS_PORT", "DEEDS_PORT_8000_TCP_ADDR", "DEEDS_SERVICE_HOST"),
-        ),
-        MARK,
-    )
-    misspelt = {"DEEDS_PEPER": MARK, "DEEDS_HOST_FILE": MARK, "DEEDS_": ""}
+    of_others = {"DEEDS_URL": MARK, "DEEDS_PORT_8000_TCP_ADDR": MARK, "PEPPER": MARK}
+    misspelt = {"DEEDS_PEPER": MARK, "DEEDS_HOST_FILE": MARK}
 
-    assert unknown_variables(known | of_others) == []
     assert unknown_variables(known | of_others | misspelt) == [
-        "DEEDS_ is not a setting; the nearest is DEEDS_LOG",
         "DEEDS_HOST_FILE is not a setting; the nearest is DEEDS_HOST",
         "DEEDS_PEPER is not a setting; the nearest is DEEDS_PEPPER",
     ]
 
 
 def test_a_cost_at_its_bounds_is_accepted():
-    for cost in ("m=8,t=1,p=1", "m=4194304,t=9999,p=999", "m=32,t=1,p=4"):
+    for cost in ("m=4194304,t=9999,p=999", "m=32,t=1,p=4"):
         assert str(read_settings({"DEEDS_ARGON2": cost}).ordinary_cost) == cost
 
 
@@ -299,57 +213,48 @@ def test_every_pepper_that_is_accepted_can_be_named_as_an_old_one(text):
     assert settings.peppers_old[1:] == (pepper,)
 
 
-def test_peppers_in_a_file_are_the_same_peppers(tmp_path):
-    file = tmp_path / "peppers"
-    file.write_bytes(f"{PEPPER} \r\n\n".encode())
-    assert read_settings({"DEEDS_PEPPER_FILE": str(file)}).pepper == PEPPER.encode()
+def test_secrets_may_be_in_files_of_one_a_line(tmp_path):
+    peppers, tokens, url = (tmp_path / name for name in ("peppers", "tokens", "url"))
+    peppers.write_text(f"{PEPPER}\n\n{OLD_PEPPER}, {OLD_PEPPER}2\n")
+    tokens.write_text(f"{TOKENS[0]}\r\n\n{TOKENS[1]}\n")
+    url.write_text(f"{POSTGRES} \r\n")
 
-    file.write_text(f"{PEPPER}\n\n{OLD_PEPPER}, {OLD_PEPPER}2\n")
-
-    peppers = read_settings({"DEEDS_PEPPERS_OLD_FILE": str(file)}).peppers_old
-    assert peppers == tuple(
-        each.encode() for each in (PEPPER, OLD_PEPPER, f"{OLD_PEPPER}2")
+    settings = read_settings(
+        {
+            "DEEDS_PEPPERS_OLD_FILE": str(peppers),
+            "DEEDS_MINT_TOKEN_FILE": str(tokens),
+            "DATABASE_URL_FILE": str(url),
+        }
     )
 
-
-def test_mint_tokens_in_a_file_are_one_a_line_and_an_empty_file_is_not_open(tmp_path):
-    file = tmp_path / "tokens"
-    file.write_text(f"{TOKENS[0]}\r\n\n{TOKENS[1]}\n")
-    settings = read_settings({"DEEDS_MINT_TOKEN_FILE": str(file)})
+    old = (PEPPER, OLD_PEPPER, f"{OLD_PEPPER}2")
+    assert settings.peppers_old == tuple(each.encode() for each in old)
     assert settings.mint_token_digests == DIGESTS
+    assert settings.database_url == POSTGRES
 
+
+def test_an_empty_file_sets_no_default(tmp_path):
+    """An empty ledger would be served, or anybody could mint."""
+    file = tmp_path / "empty"
     file.write_text("\n")
 
     line = stop_line(read_settings, {"DEEDS_MINT_TOKEN_FILE": str(file)})
-    assert line.startswith("DEEDS_MINT_TOKEN must hold tokens of 16 to 255")
 
-
-def test_the_url_of_the_database_may_be_in_a_file(tmp_path):
-    file = tmp_path / "database-url"
-    file.write_text(f"{POSTGRES}\n")
-    assert read_settings({"DATABASE_URL_FILE": str(file)}).database_url == POSTGRES
-
-    # Not the default: an empty ledger would be served.
-    file.write_text("")
-
+    assert line.startswith(f"DEEDS_MINT_TOKEN {TOKENS_OF}")
     assert read_settings({"DATABASE_URL_FILE": str(file)}).database_url == ""
 
 
-@pytest.mark.parametrize("name", ["DEEDS_PEPPER", "DEEDS_PEPPERS_OLD"])
-def test_a_pepper_that_cannot_be_read_stops_the_start(name, tmp_path):
+def test_a_file_that_cannot_be_read_stops_the_start(tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe" + PEPPER.encode())
-    (tmp_path / "short").write_text(MARK)
 
-    assert stop_line(read_settings, {name: PEPPER, f"{name}_FILE": "/nowhere"}) == (
-        f"{name} and {name}_FILE are both set; set one"
+    both = {"DEEDS_PEPPER": PEPPER, "DEEDS_PEPPER_FILE": "/nowhere"}
+    assert stop_line(read_settings, both) == (
+        "DEEDS_PEPPER and DEEDS_PEPPER_FILE are both set; set one"
     )
     for path in ("/nowhere/pepper", str(tmp_path), str(tmp_path / "binary")):
-        assert stop_line(read_settings, {f"{name}_FILE": path}) == (
-            f"{name}_FILE names a file that cannot be read as text"
+        assert stop_line(read_settings, {"DEEDS_PEPPER_FILE": path}) == (
+            "DEEDS_PEPPER_FILE names a file that cannot be read as text"
         )
-    assert MARK not in stop_line(
-        read_settings, {f"{name}_FILE": str(tmp_path / "short")}
-    )
 
 
 def test_without_a_home_directory_the_url_has_to_be_set(monkeypatch):
