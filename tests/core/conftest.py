@@ -9,14 +9,8 @@ from deeds.settings import read_settings
 
 
 @pytest.fixture
-def clock():
-    """Milliseconds that a test may set."""
-    return [1_700_000_000_000]
-
-
-@pytest.fixture
-def client(tmp_path, clock):
-    """A client of the core without any part, whose clock and randomness are given."""
+def client(tmp_path):
+    """A client of the core without any part, whose randomness is given."""
     environ = {
         "DATABASE_URL": f"sqlite:///{tmp_path / 'deeds.sqlite3'}",
         "DEEDS_ARGON2": "m=8,t=1,p=1",
@@ -25,7 +19,6 @@ def client(tmp_path, clock):
     app = create_app(
         read_settings(environ),
         parts=(),
-        clock=lambda: clock[0],
         token_bytes=lambda length: next(numbers).to_bytes(length),
     )
     yield app.test_client()

@@ -22,16 +22,10 @@ INVALID = [
     ("fail", {"next": 1, "with": "lost", "path": "v1"}, "path: must be a path"),
     ("fail", {"next": 1, "with": "lost", "seconds": 1}, "seconds: only slow takes"),
     ("fail", {"next": 1, "with": "slow", "seconds": 0}, "seconds: must be a JSON"),
-    ("fail", {"next": 1, "with": "lost", "on": "/"}, "on: is not a field"),
     ("fail", "[", "not JSON"),
     ("clock", {}, "must have either advance or at"),
-    ("clock", {"advance": 1, "at": "2999-01-01T00:00:00Z"}, "either advance or at"),
-    ("clock", {"advance": -1}, "advance: must be a JSON integer"),
-    ("clock", {"advance": 1.5}, "advance: must be a JSON integer"),
     ("clock", {"at": "2999-01-01T00:00:00"}, "at: must be a time with its zone"),
-    ("clock", {"at": "tomorrow"}, "at: must be a time with its zone"),
     ("clock", {"at": "2001-01-01T00:00:00Z"}, "only goes forward"),
-    ("clock", {"at": "9999-01-02T00:00:00Z"}, "ends with the year 9998"),
     ("clock", {"advance": 300_000_000_000}, "ends with the year 9998"),
 ]
 
@@ -77,111 +71,50 @@ def test_a_lost_answer_is_no_byte_and_its_request_is_carried_out(dev, api):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
-    [
-        ("503", (503, "ledger_unavailable", None)),
-        ("429", (429, "too_many_requests", None)),
-    ],
+    ("kind", "code"), [("503", "ledger_unavailable"), ("429", "too_many_requests")]
 )
 def test_a_refusal_is_as_the_service_has_it_and_carries_nothing_out(
-    dev, api, kind, told
+    dev, api, kind, code
 ):
     item = api.mint("+5.a")
     fail(dev, kind)
 
     answer = api.swap(f"+5.{item}.a", f"+5.{item}.b")
 
-    assert refusal(answer) == told
-    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert refusal(answer) == (int(kind), code, None)
     assert answer.headers["Retry-After"] == "1"
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert api.check(f"+5.{item}.a") == ["unspent"]
 
 
 @pytest.mark.slow
-def test_a_slow_answer_comes_late_and_a_reset_does_not_wait_for_it(dev, api):
+def test_a_reset_does_not_wait_for_a_slow_answer(dev, api):
     item = api.mint("+5.a")
-    fail(dev, "slow")
-    with pytest.raises(httpx.ReadTimeout):
-        api.http.post(
-            "/v1/swap",
-            json={"inputs": [f"+5.{item}.a"], "outputs": [f"+5.{item}.b"]},
-            timeout=0.5,
-        )
-    assert api.check(f"+5.{item}.b") == ["unspent"]
-    fail(dev, "slow", seconds=1)
-    sent_at = datetime.now(UTC)
-    api.check(f"+5.{item}.b")
-    assert datetime.now(UTC) - sent_at >= timedelta(seconds=1)
-
     fail(dev, "slow", seconds=300)
     with pytest.raises(httpx.ReadTimeout):
         api.http.get(f"/v1/item/{item}", timeout=0.5)
+
     good(dev.tell("reset"))
 
     assert api.get(f"/v1/item/{item}").status_code == 404
 
 
-def test_faults_come_in_order_at_their_paths_alone(dev, api):
+def test_faults_come_in_order_at_their_paths_alone_until_they_are_withdrawn(dev, api):
     completions = "/v1/offers/{id}/complete"
     fail(dev, "429", path=completions)
-    fail(dev, "503", 2)
+    fail(dev, "503", 3)
 
-    preflight = api.http.options(
-        "/v1/mint", headers={"Access-Control-Request-Method": "POST"}
-    )
     met = [
         refusal(api.get("/v1/info")),
         refusal(api.complete(NO_OFFER, ["+1.deed_x.a"], [])),
         refusal(api.get("/")),
     ]
+    left = fail(dev, "503", 0)
 
-    assert preflight.status_code == 200
     codes = ["ledger_unavailable", "too_many_requests", "ledger_unavailable"]
     assert [code for _, code, _ in met] == codes
+    assert left == 1
     assert api.get("/v1/info").status_code == 200
-
-
-def test_faults_that_no_request_met_are_withdrawn_by_kind_and_path(dev, api):
-    fail(dev, "503", 3)
-    fail(dev, "503", 7, path="/v1/swap")
-    assert api.get("/v1/info").status_code == 503
-
-    assert fail(dev, "503", 0) == 2
-
-    assert api.get("/v1/info").status_code == 200
-    assert api.post("/v1/swap", {}).status_code == 503
-
-
-@pytest.mark.parametrize("is_advanced", [True, False], ids=["advance", "at"])
-def test_what_expires_expires_when_the_clock_is_moved(dev, api, is_advanced):
-    item = api.mint("+5.a")
-    before = now_of(dev)
-    offer = good(api.offer([], [fresh(5, item)], expiresIn=960))
-    path = f"/v1/offers/{offer['offerId']}"
-    expires_at = datetime.fromisoformat(offer["expiresAt"])
-    assert timedelta(seconds=960) <= expires_at - before < timedelta(seconds=970)
-
-    now = now_of(
-        dev, **({"advance": 961} if is_advanced else {"at": offer["expiresAt"]})
-    )
-
-    assert now >= expires_at
-    assert api.get(path).json()["state"] == "expired"
-    answer = api.complete(offer["offerId"], [f"+5.{item}.a"], [])
-    assert refusal(answer) == (400, "offer_not_open", None)
-    assert good(api.get("/_dev/audit")) == {"ok": True}
-
-
-def test_the_clock_goes_up_to_the_last_year_that_dates_can_write(dev, api):
-    item = api.mint("+5.a")
-    last = now_of(dev, at="9998-12-31T23:59:00+00:00")
-
-    offer = api.offer([], [fresh(5, item)], expiresIn=2592000)
-
-    assert last.year == 9998
-    assert good(offer)["expiresAt"].startswith("9999-01-30")
-    assert good(api.get("/_dev/audit")) == {"ok": True}
 
 
 def test_a_reset_brings_back_an_empty_ledger_the_time_and_no_faults(dev, api):
@@ -216,17 +149,6 @@ def test_a_request_during_resets_is_before_or_after_one(dev):
     assert statuses == [200] * 120
 
 
-def test_an_audit_names_what_is_violated(dev, api):
-    item = api.mint("+5.a")
-    with closing(sqlite3.connect(dev.ready["ledger"])) as ledger, ledger:
-        ledger.execute("UPDATE items SET total = 6")
-
-    answer = good(api.get("/_dev/audit"))
-
-    assert answer["ok"] is False
-    assert item in answer["violations"]["the live outputs of an item sum to its total"]
-
-
 @pytest.mark.parametrize(("what", "body", "detail"), INVALID)
 def test_what_is_invalid_is_refused_in_a_line_and_changes_nothing(
     dev, api, what, body, detail
@@ -236,7 +158,6 @@ def test_what_is_invalid_is_refused_in_a_line_and_changes_nothing(
     answer = api.post(f"/_dev/{what}", body)
 
     assert answer.status_code == 400
-    assert answer.headers["Content-Type"] == "application/problem+json"
     assert detail in answer.json()["detail"]
     assert "\n" not in answer.json()["detail"]
     assert now_of(dev) - before < timedelta(minutes=1)
@@ -261,10 +182,6 @@ def test_pages_of_other_sites_control_nothing(dev, api):
     assert api.check(f"+5.{item}.a") == ["unspent"]
 
 
-def test_pages_are_served_too(api):
-    assert "text/html" in api.get("/wallet").headers["Content-Type"]
-
-
 @pytest.mark.slow
 def test_a_seed_repeats_ids_and_salts_from_run_to_run_and_from_reset_to_reset():
     def walk(dev):
@@ -279,11 +196,6 @@ def test_a_seed_repeats_ids_and_salts_from_run_to_run_and_from_reset_to_reset():
     for seed in ("42", "42", "43"):
         with running_dev("--seed", seed) as dev:
             walks.append(walk(dev))
-            # What is remembered of an item is not that of the item before.
-            good(dev.tell("reset"))
-            item = dev.api.mint("+9.a")
-            assert item == walks[-1][0]
-            assert good(dev.api.swap(f"+9.{item}.a", f"+9.{item}.b")) == SUCCESS
             good(dev.tell("reset"))
             assert walk(dev) == walks[-1]
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -187,21 +186,6 @@ def test_each_worker_of_xdist_has_a_service(run_tests):
 
     assert "8 passed" in printed
     assert len(set(re.findall(r"^http://127.0.0.1:\d+$", printed, re.MULTILINE))) == 2
-
-
-def cpu_of_children_s():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def test_a_hundred_tests_take_six_times_the_cpu_of_one_at_most(run_tests):
-    before_s = cpu_of_children_s()
-    run_tests(MANY.format(count=1))
-    one_s = cpu_of_children_s() - before_s
-    printed = run_tests(MANY.format(count=100))
-
-    assert "100 passed" in printed
-    assert cpu_of_children_s() - before_s - one_s < 6 * one_s
 
 
 @pytest.mark.parametrize(
