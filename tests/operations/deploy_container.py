@@ -24,7 +24,7 @@ import pytest
 import yaml
 from dotenv import dotenv_values
 
-from tests.support.api import good
+from tests.support.api import good, read_settings
 from tests.support.proxies import free_port, is_open
 from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
 from tests.support.sources import (
@@ -170,12 +170,14 @@ def test_the_line_of_the_document_serves_and_keeps_its_ledger_in_the_volumes(ima
     with image.running(**settings) as service, service.open_api() as api:
         api.http.headers["Authorization"] = f"Bearer {TOKEN}"
         item = api.mint("+5.first")
+        page = api.get("/claim").text
         wait_until(lambda: any(image.place(CHECKPOINTS).iterdir()))
     with image.running(**settings) as service, service.open_api() as api:
         answer = api.swap(f"+5.{item}.first", f"+5.{item}.second")
 
     assert mounted == [VOLUME, CHECKPOINTS]
     assert good(answer) == {"success": True}
+    assert " data-code-reader" in page
     assert (image.volume / "deeds.sqlite3").exists()
     assert not (image.volume / "deeds.sqlite3-checkpoint").exists()
 
@@ -202,6 +204,7 @@ def test_compose_connects_what_it_has(compose):
     database = compose["services"][url.hostname]["environment"]
 
     assert set(app["environment"]) <= read_variables()
+    read_settings(app["environment"])
     assert url.username == database["POSTGRES_USER"]
     assert url.password == database["POSTGRES_PASSWORD"]
     assert url.path == f"/{database['POSTGRES_DB']}"
@@ -209,24 +212,6 @@ def test_compose_connects_what_it_has(compose):
     assert app["environment"]["DEEDS_CHECKPOINT_FILE"].startswith(f"{CHECKPOINTS}/")
     grace_s = int(app["stop_grace_period"].removesuffix("s"))
     assert grace_s == run_gunicorn_conf({})["graceful_timeout"] + 10
-
-
-def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
-    """Run both commands with its settings but the database's address."""
-    environment = compose["services"]["app"]["environment"]
-    settings = {name: image.settle(value) for name, value in environment.items()}
-    settings["DATABASE_URL"] = postgres.create_database()
-
-    image.run(*compose["services"]["migrate"]["command"], **settings)
-    with image.running(**settings) as service, service.open_api() as api:
-        api.http.headers["Authorization"] = f"Bearer {TOKEN}"
-        item = api.mint("+5.first")
-        read, page = api.get(f"/v1/item/{item}"), api.get("/claim")
-
-    assert read.status_code == 200
-    assert " data-code-reader" in page.text
-    assert Path(settings["DEEDS_CHECKPOINT_FILE"]).exists()
-    postgres.drop_database(settings["DATABASE_URL"])
 
 
 def run_systemd_analyze(*arguments):

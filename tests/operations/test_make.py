@@ -1,8 +1,7 @@
-"""`make check` where a test is skipped, its variables, and what `make run` fetches."""
+"""A run of the tests where one is skipped, and what `make run` fetches and builds."""
 
 import os
 import shutil
-import subprocess
 import sysconfig
 import venv
 from pathlib import Path
@@ -18,76 +17,20 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables"),
-    [([], {"CI": "true"}), (["--all"], {"CI": ""})],
-    ids=["in CI", "with --all"],
+    ("arguments", "ci"), [([], "true"), (["--all"], "")], ids=["in CI", "with --all"]
 )
-def test_where_none_may_be_skipped_the_run_fails_and_says_so(
-    tmp_path, arguments, variables
-):
+def test_where_none_may_be_skipped_the_run_fails_and_says_so(tmp_path, arguments, ci):
     file = tmp_path / "test_one.py"
     file.write_text("import pytest\n\npytest.skip('no', allow_module_level=True)\n")
     command = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest"]
 
     # Plugins that this run has no use for take a second to load.
-    variables = variables | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    ran = run_python(*command, *arguments, file, **variables)
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": ci}
+    ran = run_python(*command, *arguments, file, **alone)
 
     assert ran.returncode == 1
     assert "failed, for no test may be skipped" in ran.stdout
     assert "1 test: no" in ran.stdout
-
-
-KEPT = {
-    "HOME": "/nowhere",
-    "CI": "true",
-    "CHROMIUM": "/nowhere/chromium",
-    "https_proxy": "http://user:a password@127.0.0.1:9",
-    "NO_PROXY": "*",
-    "SSL_CERT_DIR": "/nowhere/certificates",
-    "PIP_INDEX_URL": "http://127.0.0.1:9/?a=b\nc",
-    "UV_OFFLINE": "1",
-    "npm_config_offline": "true",
-}
-OTHERS = {
-    "PYTHONUNBUFFERED": "1",
-    "PYTHONPATH": "/nowhere",
-    "PYTHON": "/nowhere/python",
-    "DATABASE_URL": "sqlite:////nowhere/deeds.sqlite3",
-    "DEEDS_LOG": "console",
-    "PORT": "1",
-    "GUNICORN_CMD_ARGS": "--check-config",
-    "LD_LIBRARY_PATH": "/nowhere",
-    "PATHS": "1",
-    "MY_PIP_INDEX_URL": "1",
-}
-
-
-def put_programs(directory, names, text):
-    directory.mkdir(exist_ok=True)
-    for name in names:
-        program = directory / name
-        program.write_text(f"#!/bin/sh\n{text}\n")
-        program.chmod(0o755)
-
-
-def test_make_check_has_variables_of_its_own(tmp_path):
-    # Nothing is installed or checked.
-    reader = tmp_path / "reader"
-    for stamp in (tmp_path / "dev.stamp", reader):
-        stamp.touch()
-    checks = ["ruff", "codespell", "mypy", "lint-imports", "python"]
-    put_programs(tmp_path / "bin", checks, "")
-    put_programs(tmp_path / "bin", ["show"], "printf '\\0'; env -0")
-    command = ["make", "check", f"VENV={tmp_path}", f"READER_READY={reader}"]
-    command += ["with_node=true", f"PYTEST={tmp_path / 'bin' / 'show'}"]
-
-    path = {"PATH": os.environ["PATH"]}
-    printed = printed_by(*command, cwd=REPOSITORY, env=KEPT | OTHERS | path)
-
-    shown = dict(line.split("=", 1) for line in printed.split("\0") if "=" in line)
-    assert {name: shown.get(name) for name in KEPT} == KEPT
-    assert shown.keys() & OTHERS.keys() == set()
 
 
 def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path):
@@ -123,8 +66,8 @@ def make(environment, *variables):
 
 def in_use(environment):
     """Return where the environment imports its build from, and a digest by it."""
-    command = [environment / "bin" / "python", "-c", DIGEST]
-    return subprocess.check_output(command, cwd=REPOSITORY, text=True).split()
+    python = environment / "bin" / "python"
+    return printed_by(python, "-c", DIGEST, cwd=REPOSITORY).split()
 
 
 def test_make_run_tries_to_build_argon2_once_and_else_uses_the_wheel(tmp_path):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from parts.metrics.metrics import DIRECTORY, Metrics
 from storage.repository import Repository
 from tests.support.api import environ_of, refusal
 from tests.support.commanding import replace_workers
@@ -122,21 +121,6 @@ def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(api, hash_costs
         "deeds_hash_queue_hashes{}": 2,
     }
     assert after == {ROOM: 24}
-
-
-def test_a_read_waits_for_a_file_that_a_worker_has_just_created(
-    tmp_path, monkeypatch, thread
-):
-    monkeypatch.setenv(DIRECTORY, str(tmp_path))
-    created = tmp_path / "counter_0.db"
-    created.touch()
-
-    reading = thread.submit(Metrics([], requests_max=1).text)
-    with pytest.raises(TimeoutError):
-        reading.result(timeout=0.05)
-    created.write_bytes(bytes(65_536))
-
-    assert reading.result(timeout=30) == b""
 
 
 @pytest.fixture
