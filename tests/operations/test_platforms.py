@@ -17,7 +17,6 @@ import yaml
 from tests.support.commanding import printed_by
 from tests.support.proxies import free_port
 from tests.support.serving import (
-    REPOSITORY,
     clean_environment,
     start_command,
     wait_until_it_answers,
@@ -27,8 +26,6 @@ from tests.support.sources import (
     read_text,
     read_variables,
     run_gunicorn_conf,
-    section,
-    table_rows,
 )
 
 PROCFILE = yaml.safe_load(read_text("Procfile"))
@@ -52,14 +49,6 @@ SET = {
     },
     "deploy/fly.toml": FLY["env"],
 }
-
-
-def test_the_document_names_the_file_of_each_platform():
-    document = section("docs/deployment.md", "A platform (PaaS)")
-    files = {row[1].split("`")[1] for row in table_rows(document) if "`" in row[1]}
-
-    assert {"app.json", "deploy/render.yaml", "deploy/fly.toml"} < files
-    assert all((REPOSITORY / name).is_file() for name in files)
 
 
 def test_each_platform_migrates_before_new_code_serves():

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from deeds.errors import StartError
 from deeds.model import HashPolicy
 from deeds.settings import RateLimit, Settings, read_settings
-from parts.operator.hints import unknown_variables
 from tests.support.api import stop_line
 from tests.support.serving import REPOSITORY
 from tests.support.sources import read_variables, run_gunicorn_conf
@@ -23,10 +22,11 @@ MARK = "mark-7c1f9e"
 PEPPER = f"{MARK}-{'p' * 32}"
 OLD_PEPPER = f"{MARK}-{'o' * 32}"
 TOKEN = f"{MARK}-0123"
-TOKENS = [TOKEN, f"{MARK}-+/=~!-{'x' * 230}"]
+TOKENS = [TOKEN, f"{MARK}-+/=~!-{'x' * 237}"]
 DIGESTS = tuple(sha256(token.encode()).digest() for token in TOKENS)
 
 POSTGRES = f"postgresql://deeds:{MARK}@localhost/deeds"
+COST_MAX = "m=4194304,t=9999,p=999"
 LIMITS = " mint=10/hour ; failures=off;swap=1000000/second;item=off"
 LIMITED = (RateLimit("mint", 10, 3600), RateLimit("swap", 1_000_000, 1))
 
@@ -83,7 +83,7 @@ INVALID = {
     ),
     "a short old pepper": ("DEEDS_PEPPERS_OLD", f"{PEPPER},{MARK}", A_PEPPER),
     "a short token": ("DEEDS_MINT_TOKEN", f"{TOKEN},{TOKEN[:15]}", TOKENS_OF),
-    "a long token": ("DEEDS_MINT_TOKEN", MARK * 24, TOKENS_OF),
+    "a long token": ("DEEDS_MINT_TOKEN", (MARK * 24)[:256], TOKENS_OF),
     "a token of two words": ("DEEDS_MINT_TOKEN", f"{TOKEN} {TOKEN}", TOKENS_OF),
     "a token with an accent": ("DEEDS_MINT_TOKEN", f"{TOKEN}é", TOKENS_OF),
     "a comma alone": ("DEEDS_MINT_TOKEN", ",", TOKENS_OF),
@@ -107,7 +107,7 @@ def test_nothing_has_to_be_set(value):
 # Each variable, what it is set to, the field of the settings and its value.
 EVERYTHING = [
     ("DATABASE_URL", POSTGRES, "database_url", POSTGRES),
-    ("DEEDS_ARGON2", "m=65536,t=3,p=4", "ordinary_cost", HashPolicy(65536, 3, 4)),
+    ("DEEDS_ARGON2", COST_MAX, "ordinary_cost", HashPolicy(4_194_304, 9999, 999)),
     ("DEEDS_PEPPER", PEPPER, "pepper", PEPPER.encode()),
     ("DEEDS_PEPPERS_OLD", OLD_PEPPER, "peppers_old", (OLD_PEPPER.encode(),)),
     ("DEEDS_MINT_TOKEN", f" {TOKENS[0]},, {TOKENS[1]} ", "mint_token_digests", DIGESTS),
@@ -177,22 +177,6 @@ def test_a_platform_that_discards_its_disk_asks_for_the_url(variable):
     )
     read_settings({variable: ""})
     assert read_settings({variable: MARK, "DATABASE_URL": url}).database_url == url
-
-
-def test_a_variable_that_is_no_setting_is_named_with_the_nearest():
-    known = dict.fromkeys(read_variables(), MARK)
-    of_others = {"DEEDS_URL": MARK, "DEEDS_PORT_8000_TCP_ADDR": MARK, "PEPPER": MARK}
-    misspelt = {"DEEDS_PEPER": MARK, "DEEDS_HOST_FILE": MARK}
-
-    assert unknown_variables(known | of_others | misspelt) == [
-        "DEEDS_HOST_FILE is not a setting; the nearest is DEEDS_HOST",
-        "DEEDS_PEPER is not a setting; the nearest is DEEDS_PEPPER",
-    ]
-
-
-def test_a_cost_at_its_bounds_is_accepted():
-    for cost in ("m=4194304,t=9999,p=999", "m=32,t=1,p=4"):
-        assert str(read_settings({"DEEDS_ARGON2": cost}).ordinary_cost) == cost
 
 
 # As files and shells can hold them: no NUL, and of UTF-8.

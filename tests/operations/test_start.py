@@ -98,9 +98,14 @@ def started(tmp_path, **settings):
 def test_what_is_set_to_no_good_is_a_warning_of_the_start(tmp_path):
     arguments = "--worker-class gthread --threads 8 --bind 127.0.0.1:0"
 
-    with started(
-        tmp_path, GUNICORN_CMD_ARGS=arguments, DEEDS_PEPER="mark-7c1f9e"
-    ) as log:
+    variables = {
+        "DEEDS_PEPER": "mark-7c1f9e",
+        # Of the client, and of Kubernetes for a service named "deeds".
+        "DEEDS_URL": "http://127.0.0.1",
+        "DEEDS_PORT_8000_TCP_ADDR": "127.0.0.1",
+    }
+
+    with started(tmp_path, GUNICORN_CMD_ARGS=arguments, **variables) as log:
         lines = map(json.loads, log.splitlines())
         warnings = [each["message"] for each in lines if each["level"] == "warning"]
 
