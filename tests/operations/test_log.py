@@ -5,6 +5,7 @@ Every request has one line, every line one shape, and none holds what was sent.
 
 import json
 import logging
+import os
 import re
 import signal
 
@@ -124,6 +125,27 @@ def test_what_is_below_the_level_is_left_out(
 
     lines = read_log()
     assert [each["level"] for each in lines] == LEVELS[LEVELS.index(level) :]
+
+
+def test_no_request_fails_because_its_line_cannot_be_written(api, read_log):
+    saved = os.dup(2)
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        os.dup2(full, 2)
+        answer = api.get("/v1/info")
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(full)
+    api.get("/v1/info")
+
+    assert answer.status_code == 200
+    _, dropped = read_log()
+    assert dropped == {
+        "level": "warning",
+        "event": "log_dropped",
+        "message": "dropped log lines: 1",
+    }
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ INVALID = {
     "a limit twice": ("DEEDS_RATE_LIMITS", "mint=1/day;mint=2/day", A_LIMIT),
     "limits kept elsewhere": ("DEEDS_RATE_LIMITS_STORAGE", MARK, "is no longer"),
     "a name of others": ("DEEDS_HOST", MARK, AN_ADDRESS),
-    "a network": ("DEEDS_HOST", "10.0.0.0/8", AN_ADDRESS),
+    "a short form of 10.0.0.1": ("DEEDS_HOST", "10.1", AN_ADDRESS),
     "a name of a shell": ("HOST", "x86_64-conda-linux-gnu", AN_ADDRESS),
     "a form of the log": ("DEEDS_LOG", "JSON", "must be one of auto, json, console"),
     "a level": ("DEEDS_LOG_LEVEL", "all", "must be one of debug, info, warning, error"),
