@@ -172,12 +172,8 @@ def test_an_address_that_mints_or_checks_too_often_may_still_swap(api, path, lea
 @on_nginx
 @pytest.mark.parametrize(
     ("address", "expected"),
-    [
-        ("2001:db8:1:2:{0:x}::{0:x}", {200, 429}),
-        ("2001:db8:3:{0:x}::1", {200}),
-        ("198.51.100.{0}", {200}),
-    ],
-    ids=["one IPv6 network", "IPv6 networks", "addresses"],
+    [("2001:db8:1:2:{0:x}::{0:x}", {200, 429}), ("2001:db8:3:{0:x}::1", {200})],
+    ids=["one IPv6 network", "IPv6 networks"],
 )
 def test_one_address_or_ipv6_network_has_a_limit(api, address, expected):
     answers = [

@@ -5,7 +5,6 @@ What is taken, and what is said of a URL or a file that cannot be used.
 
 import json
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -108,20 +107,6 @@ def test_a_default_that_cannot_be_created_asks_for_the_url(open_app, monkeypatch
         "DATABASE_URL is not set, and /proc/deeds cannot be created: No such file or"
         " directory"
     )
-
-
-@pytest.mark.slow
-def test_a_locked_file_stops_the_start(sqlite_url, tmp_path, open_app):
-    other = sqlite3.connect(tmp_path / "deeds.sqlite3", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-
-    line = stop_line(open_app, environ_of(sqlite_url))
-
-    assert line == (
-        "DATABASE_URL: the database cannot be opened:"
-        f" {tmp_path / 'deeds.sqlite3'}: database is locked"
-    )
-    other.close()
 
 
 TAKEN = [
