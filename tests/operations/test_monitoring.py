@@ -3,8 +3,10 @@
 With a database that goes away and comes back: tests/faults/test_postgres_away.py.
 """
 
+from storage import database
 from tests.support.api import UNAVAILABLE, good, refusal
-from tests.support.hooks import logged_statements
+from tests.support.databases import on_sqlite
+from tests.support.hooks import hooked, logged_statements
 from tests.support.ledger_view import LedgerView
 from tests.support.strong_secrets import make_strong_secret
 
@@ -41,6 +43,32 @@ def test_tables_of_a_later_version_are_not_ready(api, database_url):
     ledger.execute(raise_versions, -98, -98)
     assert refusal(answer) == UNAVAILABLE
     assert "have version 99" in answer.json()["detail"]
+
+
+@on_sqlite
+def test_all_monitors_of_a_disk_that_refuses_writes_try_one_in_a_second(
+    api, monkeypatch
+):
+    monkeypatch.setattr(database, "monotonic", lambda: now_s)
+    now_s = 1000.0
+    disk = "PRAGMA query_only = ON"
+    tries = []
+
+    def refuse(connection, *_):
+        tries.append(disk)
+        connection.execute(disk)
+
+    with hooked("before begin", refuse):
+        refused = api.send_mint("+5.a")
+        unready = [api.get("/readyz") for _ in range(5)]
+        disk = "PRAGMA query_only = OFF"
+        now_s += database.TRY_INTERVAL_S
+        ready = api.get("/readyz")
+
+    assert {refusal(each) for each in (refused, *unready)} == {UNAVAILABLE}
+    assert good(ready) == READY
+    # The mint, one try for all five, and one a second later.
+    assert tries == ["PRAGMA query_only = ON"] * 2 + [disk]
 
 
 def test_a_full_hash_pool_is_not_ready_and_refuses_ordinary_secrets_alone(
