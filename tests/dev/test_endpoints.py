@@ -102,6 +102,7 @@ def test_a_reset_does_not_wait_for_a_slow_answer(dev, api):
 def test_faults_come_in_order_at_their_paths_alone_until_they_are_withdrawn(dev, api):
     completions = "/v1/offers/{id}/complete"
     fail(dev, "429", path=completions)
+    fail(dev, "503", path="/v1/swap")
     fail(dev, "503", 3)
 
     met = [
@@ -115,6 +116,7 @@ def test_faults_come_in_order_at_their_paths_alone_until_they_are_withdrawn(dev,
     assert [code for _, code, _ in met] == codes
     assert left == 1
     assert api.get("/v1/info").status_code == 200
+    assert api.post("/v1/swap", {}).status_code == 503
 
 
 def test_a_reset_brings_back_an_empty_ledger_the_time_and_no_faults(dev, api):
