@@ -12,7 +12,6 @@ from tests.support.commanding import printed_by
 from tests.support.installing import copied, make_environment, name_in
 from tests.support.needs import READER, require
 from tests.support.serving import (
-    REPOSITORY,
     Service,
     clean_environment,
     running_service,
@@ -115,15 +114,10 @@ def test_where_its_ledger_is_and_what_it_says_to_run(programs, tmp_path):
         printed_by(python, "-c", DEFAULT.format(user=user), cwd="/", env=environment)
         for user in (1000, 0)
     ]
-    checkout = printed_by(
-        sys.executable, "-c", DEFAULT.format(user=0), cwd=REPOSITORY, env=environment
-    )
-
     assert said == [
         "deeds /home/ann/.local/share/deeds/deeds.sqlite3\n",
         "deeds /var/lib/deeds/deeds.sqlite3\n",
     ]
-    assert checkout == f"python -m app {REPOSITORY}/instance/deeds.sqlite3\n"
 
 
 def test_where_the_reader_of_qr_codes_was_not_fetched_a_start_says_so(tmp_path):
