@@ -26,6 +26,7 @@ from tests.support.sources import (
     read_text,
     read_variables,
     section,
+    sources,
     table_rows,
 )
 from tests.support.strong_secrets import is_strong_secret
@@ -36,6 +37,22 @@ OF_CLIENTS = {"DEEDS_URL", "DEEDS_COMMAND"}
 # A link in Markdown, of an image too: its path and its fragment. Those with a scheme
 # lead elsewhere.
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
+
+DECISIONS = "docs/decisions/README.md"
+
+# Decisions that are cited by number, as "decisions 0001 and 0002" or with the folder.
+CITED_DECISIONS = re.compile(
+    r"\bdecisions?[ ,/]+\d{4}\b(?:(?:,| and| to)+ \d{4}\b)*", re.IGNORECASE
+)
+
+# A section of the contract that is cited, or the first and last one. `parts` are what
+# the contract had before; a comment may begin a line in between.
+CITED = re.compile(
+    r"\bcontract,? (parts? \d|[\d.]*\d)(?: (?:to|and) ([\d.]*\d))?"
+    r"|(parts? \d+) of the contract",
+    re.IGNORECASE,
+)
+NEXT_LINE = re.compile(r"\s*\n\s*(?:#|//|\*)?\s*")
 
 
 def named_in(paths, pattern):
@@ -54,8 +71,9 @@ def test_the_settings_page_and_the_example_list_every_setting_and_no_other():
 
 def test_no_document_names_a_setting_that_nobody_reads():
     ours = [path for path in documents() if not path.startswith("client/")]
+    places = [*ours, "Makefile", "gunicorn_conf.py", ".env.example"]
 
-    named = named_in([*ours, "Makefile"], r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b")
+    named = named_in(places, r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b")
 
     assert named <= read_variables() | OF_CLIENTS
 
@@ -85,11 +103,24 @@ def test_the_commands_page_lists_every_command_and_no_other():
     assert listed == set(make_command().commands)
 
 
-def test_the_architecture_lists_every_part_and_no_other():
-    rows = table_rows(section("ARCHITECTURE.md", "The parts"))
+def test_every_part_has_a_page_in_docs():
+    pages = {
+        row[0].strip("`"): [path for path, _ in LINK.findall(row[-1])]
+        for row in table_rows(section("ARCHITECTURE.md", "The parts"))
+    }
     parts = (REPOSITORY / "parts").glob("*/__init__.py")
 
-    assert {row[0].strip("`") for row in rows} == {path.parent.name for path in parts}
+    assert set(pages) == {path.parent.name for path in parts}
+    assert all(path.startswith("docs/") for paths in pages.values() for path in paths)
+    assert all(pages.values())
+
+
+def test_the_documents_name_every_target_of_make_and_no_other():
+    targets = named_in(["Makefile"], r"^([a-z-]+):.*## ")
+
+    named = named_in(documents(), r"(?:`|^ *)make ([a-z-]+)")
+
+    assert named == targets
 
 
 def test_every_source_that_is_named_exists():
@@ -124,6 +155,21 @@ def test_every_link_leads_to_a_file_and_a_heading_in_it(document):
     assert broken == []
 
 
+def test_every_section_of_the_contract_that_is_cited_exists():
+    headings = found_in("docs/contract.md", r"^##+ (\d+(?:\.\d+)?)\b")
+    cited = {
+        (path, number)
+        for path in sources()
+        for match in CITED.finditer(NEXT_LINE.sub(" ", read_text(path)))
+        for number in filter(None, match.groups())
+    }
+
+    missing = [each for each in cited if each[1] not in headings]
+
+    assert len(cited) > 30
+    assert missing == []
+
+
 def test_the_contract_derives_secrets_as_the_vectors_say():
     page = section("docs/contract.md", "8. Secrets from a seed")
     [(_, code)] = FENCE.findall(page)
@@ -147,6 +193,33 @@ def test_the_contract_derives_secrets_as_the_vectors_say():
         assert secret == names["make_secret"](
             bytes.fromhex(seed), branch, item_id, int(number)
         )
+
+
+def test_decisions_are_numbered_without_a_gap_and_every_one_that_is_cited_exists():
+    headings = found_in(DECISIONS, r"^## (.*)$")
+    cited = {
+        (path, number)
+        for path in sources()
+        for citation in CITED_DECISIONS.findall(NEXT_LINE.sub(" ", read_text(path)))
+        for number in re.findall(r"\d{4}", citation)
+    }
+
+    numbers = [heading.partition(" ")[0] for heading in headings]
+    missing = [each for each in cited if each[1] not in numbers]
+
+    assert numbers == [f"{number:04}" for number in range(1, len(headings) + 1)]
+    assert len(cited) > 10
+    assert missing == []
+
+
+def test_every_file_beside_the_decisions_is_linked_from_them():
+    folder = "docs/decisions/"
+    beside = {path for path in documents() if path.startswith(folder)} - {DECISIONS}
+
+    linked = {folder + path for path, _ in LINK.findall(read_text(DECISIONS))}
+
+    assert len(beside) > 0
+    assert beside <= linked
 
 
 def test_setup_cfg_and_the_changelog_have_the_version():

@@ -60,6 +60,20 @@ def read_problems():
     }
 
 
+# The suffixes of Python and JavaScript files.
+KINDS = (".py", ".js")
+
+
+def sources():
+    """Return the paths of our files in Python, JavaScript and Markdown."""
+    found = ["app.py", *documents()]
+    for package in ("deeds", "schemas", "storage", "parts", "client", "bench", "tests"):
+        for place, directories, names in os.walk(REPOSITORY / package):
+            directories[:] = [each for each in directories if each != "node_modules"]
+            found += [f"{place}/{each}" for each in names if each.endswith(KINDS)]
+    return found
+
+
 def documents():
     return _found(("*.md", "docs/**/*.md", "client/*.md"))
 
