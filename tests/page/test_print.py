@@ -78,36 +78,8 @@ def test_without_the_codes_nothing_is_printed_and_nothing_handed_out(visitor):
     assert amounts(page) == {"held": [1, 1]}
 
 
-@pytest.mark.parametrize(
-    ("paper", "print_background"),
-    [("A4", False), ("Letter", True)],
-)
-def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link_and_number(
-    visitor, paper, print_background
-):
-    metadata = {"name": NAME, "image": SHED["image"], "description": SAID}
-    page, item_id = hold(visitor, links=20, unit="ticket", metadata=metadata)
-    page.emulate_media(color_scheme="dark")
-    kept = sorted(records(page), key=lambda record: record["number"])
-    links = [
-        claim_link(visitor.origin, f"+1.{record['key']}") + f"&unit=ticket&n={number}"
-        for number, record in enumerate(kept, 1)
-    ]
-    # Playwright would call a function that is the value of an expression.
-    page.evaluate("void (window.print = () => { window.isPrinted = true; })")
-    press(page, "Print")
-    press(page.get_by_role("dialog"), "Print")
-    wait_for_true(page, "window.isPrinted")
-    assert amounts(page) == {"given": [1] * 20}
-
-    # What browsers offer at first: margins, with the address and the date in them.
-    pdf = page.pdf(
-        format=paper,
-        margin=dict.fromkeys(["top", "right", "bottom", "left"], "10mm"),
-        display_header_footer=True,
-        print_background=print_background,
-    )
-
+def assert_printed(pdf, links, item_id):
+    """Read every ticket of the pages back."""
     with pypdfium2.PdfDocument(pdf) as document:
         pages = list(document)
         text = "".join(page.get_textpage().get_text_range() for page in pages)
@@ -130,4 +102,34 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link_and_numb
     assert len(tickets) == 24
     for free in tickets[20:]:
         assert is_white(free, 1, 1, WIDTH - 1, HEIGHT - 1)
+
+
+def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link_and_number(
+    visitor,
+):
+    metadata = {"name": NAME, "image": SHED["image"], "description": SAID}
+    page, item_id = hold(visitor, links=20, unit="ticket", metadata=metadata)
+    page.emulate_media(color_scheme="dark")
+    kept = sorted(records(page), key=lambda record: record["number"])
+    links = [
+        claim_link(visitor.origin, f"+1.{record['key']}") + f"&unit=ticket&n={number}"
+        for number, record in enumerate(kept, 1)
+    ]
+    # Playwright would call a function that is the value of an expression.
+    page.evaluate("void (window.print = () => { window.isPrinted = true; })")
+    press(page, "Print")
+    press(page.get_by_role("dialog"), "Print")
+    wait_for_true(page, "window.isPrinted")
+    assert amounts(page) == {"given": [1] * 20}
+    # What browsers offer at first: margins, with the address and the date in them.
+    usual = {
+        "margin": dict.fromkeys(["top", "right", "bottom", "left"], "10mm"),
+        "display_header_footer": True,
+    }
+
+    on_a4 = page.pdf(format="A4", **usual)
+    on_letter = page.pdf(format="Letter", print_background=True, **usual)
+
+    assert_printed(on_a4, links, item_id)
+    assert_printed(on_letter, links, item_id)
     assert visitor.errors == []

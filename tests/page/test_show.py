@@ -8,11 +8,8 @@ from tests.page.steps import (
     TICKET,
     claim,
     claim_link,
-    come_back_until,
-    expect_notice,
     expect_shown,
     expect_text,
-    follow,
     mint_outputs,
     press,
     raws,
@@ -43,7 +40,9 @@ PIXELS = """(image) => {
   const drawing = new OffscreenCanvas(400, 400).getContext("2d");
   drawing.drawImage(image, 0, 0, 400, 400);
   const { data } = drawing.getImageData(0, 0, 400, 400);
-  return [...data].filter((_, place) => place % 4 === 0);
+  const grey = data.filter((_, place) => place % 4 === 0);
+  // As one text: Playwright takes seconds for so many numbers.
+  return Array.from(grey, (each) => each.toString(16).padStart(2, "0")).join("");
 }"""
 
 
@@ -66,8 +65,8 @@ def guest(browser, web_service):
 
 def code_in(page):
     """Return what a scanner reads of the code that is shown."""
-    pixels = page.get_by_role("img", name="QR code").evaluate(PIXELS)
-    return read_codes([np.array(pixels, dtype=np.uint8).reshape(400, 400)])[0]
+    pixels = bytes.fromhex(page.get_by_role("img", name="QR code").evaluate(PIXELS))
+    return read_codes([np.frombuffer(pixels, dtype=np.uint8).reshape(400, 400)])[0]
 
 
 def open_door(visitor, page):
@@ -83,11 +82,11 @@ def let_in(door, ticket):
     expect(door.locator("#door-last")).to_contain_text("Valid")
 
 
-def test_a_long_description_is_whole_below_what_can_be_done(stranger):
+def test_a_long_description_is_whole_below_what_can_be_done(visitor):
     metadata = {"name": "A ticket", "description": "a " * 300}
-    item_id = stranger.api.mint("+2.one", metadata=metadata)
-    claim(stranger, f"+2.{item_id}.one")
-    page = stranger.go(f"/wallet#{item_id}")
+    item_id = visitor.api.mint("+2.one", metadata=metadata)
+    claim(visitor, f"+2.{item_id}.one")
+    page = visitor.go(f"/wallet#{item_id}")
     about = page.locator("[data-card=description]")
 
     expect(page.get_by_role("link", name="Scan to pay")).to_be_in_viewport(ratio=1)
@@ -96,25 +95,24 @@ def test_a_long_description_is_whole_below_what_can_be_done(stranger):
     assert about.evaluate(
         "({scrollHeight, clientHeight}) => scrollHeight == clientHeight"
     )
-    # What has no date is for a till, which takes a part of it.
-    follow(page, "Scan to pay")
-    # It scans at once, where it may.
-    expect_notice(page, "The browser was not allowed to use the camera.")
 
 
-def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
-    guest, stranger
-):
+def show_before_and_after_the_network_is_back(guest):
+    """See both codes of what is held, and close them again."""
     page = guest.page
-    page.emulate_media(color_scheme="dark")
     press(page, "Show code")
     ticket = code_in(page)
     guest.assert_taps(1)
     assert guest.asked("/v1/") == guest.asked("/web/qr") == []
     # Of five units a door takes all.
     expect_shown(page, "Anyone who scans this code gets everything: 5 units.")
+    expect_shown(page, "Updates when you're online.")
+    expect_text(page, ".code-head", "Sat, Jun 1, 2126 · 8:00\u202fPM Moonlight Club")
     assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
     guest.assert_good()
+    guest.go_online()
+    expect_text(page, ".code-state", "")
+    guest.assert_still()
 
     press(page, "Next")
     expect_shown(page, "2 of 2")
@@ -125,34 +123,23 @@ def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     wait_until(lambda: page.evaluate("window.locks") == KEPT_ON)
     expect(page.locator("[data-row]")).to_contain_text("shown ")
 
-    let_in(open_door(stranger, page), ticket)
-    guest.go_online()
-    come_back_until(page, "5 used at the door ")
-    page.locator("[data-row] a").click()
-    expect(page.locator(".holding-sum")).to_contain_text("5 units 5 used")
-    expect(page.locator("main .bad:visible, #notices > *")).to_have_count(0)
-    guest.assert_good()
 
-
-def test_a_code_that_is_shown_says_when_a_door_has_used_it_and_the_next_one_comes(
+def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
     guest, stranger
 ):
     page = guest.page
+    page.emulate_media(color_scheme="dark")
+    show_before_and_after_the_network_is_back(guest)
+    press(page, "Show code")
+    focused = page.locator(":focus")
+    expect(focused).to_have_text(TICKET["name"])
     said = page.get_by_role("status").filter(
         has_text="Used just now. At the door? You're in. Otherwise tell the organiser."
     )
-    page.emulate_media(color_scheme="dark")
-    press(page, "Show code")
-    expect_shown(page, "Updates when you're online.")
-    expect_text(page, ".code-head", "Sat, Jun 1, 2126 · 8:00\u202fPM Moonlight Club")
-    guest.go_online()
-    expect_text(page, ".code-state", "")
-    guest.assert_still()
-    focused = page.locator(":focus")
-    expect(focused).to_have_text(TICKET["name"])
 
     door = open_door(stranger, page)
     let_in(door, code_in(page))
+
     expect(said).to_be_visible()
     expect_shown(page.locator(".code-done"), "You're in")
     expect(page.get_by_role("img", name="QR code")).to_be_hidden()
@@ -161,8 +148,7 @@ def test_a_code_that_is_shown_says_when_a_door_has_used_it_and_the_next_one_come
     expect(said).to_be_hidden()
     expect(focused).to_have_text(TICKET["name"])
     let_in(door, code_in(page))
-
     expect(said).to_be_visible()
     press(page, "Done")
     expect(page.locator("[data-row]")).to_contain_text("Used at the door ")
-    guest.assert_good()
+    expect(page.locator("main .bad:visible, #notices > *")).to_have_count(0)
