@@ -17,7 +17,7 @@ from tests.support.ways_to_fail import no_database
 
 ID = f"deed_{26 * '0'}"
 PATTERNS = json.loads((REPOSITORY / "tests/vectors/patterns.json").read_text())
-UNKNOWN = [ID, "<b>", "%00", "deed_" + "a" * 3000]
+UNKNOWN = [ID, "<b>%00", "deed_" + "a" * 3000]
 SHED = {
     "name": "A share in the shed",
     "description": "One of a hundred.\nWith a key.",
@@ -130,12 +130,10 @@ def test_titles_and_summaries_are_one_short_line():
 @pytest.mark.parametrize(
     "metadata",
     [
-        {"name": "a b " * 262_000},
         {"description": "<" * 1_048_000},
-        {"image": f"https://example.net/{'&' * 1_048_000}"},
         {"image": f"data:image/svg+xml,{'&' * 1_048_000}"},
     ],
-    ids=["name", "description", "image link", "image"],
+    ids=["description", "image"],
 )
 def test_a_page_of_the_longest_metadata_is_short_and_says_where_more_is(api, metadata):
     item_id = api.mint("+1.a", metadata=metadata)
@@ -179,16 +177,11 @@ def test_the_pattern_has_a_column_for_each_letter_behind_the_first_four(vector):
     assert light[1] == "".join(f"M{x} {y}a1 1 0 0 1 1 1 1 1 0 0 1-1-1" for x, y in of_1)
 
 
-@pytest.mark.parametrize(
-    ("total", "text"),
-    [
-        (1, "1 unit"),
-        (999, "999 units"),
-        (2**53 - 1, "9\u202f007\u202f199\u202f254\u202f740\u202f991 units"),
-    ],
-)
-def test_a_total_is_written_as_the_scripts_of_the_page_write_it(total, text):
-    assert DeedCard(ID, total).units == text
+def test_a_total_is_written_as_the_scripts_of_the_page_write_it():
+    most = "9\u202f007\u202f199\u202f254\u202f740\u202f991 units"
+
+    assert DeedCard(ID, 1).units == "1 unit"
+    assert DeedCard(ID, 2**53 - 1).units == most
 
 
 def test_a_claim_link_unfolds_as_the_deed_and_names_no_address(api):
@@ -203,38 +196,27 @@ def test_a_claim_link_unfolds_as_the_deed_and_names_no_address(api):
     assert preview(page) == PREVIEW
 
 
-@pytest.mark.parametrize("path", ["/item", "/claim"])
-def test_a_preview_says_when_and_where_before_all_else(api, path):
+def test_a_preview_says_when_and_where_before_all_else(api):
     description = (
         "Bring a blanket.\n\nDate: 2125-11-28 20:00 +01:00\nPlace: Moonlight Club"
     )
-    metadata = {"name": "Concert", "description": description}
-    item_id = api.mint("+1.a", metadata=metadata)
+    item_id = api.mint("+1.a", metadata={"description": description})
 
-    def shown(language):
-        page = api.get(f"{path}/{item_id}", **{"Accept-Language": language})
-        return preview(read_page(page))["og:description"]
+    page = api.get(f"/claim/{item_id}", **{"Accept-Language": "en-GB"})
 
-    place = "Moonlight Club · Bring a blanket."
-    assert shown("en-GB") == f"Wed, 28 Nov 2125 · 20:00 · {place}"
-    assert shown("de") == f"Mi., 28. Nov. 2125 · 20:00 · {place}"
+    said = preview(read_page(page))["og:description"]
+    assert said == "Wed, 28 Nov 2125 · 20:00 · Moonlight Club · Bring a blanket."
 
 
 @pytest.mark.parametrize("item_id", UNKNOWN)
-def test_a_claim_link_of_an_unknown_deed_opens_the_page_that_says_so(api, item_id):
-    answer = api.get(f"/claim/{item_id}")
+def test_the_pages_of_an_unknown_deed_say_so_and_do_not_repeat_its_id(api, item_id):
+    item, claim = api.get(f"/item/{item_id}"), api.get(f"/claim/{item_id}")
 
-    assert answer.status_code == 200
-    assert answer.text == api.get("/claim").text
-
-
-@pytest.mark.parametrize("item_id", UNKNOWN)
-def test_an_unknown_deed_has_a_page_that_does_not_repeat_its_id(api, item_id):
-    answer = api.get(f"/item/{item_id}")
-
-    assert answer.status_code == 404
-    assert read_page(answer).findtext(".//h1") == "There is no such deed here"
-    assert item_id not in answer.text
+    assert item.status_code == 404
+    assert read_page(item).findtext(".//h1") == "There is no such deed here"
+    assert item_id not in item.text
+    assert claim.status_code == 200
+    assert claim.text == api.get("/claim").text
 
 
 def test_while_the_database_is_away_a_deed_says_so_and_can_be_claimed(api):

@@ -8,9 +8,11 @@ from playwright.sync_api import expect
 
 from tests.page.steps import (
     COPIED,
+    DRINK,
     TICKET,
     amounts,
     choose,
+    claim,
     claim_link,
     come_back_until,
     expect_shown,
@@ -21,12 +23,10 @@ from tests.page.steps import (
     mint_outputs,
     press,
 )
-from tests.page.test_claim_scan import DETECTOR, SEE
 from tests.support.api import good
 
 pytestmark = pytest.mark.slow
 
-DRINK = {"name": "A drink"}
 # A page that asks every 2.5 seconds whether it is paid asks ten times as often.
 HURRY = """const wait = setTimeout;
 window.setTimeout = (run, ms, ...given) => wait(run, ms / 10, ...given);"""
@@ -52,7 +52,7 @@ def test_offers_tell_that_a_request_was_paid(visitor):
     # The page may be closed meanwhile.
     page = visitor.open_tab("/wallet#offers", HURRY)
     row = page.locator("#offers li")
-    expect(row).to_contain_text("Ask for 5 units of “A drink”")
+    expect(row).to_contain_text("Ask for 5 drinks of “A drink”")
     press(row, "Show link")
     dialog = page.get_by_role("dialog")
     offer_id = shown_id(dialog)
@@ -67,74 +67,72 @@ def test_offers_tell_that_a_request_was_paid(visitor):
     assert amounts(page)["held"] == [5]
 
 
-@pytest.fixture
-def trade(visitor):
-    """The view of an offer of two tickets of ten for three drinks, and a drink.
-
-    What is wanted was named by a claim link to drinks of somebody else.
-    """
+def test_a_trade_is_seen_before_it_is_offered_and_can_be_cancelled(visitor):
     [drink] = mint_outputs(visitor.api, "hush", metadata=DRINK)
     page, _ = hold(visitor, 10, metadata=TICKET)
     choose(page, "Trade")
     choice = page.get_by_role("dialog", name="What do you want for “A ticket”?")
+    expect(choice.get_by_role("button", name="Scan a QR code")).to_be_visible()
     choice.get_by_label("paste a link").fill(claim_link(visitor.origin, drink))
     press(choice, "Continue")
     offer = page.get_by_role("dialog", name="Your offer")
     offer.get_by_label("do you give").fill("2")
     offer.get_by_label("do you want").fill("3")
-    return offer, drink
-
-
-def test_a_trade_is_seen_before_it_is_offered(trade, visitor):
-    offer, _ = trade
-
-    said = "You give 2 units of “A ticket” and get 3 units of “A drink”."
-    expect_shown(offer, said)
+    expect_shown(offer, "You give 2 units of “A ticket” and get 3 drinks of “A drink”.")
     expect(offer.locator(".mark")).to_have_count(2)
     visitor.assert_good()
+    press(offer, "Make offer")
+    offer_id = shown_id(page.get_by_role("dialog", name="Your offer"))
     sent = [each.url + (each.post_data or "") for each in visitor.requests]
     assert [each for each in sent if "hush" in each] == []
-    press(offer, "Cancel")
-    # What was only looked up may be forged.
-    choose(visitor.page, "Trade")
-    choice = visitor.page.get_by_role("dialog", name="What do you want")
-    expect(choice.locator(".mark")).to_have_count(0)
 
-
-def test_what_is_wanted_is_named_by_the_code_on_its_page(visitor):
-    drink = visitor.api.mint("+5.a", metadata=DRINK)
-    visitor.context.grant_permissions(["camera"])
-    hold(visitor, 10, metadata=TICKET)
-    page = visitor.open_tab(visitor.page.url.removeprefix(visitor.origin), DETECTOR)
-    choose(page, "Trade")
-    press(page, "Scan a QR code")
-    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    visitor.go(f"/offer/{offer_id}")
+    press(page, "Show link and code")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
     visitor.assert_good()
+    press(dialog, "Done")
+    press(page, "Cancel offer")
+    press(dialog, "Keep it")
+    press(page, "Cancel offer")
+    press(dialog, "Cancel offer")
+    expect(page.locator("#lead")).to_contain_text("Cancelled.")
+    expect(page.locator("#pay")).to_be_hidden()
 
-    page.evaluate(SEE, f"{visitor.origin}/item/{drink}")
 
-    expect(page.locator("video")).to_have_count(0)
-    offer = page.get_by_role("dialog", name="Your offer")
-    expect_shown(offer, "You give 1 unit of “A ticket” and get 1 unit of “A drink”.")
+def test_two_people_trade_with_four_taps_and_two_though_one_is_warned(
+    visitor, stranger
+):
+    item_id = stranger.api.mint("+5.a", "+1.b", metadata=DRINK)
+    claim(stranger, f"+5.{item_id}.a")
+    hold(stranger, 5, metadata=TICKET)
+    claim(visitor, f"+1.{item_id}.b")
+    page, _ = hold(visitor, 10, metadata=TICKET)
+    visitor.taps = 0
 
+    choose(page, "Trade")
+    page.get_by_label("do you give").fill("2")
+    page.get_by_label("do you want").fill("3")
+    press(page, "Make offer")
+    offer_id = shown_id(page.get_by_role("dialog", name="Your offer"))
+    visitor.assert_taps(4)
+    expect_sum(page, "8 units of 10 · 2 offered")
+    visitor.go(f"/offer/{offer_id}")
 
-def test_two_people_trade(trade, stranger, visitor):
-    offer, drink = trade
-    press(offer, "Make offer")
-    offer_id = shown_id(visitor.page.get_by_role("dialog", name="Your offer"))
-    expect_sum(visitor.page, "8 units of 10 · 2 offered")
-    page = visitor.go(f"/offer/{offer_id}")
     theirs = stranger.go(f"/offer/{offer_id}")
-    expect(theirs.locator("#pay")).to_be_hidden()
-    press(stranger.open_tab(claim_link("", drink)), "Claim")
-    notice = theirs.locator("#gives .origin:has(+ .deed)")
-    expect(notice).to_contain_text("Anyone can use this name.")
-    expect(notice).to_be_in_viewport(ratio=1)
+    # The stranger made another “A ticket”.
+    origin = theirs.locator("#gives .origin:has(+ .deed)")
+    expect(origin).to_have_class("origin notice bad")
+    expect(origin).to_be_in_viewport(ratio=1)
     expect(theirs.locator("#wants .origin")).to_be_hidden()
-
-    press(theirs, "Trade")
-
+    stranger.assert_good()
+    anyway = theirs.get_by_role("button", name="Trade anyway")
+    expect(anyway).to_have_class("button wide quiet")
+    # That on the link, in a message, is the first.
+    stranger.taps = 1
+    anyway.click()
     expect_shown(theirs, "Yours now.")
-    assert live_amounts(visitor.api, theirs) == [2, 2]
+    stranger.assert_taps(2)
+    assert live_amounts(visitor.api, theirs) == [2, 2, 5]
     come_back_until(page, "Yours now.")
-    assert amounts(page) == {"held": [3, 8], "spent": [2, 10]}
+    assert amounts(page) == {"held": [1, 3, 8], "spent": [1, 2, 10]}

@@ -4,11 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
-    COPIED,
-    DRINK,
     TICKET,
-    choose,
-    claim,
     expect_shown,
     follow,
     hold,
@@ -37,7 +33,6 @@ CONTROLS = """[...document.querySelectorAll(
   .filter((each) => each.checkVisibility())
   .map((each) => each.ariaLabel ?? each.firstChild.textContent)"""
 DATED = TICKET | {"description": "Date: 2126-12-05 20:00 +01:00"}
-FEW = ["Send", "Print", "More"]
 MANY = ["Send", "Door", "Print", "Export", "More"]
 FIND = ["Search by number or note", "Which links to show"]
 
@@ -48,9 +43,8 @@ FIND = ["Search by number or note", "Which links to show"]
         (20, DATED, [*MANY, *FIND]),
         # Nobody is let in with cards that are collected.
         (20, TICKET, ["Send", "Print", "Export", "More", *FIND]),
-        (1, TICKET, ["Show code", *FEW]),
     ],
-    ids=["tickets", "collectibles", "one link"],
+    ids=["tickets", "collectibles"],
 )
 def test_a_maker_sees_few_controls_before_the_first_link(
     visitor, links, metadata, shown
@@ -60,10 +54,9 @@ def test_a_maker_sees_few_controls_before_the_first_link(
     assert page.evaluate(CONTROLS) == shown
 
 
-@pytest.mark.parametrize("path", ["/item/{item_id}", "/claim/{item_id}#+1.one"])
-def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor, path):
+def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor):
     item_id = visitor.api.mint("+1.one", metadata=TICKET)
-    page = visitor.go(path.format(item_id=item_id))
+    page = visitor.go(f"/claim/{item_id}#+1.one")
     said = page.get_by_text(f"Compare {item_id[5:9]}·{item_id[-4:]} with")
     question = page.get_by_text("Is it genuine?")
 
@@ -74,23 +67,3 @@ def test_how_a_forgery_is_told_is_one_tap_away_from_a_card(visitor, path):
     page.keyboard.press("Enter")
     expect(said).to_be_hidden()
     visitor.assert_still()
-
-
-def test_a_trade_is_made_with_four_taps_at_most_and_taken_with_two(visitor, stranger):
-    item_id = stranger.api.mint("+5.a", "+1.b", metadata=DRINK)
-    claim(stranger, f"+5.{item_id}.a")
-    claim(visitor, f"+1.{item_id}.b")
-    page, _ = hold(visitor, 10, metadata=TICKET)
-    visitor.taps = 0
-
-    choose(page, "Trade")
-    press(page, "Make offer")
-    press(page.get_by_role("dialog", name="Your offer"), "Copy link")
-    expect_shown(page, "The link is copied.")
-    visitor.assert_taps(4)
-
-    path = page.evaluate(COPIED).removeprefix(visitor.origin)
-    stranger.taps = 1
-    press(stranger.go(path), "Trade")
-    expect_shown(stranger.page, "Yours now.")
-    stranger.assert_taps(2)
