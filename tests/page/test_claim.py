@@ -56,7 +56,6 @@ def test_a_link_that_somebody_else_used_first_is_refused_now_or_on_the_next_visi
     wait_for_rows(page, "spent")
     expect(page.locator("#claim-error")).to_be_focused()
     expect_text(page, "#claim-error", "This link was already used. Ask the sender.")
-    expect(page.locator("#claim-button")).to_be_hidden()
     assert operations(page) == [("claim", "refused")]
 
     visitor.go(claim_link("", other))
@@ -170,9 +169,6 @@ def test_links_that_were_opened_before_are_folded_below_the_one_just_opened(visi
     # As a link that is followed while the page is open.
     page.goto(claim_link(visitor.origin, gone))
     wait_for_rows(page, "spent", *["free"] * 4)
-    expect_text(page, "#heading", "This link was already used")
-    expect(page.locator("#claim-button")).to_be_hidden()
-    page.reload()
     page.get_by_text("4 other links, not claimed yet").click()
     rows = page.locator("#older .found")
     visitor.assert_good()
@@ -302,8 +298,6 @@ def test_a_letter_that_only_unicode_knows_makes_a_look_alike(visitor):
     page = visitor.go(claim_link("", f"+5.{forged}.a"))
 
     expect(page.locator(".origin")).to_contain_text("Careful: ")
-    [asked] = visitor.asked("unhomoglyph")
-    assert asked.response().headers["content-encoding"] == "gzip"
     # Offline, or where that cannot be loaded, our own letters decide.
     page.route("**/vendor/**", lambda route: route.abort())
     visitor.go(claim_link("", f"+5.{mixed}.a"))
@@ -365,3 +359,49 @@ def test_the_date_of_a_ticket_goes_into_a_calendar_from_each_of_its_pages(visito
     follow(page, "Show in My deeds")
     page.locator(".tools [data-icon=more]").click()
     assert save_date(page) == start
+
+
+# Chromium has no detector on Linux. This one sees what the test holds before it.
+DETECTOR = """
+window.BarcodeDetector = class {
+  static getSupportedFormats() { return Promise.resolve(["qr_code"]); }
+  async detect(video) {
+    if (!video.videoWidth)
+      throw new DOMException("no picture yet", "InvalidStateError");
+    return window.inSight ? [{ rawValue: window.inSight }] : [];
+  }
+};
+"""
+SEE = "text => { window.inSight = text; }"
+IS_ON = "Boolean(document.querySelector('video')?.srcObject)"
+IS_OFF = f"!({IS_ON})"
+IS_SEEN = "document.querySelector('video').videoWidth > 0"
+
+
+@slow
+def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
+    [raw] = mint_outputs(visitor.api, "secret")
+    page = visitor.open_tab("/claim", DETECTOR)
+    scan = page.get_by_role("button", name="Scan a QR code")
+    scan.click()
+    expect_shown(page, "The browser was not allowed to use the camera.")
+    expect(scan).to_be_focused()
+
+    visitor.context.grant_permissions(["camera"])
+    scan.click()
+    wait_for_true(page, IS_ON)
+    expect(page.get_by_role("heading", name="Scan a QR code")).to_be_focused()
+    press(page, "Stop")
+    wait_for_true(page, IS_OFF)
+    expect(scan).to_be_focused()
+
+    page.keyboard.press("Enter")
+    wait_for_true(page, IS_SEEN)
+    visitor.assert_good()
+    page.evaluate(SEE, "https://example.net/")
+    expect_shown(page, "This is not a claim link.")
+    assert page.evaluate(IS_ON)
+    page.evaluate(SEE, claim_link(visitor.origin, raw))
+    wait_for_rows(page, "free")
+    wait_for_true(page, IS_OFF)
+    expect(page.locator("#heading")).to_be_focused()

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
-    expect_notice,
     mint_outputs,
     open_deed,
     paste,
@@ -46,11 +45,6 @@ HOSTILE = [
     for text, image in zip(NAMES, PICTURES, strict=True)
 ]
 STRANGERS = "[window.harmed, document.querySelectorAll('iframe, base').length]"
-# The elements of a page, each with the names of its attributes; but for what a picture
-# adds for previews, and takes away where it is broken.
-SHAPE = """() => [...document.querySelectorAll(":not(meta)")].map((each) =>
-  [each.tagName, ...each.getAttributeNames().filter((name) => name !== "hidden")]
-    .join())"""
 
 
 def assert_unharmed(visitor, path):
@@ -94,8 +88,10 @@ def test_what_a_mint_takes_is_shown_as_it_is_where_it_is_claimed_and_kept(visito
     expect(page.locator("[data-row]")).to_have_count(len(sent))
     assert {*names.all_text_contents()} == {*SEEN, "a"}
     assert_unharmed(visitor, "/wallet")
-    deed = sent[1].split(".")[1]
+    deed = sent[2].split(".")[1]
     open_deed(page, deed)
+    # A description of 500 lines is below what can be done.
+    expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=1)
     expect(send(page, "1").get_by_role("button", name="Done")).to_be_visible()
     assert len(raws(page, "given")) == 1
     assert_unharmed(visitor, f"/wallet#{deed}")
@@ -118,21 +114,10 @@ def test_pictures_that_no_mint_takes_are_not_asked_for(visitor):
 
     expect(page.locator("[data-row]")).to_have_count(len(items))
     assert sources_of(page) == []
-    press(page, "Check for missing deeds")
-    expect_notice(page, "Not known to the service: 1 unit of “A deed")
     assert_unharmed(visitor, "/wallet")
     open_deed(page, "deed_0")
     note = f"Browsers can't show this picture: {IMAGES['javascript']}"
     assert page.locator("main [data-card=image-note]").all_text_contents() == [note]
-    expect(page.locator("[data-part=send]:visible")).to_have_count(0)
-
-
-@pytest.fixture(scope="module")
-def shape(phone):
-    """The shape of the page of a harmless deed."""
-    harmless = {"name": "a", "description": "b", "image": NOWHERE}
-    item_id = phone.api.mint("+1.a", metadata=harmless)
-    return phone.go(f"/item/{item_id}").evaluate(SHAPE)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +126,15 @@ def shape(phone):
     ids=["several", *ALONE],
 )
 def test_hostile_metadata_stays_in_its_places_on_the_page_of_a_deed(
-    visitor, shape, metadata, seen
+    visitor, metadata, seen
 ):
     path = f"/item/{visitor.api.mint('+1.a', metadata=metadata)}"
 
     page = visitor.go(path)
 
     assert_unharmed(visitor, path)
-    assert page.evaluate(SHAPE) == shape
     # NUL is the one character that no page can hold.
-    assert page.locator("h1").text_content() == seen.replace("\0", "")
+    shown = seen.replace("\0", "")
+    assert page.locator("h1").text_content() == shown
+    assert page.locator("[data-card=description]").text_content() == shown
     assert sources_of(page) == [metadata["image"]]

@@ -82,21 +82,6 @@ def let_in(door, ticket):
     expect(door.locator("#door-last")).to_contain_text("Valid")
 
 
-def test_a_long_description_is_whole_below_what_can_be_done(visitor):
-    metadata = {"name": "A ticket", "description": "a " * 300}
-    item_id = visitor.api.mint("+2.one", metadata=metadata)
-    claim(visitor, f"+2.{item_id}.one")
-    page = visitor.go(f"/wallet#{item_id}")
-    about = page.locator("[data-card=description]")
-
-    expect(page.get_by_role("link", name="Scan to pay")).to_be_in_viewport(ratio=1)
-    tops = [each.bounding_box()["y"] for each in (page.locator(".tools"), about)]
-    assert tops == sorted(tops)
-    assert about.evaluate(
-        "({scrollHeight, clientHeight}) => scrollHeight == clientHeight"
-    )
-
-
 def show_before_and_after_the_network_is_back(guest):
     """See both codes of what is held, and close them again."""
     page = guest.page
