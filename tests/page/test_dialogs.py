@@ -9,11 +9,10 @@ from tests.page.test_quality import assert_seen_at_once
 pytestmark = pytest.mark.slow
 
 
-# What zoom to twice the size makes of a phone and of a laptop.
-@pytest.mark.parametrize(("width", "height"), [(180, 370), (640, 360)])
-def test_the_buttons_of_a_dialog_stay_in_view_when_zoomed(visitor, width, height):
+def test_the_buttons_of_a_dialog_stay_in_view_when_zoomed(visitor):
     page, _ = hold(visitor, 5)
-    page.set_viewport_size({"width": width, "height": height})
+    # What zoom to twice the size makes of a phone.
+    page.set_viewport_size({"width": 180, "height": 370})
     buttons = page.locator("dialog[open] .action-bar button")
     press(page, "Send")
     assert_seen_at_once(*buttons.all())

@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.page.html import preview, read_page
-from tests.page.steps import expect_text, live_amounts, paste
+from tests.page.steps import expect_text, hold, live_amounts, paste
 from tests.support.api import fresh, good
 
 CHOIR = {"name": "“Choir”", "image": "https://example.net/choir.png"}
@@ -68,11 +68,7 @@ def test_an_unknown_offer_and_too_many_requests_open_the_plain_page(limited):
 
 
 def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
-    # On a page that does not show the picture, which no test can load.
-    page = visitor.go("/mint")
-    wanted = [[{"amount": 8}], CHOIR]
-    item_id = page.evaluate("given => inBrowser.mint(given)", wanted)
-    page.set_viewport_size({"width": 390, "height": 844})
+    page, item_id = hold(visitor, 8, metadata={"name": CHOIR["name"]})
     offer_id = visitor.api.offer_id([], [fresh(5, item_id)])
     # With what stands behind the link in a message.
     visitor.go(f"/offer/{offer_id}).")
