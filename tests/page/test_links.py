@@ -233,6 +233,8 @@ def test_a_row_is_one_line_and_its_menu_opens_where_there_is_room(visitor):
         close()
         expect(items).to_have_count(0)
     assert last.bounding_box()["height"] < 56
+    # Nobody is let in with what has no date.
+    expect(page.locator("[data-part=door]")).to_be_hidden()
     visitor.assert_good()
     # With larger text it is more than one line, but within the window.
     page.evaluate("document.documentElement.style.fontSize = '200%'")
@@ -258,4 +260,5 @@ def test_links_that_are_exported_are_handed_out_and_shown_by_their_state(visitor
     page.get_by_label("Which links to show").select_option(label="Claimed (1)")
     expect(page.locator("[data-part=links] .state")).to_have_text(["claimed"])
     expect_shown(page, "may include guests")
+    expect(page.locator("[data-part=door]")).to_be_visible()
     expect(row(page, 1).locator(ACTIONS)).to_have_text(["Note", "Let in"])
