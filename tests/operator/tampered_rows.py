@@ -1,13 +1,10 @@
 """How the rows of a ledger can be wrong, and what an audit says of it."""
 
-ADD_OPERATION = (
-    "INSERT INTO operations (id, kind, created_at_ms) VALUES ({id}, '{kind}', 0)"
-)
-
 ITEM_TOTAL = "the live outputs of an item sum to its total"
 ITEM_POLICY = "an item names a hash policy that is known"
 OPERATION_BALANCE = "an operation gives as many units of an item as it takes, or mints"
 OPERATION_KIND = "an operation mints an item, swaps or moves nothing, as its kind says"
+OPERATION_TIME = "an operation was made between 1970 and the year 9999"
 OFFER = (
     "an offer names what exists, and was completed in time by a swap that holds its"
     " half"
@@ -22,49 +19,29 @@ METADATA = "metadata is JSON as a mint writes it"
 
 # What is changed behind the service's back, and all that an audit then says. In the
 # ledger, operation 1 mints 5 and 3 units of {a}, 2 mints 7 of {b}, 3 splits the 5 into
-# 2 and 3, and 4 trades 3 of {a} and 7 of {b}. 7 offers one item for another and 8
-# completes that, {done}; 9 offers what was got by it, {open}.
+# 2 and 3, and 4 trades 3 of {a} and 7 of {b}. 5 mints 4 of {c} and 6 mints 6 of {d}. 7
+# offers one for the other and 8 completes that, {done}; 9 offers what was got, {open}.
 TAMPERED = {
-    "the id of an item": (
-        (
-            "UPDATE items SET id = '{a}0' WHERE id = '{a}';"
-            " UPDATE outputs SET item_id = '{a}0' WHERE item_id = '{a}'"
-        ),
-        {ITEM_ID: "{a}0"},
+    "ids that are none": (
+        """
+        UPDATE items SET id = '{a}0' WHERE id = '{a}';
+        UPDATE outputs SET item_id = '{a}0' WHERE item_id = '{a}';
+        UPDATE items SET id = substr(id, 1, 30) || 'u' WHERE id = '{b}';
+        UPDATE outputs SET item_id = substr(item_id, 1, 30) || 'u'
+        WHERE item_id = '{b}';
+        UPDATE offers SET id = substr(id, 1, 31) WHERE id = '{open}';
+        UPDATE offer_inputs SET offer_id = '{open:.31}' WHERE offer_id = '{open}';
+        UPDATE offer_outputs SET offer_id = '{open:.31}' WHERE offer_id = '{open}'
+        """,
+        {ITEM_ID: "{a}0, {b:.30}u", OFFER_TIME: "{open:.31}"},
     ),
-    "the letters of the id of an item": (
-        (
-            "UPDATE items SET id = substr(id, 1, 30) || 'u' WHERE id = '{b}';"
-            " UPDATE outputs SET item_id = substr(item_id, 1, 30) || 'u'"
-            " WHERE item_id = '{b}'"
-        ),
-        {ITEM_ID: "{b:.30}u"},
+    "an operation of no kind before 1970": (
+        "INSERT INTO operations (id, kind, created_at_ms) VALUES (99, 'gift', -1)",
+        {KIND_KNOWN: "99", OPERATION_TIME: "99"},
     ),
-    "the id of an offer": (
-        (
-            "UPDATE offers SET id = substr(id, 1, 31) WHERE id = '{open}';"
-            " UPDATE offer_inputs SET offer_id = '{open:.31}'"
-            " WHERE offer_id = '{open}';"
-            " UPDATE offer_outputs SET offer_id = '{open:.31}'"
-            " WHERE offer_id = '{open}'"
-        ),
-        {OFFER_TIME: "{open:.31}"},
-    ),
-    "an operation of no kind": (
-        ADD_OPERATION.format(id=99, kind="gift"),
-        {KIND_KNOWN: "99"},
-    ),
-    "a hash policy of too little memory": (
-        "UPDATE hash_policies SET memory_cost_kib = 7",
-        {POLICY: "0"},
-    ),
-    "a hash policy of no passes": (
-        "UPDATE hash_policies SET time_cost = 0",
-        {POLICY: "0"},
-    ),
-    "a pepper of no fingerprint": (
-        "UPDATE hash_policies SET pepper_fingerprint = 'pepper'",
-        {POLICY: "0"},
+    "hash policies of no setting": (
+        "INSERT INTO hash_policies VALUES (1, 7, 1, 1, ''), (2, 8, 1, 1, 'pepper')",
+        {POLICY: "1, 2"},
     ),
     "the total of an item": (
         "UPDATE items SET total = 9 WHERE id = '{a}'",
@@ -72,11 +49,7 @@ TAMPERED = {
     ),
     "inputs are live again": (
         "UPDATE outputs SET spent_by = NULL WHERE spent_by = 3",
-        {
-            ITEM_TOTAL: "{a}",
-            OPERATION_BALANCE: "3 ({a})",
-            OPERATION_KIND: "3",
-        },
+        {ITEM_TOTAL: "{a}", OPERATION_BALANCE: "3 ({a})", OPERATION_KIND: "3"},
     ),
     "outputs are gone": (
         "DELETE FROM outputs WHERE created_by = 4",
@@ -92,26 +65,16 @@ TAMPERED = {
     ),
     "units turn into those of another item": (
         "UPDATE outputs SET item_id = '{b}' WHERE created_by = 3 AND amount = 3",
-        {
-            ITEM_TOTAL: "{a}, {b}",
-            OPERATION_BALANCE: "3 ({a}), 3 ({b})",
-        },
+        {ITEM_TOTAL: "{a}, {b}", OPERATION_BALANCE: "3 ({a}), 3 ({b})"},
     ),
-    "a swap that did nothing": (
-        ADD_OPERATION.format(id=99, kind="swap"),
-        {OPERATION_KIND: "99"},
-    ),
-    "a mint that did nothing": (
-        ADD_OPERATION.format(id=99, kind="mint"),
-        {OPERATION_KIND: "99"},
-    ),
-    "a mint without an item": (
-        "UPDATE operations SET kind = 'mint' WHERE id = 3",
-        {OPERATION_KIND: "3"},
-    ),
-    "a swap that mints": (
-        "UPDATE operations SET kind = 'swap' WHERE id = 2",
-        {OPERATION_KIND: "2"},
+    "operations that did something else than their kind": (
+        """
+        UPDATE operations SET kind = 'swap' WHERE id = 2;
+        UPDATE operations SET kind = 'mint' WHERE id IN (3, 8);
+        INSERT INTO operations (id, kind, created_at_ms)
+        VALUES (98, 'mint', 0), (99, 'swap', 0)
+        """,
+        {OPERATION_KIND: "2, 3, 8, 98, 99", OFFER: "{done}"},
     ),
     "an operation is gone": (
         "DELETE FROM operations WHERE id = 3",
@@ -133,158 +96,57 @@ TAMPERED = {
         "DELETE FROM offers WHERE id = '{open}'",
         {OFFER_MAKING: "9", OFFER: "{open}"},
     ),
-    "a making that moves units": (
-        "UPDATE outputs SET spent_by = 9 WHERE spent_by = 3",
-        {
-            OPERATION_BALANCE: "3 ({a}), 9 ({a})",
-            OPERATION_KIND: "3, 9",
-        },
+    "offers of other makings": (
+        """
+        UPDATE offers SET created_by = 4, expires_at_s = expires_at_s - 600
+        WHERE id = '{open}';
+        UPDATE offers SET created_by = 99 WHERE id = '{done}'
+        """,
+        {OFFER_MAKING: "4, 7, 9", OFFER_TIME: "{done}", OFFER: "{done}"},
     ),
-    "an offer without its outputs": (
-        "DELETE FROM offer_outputs WHERE offer_id = '{open}'",
-        {OFFER_WANTS: "{open}"},
+    "an input that is not there and a completion that created another output": (
+        """
+        UPDATE offer_inputs SET item_id = '{a}' WHERE offer_id = '{open}';
+        UPDATE offer_outputs SET item_id = '{a}' WHERE offer_id = '{done}'
+        """,
+        {OFFER: "{open}, {done}"},
     ),
-    "an offer of an input that is not there": (
-        "UPDATE offer_inputs SET item_id = '{a}' WHERE offer_id = '{open}'",
-        {OFFER: "{open}"},
+    "an item that is not there and a completion that spent another input": (
+        """
+        UPDATE offer_outputs SET item_id = 'deed_z' WHERE offer_id = '{open}';
+        UPDATE offer_inputs SET digest =
+            (SELECT digest FROM offer_inputs WHERE offer_id = '{open}')
+        WHERE offer_id = '{done}'
+        """,
+        {OFFER: "{open}, {done}"},
     ),
-    "an offer that wants an item that is not there": (
-        "UPDATE offer_outputs SET item_id = 'deed_z' WHERE offer_id = '{open}'",
-        {OFFER: "{open}"},
+    "offers that want nothing or more than there is": (
+        """
+        UPDATE offer_outputs SET amount = 7 WHERE offer_id = '{done}';
+        UPDATE offer_outputs SET amount = 4, item_id =
+            (SELECT item_id FROM offer_inputs WHERE offer_id = '{open}')
+        WHERE offer_id = '{open}'
+        """,
+        {OFFER_WANTS: "{open}, {done}", OFFER: "{done}"},
+    ),
+    "offers that expire too soon or too late": (
+        """
+        UPDATE offers SET expires_at_s = expires_at_s - 1 WHERE id = '{done}';
+        UPDATE offers SET expires_at_s = expires_at_s + 1 WHERE id = '{open}'
+        """,
+        {OFFER_TIME: "{open}, {done}"},
     ),
     "a completion that came too late": (
         "UPDATE offers SET expires_at_s = 1 WHERE id = '{done}'",
         {OFFER: "{done}", OFFER_TIME: "{done}"},
     ),
-    "a completion that spent another input": (
-        (
-            "UPDATE offer_inputs SET digest ="
-            " (SELECT digest FROM offer_inputs WHERE offer_id = '{open}')"
-            " WHERE offer_id = '{done}'"
-        ),
-        {OFFER: "{done}"},
+    "metadata that no mint writes": (
+        """
+        UPDATE items SET metadata = '{{' WHERE id = '{a}';
+        UPDATE items SET metadata = '{{"name": "a"}}' WHERE id = '{b}';
+        UPDATE items SET metadata = '{{"title":"a"}}' WHERE id = '{c}';
+        UPDATE items SET metadata = '{deep_json}' WHERE id = '{d}'
+        """,
+        {METADATA: "{a}, {b}, {c}, {d}"},
     ),
-    "a completion that created another output": (
-        "UPDATE offer_outputs SET item_id = '{a}' WHERE offer_id = '{done}'",
-        {OFFER: "{done}"},
-    ),
-    "a completion that created another amount": (
-        "UPDATE offer_outputs SET amount = amount - 1 WHERE offer_id = '{done}'",
-        {OFFER: "{done}"},
-    ),
-    "an offer that expires too soon": (
-        "UPDATE offers SET expires_at_s = {made_at_s} + 59 WHERE id = '{open}'",
-        {OFFER_TIME: "{open}"},
-    ),
-    "an offer that expires too late": (
-        "UPDATE offers SET expires_at_s = {made_at_s} + 2592001 WHERE id = '{open}'",
-        {OFFER_TIME: "{open}"},
-    ),
-    "an offer whose making is not there": (
-        "UPDATE offers SET created_by = 99 WHERE id = '{open}'",
-        {OFFER_MAKING: "9", OFFER_TIME: "{open}"},
-    ),
-    "an offer that a swap has made": (
-        "UPDATE offers SET created_by = 4 WHERE id = '{open}'",
-        {OFFER_MAKING: "4, 9"},
-    ),
-    "an offer that wants nothing": (
-        (
-            "UPDATE offer_outputs SET amount = 4, item_id ="
-            " (SELECT item_id FROM offer_inputs WHERE offer_id = '{open}')"
-            " WHERE offer_id = '{open}'"
-        ),
-        {OFFER_WANTS: "{open}"},
-    ),
-    "an offer that wants more than there is": (
-        "UPDATE offer_outputs SET amount = 7 WHERE offer_id = '{open}'",
-        {OFFER_WANTS: "{open}"},
-    ),
-    "a completion before the making": (
-        (
-            "UPDATE offers SET created_by = 99 WHERE id = '{open}';"
-            " UPDATE offers SET created_by = 9 WHERE id = '{done}';"
-            " UPDATE offers SET created_by = 7 WHERE id = '{open}'"
-        ),
-        {OFFER: "{done}"},
-    ),
-    "a completion by a mint": (
-        (
-            "INSERT INTO operations (id, kind, created_at_ms) VALUES (99, 'mint', 0);"
-            " INSERT INTO items SELECT 'deed_' || substr('{a}', 6, 25) || '{other}',"
-            " 1, NULL, salt, hash_policy_id, 99 FROM items WHERE id = '{a}';"
-            " INSERT INTO outputs SELECT items.id, digest, 1, 99, NULL"
-            " FROM outputs, items WHERE outputs.created_by = 2"
-            " AND items.created_by = 99;"
-            " DELETE FROM offer_inputs WHERE offer_id = '{open}';"
-            " DELETE FROM offer_outputs WHERE offer_id = '{open}';"
-            " INSERT INTO offer_outputs SELECT '{open}', item_id, digest, 1"
-            " FROM outputs WHERE created_by = 99;"
-            " UPDATE offers SET completed_by = 99 WHERE id = '{open}'"
-        ),
-        {OFFER: "{open}"},
-    ),
-}
-
-# What a mint would not have written as metadata.
-NO_METADATA = {
-    "nothing": "",
-    "no JSON": "{{",
-    "deep JSON": "[" * 100_000,
-    "JSON of another type": '["name"]',
-    "null": "null",
-    "spaces": '{"name": "a"}',
-    "another order": '{"image":"ipfs://a","name":"a"}',
-    "another key": '{"title":"a"}',
-    "a key twice": '{"name":"a","name":"a"}',
-    "a number": '{"name":5}',
-    "an escape": '{"name":"\\u00e9"}',
-    "a script for an image": '{"image":"javascript:a"}',
-}
-
-# Text, in the way of SQLite, that is not UTF-8, or ends early for its functions.
-BAD_BYTES = {
-    "metadata": (
-        (
-            "UPDATE items SET metadata = CAST(x'7b226e616d65223a225cff227d' AS TEXT)"
-            " WHERE id = '{a}'"
-        ),
-        {METADATA: "{a}"},
-    ),
-    "an id with a NUL": (
-        (
-            "UPDATE items SET id = id || char(0) || '0' WHERE id = '{a}';"
-            " UPDATE outputs SET item_id = item_id || char(0) || '0'"
-            " WHERE item_id = '{a}'"
-        ),
-        {ITEM_ID: "{a}\0000"},
-    ),
-    "an id": (
-        (
-            "UPDATE items SET id = id || CAST(x'ff' AS TEXT) WHERE id = '{a}';"
-            " UPDATE outputs SET item_id = item_id || CAST(x'ff' AS TEXT)"
-            " WHERE item_id = '{a}'"
-        ),
-        {ITEM_ID: "{a}\\udcff"},
-    ),
-}
-
-# A value of another type: the table, and what is set in it while it is not STRICT.
-OTHER_TYPES = {
-    "an item of 2.5 units": ("items", "total = 2.5"),
-    "an amount of 2.5 units": ("outputs", "amount = 2.5"),
-    "an amount of an offer as text": ("offer_inputs", "amount = 'all'"),
-    "a digest as text": ("outputs", "digest = substr(hex(digest), 1, 32)"),
-    "a digest of an offer as text": (
-        "offer_outputs",
-        "digest = substr(hex(digest), 1, 32)",
-    ),
-    "a salt as text": ("items", "salt = 'sixteen letters!'"),
-    "metadata as bytes": ("items", "metadata = x'7b7d'"),
-    "an id as bytes": ("offers", "id = CAST(id AS BLOB)"),
-    "a kind as bytes": ("operations", "kind = CAST(kind AS BLOB)"),
-    "a time as text": ("operations", "created_at_ms = 'now'"),
-    "an end as a fraction": ("offers", "expires_at_s = expires_at_s + 0.5"),
-    "an operation as text": ("outputs", "spent_by = 'x'"),
-    "a version as text": ("schema_version", "serves_from = 'one'"),
 }
