@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -12,13 +11,12 @@ import pytest
 from app import create_app, now_ms
 from deeds.hashing import pepper_fingerprint
 from tests.support.api import Api, environ_of, read_settings, served
-from tests.support.commanding import DEEDS, invoke, output_of, run_deeds, run_program
+from tests.support.commanding import invoke, output_of, run_deeds
 from tests.support.databases import connected
 from tests.support.doctoring import examined, lines_of
 from tests.support.mounts import mounted
 from tests.support.needs import ROOT, require
-from tests.support.serving import REPOSITORY, clean_environment
-from tests.support.sources import read_variables
+from tests.support.serving import REPOSITORY
 
 MARK = "mark-7c1f9e"
 OLD, NEW = f"{MARK}-{'o' * 32}", f"{MARK}-{'n' * 32}"
@@ -106,15 +104,10 @@ def test_of_a_sound_installation_nothing_is_wrong_and_nothing_changes(sqlite_tem
     assert after == before
     states = {subject: line.split()[0] for subject, line in stopped.items()}
     assert states.pop("QR reader") in {"ok", "unknown"}
-    assert states == dict.fromkeys(
-        (
-            *("settings", "disk", "ledger", "clock", "pepper", "minting", "checkpoint"),
-            "open files",
-        ),
-        "ok",
-    ) | dict.fromkeys(("backups", "proxy"), "unknown")
+    unknown = {subject for subject in states if states[subject] == "unknown"}
+    assert unknown == {"backups", "proxy"}
+    assert set(states.values()) == {"ok", "unknown"}
     assert "sqlite3, operation 1 of 20" in stopped["ledger"]
-    assert stopped["checkpoint"].endswith("-checkpoint, operation 1 of 1")
     assert in_use["ledger"] == stopped["ledger"]
 
 
@@ -125,25 +118,20 @@ def test_each_invalid_setting_has_a_line_and_the_rest_is_examined(environ):
     ran = run_deeds("doctor", **environ | wrong)
 
     lines = lines_of(ran.stdout)
-    assert ran.returncode == 1
     said = {tuple(line.split()[:2]) for line in lines["settings"].splitlines()}
     assert said == {("wrong", name) for name in wrong}
     assert lines["ledger"].startswith("ok ")
     assert lines["pepper"] == "unknown a setting of peppers is invalid"
+    assert (ran.returncode, MARK in ran.stdout + ran.stderr) == (1, False)
 
 
-# Where the checkpoint file is, is no secret.
-ALL_WRONG = dict.fromkeys(read_variables() - {"DEEDS_CHECKPOINT_FILE"}, MARK)
-URL = f"postgresql://deeds:{MARK}@127.0.0.1:1/deeds"
-ALL_RIGHT = {"DATABASE_URL": URL, "DEEDS_PEPPER": NEW, "DEEDS_PEPPERS_OLD": OLD}
+def test_no_line_has_a_secret():
+    url = f"postgresql://deeds:{MARK}@127.0.0.1:1/deeds"
 
-
-@pytest.mark.parametrize("environ", [ALL_WRONG, ALL_RIGHT], ids=["wrong", "right"])
-def test_no_line_has_a_secret(environ):
-    ran = run_deeds("doctor", **environ)
+    ran = invoke(environ_of(url, DEEDS_PEPPER=NEW, DEEDS_PEPPERS_OLD=OLD), "doctor")
 
     assert lines_of(ran.stdout)["ledger"].startswith("wrong ")
-    assert (ran.returncode, MARK in ran.stdout + ran.stderr) == (1, False)
+    assert (ran.exit_code, MARK in ran.output) == (1, False)
 
 
 def damage_pages(path):
@@ -155,15 +143,11 @@ def damage_pages(path):
 BROKEN = {
     "there is no directory": lambda path: shutil.rmtree(path.parent),
     "there is no ledger at": Path.unlink,
-    "file is not a database": lambda path: path.write_bytes(b"x" * 9_000),
     "run: python -m app migrate": lambda path: execute(
         path, "DELETE FROM schema_version WHERE part = 'offers'"
     ),
     "is damaged; if that lasts, restore a backup": damage_pages,
     "there is no table outputs": lambda path: execute(path, "DROP TABLE outputs"),
-    "run newer code": lambda path: execute(
-        path, "UPDATE schema_version SET version = 9, serves_from = 9"
-    ),
 }
 
 
@@ -184,14 +168,10 @@ def test_a_ledger_that_the_owner_of_its_directory_cannot_use_is_wrong(path):
     with tempfile.TemporaryDirectory(prefix="deeds-owner-") as name:
         ledger = shutil.copy(path, Path(name) / "deeds.sqlite3")
         os.chown(name, OWNER, OWNER)
-        unwritable = examined(environ_of(url_of(ledger)))["ledger"]
-    os.chown(path.parent, OWNER, OWNER)
-    path.parent.parent.chmod(0o700)
-    unreachable = examined(environ_of(url_of(path)))["ledger"]
+        line = examined(environ_of(url_of(ledger)))["ledger"]
 
-    assert unwritable.startswith("wrong ")
-    assert f"run as root: chown {OWNER} {ledger}; chmod 600 {ledger}" in unwritable
-    assert unreachable.startswith(f"wrong {path.parent} cannot be reached by its owner")
+    assert line.startswith("wrong ")
+    assert f"run as root: chown {OWNER} {ledger}; chmod 600 {ledger}" in line
 
 
 def test_a_clock_that_is_behind_the_newest_operation_is_wrong(path, environ):
@@ -200,21 +180,18 @@ def test_a_clock_that_is_behind_the_newest_operation_is_wrong(path, environ):
     assert examined(environ)["clock"].startswith("wrong it is 3,")
 
 
-def test_peppers_are_compared_with_those_of_the_items(path, environ):
+def test_peppers_are_compared_with_those_of_the_items(environ):
     old, new = (pepper_fingerprint(each.encode()) for each in (OLD, NEW))
     none = examined(environ)["pepper"]
     with served(environ | {"DEEDS_PEPPER": OLD}) as api:
         api.mint("+1.a")
 
-    lost = examined(environ)["pepper"]
-    other = examined(environ | {"DEEDS_PEPPER": NEW})["pepper"]
-    unset = examined(environ | {"DEEDS_PEPPERS_OLD": OLD})["pepper"]
-    right = examined(environ | {"DEEDS_PEPPERS_OLD": OLD, "DEEDS_PEPPER": NEW})[
-        "pepper"
-    ]
+    lost = examined(environ | {"DEEDS_PEPPER": NEW})["pepper"]
+    kept = environ | {"DEEDS_PEPPERS_OLD": OLD}
+    unset = examined(kept)["pepper"]
+    right = examined(kept | {"DEEDS_PEPPER": NEW})["pepper"]
 
     assert none.startswith("ok none is used")
-    assert lost == other
     assert lost.startswith("wrong items were minted under the pepper")
     assert f" {old}; " in lost
     assert unset.endswith("new items get none: set DEEDS_PEPPER")
@@ -266,18 +243,15 @@ def test_a_log_that_is_never_written_back_is_wrong(environ, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
-    [
-        (150, "does not start"),
-        (300, "takes fewer connections"),
-        (640, "permits the 640 that"),
-    ],
+    ("limit", "said"), [(150, "does not start"), (300, "takes fewer connections")]
 )
-def test_the_limit_of_open_files_is_that_of_this_shell(environ, limit, said):
-    command = ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", sys.executable]
-    ran = run_program(*command, *DEEDS, "doctor", env=clean_environment(environ))
+def test_too_few_open_files_are_wrong(environ, monkeypatch, limit, said):
+    monkeypatch.setattr("parts.operator.doctor.open_files_max", lambda: limit)
 
-    assert said in lines_of(ran.stdout)["open files"]
+    line = examined(environ)["open files"]
+
+    assert line.startswith(f"wrong this shell permits {limit}, ")
+    assert said in line
 
 
 def age(file, hours):
@@ -313,7 +287,6 @@ def beside_a_larger_one(newest):
         (lambda newest: age(newest, 27), "27 h old: that is more than 26 h"),
         (lambda newest: newest.unlink(), "does deeds-backup.timer run?"),
         (lambda newest: newest.write_bytes(b""), "no such table"),
-        (lambda newest: os.truncate(newest, 20_000), "malformed"),
         (encrypted, "it is empty"),
         (beside_a_larger_one, "was it broken off?"),
         (with_operation_of_another_ledger, "lacks its operation 2"),
@@ -335,7 +308,6 @@ def test_a_backup_that_would_not_help_is_wrong(environ, backups, break_it, said)
         ("--backups", __file__),
         ("--url", "deeds.example.org"),
         ("--url", f"https://deeds:{MARK}@example.org"),
-        ("--url", f"https://example.org/{MARK}"),
         ("--url", f"https://example.org:{MARK}"),
     ],
 )
@@ -347,14 +319,11 @@ def test_an_option_that_names_nothing_is_an_error_of_one_line(environ, option, v
     assert (ran.exit_code, ran.stdout, MARK in ran.stderr) == (2, "", False)
 
 
-@pytest.mark.parametrize(
-    ("names", "state"), [(["decode.js", "index.js"], "ok"), ([], "unknown")]
-)
-def test_what_reads_codes_is_there_or_said_how_to_get(
-    environ, tmp_path, monkeypatch, names, state
-):
-    for name in names:
-        (tmp_path / name).touch()
+def test_what_reads_codes_is_there_or_said_how_to_get(environ, tmp_path, monkeypatch):
     monkeypatch.setattr("parts.pages.part.READER", tmp_path)
+    missing = examined(environ)["QR reader"]
+    for name in ("decode.js", "index.js"):
+        (tmp_path / name).touch()
 
-    assert examined(environ)["QR reader"].split()[0] == state
+    assert missing.startswith("unknown door mode needs a browser")
+    assert examined(environ)["QR reader"].startswith("ok ")
