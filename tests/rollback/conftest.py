@@ -1,23 +1,20 @@
 """Fixtures: an SQLite ledger, its checkpoint file, and services that watch it."""
 
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from parts.rollback.checkpoint import CheckpointFile
 from parts.rollback.watch import WatchedDatabase
-from storage.schema import CORE, migrate
 from tests.rollback.ledgers import SOON_S, open_database
+from tests.support.databases import sqlite_path
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(sqlite_url):
     """The path of a ledger without operations."""
-    path = tmp_path / "deeds.sqlite3"
-    database = open_database(path)
-    migrate(database, [CORE])
-    database.close()
-    return path
+    return Path(sqlite_path(sqlite_url))
 
 
 @pytest.fixture

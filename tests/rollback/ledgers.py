@@ -1,22 +1,14 @@
 """Ledgers on SQLite for these tests, and what takes operations away from them."""
 
 import itertools
-import os
 import re
 import sqlite3
-import subprocess
-import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 from deeds.errors import LedgerRolledBackError
 from storage.repository import add_operation
 from storage.sqlite import SqliteDatabase
-
-REPOSITORY = Path(__file__).parents[2]
 
 NEVER_S = 3600.0
 SOON_S = 0.005
@@ -35,7 +27,7 @@ def write_operation(database, key=None):
     return database.write(lambda opened, _: add_operation(opened, "mint", key), None)
 
 
-def change(path, sql, values=()):
+def change(path, sql, *values):
     """Run a statement on the ledger, past the service."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(sql, values)
@@ -43,18 +35,7 @@ def change(path, sql, values=()):
 
 def lose(path, operation):
     """Take an operation away."""
-    change(path, "DELETE FROM operations WHERE id = ?", [operation.id])
-
-
-def put_back(path, operation):
-    values = [operation.id, operation.created_at_ms]
-    change(path, "INSERT INTO operations VALUES (?, 'mint', NULL, NULL, ?)", values)
-
-
-def operation_ids(path):
-    with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT id FROM operations ORDER BY id").fetchall()
-    return [operation_id for (operation_id,) in rows]
+    change(path, "DELETE FROM operations WHERE id = ?", operation.id)
 
 
 def copy(source, target):
@@ -73,32 +54,6 @@ def is_lost(database):
     except LedgerRolledBackError:
         return True
     return False
-
-
-def run_script(script, *arguments):
-    """Run a script in a process of its own; it prints what went wrong."""
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-
-
-def at_once(calls):
-    """Make all calls at the same moment, each in a thread of its own."""
-    barrier = threading.Barrier(len(calls))
-
-    def run(call):
-        barrier.wait(60)
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls))
 
 
 def lacks(operation_id):

@@ -77,33 +77,26 @@ def test_a_file_that_would_not_help_is_wrong(environ, file, break_it, said):
     assert said in line
 
 
-def test_a_file_that_nobody_raises_is_wrong(environ, file):
+def test_a_file_may_lag_a_moment_behind(environ, file):
     before = file.read_bytes()
     with served(environ) as api:
         api.mint("+5.a")
     file.write_bytes(before)
-    in_time = examine(environ)
 
-    environ["DEEDS_CHECKPOINT_FILE"] += "-of-another-setting"
-
-    assert in_time == f"ok {file}, operation 1 of 2"
-    assert "-of-another-setting is not there, and the ledger went on" in examine(
-        environ
-    )
+    assert examine(environ) == f"ok {file}, operation 1 of 2"
 
 
-@pytest.mark.parametrize(
-    ("place", "state"), [("/", "ok"), ("", "wrong"), ("elsewhere", "ok")]
-)
+@pytest.mark.parametrize(("place", "state"), [("a", "wrong"), ("b", "ok")])
 def test_a_file_on_the_disk_of_the_ledger_is_wrong_if_that_may_be_missing(
-    environ, tmp_path, monkeypatch, place, state
+    environ, file, tmp_path, monkeypatch, place, state
 ):
+    mounts = {"a": tmp_path, "b": file.parent}
     table = tmp_path / "mountinfo"
-    lines = ["1 0 8:1 / / rw - ext4 /dev/a rw"]
-    if place != "/":
-        lines.append(f"2 1 8:2 / {tmp_path} rw - ext4 /dev/b rw")
-        lines.append(f"3 2 8:2 / {tmp_path / (place or 'x')} rw - ext4 /dev/c rw")
-    table.write_text("\n".join(lines))
+    table.write_text(
+        "1 0 8:1 / / rw - ext4 /dev/r rw\n"
+        f"2 1 8:2 / {tmp_path} rw - ext4 /dev/a rw\n"
+        f"3 2 8:2 / {mounts[place]} rw - ext4 /dev/{place} rw\n"
+    )
     monkeypatch.setattr("storage.files.MOUNTS", table)
 
     assert examine(environ).split()[0] == state

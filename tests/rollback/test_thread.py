@@ -1,9 +1,7 @@
 """The thread that raises the checkpoint file: when it begins and how it ends."""
 
-import gc
 import os
 import threading
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -16,11 +14,11 @@ from storage.database import NO_OPERATION
 from tests.rollback.ledgers import (
     NEVER_S,
     SOON_S,
-    at_once,
     open_database,
-    run_script,
     write_operation,
 )
+from tests.support.commanding import run_python
+from tests.support.racing import at_once
 from tests.support.waiting import wait_until
 
 THREADS_COUNT = 8
@@ -110,29 +108,17 @@ def test_a_close_waits_for_a_look_and_leaves_nothing_open(path, file):
     assert [each for each in opened if each.startswith(str(path))] == []
 
 
-def test_nothing_of_a_closed_service_waits_for_the_end_of_the_process(path, file):
-    watched = WatchedDatabase(open_database(path), file)
-    write_operation(watched)
-    watched.close()
-    left = weakref.ref(watched)
-
-    del watched
-    gc.collect()
-
-    assert left() is None
-
-
 def test_the_end_of_a_process_raises_the_file(path, file):
-    ran = run_script(WRITE_AND_END, path, file.path)
+    ran = run_python("-c", WRITE_AND_END, str(path), str(file.path))
 
-    assert (ran.returncode, ran.stdout) == (0, "")
+    assert (ran.returncode, ran.stderr) == (0, "")
     assert file.read().id == 1
 
 
 def test_a_closed_service_can_be_used_again_in_both_processes_of_a_fork(path, file):
-    ran = run_script(FORK, path, file.path)
+    ran = run_python("-c", FORK, str(path), str(file.path))
 
-    assert (ran.returncode, ran.stdout) == (0, "")
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_a_thread_is_started_by_the_first_operation_and_ended_by_a_close(start):
@@ -162,29 +148,21 @@ def test_a_replay_is_not_looked_for(start, path):
     assert watchers() == []
 
 
-def test_where_no_thread_can_be_started_the_next_operation_tries_again(
+def test_where_no_thread_can_be_started_the_next_operation_or_a_close_raises_the_file(
     start, file, monkeypatch
 ):
+    def fail(_thread):
+        raise RuntimeError("can't start new thread")
+
     watched = start()
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", raise_runtime_error)
+        patch.setattr(threading.Thread, "start", fail)
+        first = write_operation(watched)
+        watched.close()
+        assert file.read() == first
         write_operation(watched)
     assert watchers() == []
 
     operation = write_operation(watched)
 
     wait_until(lambda: file.read() == operation)
-
-
-def raise_runtime_error(_thread):
-    raise RuntimeError("can't start new thread")
-
-
-def test_a_close_without_a_thread_raises_the_file_too(start, file, monkeypatch):
-    watched = start()
-    monkeypatch.setattr(threading.Thread, "start", raise_runtime_error)
-    operation = write_operation(watched)
-
-    watched.close()
-
-    assert file.read() == operation
