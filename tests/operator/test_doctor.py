@@ -303,27 +303,16 @@ def test_a_backup_that_would_not_help_is_wrong(environ, backups, break_it, said)
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
+    "url",
     [
-        ("--backups", __file__),
-        ("--url", "deeds.example.org"),
-        ("--url", f"https://deeds:{MARK}@example.org"),
-        ("--url", f"https://example.org:{MARK}"),
+        "deeds.example.org",
+        f"https://deeds:{MARK}@example.org",
+        f"https://example.org:{MARK}",
     ],
 )
-def test_an_option_that_names_nothing_is_an_error_of_one_line(environ, option, value):
-    ran = invoke(environ, "doctor", option, value)
+def test_a_url_that_names_no_service_is_an_error_of_one_line(environ, url):
+    ran = invoke(environ, "doctor", "--url", url)
 
     [line] = [each for each in ran.stderr.splitlines() if each.startswith("Error: ")]
-    assert f"Invalid value for '{option}'" in line
+    assert "Invalid value for '--url'" in line
     assert (ran.exit_code, ran.stdout, MARK in ran.stderr) == (2, "", False)
-
-
-def test_what_reads_codes_is_there_or_said_how_to_get(environ, tmp_path, monkeypatch):
-    monkeypatch.setattr("parts.pages.part.READER", tmp_path)
-    missing = examined(environ)["QR reader"]
-    for name in ("decode.js", "index.js"):
-        (tmp_path / name).touch()
-
-    assert missing.startswith("unknown door mode needs a browser")
-    assert examined(environ)["QR reader"].startswith("ok ")
