@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from deeds.model import Operation
-from deeds.settings import Settings
-from parts.rollback.checkpoint import CheckpointFile, checkpoint_file
 from storage.database import NO_OPERATION
 from tests.rollback.ledgers import write_operation
 from tests.support.commanding import run_python
@@ -123,17 +121,3 @@ def test_what_is_missing_is_named_unless_the_file_was_lowered_or_names_more(
     file.name_loss(Operation(8, 80), reached)
 
     assert file.read() == Operation(after, after * 10)
-
-
-@pytest.mark.parametrize(
-    ("file", "url", "path"),
-    [
-        (None, "sqlite:////a/b.sqlite3", Path("/a/b.sqlite3-checkpoint")),
-        ("c", "sqlite:////a/b.sqlite3", Path("c")),
-        (None, "postgresql://host/deeds", None),
-    ],
-)
-def test_an_sqlite_ledger_has_a_file_beside_it_unless_another_is_named(file, url, path):
-    beside = checkpoint_file(Settings(database_url=url, checkpoint_file=file))
-
-    assert beside == (path and CheckpointFile(path))

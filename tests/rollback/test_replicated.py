@@ -5,7 +5,7 @@ import pytest
 from deeds.errors import LedgerRolledBackError
 from deeds.model import Operation
 from storage.sqlite import SqliteDatabase
-from tests.rollback.ledgers import NEVER_S, lose, next_time_ms, write_operation
+from tests.rollback.ledgers import lose, next_time_ms, write_operation
 from tests.support.waiting import wait_until
 
 LOST = Operation(99, 1)
@@ -77,16 +77,6 @@ def test_a_loss_is_named_by_the_file_once_each_time(start, file, replicated):
     wait_until(lambda: file.read() == reached)
     replicated.verdict = LOST_AGAIN
     wait_until(lambda: file.read() == LOST_AGAIN)
-
-
-def test_a_close_names_a_loss_too(start, file, replicated):
-    watched = start(replicated, look_every_s=NEVER_S)
-    write_operation(watched)
-    replicated.verdict = LOST
-
-    watched.close()
-
-    assert file.read() == LOST
 
 
 def test_a_loss_that_the_file_cannot_name_yet_is_named_later(start, file, replicated):

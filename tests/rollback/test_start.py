@@ -22,21 +22,6 @@ from tests.rollback.ledgers import (
     open_database,
     write_operation,
 )
-from tests.support.commanding import run_python
-
-# Serves one operation and is killed before the file is raised to it.
-WRITE_AND_DIE = """
-import os, signal, sys
-from pathlib import Path
-from parts.rollback.checkpoint import CheckpointFile
-from parts.rollback.watch import WatchedDatabase
-from tests.rollback.ledgers import NEVER_S, open_database, write_operation
-file = CheckpointFile(Path(sys.argv[2]))
-database = WatchedDatabase(open_database(Path(sys.argv[1])), file, None, NEVER_S)
-database.check_start()
-write_operation(database)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
 @pytest.fixture
@@ -124,17 +109,6 @@ def test_a_start_on_a_new_ledger_logs_nothing(start, file, caplog):
     assert caplog.records == []
 
 
-def test_after_a_kill_the_next_start_raises_the_file(path, file, start):
-    killed = run_python("-c", WRITE_AND_DIE, str(path), str(file.path))
-    before = file.read()
-
-    start()
-
-    assert killed.returncode == -9
-    assert before == NO_OPERATION
-    assert file.read().id == 1
-
-
 def test_a_checkpoint_raised_meanwhile_is_compared_too(database, file, monkeypatch):
     lost = Operation(99, 1)
     read = database.read
@@ -184,7 +158,10 @@ def test_a_ledger_that_cannot_be_read_stops_the_start(database, file, monkeypatc
 def test_without_a_file_an_older_copy_is_served_and_the_log_says_so(
     older, start, caplog
 ):
-    write_operation(start(open_database(older), file=None))
+    watched = start(open_database(older), file=None)
+    write_operation(watched)
+    # As in each further process of the service.
+    watched.check_start()
 
     [line] = caplog.records
     assert (line.event, line.levelname) == ("checkpoint_off", "WARNING")
