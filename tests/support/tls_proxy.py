@@ -15,17 +15,17 @@ from cryptography.x509.oid import NameOID
 SKIPPED = {"connection", "transfer-encoding", "content-length", "date", "server"}
 
 
-def make_certificate(path, days_before, days_after, name="localhost"):
+def make_certificate(path, days_before, days_after):
     """Write a self-signed certificate and its key to a file; return the file."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder(subject, subject, key.public_key(), 1)
         .not_valid_before(now - timedelta(days=days_before))
         .not_valid_after(now + timedelta(days=days_after))
         .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False
+            x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False
         )
         .sign(key, hashes.SHA256())
     )
