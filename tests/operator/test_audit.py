@@ -114,6 +114,11 @@ def test_a_sound_ledger_is_counted_and_nothing_is_found(url):
     assert int(size.replace(",", "")) > PAGE_BYTES
 
 
+@pytest.mark.parametrize(
+    "shared_url",
+    ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)],
+    indirect=True,
+)
 @pytest.mark.parametrize(("change", "found"), TAMPERED.values(), ids=TAMPERED)
 def test_what_was_tampered_with_is_found_where_it_is(url, ids, change, found):
     tamper(url, change.format(**ids, deep_json="[" * 100_000))

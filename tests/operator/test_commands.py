@@ -54,13 +54,15 @@ def test_a_command_looks_only_at_the_settings_that_it_uses(url):
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_secret_prints_strong_secrets_and_needs_no_database():
-    # On a platform that requires DATABASE_URL.
-    ran = run_deeds("secret", "--count", "20", DYNO="run.1")
+def test_secret_prints_strong_secrets_and_needs_no_database(tmp_path):
+    nowhere = f"sqlite:///{tmp_path}/nowhere/deeds.sqlite3"
 
-    secrets = set(ran.stdout.splitlines())
+    printed = output_of({"DATABASE_URL": nowhere}, "secret", "--count", "20")
+
+    secrets = set(printed.splitlines())
     assert len(secrets) == 20
     assert all(is_strong_secret(secret) for secret in secrets)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_policies_shows_costs_and_peppers_with_the_items_that_need_them(

@@ -179,8 +179,8 @@ def test_a_copy_that_is_killed_is_finished_by_the_next_and_both_are_never_served
         (f"postgresql://u:{MARK}@127.0.0.1:1/a", "the database cannot be opened: "),
     ],
 )
-def test_a_target_that_is_none_is_refused(old, url, says):
-    error = error_of(environ_of(old.url), "copy-to", url)
+def test_a_target_that_is_none_is_refused(sqlite_url, url, says):
+    error = error_of(environ_of(sqlite_url), "copy-to", url)
 
     assert error.startswith(f"Error: {says}")
     assert (error.count("\n"), MARK in error) == (1, False)
@@ -254,6 +254,7 @@ def test_a_database_with_tables_is_left_alone(old, emptied_postgres_url):
     assert are_served(old.url) == [True]
 
 
+@pytest.mark.slow
 def test_a_process_that_served_the_target_before_does_not_serve_the_copy(
     old, fresh_postgres_url, open_app
 ):

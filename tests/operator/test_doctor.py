@@ -25,19 +25,28 @@ HOUR_S = 3600
 OWNER = 54_321
 
 
-@pytest.fixture
-def path(sqlite_template, tmp_path):
-    """A ledger of two operations that are an hour old, in a directory of its own."""
-    path = tmp_path / "a disk" / "deeds.sqlite3"
-    path.parent.mkdir()
-    shutil.copy(sqlite_template, path)
+@pytest.fixture(scope="module")
+def used(sqlite_template, tmp_path_factory):
+    """A directory with a ledger of two operations, an hour old, and a backup of it."""
+    directory = tmp_path_factory.mktemp("used")
+    environ = environ_of(url_of(shutil.copy(sqlite_template, directory)))
     an_hour_ago = lambda: now_ms() - HOUR_S * 1000  # noqa: E731
-    app = create_app(read_settings(environ_of(url_of(path))), clock=an_hour_ago)
+    app = create_app(read_settings(environ), clock=an_hour_ago)
     api = Api.of_app(app)
     item = api.mint("+5.a")
     api.swap(f"+5.{item}.a", f"+5.{item}.b")
     app.extensions["deeds"].close()
-    return path
+    output_of(environ, "backup", directory / "deeds-1.sqlite3")
+    return directory
+
+
+@pytest.fixture
+def path(used, tmp_path):
+    """The path of a ledger in a directory of its own."""
+    directory = tmp_path / "a disk"
+    directory.mkdir()
+    shutil.copy(used / "deeds.sqlite3-checkpoint", directory)
+    return Path(shutil.copy(used / "deeds.sqlite3", directory))
 
 
 @pytest.fixture
@@ -46,11 +55,11 @@ def environ(path):
 
 
 @pytest.fixture
-def backups(environ, tmp_path):
+def backups(used, tmp_path):
     """A directory with a backup."""
     directory = tmp_path / "backups"
     directory.mkdir()
-    output_of(environ, "backup", directory / "deeds-1.sqlite3")
+    shutil.copy(used / "deeds-1.sqlite3", directory)
     return directory
 
 
