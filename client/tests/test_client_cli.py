@@ -19,13 +19,10 @@ from click.testing import CliRunner
 
 from deeds_client import NoAnswerError
 from deeds_client.cli import _seconds, main
-from deeds_client.records import Operation
 from deeds_client.service import Deeds
 from deeds_client.store import Store
-from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
-from tests.support.serving import REPOSITORY, clean_environment
-from tests.support.waiting import wait_until
+from tests.support.serving import REPOSITORY
 
 PASSPHRASE = "a passphrase of some words\n"
 COMMAND = [sys.executable, "-m", "deeds_client"]
@@ -34,10 +31,6 @@ COMMAND = [sys.executable, "-m", "deeds_client"]
 @pytest.fixture(autouse=True)
 def here(url, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # Whatever the machine has: PYTHONUNBUFFERED once hid that exit codes were wrong.
-    for name in os.environ.keys() - clean_environment({}):
-        if not name.startswith("PYTEST_"):
-            monkeypatch.delenv(name)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "client"))
     monkeypatch.setenv("DEEDS_URL", url)
     monkeypatch.setenv("DEEDS_WALLET", "anna")
@@ -104,14 +97,13 @@ def test_a_deed_is_named_in_many_ways():
     [choir] = ask("mint 'Night Choir' 5")
     name, mark = choir["deed"].rsplit(" ", 1)
     item_id = choir["itemId"]
-    texts = (name, "night choir", "NIGHT-ch", mark, item_id[5:9], item_id)
+    texts = (name, "NIGHT-ch", mark, item_id[5:9], item_id)
     found = {text: ask(f"balance '{text}'")[0]["itemId"] for text in texts}
     ask("mint Night 5", wallet="bob")
     gift = run("send 1 Night", wallet="bob").stdout.split()[-1]
     ask("claim", stdin=gift)
     # The own deed is sold out.
-    ask("claim", wallet="bob", stdin=run(f"send 5 {item_id}").stdout.split()[-1])
-    ask("check")
+    run(f"send 5 {item_id}")
 
     # A stranger's deed has just the name that is typed.
     unclear = run("ask 5 night")
@@ -164,69 +156,28 @@ def test_an_offer_is_made_and_completed_or_cancelled(cider):
     assert held() == {"“Cider": 3, "“Bread": 3}
 
 
-def test_a_series_of_links_survives_being_killed_and_is_minted_once():
-    line = "mint 'Night Choir' --count 200 --csv new"
-    with (
-        subprocess.Popen(
-            [*COMMAND, *shlex.split(line)], stderr=subprocess.DEVNULL
-        ) as process,
-        closing(Store("anna")) as store,
-    ):
-        wait_until(lambda: len(store.all(Operation)) > 2)
-        process.kill()
+def lose(*arguments, send=Deeds.send):
+    """Send a request, and be stopped before its answer is read."""
+    send(*arguments)
+    raise KeyboardInterrupt
+
+
+def test_a_series_of_links_that_was_broken_off_is_minted_once():
+    line = "mint 'Night Choir' --count 9 --csv new"
+    with patch.object(Deeds, "send", lose):
+        assert run(line).exit_code == 130
 
     [made] = ask(line)
 
     file = Path("new")
     rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
-    assert [row["number"] for row in rows] == [str(number) for number in range(1, 201)]
-    assert made["amount"] == 200
+    assert [row["number"] for row in rows] == [*"123456789"]
+    assert made["amount"] == 9
     assert file.stat().st_mode & 0o777 == 0o600
     assert [row["kind"] for row in ask("history")].count("mint") == 1
     assert ask("claim", wallet="bob", stdin=rows[0]["link"])[0]["said"] == "Claimed."
     assert ask("take-back night 1 5 7")[0]["amount"] == 2
     assert held() == {"“Night Choir": 2}
-
-
-def begin(line, stdin=subprocess.DEVNULL):
-    """Start a line as a process that holds on at what it reads."""
-    return subprocess.Popen(
-        [*COMMAND, *shlex.split(line)],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-@pytest.mark.slow
-def test_of_two_exports_to_one_new_file_one_is_refused(cider):
-    both = [begin("export new", subprocess.PIPE) for _ in range(2)]
-    for process in both:
-        process.stdin.write(PASSPHRASE)
-        process.stdin.flush()
-
-    said = [process.communicate()[1] for process in both]
-
-    assert sorted(process.returncode for process in both) == [0, 2]
-    assert sorted(said)[1].endswith("/new is there already.\n")
-    assert not list(Path().glob("*.part"))
-    ask("import new", wallet="bob", stdin=PASSPHRASE)
-    assert held("bob") == {"“Cider": 5}
-
-
-@pytest.mark.slow
-def test_two_files_of_one_series_at_once_are_one_series():
-    line = "mint 'Night Choir' --count 60 --csv new"
-    both = [begin(line) for _ in range(2)]
-
-    said = [process.communicate(timeout=60)[1] for process in both]
-    [first, other] = sorted(zip((each.returncode for each in both), said, strict=True))
-
-    assert (first[0], other[0] in (2, 3)) == (0, True)
-    assert "new is there already." in other[1]
-    assert len(Path("new").read_text().splitlines()) == 61
-    assert [row["kind"] for row in ask("history")].count("mint") == 1
 
 
 def test_a_file_that_comes_in_between_is_left_and_its_links_can_be_had(monkeypatch):
@@ -253,26 +204,19 @@ def test_a_file_that_comes_in_between_is_left_and_its_links_can_be_had(monkeypat
     assert not list(Path().glob("*.part"))
 
 
-BROKEN_OFF = pytest.mark.parametrize(
-    ("error", "code"),
-    [(NoAnswerError(key="1"), 3), (KeyboardInterrupt, 130)],
-)
-
-
-@BROKEN_OFF
-def test_a_look_for_what_moved_since_a_backup_goes_on(cider, error, code):
+def test_a_look_for_what_moved_since_a_backup_goes_on(cider):
     ask("export backup", stdin=PASSPHRASE)
     assert Path("backup").stat().st_mode & 0o777 == 0o600
     ask("send 2 Cider")
 
-    with patch.object(Deeds, "find", side_effect=error):
+    with patch.object(Deeds, "find", side_effect=NoAnswerError):
         broken = run("import backup", wallet="bob", stdin=PASSPHRASE)
     # Whatever the next command is, it goes on with it.
     found = run("balance Cider", wallet="bob").stdout
     ask("check", wallet="bob")
     again = run("look", wallet="bob")
 
-    assert (broken.exit_code, "continues" in broken.stderr) == (code, True)
+    assert (broken.exit_code, "continues" in broken.stderr) == (3, True)
     assert ("given" in found, "held" in found) == (True, True)
     assert again.stdout == "Nothing.\n"
 
@@ -286,47 +230,38 @@ def test_what_another_copy_moved_is_not_called_claimed(cider):
     assert "Moved by another copy of this wallet, or claimed.\n" in told
 
 
-@BROKEN_OFF
-def test_what_was_broken_off_is_finished_by_the_next_command(cider, error, code):
-    def lose(*arguments, send=Deeds.send):
-        send(*arguments)
-        raise error
-
+def test_what_was_broken_off_is_finished_by_the_next_command(cider):
     with patch.object(Deeds, "send", lose):
-        broken = run("send 3 Cider")
+        broken = run("send 3 Cider --reference order-1 --note 'for Bob'")
     finished = run("balance Cider")
+    sent = ask("history")[0]
 
-    assert (broken.exit_code, "next command" in broken.stderr) == (code, True)
+    assert (broken.exit_code, "next command" in broken.stderr) == (130, True)
     assert "send 3, done" in finished.stderr
+    assert (sent["reference"], sent["note"]) == ("order-1", "for Bob")
     assert "/claim/deed_" in finished.stdout
 
 
 def test_what_is_held_is_shown_without_a_network_and_stays_held():
-    fail = Mock(side_effect=KeyboardInterrupt)
-    ask("mint 'Night Choir' 1 1 2")
+    ask("mint 'Night Choir' 1 1")
     with closing(Store("anna")) as store, store.transaction() as records:
-        for number, part in zip((9, 4), records.outputs(), strict=False):
+        for number, part in zip((9, 4), records.outputs(), strict=True):
             records.change(part, number=number, of=200)
-    with patch.object(Deeds, "send", fail):
-        run("send 2 night")
 
-    with patch.object(socket.socket, "connect", fail):
+    with patch.object(socket.socket, "connect", side_effect=KeyboardInterrupt):
         lowest = run("--json show night")
         [chosen] = ask("show night --number 9")
         unknown = run(f"show deed_{'0' * 26}")
     kept = held()
     ask("claim", wallet="bob", stdin=chosen["link"])
-    told = run("check").stdout
-    ask("send 1 night")
-    late = [run(f"show night {number}").stderr for number in ("", "--number 9")]
 
     assert (lowest.exit_code, lowest.stderr) == (0, "")
     assert (unknown.exit_code, unknown.stdout) == (1, "")
     assert (json.loads(lowest.stdout)[0]["number"], chosen["number"]) == (4, 9)
     assert kept == {"“Night Choir": 2}
-    assert told.endswith("Used at the door.\n")
-    assert late[0] == "Its link was handed out.\n"
-    assert late[1] == "No number 9 of this deed is here.\n"
+    assert run("check").stdout.endswith("Used at the door.\n")
+    ask("send 1 night")
+    assert run("show night").stderr == "Its link was handed out.\n"
 
 
 def test_of_several_parts_each_is_shown_in_its_turn():
@@ -354,22 +289,18 @@ def test_the_balance_ends_with_what_no_backup_has(cider):
 WRONG = {
     "--url http://127.0.0.1:9 --wallet other balance": 3,
     "--wallet damaged balance": 2,
+    "--wallet damaged/below balance": 2,
     "send 0 Cider": 2,
     "send 1 ''": 2,
     "export other": 2,
     "mint Cider 5 --count 5 --csv other": 2,
-    "mint Cider --count 5": 2,
     "mint Cider --csv other": 2,
-    "mint Cider --count 5 --csv other --note these": 2,
     "claim": 2,
     f"complete offer_{'0' * 26}": 1,
-    "ask 1 Cider --expires 31d": 2,
     "ask 1 Cider --expires soon": 2,
     f"cancel offer_{'0' * 26}": 1,
-    "take-back Cider": 1,
     "import other": 2,
     "export other/file": 2,
-    "export damaged": 2,
     "import damaged": 2,
     "--wallet other show Cider": 1,
 }
@@ -404,21 +335,11 @@ def test_what_was_taken_back_is_told_where_the_rest_was_claimed():
     assert "Of the others: Spent already" in taken.stderr
 
 
-def test_a_reference_and_a_note_are_kept(cider):
-    ask("send 2 Cider --reference order-1 --note 'for Bob'")
-
-    sent = ask("history")[0]
-
-    assert (sent["reference"], sent["note"]) == ("order-1", "for Bob")
-
-
 def test_an_offer_is_open_for_as_long_as_is_said():
     assert [*map(_seconds, ("90", "15m", "2h", "30d"))] == [90, 900, 7200, 2592000]
 
 
-@pytest.fixture
-def waiting(cider):
-    """Bob waits for two units of Anna's; his process has told the link."""
+def test_a_request_is_waited_for_until_it_is_paid(cider):
     [item] = ask("balance")
     line = f"--wallet bob --json ask 2 {item['itemId']} --wait"
     with subprocess.Popen(
@@ -427,26 +348,12 @@ def waiting(cider):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        yield process, process.stderr.readline()
-        process.kill()
+        link = process.stderr.readline()
+        ask(f"complete {link} --yes")
 
-
-def test_a_request_is_waited_for_until_it_is_paid(waiting):
-    process, link = waiting
-    ask(f"complete {link} --yes")
-
-    out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=30)
 
     assert (process.returncode, json.loads(out)[0]["state"]) == (0, "done")
-
-
-def test_a_request_is_waited_for_until_it_has_expired(waiting, ledger):
-    process, _ = waiting
-    ledger.expire_offers()
-
-    out, _ = process.communicate(timeout=30)
-
-    assert (process.returncode, json.loads(out)[0]["code"]) == (1, "offer_expired")
 
 
 def outcome(line):
@@ -458,31 +365,30 @@ def outcome(line):
 
 
 BROKEN = {
-    ">&-": "Standard output: It is closed.\n",
-    ">/dev/full": "Standard output: No space left on device.\n",
+    ">&-": "Standard output: It is closed.",
+    ">/dev/full": "Standard output: No space left on device.",
     "| true": "",
-    ">&- 2>&- <&-": "",
 }
 
 
 @pytest.mark.parametrize(("shell", "said"), BROKEN.items())
-def test_what_moved_and_cannot_be_printed_is_told_from_what_did_not(cider, shell, said):
-    moved, told = outcome(f"send 1 Cider {shell}")
-    looked = outcome(f"history {shell}")
+def test_what_moved_and_cannot_be_printed_is_done(cider, shell, said):
+    code, told = outcome(f"send 1 Cider {shell}")
 
-    assert (moved, *looked) == (3, 2, said)
-    assert told.count("deeds-wallet history") == told.count("\n") == ("2>" not in shell)
+    assert code == 3
+    assert said in told
+    assert told.count("deeds-wallet history") == told.count("\n") == 1
     assert held() == {"“Cider": 4}
 
 
-def test_help_for_a_full_disk_is_no_traceback():
-    assert outcome("--help >/dev/full") == (2, BROKEN[">/dev/full"])
+@pytest.mark.parametrize("line", ["history", "--help"])
+def test_what_cannot_be_printed_is_said_in_a_line(cider, line):
+    assert outcome(f"{line} >/dev/full") == (2, f"{BROKEN['>/dev/full']}\n")
 
 
 @pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full"])
-def test_nobody_is_told_where_standard_error_is_closed(cider, shell):
-    assert outcome(f"balance {shell}")[0] == 0
-    assert outcome(f"send 0 Cider {shell}")[0] == 2
+def test_what_nobody_can_be_told_is_told_by_the_exit_code(cider, shell):
+    assert outcome(f"send 0 Cider {shell}") == (2, "")
 
 
 # The wallet's, and that of the links.
@@ -513,33 +419,19 @@ def test_a_disk_that_is_full_once_units_moved_is_no_refusal(cider, of, name, lin
     assert run("balance").exit_code == 0
 
 
-@pytest.mark.parametrize("command", ["balance", "send 1"])
-def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch, capfd, command):
+def test_an_ascii_terminal_gets_what_it_can_show(monkeypatch, capfd):
     ask("mint Käse 5")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
 
-    assert at_terminal(f"{command} Käse") == 0
+    assert at_terminal("balance Käse") == 0
     shown = capfd.readouterr().out
     assert "  K?se " in shown
     assert "??" not in shown
 
 
-def test_a_wallet_that_others_can_read_is_made_private_with_a_word(cider):
-    Path("anna").chmod(0o644)
-
-    _, told = outcome("history")
-
-    assert told.endswith("/anna: it has mode 0600 now.\n")
-    assert Path("anna").stat().st_mode & 0o777 == 0o600
-
-
-def test_help_is_whole_and_has_examples():
-    commands = run("--help").stdout
-    examples = [run(f"{word} --help").stdout for word in ("mint", "send", "trade")]
-
-    assert "..." not in commands.partition("Commands:")[2]
-    assert all("Example" in text for text in examples)
-    assert run("--version").stdout == f"deeds-wallet {__version__}\n"
+def test_help_lists_all_commands_whole():
+    assert "..." not in run("--help").stdout.partition("Commands:")[2]
+    assert "Example" in run("mint --help").stdout
 
 
 @pytest.mark.parametrize(("said", "code"), [(b"n\n", 1), (b"y\n", 0)])
@@ -561,7 +453,6 @@ def test_each_link_is_alone_on_its_line(cider):
     assert run("history").stdout.splitlines()[-2:] == links[::-1]
 
 
-@pytest.mark.parametrize("command", ["send 1", "show"])
-def test_a_link_has_a_code_at_a_terminal(cider, capfd, command):
-    assert at_terminal(f"{command} Cider") == 0
+def test_a_link_has_a_code_at_a_terminal(cider, capfd):
+    assert at_terminal("show Cider") == 0
     assert "██" in capfd.readouterr().out

@@ -1,88 +1,61 @@
 """What the environment of a desktop has, which httpx reads, and where services move."""
 
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
+from click.testing import CliRunner
 
 from deeds_client import Deeds, InvalidInputError, NoAnswerError, Wallet
+from deeds_client.cli import main
 from tests.support.marker import MARK
-from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.tls_proxy import make_certificate, running_proxy
 
 PASSPHRASE = "a passphrase of some words\n"
 NOT_VALID = {
-    "all_proxy": "socks://127.0.0.1:1",
     "ALL_PROXY": "socks5://127.0.0.1:1",
     "https_proxy": f"ftp://user:{MARK}@127.0.0.1",
-    "HTTP_PROXY": f"http://user:{MARK}:1:2",
     "NO_PROXY": "localhost,[::1]",
     "SSL_CERT_FILE": "/missing",
     "SSLKEYLOGFILE": "/missing/keys",
 }
 
 
-@pytest.fixture
-def run(tmp_path, url):
-    """A function that runs a line where a variable has a value."""
-    with Deeds(url) as deeds, Wallet(tmp_path / "anna", deeds) as anna:
-        anna.mint([5], metadata={"name": "Cider"})
+@pytest.mark.parametrize("name", NOT_VALID)
+def test_a_variable_that_is_not_valid_is_named(url, name, monkeypatch):
+    monkeypatch.setenv(name, NOT_VALID[name])
 
-    def run(line, **variables):
-        told = {
-            "PYTHONPATH": str(REPOSITORY / "client"),
-            "DEEDS_URL": url,
-            "DEEDS_WALLET": "anna",
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "deeds_client", *line.split()],
-            env=clean_environment(told | variables),
-            cwd=tmp_path,
-            input=PASSPHRASE,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    with (
+        Deeds(url) as deeds,
+        pytest.raises(InvalidInputError, match=f"^{name} must be ") as caught,
+    ):
+        deeds.info()
+
+    assert MARK not in str(caught.value)
+
+
+@pytest.fixture
+def run(tmp_path, url, anna, monkeypatch):
+    """A function that runs a command on a wallet, while no certificates are found."""
+    anna.mint([5], metadata={"name": "Cider"})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", "/missing")
+
+    def run(line):
+        words = ["--url", url, "--wallet", "anna", *line.split()]
+        return CliRunner().invoke(main, words, input=PASSPHRASE)
 
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NOT_VALID)
-def test_a_variable_that_is_not_valid_is_named_where_it_is_needed(run, name):
-    variable = {name: NOT_VALID[name]}
-
-    offline = run("balance Cider", **variable)
-    online = run("send 1 Cider", **variable)
-
-    assert (offline.returncode, offline.stdout.count("Cider")) == (0, 1)
-    assert (online.returncode, online.stdout) == (2, "")
-    [said] = online.stderr.splitlines()
-    assert said.startswith(f"{name} must be ")
-    assert MARK not in said
-    assert run("history").stdout.count("send") == 0
-
-
-@pytest.mark.slow
 def test_no_network_is_needed_to_look_into_a_wallet(run):
-    broken = {"SSL_CERT_FILE": "/missing"}
-
     for line in ("--help", "balance", "history", "show Cider", "export backup"):
-        assert run(line, **broken).returncode == 0, line
-    restored = run("import backup", **broken)
+        assert run(line).exit_code == 0, line
+    refused, restored = run("send 1 Cider"), run("import backup")
 
-    assert restored.returncode == 2
+    assert (refused.exit_code, restored.exit_code) == (2, 2)
+    assert refused.stderr == "SSL_CERT_FILE must be a file of certificates.\n"
     assert restored.stderr.startswith("Restored. ")
-    assert restored.stderr.endswith("SSL_CERT_FILE must be a file of certificates.\n")
-
-
-def test_an_option_that_is_not_valid_is_an_error_of_ours(url):
-    with (
-        Deeds(url, proxy="socks://127.0.0.1") as deeds,
-        pytest.raises(InvalidInputError, match="these options"),
-    ):
-        deeds.info()
+    assert run("history").stdout.count("send") == 0
 
 
 def test_a_service_that_moved_to_https_is_named_and_not_followed():

@@ -5,19 +5,15 @@ The client does as the page's own code does.
 
 import json
 import math
-import os
-import shutil
 import subprocess
 import unicodedata
 from contextlib import closing, suppress
 from copy import deepcopy
-from dataclasses import replace
 
 import pytest
-from client_walk import folder, units
-from playwright.sync_api import expect, sync_playwright
+from client_walk import folder
 
-from deeds_client import Deeds, Output, Wallet, file, merging
+from deeds_client import file, merging
 from deeds_client.errors import InvalidInputError, WalletFileError
 from deeds_client.file import export_wallet, import_wallet
 from deeds_client.record_format import (
@@ -27,13 +23,10 @@ from deeds_client.record_format import (
     write,
     write_contents,
 )
-from deeds_client.records import Seed, now
 from deeds_client.store import Store
-from tests.page import steps
-from tests.page.visitor import visiting
-from tests.support.needs import chromium_path, require
+from tests.support.needs import require
 from tests.support.readme import blocks_of
-from tests.support.serving import REPOSITORY, running_service
+from tests.support.serving import REPOSITORY
 
 PASSPHRASE = "Käse & Brot 😀"
 NO_BACKUP = "not a backup"
@@ -71,22 +64,6 @@ def files_of_worlds(count):
 @pytest.fixture(scope="module")
 def pages():
     return files_of_worlds(200)
-
-
-@pytest.fixture
-def visitor(tmp_path_factory):
-    """A person at a browser, as in tests/page."""
-    require("Chromium")
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with (
-        running_service(tmp_path_factory.mktemp("web"), WEB_CONCURRENCY="1") as service,
-        sync_playwright() as playwright,
-        playwright.chromium.launch(
-            executable_path=chromium_path(), args=arguments
-        ) as browser,
-        visiting(browser, service.url) as visitor,
-    ):
-        yield visitor
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +116,6 @@ FORGED = {
         claim["outputs"].clear(),
         claim["body"]["outputs"].clear(),
     ],
-    "no output is known": lambda _, records: records.update(outputs=[]),
-    "no object of metadata": lambda _, records: first(records, "mint")["body"].update(
-        metadata="name"
-    ),
 }
 
 
@@ -197,22 +170,6 @@ def test_client_and_page_merge_alike(pages):
         assert by_key(added).keys() == by_key(pair["added"]).keys(), place
 
 
-def test_what_may_have_been_carried_out_after_all_is_asked_again(records):
-    claim = first(records, "claim") | {"state": "refused", "code": "x"}
-    files = [
-        {
-            **EMPTY,
-            "outputs": [each | told for each in records["outputs"]],
-            "operations": [claim],
-        }
-        for told in ({"state": "held"}, {"state": "spent", "spentElsewhere": True})
-    ]
-
-    dumped, *_ = merged(files)
-
-    assert [each["state"] for each in dumped["operations"]] == ["begun"]
-
-
 def assert_refused(text, said=NO_BACKUP, passphrase=PASSPHRASE):
     with pytest.raises(WalletFileError, match=said):
         import_wallet(text, passphrase)
@@ -227,17 +184,35 @@ def test_a_wallet_goes_into_a_file_that_shows_nothing_and_comes_back(backup, rec
     other = unicodedata.normalize("NFD", PASSPHRASE)
 
     read = import_wallet(backup, other)
+    again = export_wallet(read, PASSPHRASE)
+
+    assert json.loads(again)["data"] != json.loads(backup)["data"]
     assert write_contents(read) == write_contents(read_contents(records))
     assert [it["secret"] for it in records["outputs"] if it["secret"] in backup] == []
 
 
-def test_no_two_files_of_a_wallet_are_encrypted_alike(backup, records):
-    again = export_wallet(read_contents(records), PASSPHRASE)
+# Reads a file as the page does, and writes its records into another.
+READ_AND_WRITE = """
+import { text } from "node:stream/consumers";
+import * as file from "./parts/pages/static/js/wallet/file.js";
+const passphrase = process.argv[1];
+const records = await file.importWallet(await text(process.stdin), passphrase);
+const material = await file.makeMaterial(passphrase);
+process.stdout.write(await file.exportWallet(records, material));
+"""
 
-    assert json.loads(again)["data"] != json.loads(backup)["data"]
+
+def test_the_page_opens_the_clients_file_and_the_client_the_pages(backup, records):
+    require("node 20 or newer")
+    command = ["node", "--input-type=module", "--eval", READ_AND_WRITE, PASSPHRASE]
+
+    pages = subprocess.check_output(command, cwd=REPOSITORY, input=backup, text=True)
+
+    read = import_wallet(pages, PASSPHRASE)
+    assert write_contents(read) == write_contents(read_contents(records))
 
 
-@pytest.mark.parametrize("passphrase", ["", f"{PASSPHRASE} ", "\udcff"])
+@pytest.mark.parametrize("passphrase", [f"{PASSPHRASE} ", "\udcff"])
 def test_another_passphrase_opens_no_file(backup, passphrase):
     assert_refused(backup, "passphrase does not open", passphrase)
 
@@ -256,14 +231,10 @@ def test_the_document_shows_a_file_and_what_is_authenticated_of_its_head():
 ITEM = {"key": "deed_a", "id": "deed_a", "total": 1}
 EMPTY = {"outputs": [], "operations": [], "items": [], "seeds": [], "numbers": []}
 DAMAGED = [
-    ("data", "ä"),
     ("version", 5),
-    ("more", 1),
     ("cipher.iv", ""),
-    ("kdf", []),
     ("kdf.iterations", 99_999),
     ("kdf.iterations", 2_000_001),
-    ("kdf.salt", "\ud800"),
 ]
 CHANGED = [(*change, NO_BACKUP) for change in DAMAGED]
 CHANGED += [(member, "AAAA", "passphrase") for member in ("data", "kdf.salt")]
@@ -291,36 +262,22 @@ SEED = {"key": "0f" * 32, "isOwn": True, "createdAt": 1}
 NUMBERS = {"key": f"{SEED['key']}.deed_a", "kept": 2**48 - 1}
 
 
-def test_seeds_and_their_numbers_are_read():
-    assert is_read({**EMPTY, "seeds": [SEED], "numbers": [NUMBERS]})
-
-
 @pytest.mark.parametrize(
     ("seeds", "numbers"),
     [
-        ([SEED | {"key": "0F" * 32}], []),
         ([SEED, SEED | {"key": "aa" * 32}], []),
         ([SEED] + [{"key": f"{at:064x}", "createdAt": 1} for at in range(8)], []),
         ([], [NUMBERS]),
-        ([SEED], [NUMBERS | {"key": SEED["key"]}]),
         ([SEED], [NUMBERS | {"given": 2**48}]),
-        ([SEED], [NUMBERS | {"given": 1.0}]),
     ],
 )
 def test_a_wrong_seed_or_number_is_refused(seeds, numbers):
     assert not is_read({**EMPTY, "seeds": seeds, "numbers": numbers})
 
 
-@pytest.mark.parametrize("text", ["", "null", "{}", "[" * 100_000, "9" * 5000])
+@pytest.mark.parametrize("text", ["null", "{}", "[" * 100_000])
 def test_what_is_no_file_of_a_wallet_is_refused(text):
     assert_refused(text)
-
-
-def test_a_file_without_a_wallet_is_refused():
-    # Of a seed that is nobody's own.
-    none = replace(read_contents(EMPTY), seeds=[Seed(SEED["key"], now())])
-
-    assert_refused(export_wallet(none, PASSPHRASE))
 
 
 def test_a_file_that_is_too_long_is_refused(backup, monkeypatch):
@@ -332,65 +289,3 @@ def test_a_file_that_is_too_long_is_refused(backup, monkeypatch):
 @pytest.mark.parametrize("value", [math.nan, "\ud800"])
 def test_what_has_no_form_in_a_file_is_not_taken_in(value):
     assert not is_read({**EMPTY, "items": [ITEM | {"more": value}]})
-
-
-ASK = """async (itemId) => {
-  const { offers, store } = await inBrowser.openWallet();
-  const { operation } = await offers.ask({ itemId, amount: 2 });
-  store.close();
-  return operation.offerId;
-}"""
-
-
-def used_by_the_client(origin, link, offer_id, path):
-    """Read page.json into a wallet of the client, be paid and send there.
-
-    Write its own file, wallet.json.
-    """
-    bens = Output.parse(link)
-    with Deeds(origin) as deeds, Wallet(path / "anna", deeds) as anna:
-        added = anna.restore(path / "page.json", steps.PASSPHRASE, own=True)
-        assert sorted(output.amount for output in added) == [2, 2, 3, 5, 7]
-        # What the page could not send any more.
-        anna.__enter__()
-        with Wallet(path / "ben", deeds) as ben:
-            ben.claim(bens)
-            ben.complete(deeds.offer(offer_id))
-        anna.sync()
-        anna.send(bens.item_id, 1)
-        assert units(anna, bens.item_id) == {"held": 6, "given": 3}
-        anna.export(path / "wallet.json", steps.PASSPHRASE)
-
-
-@pytest.mark.slow
-def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
-    page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
-    steps.give(page, "3")
-    [link] = steps.raws(page, "given")
-    offer_id = page.evaluate(ASK, item_id)
-    steps.send_offline(visitor, "2")
-    steps.follow(page, "All deeds")
-    shutil.copy(steps.back_up(page), tmp_path / "page.json")
-    visitor.forget()
-    visitor.go_online()
-
-    used_by_the_client(visitor.origin, link, offer_id, tmp_path)
-    page = visitor.go("/wallet")
-    page.get_by_role("button", name="Restore").click()
-    steps.restore(page, tmp_path / "wallet.json", steps.PASSPHRASE)
-    steps.press(page, steps.MINE)
-
-    steps.close_report(page, "Restored: 1 deed.")
-    steps.open_deed(page, item_id)
-    expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
-    # Two were paid.
-    steps.expect_text(page, "[data-part=more]", "6 went out: 2 redeemed, 4 still out")
-    steps.expect_text(page, "[data-part=here]", "4")
-    steps.expect_text(page, "[data-part=back]", "2")
-    steps.expect_text(page, "[data-part=given]", "3")
-    outputs = [Output.parse(raw) for raw in steps.raws(page, "held", "given")]
-    with Deeds(visitor.origin) as deeds:
-        assert deeds.check(outputs) == ["unspent"] * 4
-    assert steps.amounts(page)["held"] == [2, 4]
-    assert steps.amounts(page)["given"] == [1, 2]
-    assert dict(steps.operations(page))["ask"] == "done"

@@ -1,16 +1,13 @@
 """The README of the client, run as it stands."""
 
 import os
-import pydoc
 import re
 import shutil
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
-import deeds_client
 from tests.support.needs import require
 from tests.support.readme import blocks_of
 from tests.support.serving import REPOSITORY, clean_environment, running_service
@@ -75,10 +72,3 @@ def test_the_readme_has_all_codes_of_errors():
         "WalletError": raised,
         "ProblemError": codes - {"ledger_in_doubt", "internal"},
     }
-
-
-def test_the_help_of_a_wallet_fits_on_a_few_screens():
-    told = pydoc.plain(pydoc.render_doc(deeds_client.Wallet))
-    lines = [textwrap.wrap(line, 80) or [line] for line in told.splitlines()]
-
-    assert sum(map(len, lines)) <= 100
