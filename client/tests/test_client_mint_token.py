@@ -117,13 +117,6 @@ def test_the_wallet_reads_the_token_from_a_file(run, tmp_path):
     assert TOKEN.encode() not in (tmp_path / "anna").read_bytes()
 
 
-def test_without_a_terminal_and_a_file_one_line_says_what_is_missing(run):
-    refused = run("mint", "Cider", "5")
-
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert refused.stderr == "This service mints with a token only: see --token-file.\n"
-
-
 def test_a_person_is_asked_for_the_token_unseen(run, capfd):
     command = [sys.executable, "-m", "deeds_client", "mint", "Cider", "5"]
 

@@ -141,7 +141,9 @@ def run(vector, database, directory, patch):
     """Do what a vector says, and return what it has to compare."""
     clock = SimpleNamespace(ms=0)
     keys, made = iter(vector.get("keys", [])), iter(vector.get("secrets", []))
-    patch.setattr(seeds, "GAP", 512)
+    if vector["name"].startswith("look"):
+        # As the contract has it. The other verbs would only search longer.
+        patch.setattr(seeds, "GAP", 512)
     patch.setattr(
         records, "time", SimpleNamespace(time_ns=lambda: clock.ms * 1_000_000)
     )
