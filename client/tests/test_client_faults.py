@@ -189,11 +189,11 @@ def test_what_another_process_has_sent_is_not_called_refused(open_wallet, item_i
     assert anna.history()[0].state == OperationState.DONE
 
 
-def scan(anna, ticket, fate, **facts):
+def scan(open_anna, ticket, fate, **facts):
     """Scan a ticket as a door of the page does, with this fate of its claim."""
     with pytest.raises(NoAnswerError):
-        anna("/swap", fate).claim(ticket)
-    wallet = anna()
+        open_anna("/swap", fate).claim(ticket)
+    wallet = open_anna()
     [begun] = wallet.history(OperationState.BEGUN)
     with wallet._store.transaction() as records:
         records.put(replace(begun, at_door=True, **facts))
