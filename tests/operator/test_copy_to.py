@@ -75,6 +75,14 @@ def old(sqlite_url):
     return view
 
 
+@pytest.fixture(scope="module")
+def empty_url(postgres):
+    """The URL of a database in which no test leaves anything."""
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)
+
+
 def copy(old, url):
     """Run `copy-to`, which has to succeed, and return what it prints."""
     ran = invoke(environ_of(old.url), "copy-to", url)
@@ -201,16 +209,14 @@ def test_a_target_that_is_none_is_refused(sqlite_url, url, says):
     ],
     ids=["a violation", "another part", "an older copy"],
 )
-def test_a_ledger_that_would_not_be_whole_is_not_copied(
-    old, postgres_url, change, says
-):
+def test_a_ledger_that_would_not_be_whole_is_not_copied(old, empty_url, change, says):
     old.execute(change)
     versions = old.read(VERSIONS)
 
-    assert says in error_of(environ_of(old.url), "copy-to", postgres_url)
+    assert says in error_of(environ_of(old.url), "copy-to", empty_url)
 
     assert old.read(VERSIONS) == versions
-    assert LedgerView(postgres_url).read(TABLES) == []
+    assert LedgerView(empty_url).read(TABLES) == []
 
 
 @pytest.mark.parametrize(
@@ -276,12 +282,12 @@ def test_a_process_that_served_the_target_before_does_not_serve_the_copy(
     assert refusal(api.get(f"/v1/item/{old.item}")) == UNAVAILABLE
 
 
-def test_a_file_that_is_open_is_not_copied(old, postgres_url):
+def test_a_file_that_is_open_is_not_copied(old, empty_url):
     with held_open(sqlite_path(old.url)):
-        error = error_of(environ_of(old.url), "copy-to", postgres_url)
+        error = error_of(environ_of(old.url), "copy-to", empty_url)
 
     assert error == f"Error: {sqlite_path(old.url)}: {IN_USE}"
-    assert LedgerView(postgres_url).read(TABLES) == []
+    assert LedgerView(empty_url).read(TABLES) == []
 
 
 @pytest.mark.slow
