@@ -68,8 +68,8 @@ def test_on_the_newest_ledger_there_is_nothing_to_accept(run, start, file):
     assert file.path.read_bytes() == before
 
 
-def test_without_a_file_there_is_nothing_to_lower(fresh_postgres_url):
-    error = error_of(environ_of(fresh_postgres_url()), "accept-rollback", "--yes")
+def test_without_a_file_there_is_nothing_to_lower(emptied_postgres_url):
+    error = error_of(environ_of(emptied_postgres_url), "accept-rollback", "--yes")
 
     assert error == (
         "Error: there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set\n"
