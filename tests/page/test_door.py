@@ -15,16 +15,14 @@ from tests.page.steps import (
     press,
     spend,
 )
-from tests.page.visitor import wait_for_true
 from tests.support.needs import require
 
 slow = pytest.mark.slow
 
 CONCERT = {"name": "Concert, 1 June"}
-FORGED = "Forged ticket"
-TAKEN = "Already claimed elsewhere"
 # The last verdicts, the newest first.
 LAST = "#door-last li > span"
+WAITING = "#queue-list li"
 # What fills the screen, however short.
 RECORD = """() => {
   window.said = [];
@@ -53,8 +51,7 @@ def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(
 ):
     require("npm: make test fetches what reads codes")
     [forged] = mint_outputs(visitor.api, "forged", metadata=CONCERT)
-    ticket = tickets[0]
-    codes = [claim_link(visitor.origin, raw) for raw in (ticket, forged)]
+    codes = [claim_link(visitor.origin, raw) for raw in (tickets[0], forged)]
     film(film_path, [("", 0.4), (codes[0], 0.7), (codes[1], 0.7), ("", 0.9)])
     visitor.context.grant_permissions(["camera"])
     page = visitor.page
@@ -69,64 +66,62 @@ def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(
     visitor.assert_taps(0)
     said = page.evaluate("window.said")
     assert "valid: Valid, 5" in said
-    assert [each for each in said if each.startswith(f"refused: {FORGED}")]
-    once = re.compile(r"again: 2nd scanLet in once, \d+ s ago. 5 guests only.")
-    assert [each for each in said if once.fullmatch(each)]
+    for start in ("refused: Forged ticket", "again: 2nd scanLet in once, "):
+        assert [each for each in said if each.startswith(start)]
     expect_text(page, "#door-count", "5 units")
-    assert visitor.api.check(ticket, forged) == ["spent", "unspent"]
+    assert visitor.api.check(tickets[0], forged) == ["spent", "unspent"]
     assert len(visitor.asked("/v1/swap")) == 1
     press(page, "Stop")
     assert not page.evaluate("document.getElementById('door-video').srcObject")
 
 
-def test_without_a_reader_of_codes_links_are_typed(visitor, tickets):
+def test_without_a_reader_of_codes_links_are_typed_and_wait_for_the_network(
+    visitor, tickets
+):
     page = visitor.page
     # As in a page of a service that has none.
     page.evaluate("delete document.body.dataset.codeReader")
-    spent, raw = tickets
-    spend(visitor.api, spent)
+    raw, spent = tickets
     press(page, "Start")
-    said = "This browser can't read QR codes. Type or paste"
-    expect_shown(page, said)
-    camera = page.get_by_role("button", name="Turn on the camera")
-    expect(camera).to_be_hidden()
-
+    expect_shown(page, "This browser can't read QR codes. Type or paste")
+    expect(page.get_by_role("button", name="Turn on the camera")).to_be_hidden()
     type_link(page, "not a link")
     expect_text(page, LAST, ["Not a ticket"])
     expect(page.get_by_label("Ticket link")).to_have_value("not a link")
-    type_link(page, spent)
-    expect_text(page, LAST, [TAKEN, "Not a ticket"])
+    visitor.go_offline()
     type_link(page, claim_link(visitor.origin, raw))
-    expect_text(page, LAST, ["Valid, 5", TAKEN, "Not a ticket"])
+    type_link(page, spent)
+    expect(page.locator(WAITING)).to_have_count(2)
+    # As another door does.
+    spend(visitor.api, spent)
 
-    type_link(page, raw)
-    expect_text(page, "#verdict-title", "2nd scan")
+    visitor.go_online()
 
+    taken = "Already claimed elsewhere"
+    expect_text(page, LAST, [taken, "Valid, 5", "Not a ticket"])
+    expect(page.locator(WAITING)).to_have_count(0)
+    assert len(visitor.asked("/v1/swap")) == 2
     page.reload()
     expect_text(page, "#ready-count", "5 units")
     press(page, "Start")
     type_link(page, raw)
-    expect_text(page, "#verdict-title", "3rd scan")
+    expect_text(page, "#verdict-title", "2nd scan")
 
 
 @slow
 def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor):
     about = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club"
     _, item_id = hold(visitor, 1, metadata=CONCERT | {"description": about})
-    page = visitor.go("/door")
-    # As for another night of the same name.
     when, where = "Sat, Jun 1, 2126 · 8:00\u202fPM", "Moonlight Club"
-    expect_text(page, "#choose-list .hint", f"{when}\n{where}")
-    door = page.get_by_role("link", name="Concert, 1 June")
-    expect(door).to_be_visible()
-    assert page.evaluate("inBrowser.smallControls()") == []
-    door.click()
-    expect(page.get_by_role("heading", name="Concert, 1 June")).to_be_visible()
-    expect_text(page, "#ready [data-card=date]", when)
-    expect_text(page, "#ready [data-card=place]", where)
-    row = visitor.open_tab("/wallet").locator("[data-row]")
+    row = visitor.go("/wallet").locator("[data-row]")
     expect_text(row, "[data-card=when]", when)
     expect_text(row, "[data-card=where]", where)
+    page = visitor.go("/door")
+    # As for another night of the same name.
+    expect_text(page, "#choose-list .hint", f"{when}\n{where}")
+    assert page.evaluate("inBrowser.smallControls()") == []
+    page.get_by_role("link", name="Concert, 1 June").click()
+    expect_text(page, "#ready [data-card=date]", when)
 
     press(page, "Open on another phone")
 
@@ -134,41 +129,6 @@ def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor
     expect(dialog.get_by_role("img")).to_be_visible()
     expect(dialog).to_contain_text(f"{visitor.origin}/door#{item_id}")
     visitor.assert_good()
-
-
-WAITING = "#queue-list li"
-SEES = "Boolean(document.getElementById('door-video').srcObject)"
-
-
-@slow
-def test_of_two_doors_without_a_network_one_lets_a_ticket_in(
-    visitor, stranger, tickets, film_path
-):
-    require("npm: make test fetches what reads codes")
-    film(film_path, [("", 0.5)])
-    stranger.go(f"/door#{tickets[0].split('.')[1]}")
-    for door in (visitor, stranger):
-        door.context.grant_permissions(["camera"])
-        press(door.page, "Start")
-        wait_for_true(door.page, SEES)
-        press(door.page, "Stop")
-        door.page.evaluate(RECORD)
-        door.go_offline()
-    film(film_path, [(claim_link(visitor.origin, tickets[0]), 0.7), ("", 2.3)])
-    for door in (visitor, stranger):
-        press(door.page, "Start")
-        expect(door.page.locator(WAITING)).to_have_count(1)
-        assert not door.asked("/v1/swap")
-
-    for door, said in (
-        (visitor, "valid: Valid, 5Scanned at "),
-        (stranger, f"refused: {TAKEN}It was let in at another door"),
-    ):
-        door.go_online()
-        wait_for_true(door.page, f"said.some((each) => each.startsWith('{said}'))")
-        expect(door.page.locator(WAITING)).to_have_count(0)
-        assert len(door.asked("/v1/swap")) == 1
-    assert visitor.api.check(tickets[0]) == ["spent"]
 
 
 @slow
@@ -190,7 +150,6 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     press(waiting.last, "Cancel")
     expect(waiting).to_have_count(1)
     assert page.evaluate("door.dataset.kind") == ""
-    visitor.assert_good()
     press(page, "Stop")
     press(page, "Later")
     expect(page.locator("#door")).to_be_hidden()
@@ -211,9 +170,6 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     assert visitor.api.check(*tickets) == ["spent", "unspent"]
 
 
-GREEN = "rgb(11, 107, 58)"
-
-
 @slow
 def test_an_open_door_fits_a_phone_and_can_be_read_in_each_colour(visitor):
     item_id = visitor.api.mint("+1.a", metadata={"name": "x" * 80})
@@ -231,6 +187,7 @@ def test_an_open_door_fits_a_phone_and_can_be_read_in_each_colour(visitor):
     assert ring == page.evaluate("getComputedStyle(door).color")
     assert page.evaluate("door.scrollWidth <= innerWidth")
     page.emulate_media(forced_colors="active")
-    assert page.evaluate("getComputedStyle(door).backgroundColor") == GREEN
+    green = "rgb(11, 107, 58)"
+    assert page.evaluate("getComputedStyle(door).backgroundColor") == green
     icon = "getComputedStyle(document.querySelector('.door-title'), '::before')"
     assert page.evaluate(f"{icon}.backgroundColor") == ring

@@ -25,6 +25,7 @@ from tests.page.steps import (
     records,
     wait_for_amounts,
 )
+from tests.page.test_quality import assert_good_in_all_looks
 from tests.page.visitor import answer, cut_off, first_held, hold_back
 from tests.support.waiting import wait_until
 
@@ -130,30 +131,21 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
     expect_text(form, "[data-part=links] .state", "handed out")
 
 
-def test_what_it_is_gives_its_units_their_words(form):
-    form.get_by_label("Name").fill("A coffee")
+def test_a_kind_a_date_and_a_place_are_in_the_description(form, visitor):
+    units = form.locator("#preview [data-card=units]")
+    form.get_by_label("Name").fill("Concert")
     form.get_by_role("radio", name="Voucher").check()
-    expect_text(form, "#preview [data-card=units]", "1 voucher")
+    expect(units).to_have_text("1 voucher")
     form.get_by_role("radio", name="Certificate").check()
     form.get_by_label("How many each?").fill("2")
-    expect_text(form, "#preview [data-card=units]", "2 certificates")
+    expect(units).to_have_text("2 certificates")
     form.reload()
     expect(form.get_by_role("radio", name="Certificate")).to_be_checked()
-
-    create(form)
-
-    press(form, "Create another")
-    expect(form.get_by_role("radio", name="Certificate")).not_to_be_checked()
-    form.get_by_label("Date").fill("2126-07-05T20:30")
-    expect(form.get_by_role("radio", name="Ticket")).to_be_checked()
-
-
-def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(
-    form, visitor
-):
-    form.get_by_label("Name").fill("Concert")
+    form.get_by_label("Word for one").fill("")
+    form.get_by_label("Word for several").fill("")
     # What has a date is a ticket, unless it is called something else.
     form.get_by_label("Date").fill("2126-07-05T20:30")
+    expect(form.get_by_role("radio", name="Ticket")).to_be_checked()
     form.get_by_label("Place").fill("The lawn")
     form.get_by_label("Valid until").fill("2126-12-06")
     expect_text(form, "#preview [data-card=place]", "The lawn")
@@ -168,12 +160,15 @@ def test_when_and_where_is_in_the_description_and_the_mark_is_to_be_published(
         "Valid until: 2126-12-06 23:59 +00:00\n"
         "Unit: ticket/tickets"
     )
-    words = f"8:30\u202fPM) has the mark {item_id[5:9]}·{item_id[-4:]}"
+    # What is to be published.
     press(form, "Copy text")
     expect_notice(form, "Copied.")
     copied = form.evaluate(COPIED)
     assert copied.startswith("The genuine “Concert” (")
-    assert copied.endswith(f"{words}: {visitor.origin}/item/{item_id}")
+    mark = f"8:30\u202fPM) has the mark {item_id[5:9]}·{item_id[-4:]}"
+    assert copied.endswith(f"{mark}: {visitor.origin}/item/{item_id}")
+    press(form, "Create another")
+    expect(form.get_by_role("radio", checked=True)).to_have_count(0)
 
 
 # What a photo holds besides its picture: how it was held, here on its side, and where
@@ -205,11 +200,17 @@ COLOUR = """(image) => {
 
 @slow
 def test_what_is_transparent_in_an_uploaded_picture_becomes_white(form):
+    svg = {"name": "a.svg", "mimeType": "image/svg+xml", "buffer": b"<svg/>"}
     png = {"name": "a.png", "mimeType": "image/png", "buffer": base64.b64decode(CLEAR)}
-    form.locator("#upload").set_input_files(png)
+    upload = form.locator("#upload")
+    upload.set_input_files(svg)
+    said = re.compile("This file is not a picture")
+    expect(form.get_by_label("Picture")).to_have_accessible_description(said)
+
+    upload.set_input_files(png)
+
     shown = form.locator(".deed-image").first
     wait_until(lambda: shown.evaluate("each => each.naturalWidth"))
-
     assert shown.get_attribute("src").startswith("data:image/jpeg;base64,")
     assert shown.evaluate(COLOUR) == [255, 255, 255, 255]
 
@@ -239,70 +240,40 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(form, visitor):
     assert width / height == pytest.approx(3 / 4, abs=0.01)
 
 
+# What is typed into fields, from the first to the last, and what is said beside each.
+MISTAKES = {
+    "Name": ("n" * 101, "Use at most 100 characters (now 101)."),
+    "Date": ("3126-01-02T03:04", "Enter a date and a time."),
+    "Picture": ("javascript:alert(1)", "A link to a picture starts with https://"),
+    "How many links?": ("10 001", "At most 10 000 links at once."),
+    "Word for one": ("a/b", "A word can't contain a slash."),
+    "Valid until": ("2026-01-02", "This is before the date above."),
+}
+OTHERS = {
+    "each?": ("0", "Enter a whole number, 1 or more."),
+    "Word for one": ("", "Enter the word for one, too."),
+    "Word for several": ("000", "A word has at most 20 letters and no digits."),
+    "Valid until": ("2026-01-02", "This is in the past."),
+}
+
+
 @slow
-@pytest.mark.parametrize(
-    ("label", "text", "said"),
-    [
-        ("Name", "n" * 101, "Use at most 100 characters (now 101)."),
-        ("Description", "n" * 1001, "Use at most 1 000 characters (now 1 001)."),
-        (
-            "Word for one",
-            "000 tickets",
-            "A word has at most 20 letters and no digits.",
-        ),
-        ("Word for one", "a/b", "A word can't contain a slash."),
-        ("Valid until", "2026-01-02", "This is in the past."),
-        ("Date", "3126-01-02T03:04", "Enter a date and a time."),
-        ("Picture", "javascript:alert(1)", "A link to a picture starts with https://"),
-        ("How many links?", "10 001", "At most 10 000 links at once."),
-        ("each?", "0", "Enter a whole number, 1 or more."),
-        ("each?", str(2**53 - 1), "Together they are more than"),
-    ],
-)
-def test_a_mistake_is_told_beside_its_field(form, visitor, label, text, said):
-    form.get_by_label("How many links?").fill("2")
-    field = form.get_by_label(label)
-    # What is wrong within a fold opens it.
-    field.evaluate("(field, text) => (field.value = text)", text)
-    field.dispatch_event("input", {"bubbles": True})
+@pytest.mark.parametrize("mistakes", [MISTAKES, OTHERS])
+def test_mistakes_are_told_beside_their_fields(form, visitor, mistakes):
+    for label, (text, _) in mistakes.items():
+        field = form.get_by_label(label)
+        # No keys can type some of it.
+        field.evaluate("(field, text) => (field.value = text)", text)
+        field.dispatch_event("input", {"bubbles": True})
 
     press(form, "Create")
 
-    described = re.compile(re.escape(said))
-    expect(field).to_have_accessible_description(described)
-    expect(field).to_be_focused()
+    for label, (_, said) in mistakes.items():
+        described = re.compile(re.escape(said))
+        expect(form.get_by_label(label)).to_have_accessible_description(described)
+    expect(form.get_by_label(next(iter(mistakes)))).to_be_focused()
+    assert_good_in_all_looks(visitor)
     assert visitor.asked("/v1/mint") == []
-
-
-@slow
-def test_a_file_that_is_no_picture_is_refused_beside_its_field(form):
-    file = {"name": "a.svg", "mimeType": "image/svg+xml", "buffer": b"<svg/>"}
-
-    form.locator("#upload").set_input_files(file)
-
-    said = re.compile("This file is not a picture")
-    field = form.get_by_label("Picture")
-    expect(field).to_have_accessible_description(said)
-
-
-@slow
-def test_two_links_of_a_deed_cannot_have_one_secret(form, visitor):
-    fill_amounts(form, "1", "1")
-    for box in form.get_by_label("Choose the secret myself").all():
-        box.check()
-    secrets = form.get_by_label("Secret", exact=True)
-    secrets.first.fill("same")
-    secrets.last.fill("same")
-
-    press(form, "Create")
-
-    said = re.compile("Another link already has this secret")
-    expect(secrets.last).to_have_accessible_description(said)
-    visitor.assert_good()
-    # What is out of play is not wrong.
-    form.get_by_text("Different amounts").click()
-    form.get_by_label("Name").fill("A ticket")
-    create(form)
 
 
 @slow
@@ -332,50 +303,25 @@ def test_what_looks_wrong_is_asked_about_before_it_is_permanent(form, visitor):
 
 
 @slow
-def test_a_double_tap_on_create_creates_once(form, visitor):
-    form.get_by_label("Name").fill("A ticket")
-
-    form.get_by_role("button", name="Create").dblclick()
-
-    form.get_by_role("button", name="Create another").wait_for()
-    assert len(visitor.asked("/v1/mint")) == 1
-
-
-@slow
-def test_dates_and_words_that_do_not_fit_each_other_are_told(form):
-    form.get_by_label("Word for several").fill("tickets")
-    form.get_by_label("Date").fill("2126-12-05T20:00")
-    form.get_by_label("Valid until").fill("2126-12-04")
-
-    press(form, "Create")
-
-    for label, said in {
-        "Word for one": "Enter the word for one, too.",
-        "Valid until": "This is before the date above.",
-    }.items():
-        described = re.compile(re.escape(said))
-        expect(form.get_by_label(label)).to_have_accessible_description(described)
-    expect(form.get_by_label("Word for one")).to_be_focused()
-
-
-@slow
-def test_a_refused_mint_loses_nothing_of_what_was_typed(form):
+def test_a_refused_mint_loses_nothing_and_a_double_tap_creates_once(form, visitor):
     answer(form, "**/v1/mint", status=413, json={"code": "body_too_large"})
     form.get_by_label("Name").fill("A ticket")
-
     press(form, "Create")
-
     expect(form.locator("#create-error")).to_be_focused()
     form.reload()
     expect(form.get_by_label("Name")).to_have_value("A ticket")
     form.unroute("**/v1/mint")
-    create(form)
+    visitor.requests.clear()
+
+    form.get_by_role("button", name="Create").dblclick()
+
     press(form, "Copy link")
     wait_for_amounts(form, given=[1])
+    assert len(visitor.asked("/v1/mint")) == 1
 
 
 @slow
-def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
+def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form, visitor):
     asked = []
     form.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     form.get_by_label("Name").fill("A ticket")
@@ -390,8 +336,18 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
     expect(form.get_by_label("Place")).to_have_value("The lawn")
     assert asked == []
 
-    form.get_by_label("Choose the secret myself").last.check()
-    form.get_by_label("Secret", exact=True).last.fill("correct horse")
+    secrets = form.get_by_label("Secret", exact=True)
+    for place in (0, 1):
+        form.get_by_label("Choose the secret myself").nth(place).check()
+        secrets.nth(place).fill("correct horse")
+    press(form, "Create")
+    said = re.compile("Another link already has this secret")
+    expect(secrets.last).to_have_accessible_description(said)
+    expect(secrets.last).to_be_focused()
+    assert_good_in_all_looks(visitor)
+    # What is out of play is not wrong.
+    form.get_by_text("Different amounts").click()
+    expect(form.locator("[aria-invalid]")).to_have_count(0)
     assert "correct horse" not in form.evaluate("JSON.stringify(sessionStorage)")
     form.reload()
 
