@@ -260,7 +260,7 @@ def test_claiming_is_accessible_and_still(visitor):
     assert_good_in_all_looks(visitor)
 
 
-def test_the_page_of_a_deed_and_its_dialogs_are_accessible_and_still(visitor):
+def test_my_deeds_and_their_dialogs_are_accessible_and_still(visitor):
     page, _ = hold(visitor, 4, 6, metadata=SHED)
     dialog = send(page, "x")
     assert_good_in_all_looks(visitor)
@@ -279,16 +279,6 @@ def test_the_page_of_a_deed_and_its_dialogs_are_accessible_and_still(visitor):
         assert_good_in_all_looks(visitor)
         page.keyboard.press("Escape")
 
-
-def test_an_operation_of_the_interface_is_accessible(visitor):
-    page = visitor.go("/docs")
-    page.locator(".opblock-summary-control").first.click()
-    page.locator(".responses-table").wait_for()
-    assert_good_in_all_looks(visitor)
-
-
-def test_the_list_of_deeds_its_dialogs_and_the_history_are_accessible(visitor):
-    page, _ = hold(visitor, 4, metadata=SHED)
     follow(page, "All deeds")
     page.locator("[data-row]").wait_for()
     assert_good_in_all_looks(visitor)
@@ -298,6 +288,13 @@ def test_the_list_of_deeds_its_dialogs_and_the_history_are_accessible(visitor):
         page.keyboard.press("Escape")
     follow(page, "History")
     page.locator("#history > li").first.wait_for()
+    assert_good_in_all_looks(visitor)
+
+
+def test_an_operation_of_the_interface_is_accessible(visitor):
+    page = visitor.go("/docs")
+    page.locator(".opblock-summary-control").first.click()
+    page.locator(".responses-table").wait_for()
     assert_good_in_all_looks(visitor)
 
 
