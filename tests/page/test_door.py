@@ -17,7 +17,7 @@ from tests.page.steps import (
 )
 from tests.support.needs import require
 
-slow = pytest.mark.slow
+pytestmark = pytest.mark.slow
 
 CONCERT = {"name": "Concert, 1 June"}
 # The last verdicts, the newest first.
@@ -45,7 +45,6 @@ def type_link(page, text):
     page.keyboard.press("Enter")
 
 
-@slow
 def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(
     visitor, tickets, film_path
 ):
@@ -108,7 +107,6 @@ def test_without_a_reader_of_codes_links_are_typed_and_wait_for_the_network(
     expect_text(page, "#verdict-title", "2nd scan")
 
 
-@slow
 def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor):
     about = "Date: 2126-06-01 20:00 +01:00\nPlace: Moonlight Club"
     _, item_id = hold(visitor, 1, metadata=CONCERT | {"description": about})
@@ -131,7 +129,6 @@ def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor
     visitor.assert_good()
 
 
-@slow
 def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     visitor, tickets
 ):
@@ -170,7 +167,6 @@ def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
     assert visitor.api.check(*tickets) == ["spent", "unspent"]
 
 
-@slow
 def test_an_open_door_fits_a_phone_and_can_be_read_in_each_colour(visitor):
     item_id = visitor.api.mint("+1.a", metadata={"name": "x" * 80})
     page = visitor.go(f"/door#{item_id}")
