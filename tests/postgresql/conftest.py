@@ -1,14 +1,14 @@
 """A PostgreSQL database of the ledger, and what other sessions do to it."""
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
 from app import now_ms
-from parts.postgresql.connections import BoundedConnection
 from parts.postgresql.database import PostgresqlDatabase
 from storage.repository import Repository
 from tests.postgresql.records import POLICY
+from tests.support.ledger_view import CUT_OFF
 
 
 @pytest.fixture
@@ -56,37 +56,5 @@ def repository(database):
 
 @pytest.fixture
 def cut_off(other):
-    """A function that ends the server's side of a session, or of all but that."""
-
-    def cut(process_id=None):
-        other.execute(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            " AND pid = coalesce(%s, pid)",
-            [process_id],
-        )
-
-    return cut
-
-
-@pytest.fixture
-def after_execute(monkeypatch):
-    """A context in which a function is called after statements that contain a text.
-
-    It takes the connection.
-    """
-    execute = BoundedConnection.execute
-
-    @contextmanager
-    def hooked(text, function):
-        def execute_and_call(connection, query, *arguments, **options):
-            cursor = execute(connection, query, *arguments, **options)
-            if text in str(query):
-                function(connection)
-            return cursor
-
-        with monkeypatch.context() as patch:
-            patch.setattr(BoundedConnection, "execute", execute_and_call)
-            yield
-
-    return hooked
+    """A function that ends the server's side of all other sessions."""
+    return lambda: other.execute(CUT_OFF)

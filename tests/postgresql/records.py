@@ -1,6 +1,7 @@
 """Records as the service hands them to the ledger, made up, and work on them."""
 
 import secrets
+from contextlib import contextmanager
 
 from deeds.model import (
     HashPolicy,
@@ -12,7 +13,7 @@ from deeds.model import (
     SwapRecord,
 )
 from storage.database import NO_OPERATION
-from storage.repository import write_swap
+from tests.support.hooks import hooked, is_writer
 
 POLICY = HashPolicy(8, 1, 1)
 
@@ -62,27 +63,9 @@ def states(repository, *outputs):
     return [each and each.state for each in found]
 
 
-def backend_of(transaction):
-    return transaction.execute(READ_BACKEND).fetchone()[0]
-
-
-def ask(database, how, sql):
-    """Return the first value of a query in a read or in a write."""
-    if how == "read":
-        return database.read(sql)[0][0]
-    values = []
-
-    def work(transaction, _record):
-        values.extend(transaction.execute(sql).fetchone())
-        return NO_OPERATION
-
-    database.write(work, None)
-    return values[0]
-
-
-def ask_backend(database, how):
-    """Return which session of the server a read or a write uses."""
-    return ask(database, how, READ_BACKEND)
+def ask_backend(database):
+    """Return which session of the server a read uses."""
+    return database.read(READ_BACKEND)[0][0]
 
 
 def nested(database, count, innermost=lambda: None):
@@ -90,7 +73,7 @@ def nested(database, count, innermost=lambda: None):
     backends = set()
 
     def work(transaction, left):
-        backends.add(backend_of(transaction))
+        backends.add(transaction.execute(READ_BACKEND).fetchone()[0])
         if left > 1:
             database.write(work, left - 1)
         else:
@@ -101,41 +84,19 @@ def nested(database, count, innermost=lambda: None):
     return backends
 
 
-class AtStatement:
-    """A transaction that does something before its statement of a number, from 0."""
+@contextmanager
+def at_statement(number, function):
+    """Call a function before a statement of a write, once, with the connection.
 
-    def __init__(self, transaction, number, function):
-        self.now_ms = transaction.now_ms
-        self._transaction = transaction
-        self._left = number
-        self._function = function
+    The first statement after BEGIN has the number 0.
+    """
+    sent = []
 
-    def execute(self, *arguments):
-        self._count()
-        return self._transaction.execute(*arguments)
+    def count(connection, sql, _values):
+        if is_writer(connection):
+            sent.append(sql)
+            if len(sent) == number + 1:
+                function(connection)
 
-    def executemany(self, *arguments):
-        self._count()
-        return self._transaction.executemany(*arguments)
-
-    def read_each(self, *arguments):
-        self._count()
-        return self._transaction.read_each(*arguments)
-
-    def _count(self):
-        if self._left == 0:
-            self._function(self._transaction)
-        self._left -= 1
-
-
-def swap_interrupted(number, function):
-    """Return a `write_swap` whose first try does something before a statement."""
-    tries = []
-
-    def work(transaction, record):
-        tries.append(transaction)
-        if len(tries) == 1:
-            transaction = AtStatement(transaction, number, function)
-        return write_swap(transaction, record)
-
-    return work
+    with hooked("before statement", count):
+        yield
