@@ -1,18 +1,10 @@
-"""What the tests of faults share: services that die, and databases for them."""
+"""What the tests of faults share: services that die."""
 
 from contextlib import ExitStack
 
 import pytest
 
 from tests.faults.mortal_service import MortalService
-
-
-@pytest.fixture
-def stoppable_url(stoppable_postgres):
-    """The URL of a migrated database on the PostgreSQL that a test may stop."""
-    url = stoppable_postgres.cluster.create_migrated_database()
-    yield url
-    stoppable_postgres.cluster.drop_database(url)
 
 
 @pytest.fixture

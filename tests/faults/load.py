@@ -17,8 +17,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 
-import pytest
-
 from tests.faults.journal import JournalClient, Sender
 from tests.support.api import Api
 from tests.support.ledger_view import LedgerView
@@ -28,13 +26,6 @@ CLIENTS_COUNT = 16
 
 # As many as one request may name.
 CHECKED_AT_ONCE = 256
-
-# For a test on each kind of database that is slow enough once.
-slow_on_sqlite = pytest.mark.parametrize(
-    "database_url",
-    [pytest.param("sqlite", marks=pytest.mark.slow), "postgresql"],
-    indirect=True,
-)
 
 
 class Load:
@@ -95,10 +86,6 @@ class Load:
         assert {*known} - spent == held
         assert all(entry.is_acknowledged for entry in self.entries)
         assert len(operations(database_url)) == len(self.entries)
-        offers = LedgerView(database_url).rows()["offers"]
-        completed = {f"/v1/offers/{row[0]}/complete" for row in offers if row[2]}
-        paths = {entry.path for entry in self.entries}
-        assert {path for path in paths if "complete" in path} <= completed
         fates = ("acknowledged", "unanswered", "found done")
         return Counter({fate: self.fates.count(fate) for fate in fates}, audits=1)
 

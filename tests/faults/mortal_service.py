@@ -6,8 +6,7 @@ import threading
 from contextlib import ExitStack
 from uuid import uuid4
 
-import psycopg
-
+from tests.support.databases import connected
 from tests.support.serving import SERVICE, start_gunicorn, wait_until_it_answers
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
@@ -70,7 +69,7 @@ class MortalService:
         self.close()
         if self.database_url.startswith("sqlite"):
             return
-        with psycopg.connect(self.database_url, autocommit=True) as own:
+        with connected(self.database_url) as own:
             wait_until(lambda: own.execute(OTHER_SESSIONS).fetchone() == (0,))
 
     def stop(self):

@@ -24,23 +24,12 @@ CHUNKED = MINT + b"Transfer-Encoding: chunked\r\n\r\n"
 TLS_CLIENT_HELLO = bytes.fromhex("16030100f1010000ed0303") + bytes(range(256))[:230]
 
 MALFORMED = {
-    "request line without version": b"GET /mark-7c1f9e\r\n\r\n",
     "request line of four words": b"GET / mark-7c1f9e HTTP/1.1\r\n\r\n",
-    "request line with a tab": b"GET /\tHTTP/1.1\r\nX: mark-7c1f9e\r\n" + END,
-    "space before the request line": b" GET /mark-7c1f9e HTTP/1.1\r\n" + END,
-    "space alone in a head": b" \r\n\r\n" + GET + END,
-    "method with brackets": b"G(E)T /mark-7c1f9e HTTP/1.1\r\n" + END,
-    "version 0.9": b"GET /mark-7c1f9e HTTP/0.9\r\n" + END,
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nmark-7c1f9e",
     "TLS client hello": TLS_CLIENT_HELLO + MARK,
     "target without slash": b"GET mark-7c1f9e HTTP/1.1\r\n" + END,
     "target of broken IPv6": b"GET http://[mark-7c1f9e/ HTTP/1.1\r\n" + END,
-    "target of UTF-8": b"GET /\xc3\xa9mark-7c1f9e HTTP/1.1\r\n" + END,
     "header without colon": GET + b"mark-7c1f9e\r\n" + END,
-    "header without name": GET + b": mark-7c1f9e\r\n" + END,
-    "header space before colon": GET + b"X : mark-7c1f9e\r\n" + END,
-    "header with NUL": GET + b"X: \0mark-7c1f9e\r\n" + END,
-    "header with lone CR": GET + b"X: a\rmark-7c1f9e\r\n" + END,
     "header with LF alone": GET + b"X: mark-7c1f9e\nY: b\r\n" + END,
     "header folded": GET + b"X: a\r\n mark-7c1f9e\r\n" + END,
     "no Host": GET + b"X: mark-7c1f9e\r\n\r\n",
@@ -48,8 +37,6 @@ MALFORMED = {
     "length and chunked": MINT
     + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nmark-7c1f9e",
     "length with plus": MINT + b"Content-Length: +5\r\n\r\nmark-7c1f9e",
-    "length empty": MINT + b"Content-Length:\r\n\r\nmark-7c1f9e",
-    "length of letters": MINT + b"Content-Length: mark-7c1f9e\r\n\r\n",
     "length of 5000 digits": MINT
     + b"X: mark-7c1f9e\r\nContent-Length: %s\r\n\r\n" % (b"9" * 5000),
     "length twice": MINT + b"Content-Length: 5\r\n" * 2 + b"\r\nmark-7c1f9e",
@@ -59,50 +46,28 @@ MALFORMED = {
     "chunked in HTTP/1.0": b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"
     b"5\r\nmark-7c1f9e",
     "chunk size of letters": CHUNKED + b"mark-7c1f9e\r\n",
-    "chunk size negative": CHUNKED + b"-5\r\nmark-7c1f9e\r\n0\r\n\r\n",
-    "chunk without its end": CHUNKED + b"5\r\nmark-7c1f9e\r\n0\r\n\r\n",
-    "chunk extension of control characters": CHUNKED
-    + b"5;\x01mark-7c1f9e\r\n12345\r\n",
-    "trailer that sets the length": CHUNKED
-    + b"0\r\nContent-Length: 5\r\n\r\nmark-7c1f9e",
-    "Content-Type twice": MINT + b"Content-Type: mark-7c1f9e\r\n\r\n",
-    "body longer than its length": MINT + b"Content-Length: 1\r\n\r\n{" + MARK * 100,
+    # Nobody knows where a good request after it starts: to answer that would be request
+    # smuggling.
+    "a good request after it": MARK + b"\r\n\r\n" + INFO + END,
 }
 
 # The application gets most of these and refuses them.
 REFUSED = {
     "target endless": (431, b"GET /" + MARK * 20_000),
     "chunk size huge": (413, CHUNKED + b"f" * 4000 + b"\r\nmark-7c1f9e"),
-    "body too large": (413, MINT + b"Content-Length: 9999999999999\r\n\r\nmark-7c1f9e"),
-    "method unknown": (405, b"BREW /v1/mint?mark-7c1f9e HTTP/1.1\r\n" + END),
     "header SCRIPT_NAME": (
         404,
         b"GET /x HTTP/1.0\r\nSCRIPT_NAME: /mark-7c1f9e\r\n\r\n",
     ),
     "Host of no text": (404, b"GET /x HTTP/1.0\r\nHost: \xff:mark-7c1f9e\r\n\r\n"),
-    "HTTP/1.0": (404, b"GET /mark-7c1f9e HTTP/1.0\r\n\r\n"),
-}
-
-# Of the service, but for what is there.
-NOT_FOUND = {
-    "path with NUL": b"/\0mark-7c1f9e",
-    "path with an encoded NUL": b"/%00mark-7c1f9e",
-    "path of no UTF-8": b"/v1/item/%ff%femark-7c1f9e",
-    "path of two slashes": b"//mark-7c1f9e//x",
-    "path of dots": b"/../../etc/mark-7c1f9e",
-    "path with a parameter": b"/v1/info;mark-7c1f9e",
-    "path in capitals": b"/V1/INFO?mark-7c1f9e",
-    "path of a surrogate": b"/v1/%ed%a0%80mark-7c1f9e",
-    "another host": b"http://mark-7c1f9e/x",
+    "path with NUL": (404, b"GET /\0mark-7c1f9e HTTP/1.1\r\n" + END),
+    "path of no UTF-8": (404, b"GET /v1/item/%ff%femark-7c1f9e HTTP/1.1\r\n" + END),
 }
 
 BROKEN_OFF = {
-    "nothing": b"",
-    "an empty line": b"\r\n",
     "lines ended by LF": b"GET /mark-7c1f9e HTTP/1.1\nHost: localhost\n\n",
     "half a head": GET + b"X: mark-7c1f9e\r\n",
     "half a body": MINT + b'Content-Length: 100\r\n\r\n{"outputs":["mark-7c1f9e',
-    "half a chunk": CHUNKED + b"ff\r\nmark-7c1f9e\r\n",
     "chunks without the last": CHUNKED + b"b\r\nmark-7c1f9e\r\n",
 }
 
@@ -146,13 +111,6 @@ def test_what_is_barely_http_is_refused_with_a_problem(service, status, data):
     assert problem_status(service.send_bytes(data)) == status
 
 
-@pytest.mark.parametrize("target", NOT_FOUND.values(), ids=NOT_FOUND)
-def test_what_is_not_there_is_not_found(service, target):
-    line = b"GET %s HTTP/1.1\r\n" % target
-
-    assert problem_status(service.send_bytes(line + END)) == 404
-
-
 @pytest.mark.parametrize("data", BROKEN_OFF.values(), ids=BROKEN_OFF)
 def test_a_request_that_breaks_off_is_not_answered(service, data):
     assert service.send_bytes(data) == b""
@@ -177,22 +135,11 @@ def test_no_head_takes_long_to_parse(service, head):
     assert sum(worker.cpu_times()[:2]) - before_s < 1
 
 
-def test_a_good_request_after_a_refused_one_is_not_answered(service):
-    """Nobody knows where it starts: answering it would be request smuggling."""
-    assert problem_status(service.send_bytes(MARK + b"\r\n\r\n" + INFO + END)) == 400
-
-
-def test_empty_lines_before_a_request_do_not_delay_it(service):
+def test_a_head_may_have_30_kb_after_empty_lines(service):
     """RFC 9112, 2.2."""
-    answer = service.send_bytes(b"\r\n" * 1000 + INFO + END)
-
-    assert answer.startswith(b"HTTP/1.1 200 ")
-
-
-def test_a_head_may_have_30_kb_after_an_empty_line(service):
     fields = (b"X: " + b"a" * 6000 + b"\r\n") * 5
 
-    answer = service.send_bytes(b"\r\n" + INFO + fields + END)
+    answer = service.send_bytes(b"\r\n" * 1000 + INFO + fields + END)
 
     assert answer.startswith(b"HTTP/1.1 200 ")
 
