@@ -9,6 +9,8 @@ from tests.faults.load import CLIENTS_COUNT, Load, line_of
 from tests.support.ledger_view import LedgerView
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 WORKERS_COUNT = 2
 LOST_COUNT_MIN = 50
 ANSWERS_COUNT = 60
@@ -61,7 +63,6 @@ def test_a_failover_to_a_synchronous_standby_loses_nothing(
     report(f"served again after {seconds:.2f} s, kills 1, {line_of(counts)}")
 
 
-@pytest.mark.slow
 def test_after_a_failover_that_lost_operations_nothing_is_written(
     replicated, service, checkpoint, seed, report
 ):

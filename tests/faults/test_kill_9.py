@@ -9,15 +9,12 @@ import pytest
 from tests.faults.journal import CUT_OFF
 from tests.faults.load import Load, line_of, operations, rounds
 from tests.faults.mortal_service import MortalService
-from tests.support.api import SUCCESS, Api, good
+from tests.support.api import SUCCESS, Api, replayed
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.marker import STRONG
 
-# Each is slow enough once.
-DATABASES = [pytest.param("sqlite", marks=pytest.mark.slow), "postgresql"]
 
-
-@pytest.mark.parametrize("database_url", DATABASES, indirect=True)
+@pytest.mark.slow
 @pytest.mark.soak(share=12)
 def test_a_killed_service_loses_and_doubles_nothing(
     database_url, make_service, seed, report, soak_seconds
@@ -44,7 +41,10 @@ def test_a_killed_service_loses_and_doubles_nothing(
     report(f"kills {kills_count}, {line_of(counts)}")
 
 
-@pytest.fixture(scope="module", params=DATABASES)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("sqlite", marks=pytest.mark.slow), "postgresql"],
+)
 def failing_service(request, tmp_path_factory):
     """A service of one process, which dies at the moment in the file `failpoint`."""
     directory = tmp_path_factory.mktemp("failing")
@@ -61,39 +61,30 @@ def failing_service(request, tmp_path_factory):
         postgres.drop_database(url)
 
 
-@pytest.mark.parametrize("moment", [BEFORE_COMMIT, AFTER_COMMIT])
-def test_what_is_cut_off_at_its_commit_is_carried_out_once(failing_service, moment):
-    url, is_done = failing_service.database_url, moment == AFTER_COMMIT
-    before = operations(url)
+def test_what_is_cut_off_at_its_commit_is_carried_out_once(failing_service):
+    before = operations(failing_service.database_url)
     with closing(Api.of_url(failing_service.url)) as api:
 
-        def send_cut_off(*request):
+        def send_cut_off(moment, *request):
             failing_service.log.with_name("failpoint").write_text(moment)
             with pytest.raises(CUT_OFF):
                 api.post(*request)
 
-        def send_again(*request):
-            """Return the answer, which is a replay where the request was done."""
-            first, again = api.post(*request), api.post(*request)
-            assert ("Idempotency-Replayed" in first.headers) == is_done
-            assert "Idempotency-Replayed" in again.headers
-            assert good(first) == good(again)
-            return good(first)
-
         mint = ("/v1/mint", {"outputs": ["+2.a", "+3.b"]}, str(uuid4()))
-        send_cut_off(*mint)
-        item = send_again(*mint)["itemId"]
+        send_cut_off(AFTER_COMMIT, *mint)
+        item = replayed(api.post(*mint))["itemId"]
 
         outputs = [f"+2.{item}.a", f"+3.{item}.b", f"+5.{item}.{STRONG}"]
         offer = api.offer_id(outputs[:1], outputs[2:])
         half = {"inputs": outputs[1:2], "outputs": []}
         completion = (f"/v1/offers/{offer}/complete", half, str(uuid4()))
-        send_cut_off(*completion)
-        found = api.check(*outputs)
-        assert send_again(*completion) == SUCCESS
+        send_cut_off(BEFORE_COMMIT, *completion)
+        undone = api.check(*outputs)
+        send_cut_off(AFTER_COMMIT, *completion)
+        done = api.check(*outputs)
+        assert replayed(api.post(*completion)) == SUCCESS
 
-        done, undone = ["spent", "spent", "unspent"], ["unspent", "unspent", "unknown"]
-        assert found == (done if is_done else undone)
-        assert api.check(*outputs) == done
+    assert undone == ["unspent", "unspent", "unknown"]
+    assert done == ["spent", "spent", "unspent"]
     made = [("mint", 0, 2), ("offer", 1, 1), ("swap", 2, 1)]
-    assert operations(url) == [*before, *made]
+    assert operations(failing_service.database_url) == [*before, *made]
