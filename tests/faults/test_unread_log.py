@@ -5,8 +5,6 @@ import json
 import logging
 import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,13 +16,7 @@ from deeds.process import LogStream
 from tests.support.api import Api, environ_of, good
 from tests.support.commanding import run_redirected
 from tests.support.databases import sqlite_path
-from tests.support.serving import (
-    READY_URL,
-    REPOSITORY,
-    START_SECONDS_MAX,
-    children,
-    clean_environment,
-)
+from tests.support.serving import READY_URL, children, start_gunicorn
 from tests.support.waiting import wait_until
 
 # The least that a pipe holds on Linux.
@@ -40,24 +32,17 @@ def service_into_pipe(**settings):
 
     Nobody reads the pipe once the service listens.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "app:create_app()"],
-        cwd=REPOSITORY,
-        env=clean_environment(settings),
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    try:
-        log = ""
-        while not READY_URL.search(log):
-            log += process.stderr.readline().decode()
-        yield process, f"http://127.0.0.1:{READY_URL.search(log)[1]}"
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.stderr.close()
-        process.wait(START_SECONDS_MAX)
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    with (
+        os.fdopen(reader, "rb") as log,
+        start_gunicorn(Path(f"/dev/fd/{writer}"), settings) as process,
+    ):
+        os.close(writer)
+        said = ""
+        while not READY_URL.search(said):
+            said += log.readline().decode()
+        yield process, f"http://127.0.0.1:{READY_URL.search(said)[1]}"
 
 
 def is_replaced(process, pid):
