@@ -43,7 +43,7 @@ def test_a_killed_service_loses_and_doubles_nothing(
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param("sqlite", marks=pytest.mark.slow), "postgresql"],
+    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)],
 )
 def failing_service(request, tmp_path_factory):
     """A service of one process, which dies at the moment in the file `failpoint`."""
