@@ -61,6 +61,8 @@ def test_a_frozen_postgresql_is_refused_soon_and_used_again_at_once(
         served_s = seconds_since() - refused_s
         load.wait_for_answers(50)
     counts = load.assert_nothing_lost(database_url)
+    # By then the process has looked for what it wrote last, as it does once a second.
+    time.sleep(2.0)
     with frozen(stoppable_postgres) as seconds_since:
         with closing(Api.of_url(service.url)) as api:
             unready = api.get("/readyz")
