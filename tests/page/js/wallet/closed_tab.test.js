@@ -19,6 +19,7 @@ import {
   mortal,
   openTrade,
   scansIn,
+  smallWallet,
   TabClosed,
   traders,
   upTo,
@@ -150,7 +151,7 @@ async function finishAll(wallet, { store }) {
 /** Finish in a new tab; then every amount is where it belongs. */
 async function assertEndsWell(ground, expected, { isAllHere = true } = {}) {
   const { service, store, other } = ground;
-  const wallet = walletOn(service, store);
+  const wallet = smallWallet(ground, 32);
   await finishAll(wallet, ground);
   await wallet.checkStates();
   await other?.wallet.checkStates();
@@ -204,7 +205,7 @@ test("a tab that closes at any await of a refusal loses nothing", async () => {
       service.take(given);
 
       const isOver = await runDying(ground, VERBS.takeBack.verb, deadAt, isDoneFirst);
-      const next = walletOn(service, store);
+      const next = smallWallet(ground, 32);
       await next.finishBegun();
       await next.checkStates();
 
