@@ -74,8 +74,9 @@ def test_without_a_network_what_is_held_is_shown_and_no_secret_was_kept(holder):
         link: "claim",
         "/door": "door",
         "/till": "till",
+        "/wallet": "wallet",
     }
-    for path, name in (pages | {"/wallet": "wallet"}).items():
+    for path, name in pages.items():
         page.goto(holder.origin + path)
         expect(page.locator("h1").first).to_be_visible()
         expect(page.locator("body")).to_have_attribute("data-page", name)

@@ -23,10 +23,9 @@ def data_uri(kind, content):
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
-@pytest.mark.parametrize("kind", PICTURES)
-def test_an_uploaded_picture_is_served_for_good_and_can_do_nothing(api, kind):
-    content = PICTURES[kind]
-    item_id = api.mint("+1.a", metadata={"image": data_uri(kind, content)})
+def test_an_uploaded_picture_is_served_for_good_and_can_do_nothing(api):
+    content = PICTURES["webp"]
+    item_id = api.mint("+1.a", metadata={"image": data_uri("webp", content)})
 
     answer = api.get(f"/item/{item_id}/picture")
 
@@ -35,10 +34,10 @@ def test_an_uploaded_picture_is_served_for_good_and_can_do_nothing(api, kind):
     assert (
         dict(answer.headers).items()
         >= {
-            "content-type": f"image/{kind}",
+            "content-type": "image/webp",
             "x-content-type-options": "nosniff",
             "content-security-policy": "default-src 'none'; sandbox",
-            "content-disposition": f'inline; filename="picture.{kind}"',
+            "content-disposition": 'inline; filename="picture.webp"',
             "cross-origin-resource-policy": "cross-origin",
             "cache-control": "public, max-age=31536000, immutable",
         }.items()
@@ -47,13 +46,13 @@ def test_an_uploaded_picture_is_served_for_good_and_can_do_nothing(api, kind):
     assert api.get(f"/item/{item_id}/picture", **tag).status_code == 304
 
 
-def test_a_picture_may_have_48_kib_and_its_type_any_case():
-    most = PICTURES["png"].ljust(PICTURE_BYTES_MAX, b"x")
-    shouted = "DATA:image/PNG;BASE64,iVBORw0KGgo="
+@pytest.mark.parametrize("kind", PICTURES)
+def test_a_picture_may_have_48_kib_and_its_type_any_case(kind):
+    most = PICTURES[kind].ljust(PICTURE_BYTES_MAX, b"x")
 
-    assert uploaded_picture(data_uri("png", most)) == ("png", most)
-    assert uploaded_picture(data_uri("png", most + b"x")) is None
-    assert uploaded_picture(shouted) == ("png", most[:8])
+    assert uploaded_picture(data_uri(kind, most)) == (kind, most)
+    assert uploaded_picture(data_uri(kind, most + b"x")) is None
+    assert uploaded_picture(data_uri(kind.upper(), most)) == (kind, most)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +60,11 @@ def test_a_picture_may_have_48_kib_and_its_type_any_case():
     [
         *IMAGES.values(),
         *ACCEPTED_IMAGES.values(),
-        "",
         "https://example.net/shed.png",
         data_uri("png", PICTURES["gif"]),
         data_uri("svg+xml", PICTURES["png"]),
-        data_uri("jpeg", b"<script>alert(1)</script>"),
         "data:image/png;base64,iVBORw0KGgp",
         "data:image/png;base64,iVBORw0KGgo=\n",
-        "data:image/png,iVBORw0KGgo=",
         "data:image/png;a=b;base64,iVBORw0KGgo=",
     ],
 )
@@ -93,8 +89,7 @@ def preview_of(api, path, image):
     return item_id, preview(read_page(api.get(f"{path}/{item_id}")))
 
 
-@pytest.mark.parametrize("kind", ["png", "jpeg"])
-@pytest.mark.parametrize("path", ["/item", "/claim"])
+@pytest.mark.parametrize(("path", "kind"), [("/item", "png"), ("/claim", "jpeg")])
 def test_a_preview_shows_the_uploaded_picture(api, path, kind):
     item_id, shown = preview_of(api, path, data_uri(kind, PICTURES[kind]))
 
@@ -102,19 +97,13 @@ def test_a_preview_shows_the_uploaded_picture(api, path, kind):
     assert "og:image:width" not in shown
 
 
-# Of these, few apps show any where they preview a link.
+# Few apps show one of these where they preview a link.
 @pytest.mark.parametrize(
     "image",
-    [
-        data_uri("svg+xml", b"<svg/>"),
-        data_uri("webp", PICTURES["webp"]),
-        data_uri("gif", PICTURES["gif"]),
-        "https://example.net/a.webp?size=2",
-    ],
+    [data_uri("gif", PICTURES["gif"]), "https://example.net/a.webp?size=2"],
 )
-@pytest.mark.parametrize("path", ["/item", "/claim"])
-def test_a_preview_without_a_jpeg_or_png_shows_one_of_ours(api, path, image):
-    _, shown = preview_of(api, path, image)
+def test_a_preview_without_a_jpeg_or_png_shows_one_of_ours(api, image):
+    _, shown = preview_of(api, "/item", image)
 
     ours = ORIGIN + read_static_files().url("preview.png")
     assert shown["og:image"] == shown["twitter:image"] == ours

@@ -32,15 +32,10 @@ def test_codes_come_in_the_order_of_their_texts_and_are_not_kept(api):
 @pytest.mark.parametrize(
     ("texts", "index", "detail"),
     [
-        ([], None, "texts: must have 1 to 64 elements"),
         (["a"] * 65, None, "texts: must have 1 to 64 elements"),
-        ("a", None, "texts: must be an array"),
         (["a", "\ud800"], 1, f"texts[1]: the text {NO_UTF8}"),
-        (["a" * 2332], 0, "texts[0]: has more bytes than fit into a QR code"),
         (["a", "😀" * 1024], 1, "texts[1]: has more bytes than fit into a QR code"),
-        ([5], 0, "texts[0]: must be a string"),
         (["é" * 1024] * 7, None, "texts: must have at most 12288 bytes in all"),
-        (["a" * 1024] * 64, None, "texts: must have at most 12288 bytes in all"),
     ],
 )
 def test_invalid_texts_are_refused_in_one_line(api, texts, index, detail):
@@ -50,9 +45,7 @@ def test_invalid_texts_are_refused_in_one_line(api, texts, index, detail):
     assert answer.json()["detail"] == detail
 
 
-@pytest.mark.parametrize(
-    "body", [{"texts": [LINK + MARK]}, {"text": [MARK]}, {MARK: MARK}]
-)
+@pytest.mark.parametrize("body", [{"texts": [LINK + MARK]}, {MARK: MARK}])
 def test_no_log_and_no_refusal_tells_the_text(api, capfd, caplog, body):
     caplog.set_level(logging.DEBUG)
 
@@ -88,11 +81,3 @@ def test_places_are_given_back_when_a_text_does_not_fit(api):
 
     assert statuses == [400] * 5
     assert ask(api, "a").status_code == 200
-
-
-def test_requests_count_where_codes_are_limited(limited):
-    api = limited("qr=2/day")
-
-    statuses = [ask(api, *texts).status_code for texts in ["abc", "ab", "a"]]
-
-    assert statuses == [200, 200, 429]

@@ -9,19 +9,16 @@ from playwright.sync_api import expect
 from tests.page.steps import (
     MINE,
     PASSPHRASE,
-    claim_link,
     close_report,
     confirm_passphrase,
     expect_shown,
     expect_sum,
     hold,
-    mint_outputs,
     press,
     restore,
     send,
-    wait_for_rows,
 )
-from tests.page.visitor import visiting, wait_for_true
+from tests.page.visitor import wait_for_true
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -63,27 +60,23 @@ def test_what_an_update_puts_is_on_disk_and_read_in_every_tab(one, other):
     assert one.evaluate("inBrowser.transactionsOfUpdate()") == [["readwrite", "strict"]]
 
 
-HELD_OF_A = {"itemId": "a", "state": "held"}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "fields", "keys"),
-    [
-        ({"itemId": "a"}, {"itemId": "a"}, ["a.given", "a.held"]),
-        ({"state": "held"}, {"state": "held"}, ["a.held", "b.held", "without"]),
-        ([HELD_OF_A, "b.held", "nobody"], HELD_OF_A, ["a.held"]),
-        ("all", {"state": "given"}, ["a.given"]),
-    ],
-)
-def test_a_query_loads_what_it_names_alone(one, wanted, fields, keys):
-    places = [("a", "held"), ("a", "given"), ("b", "held")]
+def test_a_query_loads_what_it_names_alone(one):
     outputs = [
-        {"key": f"{it}.{state}", "itemId": it, "state": state} for it, state in places
+        {"key": "a.held", "itemId": "a", "state": "held"},
+        {"key": "a.given", "itemId": "a", "state": "given"},
+        {"key": "b.held", "itemId": "b", "state": "held"},
+        {"key": "without", "state": "held"},
     ]
-    outputs.append({"key": "without", "state": "held"})
     one.evaluate(UPDATE, {"outputs": outputs})
 
-    assert one.evaluate(KEYS_IN, [wanted, fields]) == keys
+    def keys_in(wanted, **fields):
+        return one.evaluate(KEYS_IN, [wanted, fields])
+
+    assert keys_in({"itemId": "a"}, itemId="a") == ["a.given", "a.held"]
+    assert keys_in({"state": "held"}, state="held") == ["a.held", "b.held", "without"]
+    held_of_a = {"itemId": "a", "state": "held"}
+    assert keys_in([held_of_a, "b.held", "nobody"], **held_of_a) == ["a.held"]
+    assert keys_in("all", state="given") == ["a.given"]
 
 
 def test_an_update_that_fails_half_way_leaves_nothing(one):
@@ -147,6 +140,7 @@ def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restore
     page = visitor.open_tab("/claim")
     expect_shown(page, "This browser has lost your deeds")
     page = visitor.open_tab("/wallet")
+    expect(page.get_by_text("Nothing here yet")).to_be_hidden()
     press(page.get_by_role("alert"), "Restore")
     restore(page, download.value.path(), PASSPHRASE)
     press(page, MINE)
@@ -154,20 +148,13 @@ def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restore
     expect(page.locator("#backup-state")).to_contain_text("after that is not in it.")
     expect(page.get_by_role("alert")).to_have_count(0)
 
-
-def test_a_person_may_begin_anew_where_a_wallet_was_cleared(visitor):
-    hold(visitor, 1)
+    # A person may also begin anew.
     visitor.open_tab(STORELESS)
     visitor.clear_storage()
     page = visitor.open_tab("/wallet")
-    empty = page.get_by_role("heading", name="Nothing here yet")
-    expect(page.get_by_role("alert")).to_be_visible()
-    expect(empty).to_be_hidden()
-
     press(page, "Start again")
-
     page.reload()
-    expect(empty).to_be_visible()
+    expect_shown(page, "Nothing here yet")
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
@@ -182,36 +169,6 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor):
     expect(page.get_by_text("Loading…")).to_be_hidden()
     expect(page.get_by_role("link", name="Error codes")).to_be_visible()
     assert visitor.errors == []
-
-
-@pytest.fixture
-def newcomer(browser, web_service):
-    """A person whose profile no other test has used."""
-    with visiting(browser, web_service.url) as visitor:
-        yield visitor
-
-
-# To fill the room takes seconds.
-def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(newcomer):
-    [raw] = mint_outputs(newcomer.api, "secret")
-    # Before anything is kept: Chromium remembers for a while how much room there was.
-    browser = newcomer.context.new_cdp_session(newcomer.page)
-    room = {"origin": newcomer.origin, "quotaSize": 3_000_000}
-    browser.send("Storage.overrideQuotaForOrigin", room)
-    hold(newcomer, 1)
-    page = newcomer.go(claim_link("", raw))
-    wait_for_rows(page, "free")
-    page.evaluate("inBrowser.fillUp()")
-
-    press(page, "Claim")
-
-    expect_shown(page, "This device is full: free some space")
-    assert newcomer.asked("/v1/swap") == []
-    assert newcomer.api.check(raw) == ["unspent"]
-    # There is room again.
-    browser.detach()
-    press(page, "Claim")
-    wait_for_rows(page, "taken")
 
 
 def test_the_focus_stays_near_when_another_tab_sends(visitor):

@@ -3,8 +3,6 @@
 What is held there, every way in which it moves, and its file.
 """
 
-import json
-
 import pytest
 from playwright.sync_api import expect
 
@@ -23,7 +21,6 @@ from tests.page.steps import (
     hold,
     live_amounts,
     press,
-    put,
     raws,
     send,
     send_offline,
@@ -39,11 +36,16 @@ def page(visitor):
     return hold(visitor, 10, metadata=TICKET)[0]
 
 
-def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
-    page, _ = hold(visitor, 10, metadata=SHED)
+def test_units_are_sent_as_a_link_and_their_maker_sees_where_all_are(visitor):
+    page, item_id = hold(visitor, 10, metadata=SHED)
     expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=1)
+    dialog = send(page, "11")
+    field = dialog.get_by_label("How many?")
+    expect(field).to_have_accessible_description("You only have 10 units.")
+    expect(field).to_be_focused()
+    field.fill("3")
 
-    dialog = send(page, "3")
+    press(dialog, "Send")
 
     expect(dialog.get_by_role("button", name="Done")).to_be_in_viewport(ratio=1)
     expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
@@ -53,34 +55,16 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     press(dialog, "Done")
     expect_sum(page, "7 units of 10")
     expect_text(page, "[data-part=given]", "3")
-
-
-@slow
-def test_more_than_is_held_is_not_sent(page):
-    send(page, "11")
-
-    field = page.get_by_role("dialog").get_by_label("How many?")
-    expect(field).to_have_accessible_description("You only have 10 units.")
-    expect(field).to_be_focused()
-    assert amounts(page) == {"held": [10]}
-
-
-@slow
-def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
-    page, item_id = hold(visitor, links=20, unit="ticket", metadata=TICKET)
-    door = page.locator("[data-part=more-door]")
-    expect(door).to_have_attribute("href", f"/door#{item_id}")
-    give(page, "2")
-
     spend(visitor.api, raws(page, "given")[0])
-
-    come_back_until(page, "Claimed: 2")
+    come_back_until(page, "Claimed: 3")
     expect(page.locator("main .bad:visible")).to_have_count(0)
     bar = page.locator("[data-part=bar] > *")
     states = bar.evaluate_all("pieces => pieces.map(({dataset}) => dataset.state)")
     assert states == ["claimed", "here"]
     overview = page.locator("[data-part=overview] dd:visible")
-    expect(overview).to_have_text(["2", "0", "18"])
+    expect(overview).to_have_text(["3", "0", "7"])
+    door = page.locator("[data-part=more-door]")
+    expect(door).to_have_attribute("href", f"/door#{item_id}")
 
 
 @slow
@@ -97,37 +81,26 @@ def test_each_deed_and_the_history_have_an_address_and_focus_follows(visitor):
     expect(page.locator(f"a[href='#{item_id}']")).to_be_focused()
     expect(page).to_have_title("My deeds · Deeds")
     follow(page, "History")
-    made = page.get_by_text("Created 3 units of “A ticket”")
-    expect(made).to_be_visible()
     page.reload()
-    expect(made).to_be_visible()
-
-
-@slow
-def test_an_address_of_a_deed_that_is_not_here_says_so(visitor):
+    expect_shown(page, "Created 3 units of “A ticket”")
     page = visitor.go("/wallet#deed_nobody")
-
     expect(page.get_by_role("heading", name="This deed is not here")).to_be_visible()
 
 
 @slow
 def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
     page = visitor.go("/wallet")
-    held = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1}
     for number in range(8):
-        item_id = f"deed_{number}{'0' * 22}abcz"
-        metadata = json.dumps({"name": f"Seat {number}"})
-        item = {"key": item_id, "id": item_id, "total": 9, "metadata": metadata}
-        put(page, "items", [item])
-        put(page, "outputs", [held | {"key": f"{item_id}.a", "itemId": item_id}])
+        deed = [[{"amount": 1}], {"name": f"Seat {number}"}]
+        item_id = page.evaluate("given => inBrowser.mint(given)", deed)
     search = page.get_by_label("Search by name or mark")
     rows = page.locator("[data-row]")
 
     search.fill("seat 3")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("Seat 3")
-    search.fill("5000·abcz")
-    expect(rows).to_contain_text("Seat 5")
+    search.fill(f"{item_id[5:9]}·{item_id[-4:]}")
+    expect(rows).to_contain_text("Seat 7")
     search.fill("nothing")
     expect_shown(page, "No deed has this name or mark.")
 
@@ -145,15 +118,14 @@ def test_units_are_split_into_links_that_are_all_alike(page, visitor):
     choose(page, "Split")
     count.fill("2")
     dialog.get_by_label("How many each?").fill("3")
-    expect_shown(dialog, "2 links of 3 units each, 4 units left.")
 
     page.keyboard.press("Enter")
 
-    expect(dialog).to_be_hidden()
     expect(page.get_by_role("heading", name="Links")).to_be_visible()
     assert live_amounts(visitor.api, page) == [3, 3, 4]
 
 
+@slow
 def test_units_in_several_parts_are_merged(visitor):
     metadata = TICKET | {"description": "Date: 2126-06-01 20:00 +01:00"}
     item_id = visitor.api.mint("+9.a", "+1.b", metadata=metadata)

@@ -89,13 +89,9 @@ const inBrowser = {
   },
 
   /** Open a database past the store, and return what `use` makes of it. */
-  open(version, use = (database) => database, name = "deeds") {
+  open(version, use = (database) => database) {
     return new Promise((resolve, reject) => {
-      const opening = indexedDB.open(name, version);
-      opening.onupgradeneeded = () => {
-        if (name !== "deeds")
-          opening.result.createObjectStore("all", { autoIncrement: true });
-      };
+      const opening = indexedDB.open("deeds", version);
       opening.onerror = () => reject(opening.error);
       opening.onblocked = () => reject(new Error("blocked"));
       opening.onsuccess = () => resolve(use(opening.result));
@@ -130,22 +126,6 @@ const inBrowser = {
       for (const record of all) store.put(record);
     });
     new BroadcastChannel("deeds").postMessage("changed");
-  },
-
-  /**
-   * Fill a database of its own with whatever still fits, in smaller and smaller pieces.
-   */
-  async fillUp() {
-    const ballast = await this.open(undefined, undefined, "ballast");
-    const put = (length) =>
-      new Promise((resolve) => {
-        const transaction = ballast.transaction("all", "readwrite");
-        transaction.oncomplete = () => resolve(true);
-        transaction.onabort = () => resolve(false);
-        transaction.objectStore("all").put("-".repeat(length));
-      });
-    let length = 100_000;
-    while (length >= 1) if (!(await put(length))) length /= 2;
   },
 
   /**
