@@ -110,8 +110,8 @@ READ = f"""({PICK})().then((file) => file.getFile()).then((file) => file.text())
 
 @slow
 def test_a_file_that_was_picked_once_is_written_by_itself(visitor):
-    page, item_id = hold(visitor, 10)
-    page.go_back()
+    _, item_id = hold(visitor, 10)
+    page = visitor.go("/wallet")
     on_top = page.locator("#list > #backup-now")
     expect(on_top).to_contain_text("Not backed up yet.")
     visitor.assert_still()
