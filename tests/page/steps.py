@@ -11,7 +11,6 @@ PASTE = "Claim links"
 # The person is back at the page: what it does now and then, it does at once.
 COME_BACK = "dispatchEvent(new Event('focus'))"
 MINE = "Yes, it"
-THEIRS = "No, it"
 PASSPHRASE = "four words, not connected"
 COPIED = "navigator.clipboard.readText()"
 
