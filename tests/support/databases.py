@@ -11,7 +11,6 @@ import pytest
 
 on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 on_shared_sqlite = pytest.mark.parametrize("shared_url", ["sqlite"], indirect=True)
-on_postgresql = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
 # A service that writes may hold the lock.
 BUSY_TIMEOUT_S = 30
