@@ -25,11 +25,9 @@ from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet
 
 
-@pytest.mark.parametrize("runs_count", [1, pytest.param(8, marks=pytest.mark.slow)])
-def test_random_walks_lose_and_double_nothing(
-    sqlite_template, runs_count, seed, report
-):
-    report(client_walk.walk(sqlite_template, seed, runs_count))
+@pytest.mark.slow
+def test_random_walks_lose_and_double_nothing(sqlite_template, seed, report):
+    report(client_walk.walk(sqlite_template, seed, runs_count=8))
 
 
 def minted(wallet):

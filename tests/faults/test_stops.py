@@ -50,6 +50,7 @@ def begun(service, body):
     return client
 
 
+@pytest.mark.slow
 def test_a_stop_finishes_what_was_begun_and_waits_for_no_other_client(
     gunicorn_service,
 ):

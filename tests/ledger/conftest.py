@@ -12,8 +12,8 @@ from tests.support.ledger_view import LedgerView
 
 PEPPER = "a-pepper-of-32-or-more-characters"
 
-# Where SQL, locks or the number of statements decide, `make test` asks both databases.
-OF_BOTH_DATABASES = {"test_repository.py", "test_races.py", "test_swap_counts.py"}
+# Where SQL or the number of statements decides, `make test` asks both databases.
+OF_BOTH_DATABASES = {"test_repository.py", "test_swap_counts.py"}
 
 
 def pytest_itemcollected(item):

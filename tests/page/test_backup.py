@@ -47,6 +47,7 @@ def expect_error(dialog, label, said):
     expect(field).to_be_focused()
 
 
+@slow
 def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor):
     # A picture is in no file, and comes back from the registry.
     metadata = TICKET | {"image": svg(9, 9, f"<!--{'x' * 3000}-->")}

@@ -20,8 +20,10 @@ JS = REPOSITORY / "tests/page/js"
 FOLDERS = sorted(
     {path.name for path in JS.iterdir() if path.is_dir()} - {"node_modules"}
 )
-# Races in many orders, and keys that take long on purpose.
-LONG = ["file.test.js", "offer_races.test.js", "two_tabs.test.js"]
+# Races in many orders, lies of a service over many numbers, and keys that take long on
+# purpose.
+LONG = ["attack_finding.test.js", "closed_tab.test.js", "file.test.js"]
+LONG += ["offer_races.test.js", "two_tabs.test.js"]
 # Random walks, which test_fake_service.py runs.
 WALKS = ["model.test.js", "twins.test.js"]
 # All in one process of node: to start one takes longer than most files.

@@ -5,6 +5,7 @@ What its link unfolds as, and paying and trading in a browser.
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.page.html import preview, read_page
@@ -67,6 +68,7 @@ def test_an_unknown_offer_and_too_many_requests_open_the_plain_page(limited):
     assert api.get(f"/v1/offers/{UNKNOWN}").status_code == 429
 
 
+@pytest.mark.slow
 def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
     page, item_id = hold(visitor, 8, metadata={"name": CHOIR["name"]})
     offer_id = visitor.api.offer_id([], [fresh(5, item_id)])
