@@ -139,6 +139,7 @@ def test_units_in_several_parts_are_merged(visitor):
     dialog = page.get_by_role("dialog")
     press(dialog, "Merge")
 
+    expect(dialog).to_be_hidden()
     expect(rows).to_have_count(0)
     assert live_amounts(visitor.api, page) == [10]
     # Of a guest's own links no door has a list.
