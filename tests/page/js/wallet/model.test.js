@@ -10,7 +10,7 @@ import {
 import { assertAllIsHere, makerOn, throughText, walletOn } from "./parts.js";
 import { finishAll, ShopWorld } from "./world.js";
 
-const SEEDS = Array.from({ length: 40 }, (_, place) => 1000 + place);
+const SEEDS = Array.from({ length: 20 }, (_, place) => 1000 + place);
 const STEPS_COUNT = 60;
 
 /**

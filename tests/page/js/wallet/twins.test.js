@@ -18,7 +18,7 @@ import {
 } from "./parts.js";
 import { abandonCarts, finishAll, OFFER_S_MAX, OURS, ShopWorld } from "./world.js";
 
-const SEEDS = Array.from({ length: 40 }, (_, place) => 2000 + place);
+const SEEDS = Array.from({ length: 20 }, (_, place) => 2000 + place);
 const STEPS_COUNT = 60;
 
 class Twins extends ShopWorld {
