@@ -164,12 +164,13 @@ def test_a_key_is_found_again_after_a_change_of_settings(
 
 def test_a_guessable_key_is_hashed_with_the_first_pepper(open_api, ledger):
     """Else a secret in it could be guessed faster than from the outputs."""
+    later = {"DEEDS_PEPPER": LATER_PEPPER, "DEEDS_PEPPERS_OLD": PEPPER}
     open_api(DEEDS_PEPPER=PEPPER)
-    api = open_api(DEEDS_PEPPER=LATER_PEPPER, DEEDS_PEPPERS_OLD=PEPPER)
+    open_api(**later).mint("+5.a")
 
-    api.mint("+5.a", key="order 17")
+    open_api(**later).mint("+5.a", key="order 17")
 
-    [(_, _, stored, *_)] = ledger.rows()["operations"]
+    [_, (_, _, stored, *_)] = ledger.rows()["operations"]
     salt = b"idempotency keys"
     job = HashJob("order 17", salt, ORDINARY_COST, PEPPER.encode())
     assert stored == argon2id(job)
