@@ -117,6 +117,7 @@ def test_a_key_is_recorded_once_and_its_operation_returned_again(
 
     assert again == replace(minted, replayed=True)
     assert repository.read_minted(KEY.hash) == Item(ITEM_ID, 8, None)
+    assert repository.read_minted(bytes(32)) is None
 
 
 def test_a_mint_with_one_secret_twice_is_refused(repository, ledger):
