@@ -95,7 +95,7 @@ imports: $(DEV_READY) ## check that imports run one way
 operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say, and long walks of the client; needs nginx, pgbouncer, openssl, systemd-analyze, etcd, haproxy, promtool
 	@$(PYTEST) -n 2 --dist loadfile --all tests/operations/deploy_*.py $(ARGS) || test $$? -eq 5
 	@$(PYTEST) --all client/tests/soak_*.py $(ARGS) || test $$? -eq 5
-mutants: $(DEV_READY) ## break the ledger in every small way, an hour or so
+mutants: $(DEV_READY) ## break the core in every small way, in hours or in samples
 	@$(BIN)/mutmut run $(ARGS)
 bench: $(DEV_READY) $(NATIVE_TRIED) ## measure the service, about twelve minutes: make bench ARGS="--only reads"
 	@$(BIN)/python -m bench $(ARGS)

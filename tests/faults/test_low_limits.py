@@ -16,7 +16,7 @@ import pytest
 from tests.faults.journal import BriefSender
 from tests.faults.load import Load
 from tests.support.abusers import GET, connected
-from tests.support.api import environ_of
+from tests.support.api import environ_of, good
 from tests.support.applications import CROWDED
 from tests.support.serving import (
     REPOSITORY,
@@ -92,13 +92,13 @@ def test_connections_follow_the_limit_and_nobody_is_locked_out(
 @pytest.mark.slow
 def test_where_no_file_is_left_an_idle_connection_makes_room(tmp_path, settings, seed):
     """Other processes may take the files of the machine; here the limit falls."""
+    settings |= {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0 --threads 1"}
     with limited(tmp_path, settings) as (process, log):
         service = Service(wait_until_it_answers(process, log), process, log)
         [worker] = service.workers
-        with service.open_api() as api, ThreadPoolExecutor(32) as threads:
-            # Each thread of the service has its connection to the ledger.
-            item_id = api.mint("+1.a")
-            list(threads.map(lambda _: service.get(f"/v1/item/{item_id}"), range(200)))
+        with service.open_api() as api:
+            # The only thread for requests opens its connection to the ledger.
+            good(api.get(f"/v1/item/{api.mint('+1.a')}"))
         lowered = worker.num_fds() + 24
         worker.rlimit(psutil.RLIMIT_NOFILE, (lowered, lowered))
         spent_s = swap_while_others_idle(service, 100, seed)

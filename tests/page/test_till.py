@@ -117,6 +117,7 @@ def test_the_longest_word_for_what_was_paid_fits_the_smallest_screen(visitor):
 def test_a_till_says_what_it_cannot_do_now_and_cancels_a_request(visitor, stranger):
     page, _ = hold(visitor, 5, metadata=DRINK)
     choose(page, "Till")
+    expect(page.get_by_label("Amount")).to_be_focused()
     said = page.locator("#request-state")
     cut_off(page, "**/v1/**")
     page.keyboard.type("2")
