@@ -125,24 +125,23 @@ def _grow(
 
 def clients(run: Run) -> list[Row]:
     """Measure the curves of throughput and latency by number of clients."""
-    for database in ("sqlite", "postgresql"):
-        url = (
-            None if database == "sqlite" else run.postgres().create_migrated_database()
-        )
-        server = run.service(database, url)
+    for server in run.on_both_databases():
         for kind, count in product(SecretKind, CLIENTS_COUNTS):
             found = run.alternate(
                 swaps=partial(run.swap, server, kind, clients_count=count)
             )
             run.add_point(
                 f"{kind} swaps/s by clients",
-                database,
+                server.name,
                 count,
                 middle(found, "swaps", "rate"),
             )
             for name in ("p50", "p99"):
                 latency_ms = middle(found, "swaps", f"{name}_ms")
                 run.add_point(
-                    f"{kind} swaps, {name} ms by clients", database, count, latency_ms
+                    f"{kind} swaps, {name} ms by clients",
+                    server.name,
+                    count,
+                    latency_ms,
                 )
     return []

@@ -31,8 +31,8 @@ def strong(run: Run) -> list[Row]:
     """Measure swaps without slow hashing, beside bare Flask and on both databases."""
     # A body as long as that of a swap.
     body = next(swaps(f"+1.deed_{'0' * 26}.{'0' * 32}", SecretKind.STRONG))
-    sqlite, bare = run.service("sqlite"), run.bare()
-    postgres = run.service("postgresql", run.postgres().create_migrated_database())
+    sqlite, postgres = run.on_both_databases()
+    bare = run.bare()
     found = run.alternate(
         sqlite=lambda: run.swap(sqlite),
         bare=lambda: run.repeat(bare, [body]),
@@ -76,17 +76,22 @@ def _complete(run: Run, server: Server) -> Measurement:
 
 def ordinary(run: Run) -> list[Row]:
     """Measure ordinary swaps against the speed of argon2-cffi alone."""
-    server = run.service("ordinary secrets")
+    sqlite, postgres = run.on_both_databases()
     # With 16 clients a swap takes a quarter of a second. Measure longer, because only
     # swaps that are answered in time count.
     seconds = 3 * run.seconds
+    kind = SecretKind.ORDINARY
     found = run.alternate(
-        swaps=lambda: run.swap(server, SecretKind.ORDINARY, seconds=seconds),
+        sqlite=lambda: run.swap(sqlite, kind, seconds=seconds),
+        postgresql=lambda: run.swap(postgres, kind, seconds=seconds),
         # A 1-to-1 swap hashes two secrets: of its input and of its output.
         alone=lambda: Measurement(hashes_per_s(run.seconds) / 2),
     )
     name = "ordinary secrets: swaps/s ÷ half of the hashes/s of argon2-cffi alone"
-    return [ratio(name, "≥ 0.85", found, "swaps", "alone")]
+    return [
+        ratio(f"{name}, SQLite", "≥ 0.85", found, "sqlite", "alone"),
+        ratio(f"{name}, PostgreSQL", "≥ 0.85", found, "postgresql", "alone"),
+    ]
 
 
 def hashes_per_s(seconds: float) -> float:
@@ -124,32 +129,35 @@ def pooler(run: Run) -> list[Row]:
 
 def reads(run: Run) -> list[Row]:
     """Measure reads beside a bare Flask route that returns as much JSON."""
-    server, bare = run.service("sqlite"), run.bare()
+    bare, rows = run.bare(), []
+    for database, server in zip(
+        ("SQLite", "PostgreSQL"), run.on_both_databases(), strict=True
+    ):
+        items, offers = _registered(server)
+        found = run.alternate(
+            items=partial(run.repeat, server, items),
+            offers=partial(run.repeat, server, offers),
+            bare=partial(run.repeat, bare, items),
+        )
+        item = f"GET /v1/item/{{id}}, {database}: reads/s ÷ bare Flask"
+        offer = f"GET /v1/offers/{{id}}, {database}: reads/s ÷ bare Flask"
+        rows += [
+            ratio(item, "≥ 0.5", found, "items", "bare"),
+            ratio(offer, "≥ 0.4", found, "offers", "bare"),
+        ]
+    return rows
+
+
+def _registered(server: Server) -> tuple[list[bytes], list[bytes]]:
+    """Mint items and make offers; return the requests that read them."""
     metadata = json.loads(METADATA)
     minted = [
         mint_item(server.port, 1, SecretKind.STRONG, metadata) for _ in range(256)
     ]
     ids = [item_id_of(raw_output) for [raw_output] in minted]
-    items = [get(f"/v1/item/{item_id}") for item_id in ids]
     asked = [f"+1.{item_id}.{SecretKind.STRONG.make()}" for item_id in ids]
     offers = [get(path) for path in make_offers(server.port, asked)]
-    found = run.alternate(
-        items=lambda: run.repeat(server, items),
-        offers=lambda: run.repeat(server, offers),
-        bare=lambda: run.repeat(bare, items),
-    )
-    return [
-        ratio(
-            "GET /v1/item/{id}: reads/s ÷ bare Flask", "≥ 0.5", found, "items", "bare"
-        ),
-        ratio(
-            "GET /v1/offers/{id}: reads/s ÷ bare Flask",
-            "≥ 0.4",
-            found,
-            "offers",
-            "bare",
-        ),
-    ]
+    return [get(f"/v1/item/{item_id}") for item_id in ids], offers
 
 
 def memory(run: Run) -> list[Row]:

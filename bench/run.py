@@ -85,6 +85,11 @@ class Run:
             running(self.directory, "bare", application=BARE)
         )
 
+    def on_both_databases(self) -> tuple[Server, Server]:
+        """Start the service on SQLite and on PostgreSQL."""
+        url = self.postgres().create_migrated_database()
+        return self.service("sqlite"), self.service("postgresql", url)
+
     def postgres(self) -> PostgresCluster:
         return self.stack.enter_context(running_cluster())
 
