@@ -32,7 +32,7 @@ $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY)
 # Targets must not run in parallel, because they share one environment.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run native wallet wheel test soak check all-checks format lint types texts imports operations mutants bench \
+.PHONY: help run native wallet wheel release test soak check all-checks format lint types texts imports operations mutants bench \
 	bench-long lock audit-deps clean
 
 help: ## list these targets
@@ -59,6 +59,9 @@ wheel: $(DEV_READY) $(READER_READY) ## build dist/deeds-….whl, with all that t
 	@rm -rf build deeds.egg-info
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf build deeds.egg-info && ls dist/*.whl
+
+release: $(DEV_READY) ## build the files of a release from the last commit, twice: docs/releases.md
+	@$(BIN)/python .ci/release.py
 
 test: $(DEV_READY) $(READER_READY) ## run what a change is likely to break; ARGS go to pytest: make test ARGS="-k swap"
 	@$(PYTEST) -m "not slow" $(ARGS)
