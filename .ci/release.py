@@ -14,12 +14,13 @@ import sys
 import tarfile
 import uuid
 from base64 import b64decode
-from collections import defaultdict
 from configparser import ConfigParser
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from cyclonedx.factory.license import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
 from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.component import Component, ComponentType
@@ -71,8 +72,9 @@ def build(directory: Path, version: str) -> Path:
     source, made = directory / "source", directory / "made"
     made.mkdir()
     time_s = int(output_of("git", "log", "-1", "--format=%ct"))
-    run("git", "archive", "--output", directory / "source.tar", "HEAD")
-    with tarfile.open(directory / "source.tar") as archive:
+    archived = directory / "source.tar"
+    run("git", "archive", "--output", archived, "HEAD", cwd=ROOT)
+    with tarfile.open(archived) as archive:
         archive.extractall(source, filter="data")
     run(*NPM_CI, cwd=source / "parts/pages")
     # All of it goes into the source distribution.
@@ -112,50 +114,71 @@ def pack(directory: Path, target: Path, time_s: int) -> None:
 def bill_of_materials(
     name: str, version: str, lock: Path, pages: Path | None, time_s: int
 ) -> str:
-    """Return the packages that a lock file names, and those of the pages, as CycloneDX.
+    """Return the packages of a lock file, and those in the pages, as CycloneDX.
 
-    A package from PyPI has the hash of each of its files.
+    A package from PyPI has the hash of each of its files, and the licence that its
+    metadata names.
     """
-    root = Component(
-        name=name,
-        version=version,
-        type=ComponentType.APPLICATION,
-        bom_ref=name,
-        purl=PackageURL("generic", None, name, version),
-    )
-    components, required_by = {}, defaultdict(set)
+    purl = PackageURL("generic", None, name, version)
+    kind = ComponentType.APPLICATION
+    root = Component(name=name, version=version, type=kind, bom_ref=name, purl=purl)
+    components, parents = {}, {}
     for match in PINNED.finditer(lock.read_text()):
         package, release, rest = match.groups()
-        sha256 = re.findall("sha256:([0-9a-f]{64})", rest)
-        hashes = [HashType(alg=HashAlgorithm.SHA_256, content=each) for each in sha256]
-        components[package] = component("pypi", package, release, hashes)
-        required_by[package] |= set(REQUIRED_BY.findall(rest))
-    if pages is not None:
-        for path, package in json.loads(pages.read_text())["packages"].items():
-            if path:
-                sha512 = b64decode(package["integrity"].removeprefix("sha512-")).hex()
-                hashes = [HashType(alg=HashAlgorithm.SHA_512, content=sha512)]
-                short = path.removeprefix("node_modules/")
-                components[short] = component("npm", short, package["version"], hashes)
+        sums = re.findall("sha256:([0-9a-f]{64})", rest)
+        hashes = [HashType(alg=HashAlgorithm.SHA_256, content=each) for each in sums]
+        licence = licence_of(package)
+        components[package] = component("pypi", package, release, hashes, licence)
+        parents[package] = REQUIRED_BY.findall(rest)
+    for path, facts in packages_of(pages).items():
+        package = path.removeprefix("node_modules/")
+        digest = b64decode(facts["integrity"].removeprefix("sha512-")).hex()
+        hashes = [HashType(alg=HashAlgorithm.SHA_512, content=digest)]
+        components[package] = component(
+            "npm", package, facts["version"], hashes, facts["license"]
+        )
+        parents[package] = [name]
     at = datetime.fromtimestamp(time_s, UTC)
     bom = Bom(
         components=components.values(),
-        serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"{root.purl}#{time_s}"),
+        serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"{purl}#{time_s}"),
         metadata=BomMetaData(component=root, timestamp=at),
     )
-    for package, parents in required_by.items():
-        for parent in parents:
+    for package, names in parents.items():
+        # The lock file names requirements.in where the project itself needs a package.
+        for parent in names:
             bom.register_dependency(components.get(parent, root), [components[package]])
     return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
 
 
 def component(
-    registry: str, name: str, version: str, hashes: list[HashType]
+    registry: str, name: str, version: str, hashes: list[HashType], licence: str
 ) -> Component:
     purl = PackageURL(registry, None, name, version)
+    licences = [LicenseFactory().make_from_string(licence)] if licence else []
     return Component(
-        name=name, version=version, bom_ref=str(purl), purl=purl, hashes=hashes
+        name=name,
+        version=version,
+        bom_ref=str(purl),
+        purl=purl,
+        hashes=hashes,
+        licenses=licences,
     )
+
+
+def licence_of(package: str) -> str:
+    try:
+        facts = metadata(package)
+    except PackageNotFoundError:
+        # It is for another system.
+        return ""
+    return facts.get("License-Expression") or facts.get("License") or ""
+
+
+def packages_of(lock: Path | None) -> dict[str, dict[str, str]]:
+    """Return what npm has locked, by path; the project itself has none."""
+    packages = json.loads(lock.read_text())["packages"] if lock else {}
+    return {path: facts for path, facts in packages.items() if path}
 
 
 def sums_of(directory: Path) -> str:

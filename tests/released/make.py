@@ -15,17 +15,36 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
+from playwright.sync_api import sync_playwright
 
 from deeds.blueprints.v1 import VERSION
 from deeds_client import Deeds, Wallet
-from tests.support.api import Api, environ_of, fresh, good, opened
+from tests.page.steps import MINE, close_report, press, restore
+from tests.page.visitor import visiting
+from tests.released.kept import ADDRESS, PASSPHRASE, RELEASED, settings_of
+from tests.support.api import Api, fresh, good, opened
+from tests.support.needs import chromium_path
 from tests.support.postgres import running_cluster
+from tests.support.serving import running_service
 
-RELEASED = Path(__file__).parent
-PEPPER = "a-pepper-that-everybody-may-read-here"
-PASSPHRASE = "six words that everybody may read"
-# Wallets keep the address of their service.
-ADDRESS = "https://deeds.example"
+# Databases of the browser as JSON: their structure and their records.
+KEPT_BY_BROWSER = """async () => {
+  const result = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  const database = await result(indexedDB.open("deeds"));
+  const stores = {};
+  for (const name of database.objectStoreNames) {
+    const store = database.transaction(name).objectStore(name);
+    const indexes = [...store.indexNames].map(
+      (each) => [each, store.index(each).keyPath],
+    );
+    const records = await result(store.getAll());
+    stores[name] = { keyPath: store.keyPath, indexes, records };
+  }
+  return { version: database.version, stores, texts: { ...localStorage } };
+}"""
 
 
 def main():
@@ -37,12 +56,12 @@ def main():
         postgres_url = cluster.create_migrated_database()
         urls = {"sqlite": f"sqlite:///{ledger}", "postgresql": postgres_url}
         for name, url in urls.items():
-            with opened(settings_of(url)) as app:
+            with opened(settings_of(url) | {"DEEDS_LOG_LEVEL": "error"}) as app:
                 facts = fill(Api.of_app(app))
                 if name == "sqlite":
                     facts["wallet"] = fill_wallet(app, wallet, directory)
-            text = json.dumps(facts, indent=1) + "\n"
-            (directory / f"{name}.json").write_text(text)
+            write(directory / f"{name}.json", facts)
+        fill_browser(urls["sqlite"], Path(place), directory)
         for file, name in ((ledger, "sqlite.sql"), (wallet, "wallet.sql")):
             with closing(sqlite3.connect(file)) as opened_file:
                 [[version]] = opened_file.execute("PRAGMA user_version").fetchall()
@@ -51,11 +70,6 @@ def main():
         checkpoint = Path(f"{ledger}-checkpoint").read_bytes()
         (directory / "checkpoint").write_bytes(checkpoint)
         (directory / "postgresql.sql").write_text(dump_of(postgres_url))
-
-
-def settings_of(url):
-    """Return the environment of a service on such a ledger."""
-    return environ_of(url, DEEDS_PEPPER=PEPPER, DEEDS_LOG_LEVEL="error")
 
 
 def fill(api):
@@ -107,6 +121,29 @@ def fill_wallet(app, path, directory):
                 for item_id, holding in wallet.balance().items()
             },
         }
+
+
+def fill_browser(url, place, directory):
+    """Restore the backup in a page, and write all that the browser then keeps."""
+    with (
+        running_service(place, **settings_of(url)) as service,
+        sync_playwright() as playwright,
+        # Chromium cannot sandbox itself where root runs it.
+        playwright.chromium.launch(
+            executable_path=chromium_path(), args=["--no-sandbox"]
+        ) as browser,
+        visiting(browser, service.url) as visitor,
+    ):
+        page = visitor.go("/wallet")
+        press(page, "Restore")
+        restore(page, directory / "wallet.json", PASSPHRASE)
+        press(page, MINE)
+        close_report(page)
+        write(directory / "browser.json", page.evaluate(KEPT_BY_BROWSER))
+
+
+def write(path, facts):
+    path.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 def dump_of(postgres_url):

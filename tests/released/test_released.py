@@ -2,8 +2,7 @@
 
 import json
 import shutil
-import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import httpx
 import psycopg
@@ -13,35 +12,24 @@ from app import create_app
 from deeds.settings import read_settings
 from deeds_client import Deeds, Wallet
 from deeds_client.values import OperationState
-from tests.released.make import ADDRESS, PASSPHRASE, RELEASED, settings_of
+from tests.released.kept import (
+    ADDRESS,
+    PASSPHRASE,
+    RELEASES,
+    facts_of,
+    load_ledger,
+    load_sqlite,
+    settings_of,
+)
 from tests.support.api import Api, fresh, good, replayed, stop_line
 from tests.support.commanding import output_of
 
-RELEASES = sorted(each.name for each in RELEASED.glob("*.*.*"))
-
-
-@pytest.fixture(params=RELEASES)
-def release(request):
-    """The directory of a release."""
-    return RELEASED / request.param
-
-
-def facts_of(release, database):
-    return json.loads((release / f"{database}.json").read_text())
-
-
-def load(release, name, path):
-    """Make an SQLite file of a dump."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript((release / name).read_text())
-    return path
+on_each_release = pytest.mark.parametrize("release", RELEASES, ids=lambda it: it.name)
 
 
 @pytest.fixture
 def sqlite_ledger(release, tmp_path):
-    path = load(release, "sqlite.sql", tmp_path / "deeds.sqlite3")
-    shutil.copy(release / "checkpoint", f"{path}-checkpoint")
-    return f"sqlite:///{path}"
+    return load_ledger(release, tmp_path)
 
 
 @pytest.fixture
@@ -61,6 +49,7 @@ def served_then(url, at_ms):
         app.extensions["deeds"].close()
 
 
+@on_each_release
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_a_ledger_is_upgraded_and_its_units_keys_and_offers_go_on(
     database, release, request
@@ -85,6 +74,7 @@ def test_a_ledger_is_upgraded_and_its_units_keys_and_offers_go_on(
     output_of(settings_of(url), "audit")
 
 
+@on_each_release
 def test_a_checkpoint_still_guards_against_an_older_ledger(release, tmp_path, open_app):
     """The ledger is new, and so lacks the operation that the file names."""
     path = tmp_path / "deeds.sqlite3"
@@ -95,6 +85,7 @@ def test_a_checkpoint_still_guards_against_an_older_ledger(release, tmp_path, op
     assert "accept-rollback" in line
 
 
+@on_each_release
 @pytest.mark.parametrize("kept_in", ["its own file", "a backup"])
 def test_a_wallet_holds_and_moves_what_it_held(
     kept_in, release, sqlite_ledger, tmp_path
@@ -102,7 +93,7 @@ def test_a_wallet_holds_and_moves_what_it_held(
     facts = facts_of(release, "sqlite")
     wallet_facts, path = facts["wallet"], tmp_path / "anna.wallet"
     if kept_in == "its own file":
-        load(release, "wallet.sql", path)
+        load_sqlite(release, "wallet.sql", path)
     with served_then(sqlite_ledger, facts["atMs"]) as app:
         transport = httpx.WSGITransport(app=app)
         with (
