@@ -72,7 +72,7 @@ HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
 _log = logging.getLogger("deeds")
 
 # Ledgers already logged, by this process or by its parent before the fork.
-_named_ledgers: set[str] = set()
+_logged_ledgers: set[str] = set()
 
 
 def now_ms() -> int:
@@ -112,7 +112,7 @@ def create_app(
     keep_exit_code()
     try:
         # Under gunicorn, `prepare` has already run the slow checks.
-        return build.app(read_settings(os.environ), thorough=not _named_ledgers)
+        return build.app(read_settings(os.environ), thorough=not _logged_ledgers)
     except StartError as stop:
         # If logging is not configured yet, Python prints this to stderr as it is.
         _log.error(stop, extra={"event": "cannot_start"})
@@ -211,7 +211,7 @@ class _Build:
         ledger = self._ledger(settings, closing, *pool)
         is_file = settings.database_url.startswith("sqlite")
         name, is_new = ledger.database.name, not ledger.database.table_names()
-        if is_new and name in _named_ledgers:
+        if is_new and name in _logged_ledgers:
             # A later worker must not create an empty ledger in its place.
             raise StartError(f"DATABASE_URL: {name} is gone: is its disk mounted?")
         try:
@@ -220,8 +220,8 @@ class _Build:
                 migrate(ledger.database, ledger.schemas)
             else:
                 check_versions(ledger.database, ledger.schemas)
-            if thorough and name not in _named_ledgers:
-                _named_ledgers.add(name)
+            if thorough and name not in _logged_ledgers:
+                _logged_ledgers.add(name)
                 log_ledger(ledger.database, is_new=is_new)
             ledger.database.check_start(thorough=thorough)
         except RetryLaterError as error:

@@ -83,11 +83,13 @@ class DeedService:
         items = self.ledger.read_hashings({raw.item_id for raw in raws})
         known = [raw for raw in raws if raw.item_id in items]
         outputs = self.hasher.hash_outputs(known, items, client)
-        records = iter(self.ledger.read_outputs(outputs))
-        found = [next(records) if raw.item_id in items else None for raw in raws]
+        known_records = iter(self.ledger.read_outputs(outputs))
+        records = [
+            next(known_records) if raw.item_id in items else None for raw in raws
+        ]
         return [
-            output.state if output and output.amount == raw.amount else "unknown"
-            for raw, output in zip(raws, found, strict=True)
+            record.state if record and record.amount == raw.amount else "unknown"
+            for raw, record in zip(raws, records, strict=True)
         ]
 
     def find(self, request: FindRequest, client: str) -> list[FoundOutput | None]:

@@ -120,11 +120,11 @@ def _parse_host(text: str) -> str:
     except ValueError:
         pass
     try:
-        found = socket.getaddrinfo(text, None, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(text, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
-        found = []
+        answers = []
     # IPv4 first, which most clients try for such a name.
-    addresses = sorted(str(each[4][0]) for each in found)
+    addresses = sorted(str(answer[4][0]) for answer in answers)
     if addresses and all(ip_address(each).is_loopback for each in addresses):
         return addresses[0]
     raise ValueError(
@@ -212,14 +212,17 @@ def _setting(
     default: _Value,
     *,
     may_be_file: bool = False,
-    otherwise: str | None = None,
+    fallback_variable: str | None = None,
 ) -> _Value:
-    """Return a dataclass field; `otherwise` is read if `variable` is unset."""
+    """Return a dataclass field for a setting.
+
+    `fallback_variable` is read if `variable` is unset.
+    """
     how = {
         "variable": variable,
         "parse": parse,
         "may_be_file": may_be_file,
-        "otherwise": otherwise,
+        "fallback_variable": fallback_variable,
     }
     return field(default=default, metadata=how)
 
@@ -252,7 +255,9 @@ class Settings:
         "DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX
     )
     # By default only this machine can connect.
-    host: str = _setting("DEEDS_HOST", _parse_host, "127.0.0.1", otherwise="HOST")
+    host: str = _setting(
+        "DEEDS_HOST", _parse_host, "127.0.0.1", fallback_variable="HOST"
+    )
     port: int = _setting("PORT", _whole(0, 65_535), 8_000)
     # Longer than the idle timeout of common routers, of which Heroku's is the longest,
     # 90 s. If we closed first, a router could send a request on a closing connection.
@@ -312,10 +317,10 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
     quote the value.
     """
     [setting] = [each for each in fields(Settings) if each.name == name]
-    variable, parse, may_be_file, otherwise = setting.metadata.values()
+    variable, parse, may_be_file, fallback_variable = setting.metadata.values()
     text = environ.get(variable)
-    if not text and otherwise is not None:
-        variable, text = otherwise, environ.get(otherwise)
+    if not text and fallback_variable is not None:
+        variable, text = fallback_variable, environ.get(fallback_variable)
     try:
         if may_be_file and (path := environ.get(f"{variable}_FILE")):
             if text:

@@ -309,7 +309,7 @@ def refuse_outputs(
             raise errors.UsedSecretError(index=index)
 
 
-def is_no_id(column: str, prefix: str) -> str:
+def is_not_id_sql(column: str, prefix: str) -> str:
     """Return an SQL condition, true if `is_id` would be false for a column's value."""
     # SQLite's string functions stop at a NUL character, its comparisons do not.
     start, length = len(prefix) + 1, len(prefix) + RANDOM_LENGTH

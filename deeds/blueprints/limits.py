@@ -60,7 +60,7 @@ class ClientLimits:
             raise TooManyRequestsError(retry_after_s=wait_s)
 
     @contextmanager
-    def judging(self, client: str, guesses: int) -> Iterator[None]:
+    def limit_guesses(self, client: str, guesses: int) -> Iterator[None]:
         """Limit and count the wrong secrets of the request that the block serves.
 
         `guesses` is the number of secrets in the request that may be guesses. Until the

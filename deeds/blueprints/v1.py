@@ -71,7 +71,7 @@ def v1_blueprint(
         # Secrets of a new item are not guesses. But a request with a key may replay an
         # earlier mint, and its secrets are then compared with that mint's.
         compared = body.outputs if key is not None else ()
-        with limits.judging(client, count_guesses((), compared, key)):
+        with limits.limit_guesses(client, count_guesses((), compared, key)):
             operation, outputs = service.mint(body, key, client)
         answer = {
             "itemId": outputs[0].item_id,
@@ -89,7 +89,9 @@ def v1_blueprint(
         limits.count("swap", client)
         body = read_request(request, swap_request)
         key = read_idempotency_key(request)
-        with limits.judging(client, count_guesses(body.inputs, body.outputs, key)):
+        with limits.limit_guesses(
+            client, count_guesses(body.inputs, body.outputs, key)
+        ):
             operation = service.swap(body, key, client)
         return operation_answer(operation, {"success": True})
 
@@ -114,7 +116,7 @@ def _add_reads(
         client = client_of(request)
         limits.count("check", client)
         raws = read_request(request, check_request)
-        with limits.judging(client, count_guesses(raws)):
+        with limits.limit_guesses(client, count_guesses(raws)):
             states = service.check(raws, client)
             # Unknown strong secrets do not count: a shop polls for its payment.
             pairs = zip(raws, states, strict=True)

@@ -66,7 +66,7 @@ def _check_token(
     # Scheme names are case-insensitive (RFC 9110, 11.1).
     if scheme.lower() != "bearer" or not token:
         raise MintTokenRequiredError
-    with limits.judging(client_of(request), 1):
+    with limits.limit_guesses(client_of(request), 1):
         digest = sha256(token.encode()).digest()
         # Compare with all, so that the time does not reveal which one matches.
         matches = [compare_digest(digest, each) for each in digests]

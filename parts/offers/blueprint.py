@@ -59,7 +59,7 @@ def offers_blueprint(
         body = read_request(request, offer_request)
         key = read_idempotency_key(request)
         # The outputs must have strong secrets, which are not guesses.
-        with limits.judging(client, count_guesses(body.inputs, (), key)):
+        with limits.limit_guesses(client, count_guesses(body.inputs, (), key)):
             operation, offer = offers.make(body, key, client)
         return operation_answer(operation, _body(offer))
 
@@ -82,7 +82,9 @@ def offers_blueprint(
         limits.count("swap", client)
         body = read_request(request, completion_request)
         key = read_idempotency_key(request)
-        with limits.judging(client, count_guesses(body.inputs, body.outputs, key)):
+        with limits.limit_guesses(
+            client, count_guesses(body.inputs, body.outputs, key)
+        ):
             operation = offers.complete(offer_id, body, key, client)
         return operation_answer(operation, {"success": True})
 

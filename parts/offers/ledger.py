@@ -8,7 +8,7 @@ from parts.offers.errors import OfferNotOpenError, UnknownOfferError
 from storage.database import ConflictError, Database, Transaction
 from storage.repository import (
     add_operation,
-    is_no_id,
+    is_not_id_sql,
     move_units,
     refuse_inputs,
     refuse_outputs,
@@ -152,7 +152,7 @@ CHECKS = {
     "an offer has the form of an id, and expires in time after its making": f"""
         SELECT offers.id FROM offers
         LEFT JOIN operations ON operations.id = created_by
-        WHERE {is_no_id("offers.id", OFFER_ID_PREFIX)} OR coalesce(
+        WHERE {is_not_id_sql("offers.id", OFFER_ID_PREFIX)} OR coalesce(
             expires_at_s - (created_at_ms + 999) / 1000
             NOT BETWEEN {EXPIRES_IN_S_MIN} AND {EXPIRES_IN_S_MAX}, TRUE
         )

@@ -19,7 +19,7 @@ from deeds.settings import read_setting
 from parts.operator.tables import PLACES_COUNT_MAX, compare_tables, listed
 from schemas.requests import MetadataSchema, load
 from storage.database import Database, Reader
-from storage.repository import is_no_id
+from storage.repository import is_not_id_sql
 from storage.schema import READ_VERSIONS, find_mark
 
 # Invariants that hold for every ledger at every moment. The database itself checks the
@@ -46,7 +46,7 @@ _CHECKS = {
         SELECT id FROM operations WHERE created_at_ms NOT BETWEEN 0 AND 253402300799999
     """,
     "an item has the form of an id": f"""
-        SELECT id FROM items WHERE {is_no_id("id", ITEM_ID_PREFIX)}
+        SELECT id FROM items WHERE {is_not_id_sql("id", ITEM_ID_PREFIX)}
     """,  # noqa: S608
     "an item names a hash policy that is known": """
         SELECT id FROM items WHERE NOT EXISTS (
@@ -90,7 +90,7 @@ _COUNTS = {
 
 _READ_METADATA = f"""
     SELECT id, metadata FROM items WHERE id > ? AND metadata IS NOT NULL
-        AND NOT {is_no_id("id", ITEM_ID_PREFIX)}
+        AND NOT {is_not_id_sql("id", ITEM_ID_PREFIX)}
     ORDER BY id LIMIT {_METADATA_COUNT_MAX}
 """  # noqa: S608
 _READ_POLICIES = """
