@@ -10,6 +10,7 @@ from deeds.errors import StartError
 from parts.postgresql import transaction
 from storage import schema
 from storage.repository import add_operation
+from tests.support.api import environ_of, stop_line
 from tests.support.databases import changed_url, connected
 
 PASSWORD = "mark-7c1f9e"
@@ -183,3 +184,14 @@ def test_a_database_that_is_not_postgresql_is_refused(own_url, open_database, ve
         "DATABASE_URL: the database cannot be opened: the ledger needs PostgreSQL"
         f" itself, and this is {version}"
     )
+
+
+def test_a_first_start_where_nothing_can_be_written_stops_in_one_line(
+    own_url, open_app
+):
+    """It would record the hash policy of the settings."""
+    read_only = changed_url(own_url, options="-c default_transaction_read_only=on")
+
+    line = stop_line(open_app, environ_of(read_only))
+
+    assert line == "DATABASE_URL: the database is read-only"
