@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cyclonedx.factory.license import LicenseFactory
+from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
 from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.component import Component, ComponentType
