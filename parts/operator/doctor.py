@@ -1,7 +1,7 @@
 """`deeds doctor`: checks for common mistakes of operators, with a line for each."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from dataclasses import fields
 from pathlib import Path
 from time import time
@@ -71,24 +71,26 @@ def _examine(
     environ = os.environ  # noqa: TID251  (the table of settings reads it)
     invalid = invalid_settings(environ)
     reasons = [*invalid.values(), *unknown_variables(environ)]
-    settings = ledger = None
+    ledger = None
     try:
         # Read only the valid settings; the others keep their defaults.
-        names = {each.name for each in fields(Settings)} - invalid.keys()
+        names = {field.name for field in fields(Settings)} - invalid.keys()
         ledger = context.open_ledger(*names)
     except StartError as stop:
         unusable = Finding("wrong", "ledger", stop.reason)
     else:
-        settings = ledger.settings
         reasons += _wrong_limits(ledger)
     yield from _examine_settings(reasons)
     if ledger is None:
         yield unusable
     else:
-        yield from _examine_ledger(ledger, invalid)
+        yield from _examine_ledger(ledger, invalid.keys())
     yield _examine_open_files()
     yield examine_backups(backups, ledger)
-    yield from examine_url(url, None if invalid else settings)
+    settings = None
+    if ledger is not None and not invalid:
+        settings = ledger.settings
+    yield from examine_url(url, settings)
 
 
 def _wrong_limits(ledger: Ledger) -> list[str]:
@@ -107,8 +109,11 @@ def _examine_settings(reasons: Collection[str]) -> Iterator[Finding]:
         yield Finding("ok", "settings", "all that are set are valid")
 
 
-def _examine_ledger(ledger: Ledger, invalid: Collection[str]) -> Iterator[Finding]:
-    """Yield findings on the ledger, its disk, clock and peppers, and those of parts."""
+def _examine_ledger(ledger: Ledger, invalid: Set[str]) -> Iterator[Finding]:
+    """Yield findings on the ledger, its disk, clock and peppers, and those of parts.
+
+    `invalid` are the names of invalid settings.
+    """
     url = ledger.settings.database_url
     path = sqlite_path(url) if url.startswith("sqlite") else None
     if path is not None:
@@ -141,18 +146,23 @@ def _examine_ledger(ledger: Ledger, invalid: Collection[str]) -> Iterator[Findin
 
 def _check_file(path: Path) -> None:
     """Raise StartError unless there is an SQLite file that this user may write."""
+    if reason := _reason_unusable(path):
+        raise StartError(f"DATABASE_URL: {reason}")
+
+
+def _reason_unusable(path: Path) -> str:
+    """Return why the file is missing or may not be written, else ""."""
     directory = path.parent.absolute()
-    reason = reason_unwritable(directory)
-    if not reason and not directory.is_dir():
-        reason = f"there is no directory {directory}; is its disk mounted?"
-    if not reason and not has_content(path):
-        reason = (
+    if reason := reason_unwritable(directory):
+        return reason
+    if not directory.is_dir():
+        return f"there is no directory {directory}; is its disk mounted?"
+    if not has_content(path):
+        return (
             f"there is no ledger at {path.absolute()}; is its disk mounted? The first"
             " start of the service makes a new one"
         )
-    reason = reason or reason_unwritable(path)
-    if reason:
-        raise StartError(f"DATABASE_URL: {reason}")
+    return reason_unwritable(path)
 
 
 def _check_tables(ledger: Ledger) -> None:
@@ -177,12 +187,12 @@ def _examine_clock(last: Operation) -> Finding:
 
 
 def _examine_peppers(
-    settings: Settings, fingerprints: Collection[str], invalid: Collection[str]
+    settings: Settings, fingerprints: Collection[str], invalid: Set[str]
 ) -> Finding:
     """Compare the peppers of the settings with those of items, by fingerprints."""
-    if set(_PEPPERS) & set(invalid):
+    if not invalid.isdisjoint(_PEPPERS):
         return Finding("unknown", "pepper", "a setting of peppers is invalid")
-    missing = [each for each in fingerprints if each not in settings.peppers]
+    missing = [name for name in fingerprints if name not in settings.peppers]
     if missing:
         return Finding(
             "wrong",

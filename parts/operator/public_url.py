@@ -1,4 +1,7 @@
-"""The findings of `deeds doctor` on TLS and the proxies in front of the service."""
+"""The findings of `deeds doctor --url` on TLS, the proxy and the running service.
+
+Requests the service at its public address, as a client does, and changes nothing there.
+"""
 
 import json
 import re
@@ -19,7 +22,6 @@ from urllib.parse import urlsplit
 import click
 
 from deeds.blueprints.v1 import VERSION, service_info
-from deeds.model import BODY_BYTES_MAX
 from deeds.part import Finding
 from deeds.settings import Settings
 
@@ -31,9 +33,9 @@ _BODY_BYTES_MAX = 8 * 2**20
 
 HTTP_PORT = 80
 
-# A certificate should have been renewed if less than this part of its lifetime is left,
-# and less than these days. ACME clients renew it when a third is left.
-_LIFE_PART_MIN = 1 / 6
+# A certificate should have been renewed if less than this share of its lifetime and
+# fewer days are left. ACME clients renew it when a third is left.
+_LIFETIME_SHARE_MIN = 1 / 6
 _DAYS_MIN = 14
 
 _DAY_S = 86_400
@@ -91,7 +93,7 @@ def read_url(
 def examine_url(url: PublicUrl | None, settings: Settings | None) -> Iterator[Finding]:
     """Yield findings on the path from clients to the service.
 
-    `settings` are those that the service should have, None if one is invalid.
+    `settings` are those that the service should have, None if they are not known.
     """
     if url is None:
         yield Finding(
@@ -124,12 +126,23 @@ def examine_url(url: PublicUrl | None, settings: Settings | None) -> Iterator[Fi
             " the address and port that the proxy passes requests to?",
         )
         return
-    for examine in (_examine_service, _examine_bodies, _examine_metrics):
-        try:
-            yield examine(url, settings)
-        except (OSError, HTTPException) as error:
-            yield Finding("unknown", "proxy", f"no answer: {_reason(error)}")
-    yield _examine_clients(url, settings)
+    yield from _examine_answers(url, settings)
+
+
+def _examine_answers(url: PublicUrl, settings: Settings | None) -> Iterator[Finding]:
+    """Yield findings on a service that answers at the URL."""
+    try:
+        yield _examine_metrics(url)
+        if settings is not None:
+            yield _examine_service(url, settings)
+            yield _examine_bodies(url, settings.body_bytes_max)
+    except (OSError, HTTPException) as error:
+        yield Finding("unknown", "proxy", f"no answer: {_reason(error)}")
+    if settings is None:
+        text = "not compared with the settings, because a line above is wrong"
+        yield Finding("unknown", "service", text)
+    else:
+        yield _examine_clients(url, settings.trusted_proxies)
 
 
 def _examine_certificate(url: PublicUrl, answer: _Answer) -> Finding:
@@ -146,7 +159,7 @@ def _examine_certificate(url: PublicUrl, answer: _Answer) -> Finding:
     end_s = ssl.cert_time_to_seconds(answer.certificate["notAfter"])
     days = (end_s - time()) / _DAY_S
     text = f"the certificate is valid for {days:.0f} days"
-    if days < min(_DAYS_MIN, (end_s - begin_s) / _DAY_S * _LIFE_PART_MIN):
+    if days < min(_DAYS_MIN, (end_s - begin_s) / _DAY_S * _LIFETIME_SHARE_MIN):
         return Finding("wrong", "TLS", f"{text}; why was it not renewed?")
     if "Strict-Transport-Security" not in answer.headers:
         text += "; Strict-Transport-Security would keep browsers from http"
@@ -171,7 +184,7 @@ def _examine_http(url: PublicUrl) -> Finding:
     return Finding("ok", "http", f"port {HTTP_PORT} answers {answer.status}")
 
 
-def _examine_service(url: PublicUrl, settings: Settings | None) -> Finding:
+def _examine_service(url: PublicUrl, settings: Settings) -> Finding:
     """Compare the service at the URL with this code and its settings."""
     ready = _ask(url, "/readyz")
     if ready.status != HTTPStatus.OK:
@@ -187,30 +200,30 @@ def _examine_service(url: PublicUrl, settings: Settings | None) -> Finding:
             "service",
             f"it has version {version}, and this is {VERSION}; restart it",
         )
-    if settings is None:
-        return Finding("unknown", "service", "ready; here a setting is invalid")
-    expected = service_info(settings)
-    other = [name for name in expected if not _has(info.get(name), expected[name])]
-    if other:
+    differences = [
+        name
+        for name, value in service_info(settings).items()
+        if not _matches(info.get(name), value)
+    ]
+    if differences:
         return Finding(
             "wrong",
             "service",
-            f"its settings are not those of this command ({', '.join(other)} in"
+            f"its settings are not those of this command ({', '.join(differences)} in"
             " /v1/info); restart it, or name its settings by --env-file",
         )
     return Finding("ok", "service", f"ready, version {VERSION}")
 
 
-def _has(actual: Any, expected: Any) -> bool:
+def _matches(actual: Any, expected: Any) -> bool:
     """Return whether a value of /v1/info matches the core's; parts may add to it."""
     if isinstance(actual, dict) and isinstance(expected, dict):
         return expected.items() <= actual.items()
     return bool(actual == expected)
 
 
-def _examine_bodies(url: PublicUrl, settings: Settings | None) -> Finding:
-    """Check that the proxy forwards the largest body that the service accepts."""
-    size = BODY_BYTES_MAX if settings is None else settings.body_bytes_max
+def _examine_bodies(url: PublicUrl, size: int) -> Finding:
+    """Check that the proxy forwards a body of the maximum size in bytes."""
     if size > _BODY_BYTES_MAX:
         return Finding("unknown", "proxy", f"bodies of {size} bytes are not tried")
     body = b"{" + b" " * (size - 2) + b"}"
@@ -229,20 +242,18 @@ def _examine_bodies(url: PublicUrl, settings: Settings | None) -> Finding:
     )
 
 
-def _examine_metrics(url: PublicUrl, _settings: Settings | None) -> Finding:
-    if b"deeds_operations_total" in _ask(url, "/metrics").body:
+def _examine_metrics(url: PublicUrl) -> Finding:
+    # Any metric will do: some do not appear before they are counted.
+    if b"# TYPE deeds_" in _ask(url, "/metrics").body:
         return Finding(
             "wrong", "metrics", "everybody can read them; block /metrics at the proxy"
         )
     return Finding("ok", "metrics", "not public")
 
 
-def _examine_clients(url: PublicUrl, settings: Settings | None) -> Finding:
+def _examine_clients(url: PublicUrl, trusted_proxies: int) -> Finding:
     """Check DEEDS_TRUSTED_PROXIES, as far as that is possible from outside."""
-    if settings is None:
-        return Finding("unknown", "clients", "a setting is invalid")
-    count = settings.trusted_proxies
-    if not count and url.is_https:
+    if not trusted_proxies and url.is_https:
         # The service itself speaks no TLS.
         return Finding(
             "wrong",
@@ -253,17 +264,17 @@ def _examine_clients(url: PublicUrl, settings: Settings | None) -> Finding:
     return Finding(
         "unknown",
         "clients",
-        f"whether DEEDS_TRUSTED_PROXIES={count} is right cannot be seen from here; if"
-        " it is too small, the service's log has proxy_not_trusted; for a test see"
-        " docs/deployment.md",
+        f"whether DEEDS_TRUSTED_PROXIES={trusted_proxies} is right cannot be seen from"
+        " here; if it is too small, the service's log has proxy_not_trusted; for a test"
+        " see docs/deployment.md",
     )
 
 
 def _ask(url: PublicUrl, path: str, body: bytes | None = None) -> _Answer:
     """Return the response to a GET, or to a POST if there is a body.
 
-    Raises OSError, HTTPException or UnicodeError. Runs in a thread, because DNS
-    look-ups have no timeout.
+    Raises OSError, HTTPException or UnicodeError. A thread sends the request, because
+    DNS look-ups have no timeout.
     """
     answers: SimpleQueue[_Answer | Exception] = SimpleQueue()
 
@@ -284,8 +295,8 @@ def _ask(url: PublicUrl, path: str, body: bytes | None = None) -> _Answer:
 
 
 def _exchange(url: PublicUrl, path: str, body: bytes | None) -> _Answer:
-    kind = HTTPSConnection if url.is_https else HTTPConnection
-    connection = kind(url.host, url.port, timeout=ANSWER_SECONDS_MAX)
+    connection_class = HTTPSConnection if url.is_https else HTTPConnection
+    connection = connection_class(url.host, url.port, timeout=ANSWER_SECONDS_MAX)
     try:
         connection.connect()
         certificate: Mapping[str, Any] = {}

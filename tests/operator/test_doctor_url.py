@@ -80,6 +80,19 @@ def test_what_is_not_as_it_should_be_has_its_line(examine, proxy, subject, said)
     assert said in line
 
 
+def test_where_the_settings_are_unknown_nothing_is_compared_with_them(
+    examine, monkeypatch
+):
+    not_opened = examine(answers={}, here={"DATABASE_URL": "mysql:///deeds"})
+    monkeypatch.setenv("DEEDS_LOG", "loud")
+    invalid = examine(answers={})
+
+    for lines in (not_opened, invalid):
+        assert lines["service"].startswith("unknown not compared with the settings")
+        assert lines["metrics"].startswith("wrong ")
+        assert not {"proxy", "clients"} & lines.keys()
+
+
 @pytest.mark.parametrize("life", [(4, 2), (350, 15)])
 def test_a_certificate_is_renewed_by_a_part_of_its_life_and_in_time(examine, life):
     assert examine(life=life)["TLS"].startswith("ok ")
