@@ -43,7 +43,7 @@ def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
     source = sqlite_path(ledger.settings.database_url)
     with as_owner(path.parent):
         _refuse_existing(path)
-    with _copied(ledger, source, path, inspect) as (copy, newest):
+    with _temporary_copy(ledger, source, path, inspect) as (copy, newest):
         _refuse_existing(path)
         copy.rename(path)
         flush(path.parent)
@@ -60,11 +60,11 @@ def restore(
     ledger yet. Raises StartError if the backup holds no ledger, sqlite3.Error, or
     OSError, for example if `is_new` is wrong or the ledger is in use.
     """
-    target = _open(sqlite_path(ledger.settings.database_url))
+    target = open_sqlite(sqlite_path(ledger.settings.database_url))
     make_default_directory(target.path)
     _check_place(target.path, is_new=is_new)
     with (
-        _copied(ledger, source, target.path, inspect) as (copy, newest),
+        _temporary_copy(ledger, source, target.path, inspect) as (copy, newest),
         closing(target),
         # A service that starts now waits, and then opens the copy.
         target.alone(),
@@ -84,7 +84,7 @@ def restore(
 
 
 @contextmanager
-def _copied(
+def _temporary_copy(
     ledger: Ledger, source: Path, target: Path, inspect: Inspect
 ) -> Iterator[tuple[Path, int]]:
     """Yield a copy that is inspected and on disk, and the id of its newest operation.
@@ -100,7 +100,7 @@ def _copied(
         # SQLite keeps the permissions of an existing file.
         copy.touch(mode=0o600)
         _copy(source, copy, target.parent)
-        with closing(_open(copy)) as database:
+        with closing(open_sqlite(copy)) as database:
             if "operations" not in database.table_names():
                 raise StartError("there is no ledger in it")
             migrate(database, ledger.schemas)
@@ -128,8 +128,9 @@ def _copy(source: Path, copy: Path, directory: Path) -> None:
             old.backup(new)
 
 
-def _open(path: Path) -> SqliteDatabase:
-    # No operation is written here, so the time does not matter.
+def open_sqlite(path: Path) -> SqliteDatabase:
+    """Return the database of a file, for commands that write no operation."""
+    # The clock dates operations, so it is not needed.
     return SqliteDatabase(path, clock=lambda: 0)
 
 
@@ -154,10 +155,10 @@ def _check_place(path: Path, *, is_new: bool) -> None:
 
     If a ledger is missing, its disk may not be mounted.
     """
-    is_there = bool(_parts_of(path))
-    if is_there and is_new:
+    exists = bool(_existing_suffixes(path))
+    if exists and is_new:
         raise OSError(EEXIST, "there is a ledger: restore without --new", str(path))
-    if not is_there and not is_new:
+    if not exists and not is_new:
         raise OSError(
             ENOENT,
             "there is no ledger: set DATABASE_URL, mount its disk, or restore with"
@@ -190,13 +191,13 @@ def _set_aside(ledger: Path) -> Path | None:
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     new = f"{ledger}-replaced-{now}"
-    suffixes = _parts_of(ledger)
+    suffixes = _existing_suffixes(ledger)
     for suffix in suffixes:
         Path(f"{ledger}{suffix}").rename(f"{new}{suffix}")
     return Path(new) if suffixes else None
 
 
-def _parts_of(ledger: Path) -> list[str]:
-    """Return the suffixes of the existing files of a ledger."""
+def _existing_suffixes(ledger: Path) -> list[str]:
+    """Return the suffixes of the files of a ledger that exist."""
     suffixes = ("-wal", "-shm", "")
-    return [each for each in suffixes if os.path.lexists(f"{ledger}{each}")]
+    return [suffix for suffix in suffixes if os.path.lexists(f"{ledger}{suffix}")]

@@ -1,7 +1,9 @@
-"""The commands of `deeds` that look after a ledger."""
+"""The commands of `deeds` that look after a ledger, and what they print.
+
+The modules that they call print nothing.
+"""
 
 import sqlite3
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -157,7 +159,7 @@ def run_copy_to(context: CommandContext, url: str) -> None:
     _check_ledger(ledger)
     path = sqlite_path(ledger.settings.database_url)
     with _one_line_errors(path), _url_errors():
-        copy_to(ledger, target, _inspect_by_name, _Progress())
+        copy_to(ledger, target, _inspect_by_name, _show_progress)
     print_line(
         f"The ledger is now {target.database.name}: let DATABASE_URL be this URL."
     )
@@ -176,34 +178,16 @@ COMMANDS = (
 )
 
 
-class _Progress:
-    """Shows the progress of a copy on standard error.
-
-    A terminal gets one line, which is overwritten; a log gets ten lines.
-    """
-
-    def __init__(self) -> None:
-        self._is_console = sys.stderr.isatty()
-        self._shown = 0
-
-    def __call__(self, count: int, count_max: int) -> None:
-        percent = 100 * count // count_max
-        step = 1 if self._is_console else 10
-        if percent - self._shown < step and count < count_max:
-            return
-        self._shown = percent
-        begin = "\r" if self._is_console else ""
-        is_whole = count == count_max or not self._is_console
-        # Standard error may be closed.
-        with suppress(OSError):
-            text = f"{begin}copied {percent} % of {count_max:,} rows"
-            click.echo(text, nl=is_whole, err=True)
+def _show_progress(table: str, rows_count: int) -> None:
+    # Standard error may be closed.
+    with suppress(OSError):
+        click.echo(f"rows copied into {table}: {rows_count:,}", err=True)
 
 
 def _migrate(ledger: Ledger) -> list[str]:
     """Return a line for each change; wait while the database has no free connection."""
     deadline_s = monotonic() + MIGRATE_WAIT_S
-    has_told = False
+    has_warned = False
     while True:
         try:
             return migrate(ledger.database, ledger.schemas)
@@ -211,8 +195,8 @@ def _migrate(ledger: Ledger) -> list[str]:
             wait = f"{MIGRATE_WAIT_S:.0f} s for a free connection"
             if monotonic() >= deadline_s:
                 raise StartError(f"{error.reason}; waited {wait}") from None
-            if not has_told:
-                has_told = True
+            if not has_warned:
+                has_warned = True
                 # Standard error may be closed.
                 with suppress(OSError):
                     click.echo(f"{error}; waiting up to {wait}", err=True)
@@ -266,16 +250,16 @@ def _url_errors() -> Iterator[None]:
         raise click.ClickException(reason.replace("DATABASE_URL", "URL")) from None
 
 
-def _inspect(ledger: Ledger, otherwise: str = "") -> None:
+def _inspect(ledger: Ledger, consequence: str = "") -> None:
     """Audit a ledger and print its counts; raise ClickException for violations.
 
-    `otherwise` is put before the message of the exception.
+    The message of the exception begins with the consequence.
     """
     report = audit(ledger)
     if report.findings:
         lines = [f"\n  {name}: {places}" for name, places in report.findings.items()]
         raise click.ClickException(
-            f"{otherwise}the ledger violates these invariants:{''.join(lines)}"
+            f"{consequence}the ledger violates these invariants:{''.join(lines)}"
         )
     _show(report.counts)
     for remark in report.remarks:
@@ -288,7 +272,7 @@ def _inspect_by_name(ledger: Ledger) -> None:
     _inspect(ledger)
 
 
-_inspect_copy = partial(_inspect, otherwise="the copy is not used: ")
+_inspect_copy = partial(_inspect, consequence="the copy is not used: ")
 
 
 def _show(counts: Mapping[str, int]) -> None:

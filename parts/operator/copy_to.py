@@ -7,7 +7,7 @@ interrupted run can be continued by another one (decision 0017, docs/decisions).
 
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 from errno import EBUSY
@@ -19,7 +19,7 @@ from deeds.errors import StartError
 from deeds.model import Operation
 from deeds.part import Ledger
 from deeds.settings import COMMAND
-from parts.operator.backup import IN_USE, Inspect, refuse_open
+from parts.operator.backup import IN_USE, Inspect, open_sqlite, refuse_open
 from parts.operator.tables import pieces_of_code
 from storage.database import NO_OPERATION, Database, Transaction, Values
 from storage.repository import find_missing, read_last_operation
@@ -35,7 +35,7 @@ from storage.schema import (
     set_mark,
     upgrade_tables,
 )
-from storage.sqlite import SqliteDatabase, sqlite_path
+from storage.sqlite import sqlite_path
 from storage.sqlite_writer import SqliteTransaction, code_of, connect
 
 _VERSIONS = "schema_version"
@@ -48,19 +48,17 @@ _READ_REFERENCES = 'SELECT "table" FROM pragma_foreign_key_list(?)'
 _SUMS = {"INTEGER": "sum({0} / 4294967296), sum({0} % 4294967296)"}
 _OTHER_SUMS = "sum(length({0}))"
 
-# Rows copied between two progress reports, within a few hundredths of a second.
-_REPORTED_COUNT = 5_000
-
-# Called with the number of rows copied and the number of all rows.
-Report = Callable[[int, int], None]
+# Called with the name of a table that is copied, and its number of rows.
+Report = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table to copy, with a query for its number of rows and sums of its columns."""
+    """A table to copy, and queries for its rows, and for their number and sums."""
 
     name: str
     columns: Sequence[str]
+    rows_sql: str
     sums_sql: str
 
 
@@ -74,7 +72,7 @@ def copy_to(ledger: Ledger, target: Ledger, inspect: Inspect, report: Report) ->
     # refuse_open closes the file, which would release the locks of open connections.
     ledger.database.close()
     # A service that starts now waits, and is refused once the file is marked.
-    with closing(SqliteDatabase(path, clock=lambda: 0)) as place, place.alone():
+    with closing(open_sqlite(path)) as source, source.alone():
         refuse_open(path)
         names = {table for table, _ in pieces_of_code(ledger)}
         last = read_last_operation(ledger.database)
@@ -91,7 +89,8 @@ def _copy(
     # Refuse to move an older copy of the ledger.
     ledger.database.check_start()
     _check_versions_equal(ledger)
-    begun = _begun_mark(ledger, target, names)
+    unfinished = _unfinished_mark(ledger, target, names)
+    # The copy requires that the target has no other sessions.
     target.database.close()
     inspect(ledger)
     number = secrets.randbits(62)
@@ -101,13 +100,15 @@ def _copy(
         tables = _read_tables(connection, names - {_VERSIONS})
         sums = [connection.execute(table.sums_sql).fetchone() for table in tables]
         last_id = connection.execute(_READ_LAST_ID).fetchone()
-        rows = _Rows(connection, sum(count for count, *_ in sums), report)
 
         def load(transaction: Transaction) -> None:
-            _make_empty(transaction, begun, tables, target.database.name)
+            _make_empty(transaction, unfinished, tables, target.database.name)
             upgrade_tables(transaction, target.schemas)
-            for table in tables:
-                transaction.load(table.name, table.columns, rows.read(table))
+            for table, (rows_count, *_) in zip(tables, sums, strict=True):
+                # An open cursor would keep the file locked after the connection closes.
+                with closing(connection.execute(table.rows_sql)) as rows:
+                    transaction.load(table.name, table.columns, rows)
+                report(table.name, rows_count)
             set_mark(transaction, (f"{INCOMING}{ledger.database.name}", number))
 
         target.database.create(load)
@@ -122,33 +123,37 @@ def _copy(
 
 
 def _make_empty(
-    transaction: Transaction, begun: Mark | None, tables: Sequence[_Table], place: str
+    transaction: Transaction,
+    unfinished: Mark | None,
+    tables: Sequence[_Table],
+    target_name: str,
 ) -> None:
     """Drop an unfinished copy; raise StartError if the target was changed meanwhile.
 
-    Until the transaction ends, no other process can create, finish or serve a copy.
+    `unfinished` is the mark of the unfinished copy, None if there was none. Until the
+    transaction ends, no other process can create, finish or serve a copy.
     """
     transaction.execute(CREATE_VERSIONS)
     versions = transaction.execute(READ_VERSIONS).fetchall()
-    if find_mark(versions) != begun or (versions and begun is None):
-        raise StartError(f"{place} was changed meanwhile: run copy-to again")
-    if begun is not None:
+    if find_mark(versions) != unfinished or (versions and unfinished is None):
+        raise StartError(f"{target_name} was changed meanwhile: run copy-to again")
+    if unfinished is not None:
         for name in (_VERSIONS, *(table.name for table in reversed(tables))):
             transaction.execute(f"DROP TABLE {name}")
 
 
 def _finish(target: Ledger, names: Set[str], mark: Mark, last: Operation) -> None:
     """Remove the mark of the copy, if any; raise StartError if there is no copy."""
-    is_there = False
+    has_copy = False
     if names <= target.database.table_names():
         copy_mark = read_mark(target.database)
         if copy_mark is None:
-            is_there = _has(target.database, last)
+            has_copy = _has_operation(target.database, last)
         elif copy_mark[1] == mark[1]:
-            is_there = True
+            has_copy = True
             remove = partial(remove_mark, mark=copy_mark)
             target.database.create(remove)
-    if not is_there:
+    if not has_copy:
         raise StartError(
             f"this ledger was {mark[0]}, and that copy is not in"
             f" {target.database.name}; if it is lost for good, run: {COMMAND}"
@@ -172,25 +177,27 @@ def _check_versions_equal(ledger: Ledger) -> None:
         )
 
 
-def _begun_mark(ledger: Ledger, target: Ledger, names: Set[str]) -> Mark | None:
+def _unfinished_mark(ledger: Ledger, target: Ledger, names: Set[str]) -> Mark | None:
     """Return the mark of an unfinished copy of this ledger in the target, or None.
 
     Raises StartError if it has another ledger's copy, or other tables of these names.
     """
-    there = names & target.database.table_names()
-    if not there:
+    existing = names & target.database.table_names()
+    if not existing:
         return None
-    mark = read_mark(target.database) if there == names else None
-    if mark is None or not _has(ledger.database, read_last_operation(target.database)):
-        raise StartError(
-            f"{target.database.name} has tables already, such as {min(there)}; name an"
-            " empty database"
-        )
-    return mark
+    mark = read_mark(target.database) if existing == names else None
+    if mark is not None:
+        last = read_last_operation(target.database)
+        if _has_operation(ledger.database, last):
+            return mark
+    raise StartError(
+        f"{target.database.name} has tables already, such as {min(existing)}; name an"
+        " empty database"
+    )
 
 
-def _has(database: Database, last: Operation) -> bool:
-    """Return whether a database has the operation; True for NO_OPERATION."""
+def _has_operation(database: Database, last: Operation) -> bool:
+    """Return whether a database has an operation; True for NO_OPERATION."""
     return last == NO_OPERATION or not find_missing(database, [last])
 
 
@@ -198,8 +205,8 @@ def _read_tables(connection: sqlite3.Connection, names: Set[str]) -> list[_Table
     """Return the tables of these names, each after the tables that it references."""
     references = {}
     for name in sorted(names):
-        found = connection.execute(_READ_REFERENCES, (name,)).fetchall()
-        references[name] = {table for (table,) in found}
+        rows = connection.execute(_READ_REFERENCES, (name,)).fetchall()
+        references[name] = {table for (table,) in rows}
     tables = []
     for name in TopologicalSorter(references).static_order():
         columns = dict(connection.execute(_READ_COLUMNS, (name,)).fetchall())
@@ -207,29 +214,10 @@ def _read_tables(connection: sqlite3.Connection, names: Set[str]) -> list[_Table
             _SUMS.get(kind, _OTHER_SUMS).format(column)
             for column, kind in columns.items()
         ]
+        rows_sql = f"SELECT {', '.join(columns)} FROM {name}"  # noqa: S608
         sums_sql = f"SELECT count(*), {', '.join(sums)} FROM {name}"  # noqa: S608
-        tables.append(_Table(name, list(columns), sums_sql))
+        tables.append(_Table(name, list(columns), rows_sql, sums_sql))
     return tables
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Reads the rows of tables, and reports the progress."""
-
-    connection: sqlite3.Connection
-    count_max: int
-    report: Report
-    count: int = 0
-
-    def read(self, table: _Table) -> Iterator[Values]:
-        """Yield the rows of a table, without collecting them in memory."""
-        columns = ", ".join(table.columns)
-        sql = f"SELECT {columns} FROM {table.name}"  # noqa: S608
-        for row in self.connection.execute(sql):
-            self.count += 1
-            if self.count % _REPORTED_COUNT == 0 or self.count == self.count_max:
-                self.report(self.count, self.count_max)
-            yield row
 
 
 def _mark_moved(path: Path, mark: Mark, last_id: Values) -> None:
