@@ -35,7 +35,7 @@ _METADATA_COUNT_MAX = 50
 
 # Further invariants, each with a query for the places where it is violated. They detect
 # references to missing rows too, without relying on constraints. Parts add their own.
-_CHECKS = {
+_CHECKS_IN_SQL = {
     "the live outputs of an item sum to its total": """
         SELECT id FROM items WHERE total <> (
             SELECT coalesce(SUM(amount), 0) FROM outputs
@@ -109,9 +109,9 @@ _COUNT_ITEMS = """
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The counts of an audit, and the places of violations by invariant.
+    """The counts of an audit, and as `findings` the places of violations by invariant.
 
-    `remarks` are further findings on the tables, which violate nothing.
+    `remarks` are differences of the tables that violate no invariant.
     """
 
     counts: dict[str, int]
@@ -130,11 +130,11 @@ def audit(ledger: Ledger) -> AuditReport:
     with ledger.database.snapshot() as read:
         counts = count_ledger(read, ledger.parts)
         places = {DATABASE_IS_SOUND: ledger.database.find_damage()}
-        for checks in (_CHECKS, *(part.checks for part in ledger.parts)):
+        for checks in (_CHECKS_IN_SQL, *(part.checks for part in ledger.parts)):
             for invariant, check in checks.items():
                 rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
                 places[invariant] = [str(row[0]) for row in rows]
-        for invariant, find in _LOOKS.items():
+        for invariant, find in _CHECKS_IN_PYTHON.items():
             places[invariant] = list(islice(find(read, ledger), PLACES_COUNT_MAX + 1))
     findings = {name: listed(where) for name, where in places.items() if where}
     return AuditReport(counts, findings, remarks)
@@ -158,7 +158,7 @@ def _find_unknown_kinds(read: Reader, ledger: Ledger) -> Iterator[str]:
         yield str(row[0])
 
 
-def _find_policies(read: Reader, _ledger: Ledger) -> Iterator[str]:
+def _find_invalid_policies(read: Reader, _ledger: Ledger) -> Iterator[str]:
     """Yield hash policies that no valid setting could have created."""
     for policy_id, *values in read(_READ_POLICIES):
         policy = HashPolicy(*values)
@@ -171,26 +171,26 @@ def _find_policies(read: Reader, _ledger: Ledger) -> Iterator[str]:
             yield str(policy_id)
 
 
-def _find_metadata(read: Reader, _ledger: Ledger) -> Iterator[str]:
+def _find_invalid_metadata(read: Reader, _ledger: Ledger) -> Iterator[str]:
     """Yield items whose metadata is not as a mint writes it."""
     schema = MetadataSchema()
     last = ""
     while rows := read(_READ_METADATA, (last,)):
         for item_id, metadata in rows:
             try:
-                is_ours = load(schema, json.loads(metadata)) == metadata
+                is_valid = load(schema, json.loads(metadata)) == metadata
             except (ValueError, RecursionError, InvalidRequestError):
-                is_ours = False
-            if not is_ours:
+                is_valid = False
+            if not is_valid:
                 yield item_id
         last = rows[-1][0]
 
 
 # Invariants that SQL cannot express. Each function yields the places of violations.
-_LOOKS: dict[str, Callable[[Reader, Ledger], Iterator[str]]] = {
+_CHECKS_IN_PYTHON: dict[str, Callable[[Reader, Ledger], Iterator[str]]] = {
     "an operation has a kind that is known": _find_unknown_kinds,
-    "a hash policy is one that a setting can ask for": _find_policies,
-    "metadata is JSON as a mint writes it": _find_metadata,
+    "a hash policy is one that a setting can ask for": _find_invalid_policies,
+    "metadata is JSON as a mint writes it": _find_invalid_metadata,
 }
 
 

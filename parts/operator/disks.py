@@ -58,7 +58,8 @@ def examine_disk(path: Path) -> Finding:
     """Return a finding on the disk of an SQLite file."""
     try:
         disk = os.statvfs(path.parent)
-        sizes = [_bytes_of(Path(f"{path}{suffix}")) for suffix in ("", "-wal")]
+        ledger_bytes = _bytes_of(path)
+        log_bytes = _bytes_of(Path(f"{path}-wal"))
     except OSError as error:
         reason = f"{path.parent.absolute()}: {error.strerror}"
         return Finding("unknown", "disk", reason)
@@ -69,8 +70,8 @@ def examine_disk(path: Path) -> Finding:
         text += f", {kind} at {place}"
     for problem in (
         _problem_of_type(kind),
-        _problem_of_space(disk, free_bytes, sizes[0]),
-        _problem_of_log(sizes[1]),
+        _problem_of_space(disk, free_bytes, ledger_bytes),
+        _problem_of_log(log_bytes),
     ):
         if problem:
             return Finding("wrong", "disk", f"{text}: {problem}")
@@ -91,16 +92,19 @@ def _problem_of_type(kind: str) -> str:
     return ""
 
 
-def _problem_of_space(disk: os.statvfs_result, free_bytes: int, used: int) -> str:
+def _problem_of_space(
+    disk: os.statvfs_result, free_bytes: int, ledger_bytes: int
+) -> str:
     if disk.f_flag & os.ST_RDONLY:
         return "it is mounted read-only; see the log of the kernel, and mount it again"
     # A file system without a limit of files reports 0.
     if disk.f_files and disk.f_favail < FILES_MIN:
         return f"it takes {disk.f_favail} more files; delete others"
-    if free_bytes < ROOM_BYTES + used:
+    needed_bytes = ROOM_BYTES + ledger_bytes
+    if free_bytes < needed_bytes:
         return (
-            f"a restore and a busy day need {_size(ROOM_BYTES + used)}; make room, or"
-            " move the ledger to a larger disk"
+            f"a restore and a busy day need {_size(needed_bytes)}; make room, or move"
+            " the ledger to a larger disk"
         )
     return ""
 
@@ -160,23 +164,23 @@ def _read_newest(directory: Path, *, is_sqlite: bool) -> _Backup:
     Raises OSError, or StartError if there is no file.
     """
     files = sorted(_files_in(directory), reverse=True)
-    ledgers = [each for each in files if each[2].suffix == ".sqlite3"]
+    ledgers = [file for file in files if file[2].suffix == ".sqlite3"]
     # Other files may be encrypted backups, or no backups, such as lists of checksums.
     is_ledger = is_sqlite and bool(ledgers)
-    files = ledgers if is_ledger else files
+    if is_ledger:
+        files = ledgers
     if not files:
         raise StartError(
             f"there is none in {directory.absolute()}; is its disk mounted, and does"
             " deeds-backup.timer run?"
         )
     modified_s, size_bytes, newest = files[0]
-    return _Backup(
-        newest.name,
-        (time() - modified_s) / 3600,
-        size_bytes,
-        files[1][1] if files[1:] else 0,
-        _last_operation(newest) if is_ledger else None,
-    )
+    hours = (time() - modified_s) / 3600
+    size_before = 0
+    if len(files) > 1:
+        _, size_before, _ = files[1]
+    last = _last_operation(newest) if is_ledger else None
+    return _Backup(newest.name, hours, size_bytes, size_before, last)
 
 
 def _files_in(directory: Path) -> Iterator[tuple[float, int, Path]]:

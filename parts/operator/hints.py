@@ -1,4 +1,4 @@
-"""Settings that are misspelt, invalid or missing."""
+"""Finds settings that are misspelt or invalid, and a proxy that no setting counts."""
 
 import logging
 import re
@@ -24,9 +24,11 @@ _log = logging.getLogger("deeds")
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Return a line for each variable that looks like a setting and is not one."""
     known: list[str] = []
-    for each in fields(Settings):
-        variable, _, may_be_file, _ = each.metadata.values()
-        known += [variable, f"{variable}_FILE"] if may_be_file else [variable]
+    for field in fields(Settings):
+        variable = field.metadata["variable"]
+        known.append(variable)
+        if field.metadata["may_be_file"]:
+            known.append(f"{variable}_FILE")
     lines = []
     for variable in sorted(environ):
         if not variable.startswith("DEEDS_") or _OF_OTHERS.fullmatch(variable):
@@ -38,16 +40,16 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def invalid_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return why settings are invalid, by their names in `Settings`.
+    """Return why each invalid setting is invalid, by its name in `Settings`.
 
     The reasons do not quote the values, which may be secret.
     """
     reasons = {}
-    for each in fields(Settings):
+    for field in fields(Settings):
         try:
-            read_setting(environ, each.name)
+            read_setting(environ, field.name)
         except StartError as stop:
-            reasons[each.name] = stop.reason
+            reasons[field.name] = stop.reason
     return reasons
 
 
@@ -57,18 +59,18 @@ def warn_of_proxies(app: Flask, core: Core) -> None:
     All clients of such a proxy count as one, so one that guesses locks out the others.
     """
     trusted_proxies = core.settings.trusted_proxies
-    is_said = False
+    has_warned = False
 
     @app.before_request
-    def look() -> None:
-        nonlocal is_said
+    def warn() -> None:
+        nonlocal has_warned
         header = request.environ.get("HTTP_X_FORWARDED_FOR")
-        if not header or is_said or header.count(",") < trusted_proxies:
+        if not header or has_warned or header.count(",") < trusted_proxies:
             return
         client = client_of(request)
         # Any client may send the header; only a private address is likely a proxy's.
         if client == NO_CLIENT or not ip_network(client).is_global:
-            is_said = True
+            has_warned = True
             _log.warning(
                 "a proxy passes requests on, with X-Forwarded-For, that"
                 " DEEDS_TRUSTED_PROXIES=%d does not count: all its clients count as"

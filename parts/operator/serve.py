@@ -49,4 +49,5 @@ def _make_server() -> Any:
         def load(self) -> Any:
             return import_app(_SERVICE)
 
+    # gunicorn's messages about arguments begin with `prog`.
     return Server(prog="GUNICORN_CMD_ARGS")
