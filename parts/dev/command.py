@@ -25,7 +25,7 @@ from deeds.part import CommandContext
 from deeds.process import THREADS_COUNT, print_line
 from deeds.settings import Settings
 from parts.dev.clock import Clock
-from parts.dev.ledger import check_ledger, checkpoint_of, clear_ledger
+from parts.dev.ledger import checkpoint_of, clear_file, prepare_file
 from parts.dev.service import DevService
 from parts.dev.sessions import Session, Sessions
 
@@ -89,96 +89,95 @@ class Options:
     help="End when standard input ends, as it does with the program that feeds it.",
 )
 @click.pass_obj
-def dev(context: CommandContext, /, **options: Any) -> None:
+def dev(context: CommandContext, /, **values: Any) -> None:
     """Serve for tests of other programs, on this machine alone.
 
     The ledger is temporary, Argon2 costs its minimum, nothing is limited. Requests to
     /_dev/ make the service fail, move its clock and empty its ledger.
     """
-    asked = Options(**options)
-    if asked.command is not None and (asked.is_json or asked.watches_stdin):
+    options = Options(**values)
+    if options.command is not None and (options.is_json or options.watches_stdin):
         raise StartError("--exec goes with neither --json nor --watch-stdin")
-    if asked.command is not None and not asked.command.strip():
+    if options.command is not None and not options.command.strip():
         raise StartError("--exec must name a command")
     _handle_signals(_exit)
     with ExitStack() as closing:
-        ledger = _ledger_path(asked, closing)
-        service = _open_service(context, asked, ledger, closing)
-        url = _serve(service, asked.port)
+        path = _ledger_path(options, closing)
+        service = _open_service(context, options, path, closing)
+        url = _serve(service, options.port)
         # Runs first at the end, so that no signal interrupts the removal of the ledger.
         closing.callback(_handle_signals, signal.SIG_IGN)
-        if asked.command is not None:
-            raise SystemExit(_run(asked.command, url))
-        _announce(asked, url, ledger)
-        _wait(asked)
+        if options.command is not None:
+            raise SystemExit(_run(options.command, url))
+        _announce(options, url, path)
+        _wait(options)
 
 
-def _ledger_path(asked: Options, closing: ExitStack) -> Path:
+def _ledger_path(options: Options, closing: ExitStack) -> Path:
     """Return the path of the ledger, by default in a temporary directory."""
-    path = asked.ledger
-    if path is None:
-        directory = TemporaryDirectory(
-            prefix="deeds-dev-", dir=_place_in_memory(), ignore_cleanup_errors=True
-        )
-        path = Path(closing.enter_context(directory)) / "ledger.sqlite3"
-    return path.absolute()
+    if options.ledger is not None:
+        return options.ledger.absolute()
+    directory = TemporaryDirectory(
+        prefix="deeds-dev-", dir=_directory_in_memory(), ignore_cleanup_errors=True
+    )
+    return Path(closing.enter_context(directory)).absolute() / "ledger.sqlite3"
 
 
-def _place_in_memory() -> Path | None:
-    """Return an in-memory directory with enough space, or None for the default one.
+def _directory_in_memory() -> Path | None:
+    """Return a directory in memory with enough space, or None for tempfile's default.
 
     A mint and a reset flush 25 times to disk, which took 80 ms on a busy disk.
     """
     if os.environ.get("TMPDIR"):  # noqa: TID251  (as tempfile does)
         return None
     try:
-        room = os.statvfs(_MEMORY)
+        disk = os.statvfs(_MEMORY)
     except OSError:
         return None
-    has_room = room.f_bavail * room.f_frsize >= _ROOM_BYTES
+    has_room = disk.f_bavail * disk.f_frsize >= _ROOM_BYTES
     return _MEMORY if has_room and os.access(_MEMORY, os.W_OK) else None
 
 
 def _open_service(
-    context: CommandContext, asked: Options, ledger: Path, closing: ExitStack
+    context: CommandContext, options: Options, path: Path, closing: ExitStack
 ) -> DevService:
     # Do not read the environment: a developer's variables are for other services.
     settings = Settings(
-        database_url=f"sqlite:///{ledger}",
+        database_url=f"sqlite:///{path}",
         ordinary_cost=STRONG_COST,
-        checkpoint_file=checkpoint_of(ledger),
+        checkpoint_file=checkpoint_of(path),
         processes_count=1,
         rate_limits=(),
         log_form="console",
         # Do not mix a line for each request into the output of the command.
-        log_level="info" if asked.command is None else "warning",
+        log_level="info" if options.command is None else "warning",
     )
     # This opens nothing yet, but root takes the rights of the directory's owner.
-    audited = context.open_ledger(settings=settings)
-    check_ledger(ledger)
+    ledger = context.open_ledger(settings=settings)
+    prepare_file(path)
 
     def open_session() -> Session:
         clock = Clock()
         app = context.create_app(
-            settings, clock=clock.now_ms, token_bytes=_random_bytes(asked.seed)
+            settings, clock=clock.now_ms, token_bytes=_random_bytes(options.seed)
         )
         return Session(app, clock)
 
-    def begin_again() -> Session:
-        audited.database.close()
-        clear_ledger(ledger)
+    def open_empty_session() -> Session:
+        ledger.database.close()
+        clear_file(path)
         return open_session()
 
     def audit() -> dict[str, str]:
-        audits = [part.audit for part in audited.parts if part.audit is not None]
+        audits = [part.audit for part in ledger.parts if part.audit is not None]
         if not audits:
             raise PathNotFoundError("no part that is installed audits a ledger")
         violations: dict[str, str] = {}
-        for each in audits:
-            violations |= each(audited)
+        for find_violations in audits:
+            violations |= find_violations(ledger)
         return violations
 
-    sessions = Sessions(open_session(), begin_again)
+    sessions = Sessions(open_session(), open_empty_session)
     closing.callback(sessions.close)
     return DevService(sessions, audit)
 
@@ -210,17 +209,17 @@ def _serve(service: DevService, port: int) -> str:
     return f"http://{_HOST}:{server.effective_port}"
 
 
-def _announce(asked: Options, url: str, ledger: Path) -> None:
-    if asked.is_json:
-        ready = {"url": url, "ledger": str(ledger), "pid": os.getpid()}
+def _announce(options: Options, url: str, path: Path) -> None:
+    if options.is_json:
+        ready = {"url": url, "ledger": str(path), "pid": os.getpid()}
         print_line(json.dumps(ready))
         return
-    print_line(_LINES.format(url=url, ledger=ledger))
+    print_line(_LINES.format(url=url, ledger=path))
 
 
-def _wait(asked: Options) -> None:
+def _wait(options: Options) -> None:
     """Wait for a signal, which ends the process, or for the end of standard input."""
-    if asked.watches_stdin:
+    if options.watches_stdin:
         while os.read(0, 4096):
             pass
         return
@@ -232,18 +231,18 @@ def _run(command: str, url: str) -> int:
     """Run a shell command; return its exit code, or 128 plus the signal's number."""
     environ = os.environ | {"DEEDS_URL": url}  # noqa: TID251  (the command's)
     # At a terminal the command stays in the process group of this process: only there
-    # may it read the terminal, and it receives Ctrl-C itself. Elsewhere it gets its own
+    # may it read the terminal, and it receives Ctrl-C itself. Otherwise it gets its own
     # group, to which the signals are passed on.
     is_terminal = os.isatty(0)
     group = None if is_terminal else 0
     child: subprocess.Popen[bytes] | None = None
-    early: list[int] = []
+    early_signals: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None = None) -> None:
         if is_terminal and number == signal.SIGINT:
             return
         if child is None:
-            early.append(number)
+            early_signals.append(number)
             return
         with suppress(ProcessLookupError):
             if is_terminal:
@@ -256,7 +255,7 @@ def _run(command: str, url: str) -> int:
     child = subprocess.Popen(  # noqa: S602  (what the user typed)
         command, shell=True, env=environ, process_group=group
     )
-    for number in early:
+    for number in early_signals:
         pass_on(number)
     code = child.wait()
     return code if code >= 0 else 128 - code

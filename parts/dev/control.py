@@ -48,7 +48,7 @@ def control_app(sessions: Sessions, audit: Audit) -> Flask:
         return json_answer({"left": faults.withdraw(fault.kind, fault.path)})
 
     @app.post("/_dev/clock")
-    def clock() -> Response:
+    def move_clock() -> Response:
         move: Move = read_request(request, move_schema)
         clock = sessions.current.clock
         clock.move(move)

@@ -27,16 +27,18 @@ class Fault:
 
     left: int
     kind: str
-    path: str | None = None
-    delay_s: int = SLOW_S
+    path: str | None
+    delay_s: int
 
     def is_for(self, path: str) -> bool:
         """Return whether the fault is for requests to a path."""
         if self.path is None:
             return True
-        own, others = self.path.split("/"), path.split("/")
-        return len(own) == len(others) and all(
-            mine in ("{id}", other) for mine, other in zip(own, others, strict=True)
+        pattern = self.path.split("/")
+        segments = path.split("/")
+        return len(pattern) == len(segments) and all(
+            expected in ("{id}", segment)
+            for expected, segment in zip(pattern, segments, strict=True)
         )
 
 
@@ -54,10 +56,13 @@ class Faults:
 
     def withdraw(self, kind: str, path: str | None) -> int:
         """Remove the faults of a kind and path; return the sum of their `left`."""
+        left = 0
         with self._lock:
-            gone = [f for f in self._faults if (f.kind, f.path) == (kind, path)]
-            self._faults = [each for each in self._faults if each not in gone]
-        return sum(each.left for each in gone)
+            for fault in self._faults.copy():
+                if (fault.kind, fault.path) == (kind, path):
+                    self._faults.remove(fault)
+                    left += fault.left
+        return left
 
     def take(self, path: str) -> Fault | None:
         """Return the first fault for a request to a path, or None; count it down."""

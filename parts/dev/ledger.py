@@ -1,4 +1,4 @@
-"""The ledger file of `deeds dev`. Only a file with its mark is ever emptied."""
+"""The ledger file of `deeds dev`. Only a file with its mark is ever deleted."""
 
 import os
 import sqlite3
@@ -23,7 +23,7 @@ def checkpoint_of(path: Path) -> str:
     return f"{path}{_CHECKPOINT}"
 
 
-def check_ledger(path: Path) -> None:
+def prepare_file(path: Path) -> None:
     """Create a file with the mark, unless there is one.
 
     Raises StartError if the existing file does not have the mark.
@@ -35,20 +35,20 @@ def check_ledger(path: Path) -> None:
             if mark != _MARK:
                 raise StartError(f"{path} was not made by deeds dev: name another file")
             return
-        create_ledger(path)
+        _create_file(path)
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from None
 
 
-def create_ledger(path: Path) -> None:
+def _create_file(path: Path) -> None:
     """Create a file with the mark and without tables; raise OSError."""
     os.close(open_file(path, os.O_RDWR | os.O_CREAT))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA application_id = {int.from_bytes(_MARK)}")
 
 
-def clear_ledger(path: Path) -> None:
-    """Replace a ledger, which must not be in use, by an empty one."""
+def clear_file(path: Path) -> None:
+    """Replace a ledger that `prepare_file` accepted and nobody uses by an empty one."""
     for suffix in _SUFFIXES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
-    create_ledger(path)
+    _create_file(path)

@@ -32,49 +32,49 @@ class Sessions:
     """The current session, which a reset replaces.
 
     A request runs within one session: a reset waits for running requests, and new
-    requests wait for the reset. `begin` returns a session with an empty ledger.
+    requests wait for the reset. `open_empty` returns a session with an empty ledger.
     """
 
-    def __init__(self, first: Session, begin: Callable[[], Session]) -> None:
+    def __init__(self, first: Session, open_empty: Callable[[], Session]) -> None:
         self.current = first
-        self._begin = begin
-        self._turn = threading.Condition()
+        self._open_empty = open_empty
+        self._condition = threading.Condition()
         self._requests_count = 0
         self._is_resetting = False
 
     @contextmanager
     def running(self) -> Iterator[Session]:
         """Yield the session, which does not end within the block."""
-        with self._turn:
-            self._turn.wait_for(lambda: not self._is_resetting)
+        with self._condition:
+            self._condition.wait_for(lambda: not self._is_resetting)
             self._requests_count += 1
             session = self.current
         try:
             yield session
         finally:
-            with self._turn:
+            with self._condition:
                 self._requests_count -= 1
-                self._turn.notify_all()
+                self._condition.notify_all()
 
     def reset(self) -> None:
         """Begin a new session, with an empty ledger."""
-        with self._turn:
-            self._turn.wait_for(lambda: not self._is_resetting)
+        with self._condition:
+            self._condition.wait_for(lambda: not self._is_resetting)
             self._is_resetting = True
             self.current.ended.set()
-            self._turn.wait_for(lambda: not self._requests_count)
+            self._condition.wait_for(lambda: not self._requests_count)
         try:
             self.current.close()
-            self.current = self._begin()
+            self.current = self._open_empty()
         finally:
-            with self._turn:
+            with self._condition:
                 self._is_resetting = False
-                self._turn.notify_all()
+                self._condition.notify_all()
 
     def close(self) -> None:
         """Stop serving, wait briefly for running requests, and close the ledger."""
-        with self._turn:
+        with self._condition:
             self._is_resetting = True
             self.current.ended.set()
-            self._turn.wait_for(lambda: not self._requests_count, _STOP_S_MAX)
+            self._condition.wait_for(lambda: not self._requests_count, _STOP_S_MAX)
         self.current.close()
