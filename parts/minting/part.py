@@ -69,8 +69,8 @@ def _check_token(
     with limits.limit_guesses(client_of(request), 1):
         digest = sha256(token.encode()).digest()
         # Compare with all, so that the time does not reveal which one matches.
-        matches = [compare_digest(digest, each) for each in digests]
-        if True not in matches:
+        matches = [compare_digest(digest, expected) for expected in digests]
+        if not any(matches):
             raise MintTokenWrongError
 
 

@@ -97,15 +97,15 @@ def _body(offer: Offer) -> dict[str, Any]:
     return {
         "offerId": offer.id,
         "state": offer.state,
-        "gives": excess(offer.inputs, offer.outputs),
-        "wants": excess(offer.outputs, offer.inputs),
+        "gives": _surplus(offer.inputs, offer.outputs),
+        "wants": _surplus(offer.outputs, offer.inputs),
         "expiresAt": f"{expires_at:%Y-%m-%dT%H:%M:%SZ}",
     }
 
 
-def excess(some: Iterable[Output], others: Iterable[Output]) -> list[dict[str, Any]]:
-    """Return the surplus of `some` over `others` by item, in order of item id."""
-    amounts = units(some) - units(others)
+def _surplus(half: Iterable[Output], other: Iterable[Output]) -> list[dict[str, Any]]:
+    """Return by item how many units more are in `half`, in order of item id."""
+    amounts = units(half) - units(other)
     return [
         {"itemId": item_id, "amount": amount}
         for item_id, amount in sorted(amounts.items())

@@ -54,7 +54,10 @@ class OfferRecord:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRecord:
-    """All that a completion writes: the completer's half followed by the maker's."""
+    """All that a completion writes: the completer's half followed by the maker's.
+
+    Before they are joined, and for a repetition, it is the completer's half alone.
+    """
 
     offer_id: str
     inputs: tuple[Output, ...]
@@ -191,7 +194,7 @@ _COMPLETE_OFFER = """
     UPDATE offers SET completed_by = ?
     WHERE id = ? AND completed_by IS NULL AND expires_at_s * 1000 > ?
 """
-_READ_MADE = "SELECT id FROM offers WHERE created_by = ?"
+_READ_OFFER_ID = "SELECT id FROM offers WHERE created_by = ?"
 
 # Several offers may name one secret.
 _READ_OFFERED = """
@@ -239,9 +242,9 @@ def read_offer(database: Database, offer_id: str, now_ms: int) -> Offer:
     return Offer(offer_id, state, expires_at_s, inputs, outputs)
 
 
-def read_made(database: Database, operation: Operation) -> str:
+def read_offer_id(database: Database, operation: Operation) -> str:
     """Return the id of the offer that an operation made."""
-    [(offer_id,)] = database.read(_READ_MADE, (operation.id,))
+    [(offer_id,)] = database.read(_READ_OFFER_ID, (operation.id,))
     return str(offer_id)
 
 

@@ -21,8 +21,8 @@ from parts.offers.ledger import (
     OfferRecord,
     expires_at_s,
     find_offered,
-    read_made,
     read_offer,
+    read_offer_id,
     write_completion,
     write_offer,
     write_repetition,
@@ -66,8 +66,8 @@ class OfferService:
         if not units(request.outputs) - units(request.inputs):
             raise NotAnOfferError
         items = self.deeds.read_hashings(request, idempotency_key, client)
-        for item_id, wanted in units(request.outputs).items():
-            if wanted > items[item_id].total:
+        for item_id, amount in units(request.outputs).items():
+            if amount > items[item_id].total:
                 self.deeds.refuse_used(idempotency_key, client)
                 raise errors.TotalTooLargeError(
                     "the outputs are more units of an item than there are"
@@ -80,7 +80,7 @@ class OfferService:
         database = self.deeds.ledger.database
         operation = database.write(write_offer, record)
         if operation.replayed:
-            return operation, self.read(read_made(database, operation))
+            return operation, self.read(read_offer_id(database, operation))
         # Do not read it again, which could fail although the offer is recorded.
         at_s = expires_at_s(operation, request.expires_in_s)
         return operation, Offer(offer_id, "open", at_s, inputs, outputs)
@@ -133,13 +133,13 @@ class OfferService:
         )
         half = self._hash(offer_id, request, items, idempotency_key, client)
         _check_apart(half, offer)
-        both = replace(
+        completion = replace(
             half,
             inputs=half.inputs + offer.inputs,
             outputs=half.outputs + offer.outputs,
         )
         try:
-            return self.deeds.ledger.database.write(write_completion, both)
+            return self.deeds.ledger.database.write(write_completion, completion)
         except errors.DeedError as error:
             self._refuse_for_maker(error, offer_id, request)
             raise
