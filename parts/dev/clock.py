@@ -11,9 +11,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def milliseconds_of(time: datetime) -> int:
+def milliseconds_of(moment: datetime) -> int:
     """Return an aware datetime in milliseconds since 1970-01-01 UTC."""
-    return (time - _EPOCH) // _MILLISECOND
+    return (moment - _EPOCH) // _MILLISECOND
 
 
 # The latest time of the clock. An offer made at that time expires up to a month later,

@@ -1,4 +1,7 @@
-"""The offers part."""
+"""The offers part: its endpoints, tables, errors and limit.
+
+Pages show offers, so the service of offers is in `app.extensions["deeds.offers"]`.
+"""
 
 from flask import Flask
 
@@ -19,8 +22,7 @@ from parts.offers.service import OfferService
 
 def register(app: Flask, core: Core) -> None:
     """Add the endpoints, and their bounds to GET /v1/info."""
-    offers = OfferService(core.service, core.clock)
-    # The pages show offers.
+    offers = OfferService(core.service, core.database, core.clock)
     app.extensions["deeds.offers"] = offers
     core.info["limits"]["offerExpiresInMin"] = EXPIRES_IN_S_MIN
     core.info["limits"]["offerExpiresInMax"] = EXPIRES_IN_S_MAX

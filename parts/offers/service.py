@@ -27,6 +27,7 @@ from parts.offers.ledger import (
     write_offer,
     write_repetition,
 )
+from storage.database import Database
 
 # Errors of a completion that may be raised only after its Idempotency-Key was checked.
 _AFTER_KEY = (
@@ -55,6 +56,7 @@ class OfferService:
     """
 
     deeds: DeedService
+    database: Database
     clock: Callable[[], int]
 
     def make(
@@ -77,10 +79,9 @@ class OfferService:
         key = self.deeds.hash_key(kind, idempotency_key, inputs, outputs, client)
         offer_id = make_id(OFFER_ID_PREFIX, self.deeds.token_bytes)
         record = OfferRecord(offer_id, inputs, outputs, request.expires_in_s, key)
-        database = self.deeds.ledger.database
-        operation = database.write(write_offer, record)
+        operation = self.database.write(write_offer, record)
         if operation.replayed:
-            return operation, self.read(read_offer_id(database, operation))
+            return operation, self.read(read_offer_id(self.database, operation))
         # Do not read it again, which could fail although the offer is recorded.
         at_s = expires_at_s(operation, request.expires_in_s)
         return operation, Offer(offer_id, "open", at_s, inputs, outputs)
@@ -89,7 +90,7 @@ class OfferService:
         """Return the offer as it is now; raise UnknownOfferError."""
         if not is_id(OFFER_ID_PREFIX, offer_id):
             raise UnknownOfferError
-        return read_offer(self.deeds.ledger.database, offer_id, self.clock())
+        return read_offer(self.database, offer_id, self.clock())
 
     def find(self, request: FindRequest, client: str) -> list[bool]:
         """Return for each secret, in order, whether any offer has ever named it.
@@ -97,7 +98,7 @@ class OfferService:
         Raises the errors of `DeedService.hash_secrets`.
         """
         outputs = self.deeds.hash_secrets(request, client)
-        return find_offered(self.deeds.ledger.database, outputs)
+        return find_offered(self.database, outputs)
 
     def complete(
         self,
@@ -139,7 +140,7 @@ class OfferService:
             outputs=half.outputs + offer.outputs,
         )
         try:
-            return self.deeds.ledger.database.write(write_completion, completion)
+            return self.database.write(write_completion, completion)
         except errors.DeedError as error:
             self._refuse_for_maker(error, offer_id, request)
             raise
@@ -154,7 +155,7 @@ class OfferService:
         """Return the completion with this key; raise IdempotencyKeyReusedError."""
         items = self.deeds.read_hashings(request, idempotency_key, client)
         half = self._hash(offer_id, request, items, idempotency_key, client)
-        return self.deeds.ledger.database.write(write_repetition, half)
+        return self.database.write(write_repetition, half)
 
     def _hash(
         self,
