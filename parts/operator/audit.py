@@ -16,7 +16,7 @@ from deeds.model import HashPolicy
 from deeds.part import Ledger, Part
 from deeds.raw_output import ITEM_ID_PREFIX
 from deeds.settings import read_setting
-from parts.operator.tables import PLACES_COUNT_MAX, compare_tables, listed
+from parts.operator.tables import PLACES_COUNT_MAX, compare_tables, join_places
 from schemas.requests import MetadataSchema, load
 from storage.database import Database, Reader
 from storage.repository import is_not_id_sql
@@ -109,13 +109,13 @@ _COUNT_ITEMS = """
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The counts of an audit, and as `findings` the places of violations by invariant.
+    """The counts of an audit, and the places of violations by invariant.
 
     `remarks` are differences of the tables that violate no invariant.
     """
 
     counts: dict[str, int]
-    findings: dict[str, str]
+    violations: dict[str, str]
     remarks: list[str]
 
 
@@ -126,18 +126,23 @@ def audit(ledger: Ledger) -> AuditReport:
     """
     differences, remarks = compare_tables(ledger)
     if differences:
-        return AuditReport({}, {TABLES_ARE_OURS: listed(differences)}, [])
+        return AuditReport({}, {TABLES_ARE_OURS: join_places(differences)}, [])
     with ledger.database.snapshot() as read:
         counts = count_ledger(read, ledger.parts)
-        places = {DATABASE_IS_SOUND: ledger.database.find_damage()}
+        places_by_invariant = {DATABASE_IS_SOUND: ledger.database.find_damage()}
         for checks in (_CHECKS_IN_SQL, *(part.checks for part in ledger.parts)):
             for invariant, check in checks.items():
                 rows = read(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
-                places[invariant] = [str(row[0]) for row in rows]
+                places_by_invariant[invariant] = [str(row[0]) for row in rows]
         for invariant, find in _CHECKS_IN_PYTHON.items():
-            places[invariant] = list(islice(find(read, ledger), PLACES_COUNT_MAX + 1))
-    findings = {name: listed(where) for name, where in places.items() if where}
-    return AuditReport(counts, findings, remarks)
+            places = islice(find(read, ledger), PLACES_COUNT_MAX + 1)
+            places_by_invariant[invariant] = list(places)
+    violations = {
+        invariant: join_places(places)
+        for invariant, places in places_by_invariant.items()
+        if places
+    }
+    return AuditReport(counts, violations, remarks)
 
 
 def _find_unknown_kinds(read: Reader, ledger: Ledger) -> Iterator[str]:

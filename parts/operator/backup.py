@@ -43,11 +43,11 @@ def back_up(ledger: Ledger, path: Path, inspect: Inspect) -> int:
     source = sqlite_path(ledger.settings.database_url)
     with as_owner(path.parent):
         _refuse_existing(path)
-    with _temporary_copy(ledger, source, path, inspect) as (copy, newest):
+    with _temporary_copy(ledger, source, path, inspect) as (copy, last_id):
         _refuse_existing(path)
         copy.rename(path)
         flush(path.parent)
-    return newest
+    return last_id
 
 
 def restore(
@@ -64,7 +64,7 @@ def restore(
     make_default_directory(target.path)
     _check_place(target.path, is_new=is_new)
     with (
-        _temporary_copy(ledger, source, target.path, inspect) as (copy, newest),
+        _temporary_copy(ledger, source, target.path, inspect) as (copy, last_id),
         closing(target),
         # A service that starts now waits, and then opens the copy.
         target.alone(),
@@ -80,7 +80,7 @@ def restore(
         old_ledger = _set_aside(target.path)
         copy.rename(target.path)
         flush(target.path.parent)
-    return newest, old_ledger
+    return last_id, old_ledger
 
 
 @contextmanager
@@ -105,12 +105,12 @@ def _temporary_copy(
                 raise StartError("there is no ledger in it")
             migrate(database, ledger.schemas)
             inspect(replace(ledger, database=database))
-            newest = read_last_operation(database).id
+            last_id = read_last_operation(database).id
         with closing(sqlite3.connect(copy)) as connection:
             # Leaving WAL mode writes the log into the file and deletes it.
             connection.execute("PRAGMA journal_mode = DELETE")
         flush(copy)
-        yield copy, newest
+        yield copy, last_id
 
 
 def _copy(source: Path, copy: Path, directory: Path) -> None:

@@ -93,8 +93,8 @@ def run_backup(context: CommandContext, file: Path) -> None:
     _require_sqlite(ledger)
     _check_ledger(ledger)
     with _one_line_errors(file):
-        newest = back_up(ledger, file, _inspect_copy)
-    print_line(f"{file} holds the ledger up to operation {newest}.")
+        last_id = back_up(ledger, file, _inspect_copy)
+    print_line(f"{file} holds the ledger up to operation {last_id}.")
 
 
 @click.command("restore")
@@ -114,8 +114,8 @@ def run_restore(
     ledger = context.open_ledger()
     _require_sqlite(ledger)
     with _one_line_errors(file):
-        newest, old_ledger = restore(ledger, file, _inspect_copy, is_new=is_new)
-    print_line(f"Restored {file} to {ledger.database.name}, up to operation {newest}.")
+        last_id, old_ledger = restore(ledger, file, _inspect_copy, is_new=is_new)
+    print_line(f"Restored {file} to {ledger.database.name}, up to operation {last_id}.")
     if old_ledger is not None:
         print_line(f"The ledger that was there is now {old_ledger}.")
     try:
@@ -256,11 +256,11 @@ def _inspect(ledger: Ledger, consequence: str = "") -> None:
     The message of the exception begins with the consequence.
     """
     report = audit(ledger)
-    if report.findings:
-        lines = [f"\n  {name}: {places}" for name, places in report.findings.items()]
-        raise click.ClickException(
-            f"{consequence}the ledger violates these invariants:{''.join(lines)}"
-        )
+    if report.violations:
+        lines = [f"{consequence}the ledger violates these invariants:"]
+        for invariant, places in report.violations.items():
+            lines.append(f"  {invariant}: {places}")
+        raise click.ClickException("\n".join(lines))
     _show(report.counts)
     for remark in report.remarks:
         print_line(f"Note: {remark}")

@@ -174,13 +174,13 @@ def _read_newest(directory: Path, *, is_sqlite: bool) -> _Backup:
             f"there is none in {directory.absolute()}; is its disk mounted, and does"
             " deeds-backup.timer run?"
         )
-    modified_s, size_bytes, newest = files[0]
+    modified_s, size_bytes, path = files[0]
     hours = (time() - modified_s) / 3600
     size_before = 0
     if len(files) > 1:
         _, size_before, _ = files[1]
-    last = _last_operation(newest) if is_ledger else None
-    return _Backup(newest.name, hours, size_bytes, size_before, last)
+    last = _last_operation(path) if is_ledger else None
+    return _Backup(path.name, hours, size_bytes, size_before, last)
 
 
 def _files_in(directory: Path) -> Iterator[tuple[float, int, Path]]:

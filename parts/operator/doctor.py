@@ -22,7 +22,7 @@ from deeds.settings import Settings
 from parts.operator.disks import examine_backups, examine_disk
 from parts.operator.hints import invalid_settings, unknown_variables
 from parts.operator.public_url import PublicUrl, examine_url, read_url
-from parts.operator.tables import compare_tables, listed
+from parts.operator.tables import compare_tables, join_places
 from storage.files import has_content, reason_unwritable
 from storage.repository import read_last_operation
 from storage.schema import check_versions
@@ -170,7 +170,7 @@ def _check_tables(ledger: Ledger) -> None:
     differences, _ = compare_tables(ledger)
     if differences:
         raise StartError(
-            f"the tables are not those of this code: {listed(differences)}"
+            f"the tables are not those of this code: {join_places(differences)}"
         )
 
 

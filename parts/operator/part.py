@@ -39,7 +39,7 @@ def check_start(ledger: Ledger) -> None:
 
 def find_violations(ledger: Ledger) -> dict[str, str]:
     """Return the places of violations by invariant."""
-    return audit(ledger).findings
+    return audit(ledger).violations
 
 
 PART = Part(

@@ -9,7 +9,7 @@ from deeds.part import Ledger
 from storage.database import Rows, Transaction
 from storage.schema import CREATE_VERSIONS, READ_VERSIONS
 
-# Places listed in a message.
+# Places named in a message.
 PLACES_COUNT_MAX = 20
 
 # The name of a table and a definition: a column, constraint, index or trigger.
@@ -25,11 +25,11 @@ def check_tables(ledger: Ledger) -> None:
     """Raise StartError if the tables differ; warn if they have further indexes."""
     differences, remarks = compare_tables(ledger)
     if remarks:
-        _log.warning(listed(remarks), extra={"event": "tables"})
+        _log.warning(join_places(remarks), extra={"event": "tables"})
     if differences:
         raise StartError(
             "DATABASE_URL: the tables are not those of this code:"
-            f" {listed(differences)}"
+            f" {join_places(differences)}"
         )
 
 
@@ -61,7 +61,7 @@ def compare_tables(ledger: Ledger) -> tuple[list[str], list[str]]:
     return differences, remarks
 
 
-def listed(places: Sequence[str]) -> str:
+def join_places(places: Sequence[str]) -> str:
     """Return the first PLACES_COUNT_MAX places in one line."""
     more = " and more" if len(places) > PLACES_COUNT_MAX else ""
     return ", ".join(places[:PLACES_COUNT_MAX]) + more
