@@ -22,7 +22,7 @@ from deeds.settings import Settings
 from parts.operator.disks import examine_backups, examine_disk
 from parts.operator.hints import invalid_settings, unknown_variables
 from parts.operator.public_url import PublicUrl, examine_url, read_url
-from parts.operator.tables import compare_tables, join_places
+from parts.operator.tables import compare_tables, refuse_differences
 from storage.files import has_content, reason_unwritable
 from storage.repository import read_last_operation
 from storage.schema import check_versions
@@ -123,7 +123,9 @@ def _examine_ledger(ledger: Ledger, invalid: Set[str]) -> Iterator[Finding]:
         if path is not None:
             _check_file(path)
         check_versions(ledger.database, ledger.schemas)
-        _check_tables(ledger)
+        # Further indexes, which a start warns of, are no finding.
+        differences, _ = compare_tables(ledger)
+        refuse_differences(differences)
         last = read_last_operation(ledger.database)
         rows = ledger.database.read(_READ_FINGERPRINTS)
     except (StartError, RetryLaterError) as error:
@@ -163,15 +165,6 @@ def _reason_unusable(path: Path) -> str:
             " start of the service makes a new one"
         )
     return reason_unwritable(path)
-
-
-def _check_tables(ledger: Ledger) -> None:
-    """Raise StartError if the tables differ, as at startup, but log no warning."""
-    differences, _ = compare_tables(ledger)
-    if differences:
-        raise StartError(
-            f"the tables are not those of this code: {join_places(differences)}"
-        )
 
 
 def _examine_clock(last: Operation) -> Finding:

@@ -103,7 +103,7 @@ def examine_url(url: PublicUrl | None, settings: Settings | None) -> Iterator[Fi
         )
         return
     try:
-        alive = _ask(url, "/healthz")
+        health = _ask(url, "/healthz")
     except ssl.SSLCertVerificationError as error:
         yield Finding("wrong", "TLS", f"{error.verify_message}; get a new certificate")
         return
@@ -115,14 +115,14 @@ def examine_url(url: PublicUrl | None, settings: Settings | None) -> Iterator[Fi
             " the firewall, and whether the proxy runs",
         )
         return
-    yield _examine_certificate(url, alive)
+    yield _examine_certificate(url, health)
     if url.is_https:
         yield _examine_http(url)
-    if alive.json() != {"status": "alive"}:
+    if health.json() != {"status": "alive"}:
         yield Finding(
             "wrong",
             "service",
-            f"the proxy answers {alive.status} to /healthz; is the service running at"
+            f"the proxy answers {health.status} to /healthz; is the service running at"
             " the address and port that the proxy passes requests to?",
         )
         return
@@ -186,11 +186,13 @@ def _examine_http(url: PublicUrl) -> Finding:
 
 def _examine_service(url: PublicUrl, settings: Settings) -> Finding:
     """Compare the service at the URL with this code and its settings."""
-    ready = _ask(url, "/readyz")
-    if ready.status != HTTPStatus.OK:
-        code = _word(ready.json().get("code"))
+    readiness = _ask(url, "/readyz")
+    if readiness.status != HTTPStatus.OK:
+        code = _word(readiness.json().get("code"))
         return Finding(
-            "wrong", "service", f"/readyz answers {ready.status} {code}; see its log"
+            "wrong",
+            "service",
+            f"/readyz answers {readiness.status} {code}; see its log",
         )
     info = _ask(url, "/v1/info").json()
     if info.get("version") != VERSION:

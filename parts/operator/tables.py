@@ -26,6 +26,11 @@ def check_tables(ledger: Ledger) -> None:
     differences, remarks = compare_tables(ledger)
     if remarks:
         _log.warning(join_places(remarks), extra={"event": "tables"})
+    refuse_differences(differences)
+
+
+def refuse_differences(differences: Sequence[str]) -> None:
+    """Raise StartError if `compare_tables` has found differences."""
     if differences:
         raise StartError(
             "DATABASE_URL: the tables are not those of this code:"
