@@ -40,6 +40,10 @@ LOOK_EVERY_S = 1.0
 # acknowledged in any order, and the newest one of them must be among these.
 _REMEMBERED_COUNT = 40
 
+# A close waits this long for a database that hangs. The server reserves 3 s for closing
+# the application, and the log may take 1 s of them.
+CLOSE_SECONDS_MAX = 2.0
+
 # BlockingIOError: another process holds the file's lock during its own query.
 _PASSING_ERRORS = (RetryLaterError, BlockingIOError)
 
@@ -99,6 +103,7 @@ class WatchedDatabase:
         self._lock = threading.Lock()
         # Started by the first write, so none exists before a fork.
         self._thread: threading.Thread | None = None
+        # Each thread has its own, so that one which a close no longer awaits ends too.
         self._stop = threading.Event()
         self.name, self.table_names = database.name, database.table_names
         self.read, self.read_each = database.read, database.read_each
@@ -153,7 +158,8 @@ class WatchedDatabase:
     def close(self) -> None:
         """End the thread, raise the checkpoint, and close the database.
 
-        The next use reopens the database, and the next write starts a new thread.
+        If the database hangs, the checkpoint may lack the last operations. The next use
+        reopens the database, and the next write starts a new thread.
         """
         self._finish()
         self._database.close()
@@ -168,28 +174,37 @@ class WatchedDatabase:
             self._is_behind = True
             if self._thread is not None:
                 return
-            thread = threading.Thread(target=self._run, name="rollback", daemon=True)
+            stop = threading.Event()
+            thread = threading.Thread(
+                target=self._run, args=[stop], name="rollback", daemon=True
+            )
             # If the thread cannot be started, the next operation tries again.
             with suppress(RuntimeError):
                 thread.start()
-                self._thread = thread
+                self._thread, self._stop = thread, stop
                 # The checkpoint covers the last second of a process that exits.
                 atexit.register(self._finish)
 
     def _finish(self) -> None:
-        """End the thread, and raise the checkpoint if it is behind."""
-        atexit.unregister(self._finish)
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-        self._stop.clear()
-        # From here on a write starts a new thread.
-        self._thread = None
-        self._look()
+        """End the thread, and raise the checkpoint if it is behind.
 
-    def _run(self) -> None:
-        while not self._stop.wait(self._look_every_s):
+        If the database hangs, the process may exit in the middle of the look. This does
+        not harm the file: its lock ends with the process, and a rename replaces it.
+        """
+        atexit.unregister(self._finish)
+        with self._lock:
+            # From here on a write starts a new thread.
+            thread, self._thread = self._thread, None
+            self._stop.set()
+        if thread is None:
             self._look()
+        else:
+            thread.join(CLOSE_SECONDS_MAX)
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.wait(self._look_every_s):
+            self._look()
+        self._look()
 
     def _look(self) -> None:
         """Check for the last operations, and raise the checkpoint. Never fails."""

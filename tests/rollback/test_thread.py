@@ -6,6 +6,7 @@ from threading import Event
 
 import pytest
 
+from parts.rollback import watch
 from parts.rollback.watch import WatchedDatabase
 from storage.database import NO_OPERATION
 from tests.rollback.ledgers import (
@@ -101,6 +102,38 @@ def test_a_close_waits_for_a_look(path, file):
 
     assert watchers() == []
     assert file.read() == operation
+
+
+def test_a_close_does_not_wait_for_a_database_that_hangs(
+    path, file, closing_all, monkeypatch
+):
+    monkeypatch.setattr(watch, "CLOSE_SECONDS_MAX", 0.05)
+    database = open_database(path)
+    read_each, has_begun, may_end = database.read_each, Event(), Event()
+
+    def hang(*arguments):
+        has_begun.set()
+        may_end.wait(60)
+        return read_each(*arguments)
+
+    watched = WatchedDatabase(database, file, None, SOON_S)
+    closing_all.callback(watched.close)
+    closing_all.callback(may_end.set)
+    watched.check_start()
+    monkeypatch.setattr(database, "read_each", hang)
+    write_operation(watched)
+    has_begun.wait(60)
+    [hanging] = watchers()
+
+    watched.close()
+
+    assert file.read() == NO_OPERATION
+    # Another thread begins with the next write, and the first one ends.
+    operation = write_operation(watched)
+    may_end.set()
+    hanging.join(60)
+    assert len(watchers()) == 1
+    wait_until(lambda: file.read() == operation)
 
 
 def test_the_end_of_a_process_raises_the_file(path, file):
