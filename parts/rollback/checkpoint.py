@@ -37,7 +37,6 @@ _RECORD = re.compile(rb"deeds-checkpoint-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{
 
 _ID = attrgetter("id")
 
-
 _log = logging.getLogger("deeds")
 
 
@@ -77,15 +76,12 @@ class CheckpointFile:
                 content = self.path.read_bytes()
         except FileNotFoundError:
             return NO_OPERATION
-        operation = NO_OPERATION
         match = _RECORD.fullmatch(content)
         if match is not None:
             operation = Operation(int(match[1]), int(match[2]))
-        if content != _record(operation):
-            raise OSError(
-                EINVAL, "it is damaged; if the ledger is the newest, remove it"
-            )
-        return operation
+            if content == _record(operation):
+                return operation
+        raise OSError(EINVAL, "it is damaged; if the ledger is the newest, remove it")
 
     def set(self, operation: Operation) -> None:
         """Write an operation, even an older one; raise OSError."""
@@ -103,21 +99,21 @@ class CheckpointFile:
         """
         with self._locked():
             before = self.read()
-            check_present(database, {before, *operations})
+            check_present(database, [before, *operations])
             after = max([before, *operations], key=_ID)
             if after != before:
                 self._replace(after)
         return after
 
-    def name_loss(self, operation: Operation, reached: Operation) -> None:
+    def name_loss(self, operation: Operation, last_seen: Operation) -> None:
         """Raise the checkpoint to an operation that the ledger lacks.
 
-        Afterwards no process starts on that ledger. `reached` is the checkpoint last
-        seen: if the file is below it, an operator has accepted the loss, and the file
-        is not changed. Raises OSError.
+        Afterwards no process starts on that ledger. `last_seen` is the checkpoint that
+        the caller last read or wrote: if the file is below it, an operator has accepted
+        the loss, and the file is not changed. Raises OSError.
         """
         with self._locked():
-            if reached.id <= self.read().id < operation.id:
+            if last_seen.id <= self.read().id < operation.id:
                 self._replace(operation)
 
     def unusable(self, error: OSError) -> StartError:
@@ -175,10 +171,9 @@ def check_present(database: Database, operations: Collection[Operation]) -> None
     Raises LedgerUnavailableError if the database cannot tell, such as a standby that
     may lag.
     """
-    newest_first = sorted({*operations} - {NO_OPERATION}, key=_ID, reverse=True)
-    missing = find_missing(database, newest_first)
+    missing = find_missing(database, list({*operations} - {NO_OPERATION}))
     if missing:
-        raise RollbackError(missing[0])
+        raise RollbackError(max(missing, key=_ID))
 
 
 def checkpoint_file(settings: Settings) -> CheckpointFile | None:

@@ -46,20 +46,20 @@ def accept_rollback(context: CommandContext, yes: bool) -> None:  # noqa: FBT001
             "the ledger is not behind its checkpoint: there is nothing to accept"
         )
         return
-    except RollbackError as rollback:
-        newest = NO_OPERATION
+    except RollbackError as error:
+        last = NO_OPERATION
         if ledger.database.table_names():
-            newest = read_last_operation(ledger.database)
-        print_line(f"{rollback.reason}\nThe ledger ends at operation {newest.id}.")
+            last = read_last_operation(ledger.database)
+        print_line(f"{error.reason}\nThe ledger ends at operation {last.id}.")
         print_line(_ACCEPT_MEANING)
-    _ask(yes=yes)
+    _confirm(yes=yes)
     try:
-        file.set(newest)
+        file.set(last)
     except OSError as error:
         raise click.ClickException(
             f"{error.filename or file.path}: {error.strerror}"
         ) from None
-    print_line(f"accepted: the ledger continues after operation {newest.id}")
+    print_line(f"accepted: the ledger continues after operation {last.id}")
 
 
 def _accept_mark(ledger: Ledger, mark: Mark, *, yes: bool) -> None:
@@ -71,12 +71,12 @@ def _accept_mark(ledger: Ledger, mark: Mark, *, yes: bool) -> None:
         )
     print_line(f"The ledger {ledger.database.name} was {mark[0]}.")
     print_line(_ACCEPT_MEANING)
-    _ask(yes=yes)
+    _confirm(yes=yes)
     ledger.database.create(lambda transaction: remove_mark(transaction, mark))
     print_line("accepted: the ledger may be served")
 
 
-def _ask(*, yes: bool) -> None:
+def _confirm(*, yes: bool) -> None:
     """Raise ClickException unless the operator agrees."""
     if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
         raise click.ClickException("nothing was accepted")

@@ -94,11 +94,11 @@ def _compare(ledger: Ledger, file: CheckpointFile, operation: Operation) -> Find
     # On PostgreSQL each machine has a file, which is raised by its own writes only.
     is_raised_by_others = not _is_sqlite(ledger) and operation != NO_OPERATION
     if not is_raised_by_others and _is_behind(ledger, operation):
-        has = f"names operation {operation.id}" if operation.id else "is not there"
+        state = f"names operation {operation.id}" if operation.id else "is not there"
         return Finding(
             "wrong",
             _SUBJECT,
-            f"{path} {has}, and the ledger went on since, to {last.id}; is it set for"
+            f"{path} {state}, and the ledger went on since, to {last.id}; is it set for"
             " the service too? If that cannot write it, its log has"
             " checkpoint_unwritten; a start raises it",
         )

@@ -1,4 +1,4 @@
-"""The rollback part."""
+"""The rollback part: a wrapper around the database, a command, and findings."""
 
 from deeds.part import Part, Retries
 from deeds.settings import Settings

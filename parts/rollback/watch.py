@@ -1,8 +1,9 @@
 """Checks that the ledger still has the last operations of this process.
 
-A failover to an outdated standby, or an older copy in the ledger's place, loses the
-newest operations, and so the last ones that were acknowledged to this process. A thread
-looks them up once a second after writes, with or without a checkpoint file.
+An older copy in the ledger's place lacks the newest operations, and so the last ones
+that were acknowledged to this process. A thread checks for them once a second after
+writes, with or without a checkpoint file. It knows the database only by its interface,
+and leaves it to a `ReplicatedDatabase` which server to use.
 """
 
 import atexit
@@ -34,14 +35,14 @@ from storage.files import refuse_root
 
 _log = logging.getLogger("deeds")
 
-LOOK_EVERY_S = 1.0
+CHECK_INTERVAL_S = 1.0
 
-# A few more than the concurrent requests of a process: overlapping commits are
-# acknowledged in any order, and the newest one of them must be among these.
+# A few more than the concurrent requests of a process, because overlapping commits are
+# acknowledged in any order. The newest one of them must be among these.
 _REMEMBERED_COUNT = 40
 
-# A close waits this long for a database that hangs. The server reserves 3 s for closing
-# the application, and the log may take 1 s of them.
+# Limit for the last check at a close, because the database may hang. The server
+# reserves 3 s for closing the application, and the log may take 1 s of them.
 CLOSE_SECONDS_MAX = 2.0
 
 # BlockingIOError: another process holds the file's lock during its own query.
@@ -79,7 +80,7 @@ class WatchedDatabase:
         database: Database,
         file: CheckpointFile | None = None,
         on_retry: Callable[[str], None] | None = None,
-        look_every_s: float = LOOK_EVERY_S,
+        check_interval_s: float = CHECK_INTERVAL_S,
     ) -> None:
         """Wrap a database, without starting the thread.
 
@@ -91,10 +92,10 @@ class WatchedDatabase:
         )
         self._file = file
         self._on_retry = on_retry
-        self._look_every_s = look_every_s
+        self._check_interval_s = check_interval_s
         self._last: deque[Operation] = deque(maxlen=_REMEMBERED_COUNT)
         # The checkpoint when the file was last read or written.
-        self._reached = NO_OPERATION
+        self._checkpoint = NO_OPERATION
         # Whether there were writes since the last check.
         self._is_behind = False
         # The lost operation; always None for a replicated database.
@@ -137,10 +138,10 @@ class WatchedDatabase:
                 )
             return
         refuse_root(self._file.path.parent)
-        self._reached = open_checkpoint(self._database, self._file)
-        self._last.append(self._reached)
+        self._checkpoint = open_checkpoint(self._database, self._file)
+        self._last.append(self._checkpoint)
         if self._replicated is not None:
-            self._replicated.remember(self._reached)
+            self._replicated.remember(self._checkpoint)
 
     def write(self, work: Work[Record], record: Record) -> Operation:
         """Write to the database; raise LedgerRolledBackError after a loss."""
@@ -188,8 +189,9 @@ class WatchedDatabase:
     def _finish(self) -> None:
         """End the thread, and raise the checkpoint if it is behind.
 
-        If the database hangs, the process may exit in the middle of the look. This does
-        not harm the file: its lock ends with the process, and a rename replaces it.
+        If the database hangs, the process may exit in the middle of the check. This
+        does not harm the file: its lock ends with the process, and a rename replaces
+        it.
         """
         atexit.unregister(self._finish)
         with self._lock:
@@ -197,39 +199,40 @@ class WatchedDatabase:
             thread, self._thread = self._thread, None
             self._stop.set()
         if thread is None:
-            self._look()
+            self._try_check()
         else:
             thread.join(CLOSE_SECONDS_MAX)
 
     def _run(self, stop: threading.Event) -> None:
-        while not stop.wait(self._look_every_s):
-            self._look()
-        self._look()
+        while not stop.wait(self._check_interval_s):
+            self._try_check()
+        self._try_check()
 
-    def _look(self) -> None:
+    def _try_check(self) -> None:
         """Check for the last operations, and raise the checkpoint. Never fails."""
         try:
             self._name_loss()
             if self._is_behind and self._loss is None:
                 self._is_behind = False
-                self._raise_file()
+                self._check()
                 self._is_failing = False
         except Exception as error:  # noqa: BLE001 - the thread goes on
             self._is_behind = True
             self._report_failure(error)
 
-    def _raise_file(self) -> None:
+    def _check(self) -> None:
+        """Check for the last operations, and raise the checkpoint."""
         with self._lock:
             operations = tuple(self._last)
         try:
             if self._file is None:
                 check_present(self._database, operations)
             else:
-                self._reached = self._file.raise_to(self._database, operations)
+                self._checkpoint = self._file.raise_to(self._database, operations)
         except RollbackError as error:
-            self._judge(error)
+            self._handle_loss(error)
 
-    def _judge(self, error: RollbackError) -> None:
+    def _handle_loss(self, error: RollbackError) -> None:
         if self._replicated is not None:
             # Another process of this machine has written the checkpoint.
             self._replicated.remember(error.operation)
@@ -251,8 +254,8 @@ class WatchedDatabase:
         replicated = self._replicated
         loss = self._loss if replicated is None else replicated.loss
         if loss is not None and self._file is not None:
-            self._file.name_loss(loss, self._reached)
-            self._reached = loss
+            self._file.name_loss(loss, self._checkpoint)
+            self._checkpoint = loss
 
     def _report_failure(self, error: Exception) -> None:
         if isinstance(error, _PASSING_ERRORS):

@@ -65,7 +65,7 @@ def test_a_frozen_postgresql_is_refused_soon_and_used_again_at_once(
         load.wait_for_answers(50)
     counts = load.assert_nothing_lost(database_url)
     with closing(Api.of_url(service.url)) as api:
-        # The process looks for this operation in the next second, and when it ends.
+        # The process checks for this operation within a second, and when it ends.
         api.mint("+1.a")
     with frozen(stoppable_postgres) as seconds_since:
         with closing(Api.of_url(service.url)) as api:

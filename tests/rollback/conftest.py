@@ -40,9 +40,9 @@ def database(path, closing_all):
 def start(path, file, closing_all):
     """A function that starts a service on the ledger, as a process would."""
 
-    def start_on(database=None, *, file=file, look_every_s=SOON_S, on_retry=None):
+    def start_on(database=None, *, file=file, check_interval_s=SOON_S, on_retry=None):
         database = database or open_database(path)
-        watched = WatchedDatabase(database, file, on_retry, look_every_s)
+        watched = WatchedDatabase(database, file, on_retry, check_interval_s)
         closing_all.callback(watched.close)
         watched.check_start(thorough=True)
         return watched

@@ -115,9 +115,9 @@ def test_processes_that_write_at_once_only_raise_the_file(path, file):
 def test_what_is_missing_is_named_unless_the_file_was_lowered_or_names_more(
     file, held, after
 ):
-    reached = Operation(7, 70)
+    last_seen = Operation(7, 70)
     file.set(Operation(held, held * 10))
 
-    file.name_loss(Operation(8, 80), reached)
+    file.name_loss(Operation(8, 80), last_seen)
 
     assert file.read() == Operation(after, after * 10)

@@ -50,7 +50,7 @@ def replicated(path):
     return ReplicatedSqlite(path)
 
 
-def wait_for_looks(replicated):
+def wait_for_checks(replicated):
     before = replicated.asked_count
     wait_until(lambda: replicated.asked_count > before + 2)
 
@@ -67,12 +67,12 @@ def test_a_loss_is_named_by_the_file_once_each_time(start, file, replicated):
         with pytest.raises(LedgerRolledBackError):
             refused(watched)
     file.set(reached)
-    wait_for_looks(replicated)
+    wait_for_checks(replicated)
     assert file.read() == reached
 
     # What is found again is written again, and may be lost again.
     replicated.verdict = None
-    wait_for_looks(replicated)
+    wait_for_checks(replicated)
     reached = write_operation(watched)
     wait_until(lambda: file.read() == reached)
     replicated.verdict = LOST_AGAIN
@@ -86,7 +86,7 @@ def test_a_loss_that_the_file_cannot_name_yet_is_named_later(start, file, replic
     new = file.path.with_name("checkpoint-new")
     new.mkdir()
     replicated.verdict = LOST
-    wait_for_looks(replicated)
+    wait_for_checks(replicated)
 
     new.rmdir()
 

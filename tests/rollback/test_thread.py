@@ -29,9 +29,9 @@ from parts.rollback.watch import WatchedDatabase
 from tests.rollback.ledgers import NEVER_S, SOON_S, open_database, write_operation
 from tests.support.waiting import wait_until
 file = CheckpointFile(Path(sys.argv[2]))
-def start(look_every_s):
+def start(check_interval_s):
     database = open_database(Path(sys.argv[1]))
-    database = WatchedDatabase(database, file, None, look_every_s)
+    database = WatchedDatabase(database, file, None, check_interval_s)
     database.check_start()
     return database
 """
@@ -68,7 +68,7 @@ def watchers():
 
 
 def test_a_close_raises_the_file_and_never_lowers_it(start, file):
-    first, second = start(look_every_s=NEVER_S), start(look_every_s=NEVER_S)
+    first, second = start(check_interval_s=NEVER_S), start(check_interval_s=NEVER_S)
     write_operation(first)
     write_operation(second)
     assert file.read() == NO_OPERATION
@@ -79,7 +79,7 @@ def test_a_close_raises_the_file_and_never_lowers_it(start, file):
     assert file.read().id == 2
 
 
-def test_a_close_waits_for_a_look(path, file):
+def test_a_close_waits_for_a_check(path, file):
     database = open_database(path)
     read_each, has_begun, may_end = database.read_each, Event(), Event()
 

@@ -38,7 +38,7 @@ def test_a_ledger_replaced_by_an_older_copy_is_written_no_more_until_a_restart(
     copy(path, tmp_path / "whole")
 
     copy(tmp_path / "older", path)
-    # Until somebody writes, nobody looks.
+    # Nothing is checked until somebody writes.
     write_operation(watched)
     wait_until(lambda: is_lost(watched))
 
@@ -62,7 +62,7 @@ def test_a_ledger_replaced_by_an_older_copy_is_written_no_more_until_a_restart(
 def test_the_file_names_what_was_lost_before_it_was_raised_to_it(
     start, file, path, caplog
 ):
-    watched = start(look_every_s=NEVER_S)
+    watched = start(check_interval_s=NEVER_S)
     write_operation(watched)
     lost = [write_operation(watched) for _ in range(3)]
     assert file.read() == NO_OPERATION
@@ -96,7 +96,7 @@ def test_a_service_that_was_not_restarted_leaves_a_file_alone_that_was_accepted(
 
 @pytest.mark.parametrize("lost", [0, 39])
 def test_whichever_of_the_last_forty_is_missing_is_noticed(start, path, lost):
-    watched = start(file=None, look_every_s=NEVER_S)
+    watched = start(file=None, check_interval_s=NEVER_S)
     key = IdempotencyKey(bytes(32), bytes(32))
     write_operation(watched, key)
     operations = [write_operation(watched) for _ in range(40)]
@@ -185,7 +185,7 @@ def test_a_database_that_is_away_is_asked_again_without_a_line(
 
 
 def test_a_loss_that_the_file_cannot_name_is_logged(start, file, path, caplog):
-    watched = start(look_every_s=NEVER_S)
+    watched = start(check_interval_s=NEVER_S)
     write_operation(watched)
     lost = write_operation(watched)
     lose(path, lost)
