@@ -126,21 +126,23 @@ class PostgresqlDatabase:
         self.name = name_of(options)
         self._connect = partial(connect, options)
         self._clock = clock
-        self._last = LastOperations()
+        self._last_operations = LastOperations()
         self._failures = Failures()
         size = share_of(pool_size, processes_count)
-        self._pool = Pool(self._connect, size, self._last, self._failures, on_retry)
+        self._pool = Pool(
+            self._connect, size, self._last_operations, self._failures, on_retry
+        )
         # Small writes may succeed on a full disk: it counts as full until a probe does.
         self._refusal = WriteRefusal()
 
     @property
     def loss(self) -> Operation | None:
         """Return an operation that the ledger has lost, until a server has it."""
-        return self._last.loss
+        return self._last_operations.loss
 
     def remember(self, operation: Operation) -> None:
         """Use no server that lacks this operation, which another process wrote."""
-        self._last.remember(operation)
+        self._last_operations.remember(operation)
 
     def create(self, work: Callable[[Transaction], None]) -> None:
         """Run work that creates or changes tables, exclusively, in one transaction."""
@@ -176,7 +178,7 @@ class PostgresqlDatabase:
         def use(connection: BoundedConnection) -> Rows:
             rows = read(connection, sql, values)
             if not rows:
-                self._last.look(connection)
+                self._last_operations.check(connection)
             return rows
 
         return self._pool.run(use, SECONDS_MAX)
@@ -191,9 +193,9 @@ class PostgresqlDatabase:
             with connection.pipeline():
                 connection.execute(BEGIN_SNAPSHOT)
                 cursors = [connection.execute(for_psycopg(sql), key) for key in keys]
-            rows = [each.fetchone() for each in cursors]
+            rows = [cursor.fetchone() for cursor in cursors]
             if None in rows:
-                self._last.look(connection)
+                self._last_operations.check(connection)
             return rows
 
         return self._pool.run(use, SECONDS_MAX)
@@ -218,7 +220,7 @@ class PostgresqlDatabase:
             [(is_read_only,)] = connection.execute(_IS_READ_ONLY)
             if is_read_only:
                 raise LedgerUnavailableError(READ_ONLY)
-            self._last.look(connection)
+            self._last_operations.check(connection)
             return read(connection, sql)
 
         rows = self._pool.run(use, PROBE_SECONDS_MAX, is_first=True)
@@ -233,7 +235,7 @@ class PostgresqlDatabase:
         """Yield a reader of one snapshot, on a connection of its own."""
         try:
             with closing(self._connect()) as connection:
-                self._last.look_if_new(connection)
+                self._last_operations.check_if_new(connection)
                 connection.execute(_BEGIN_LONG_SNAPSHOT, prepare=False)
                 connection.deadline_s = inf
                 yield partial(read, connection)
@@ -298,17 +300,16 @@ class PostgresqlDatabase:
             if self._refusal.reason not in {None, DISK_FULL}:
                 _check_not_stuck(connection)
             connection.execute(BEGIN, prepare=False)
+            transaction = PostgresqlTransaction(connection, self._clock())
             try:
-                operation = work(
-                    PostgresqlTransaction(connection, self._clock()), record
-                )
+                operation = work(transaction, record)
             except DeedError:
-                self._last.look(connection)
+                self._last_operations.check(connection)
                 raise
             if operation.replayed:
                 connection.execute(_CONFIRM)
             self._commit(connection, seconds_max / 2)
-            self._last.remember(operation)
+            self._last_operations.remember(operation)
             return operation
 
         return self._pool.run(use, seconds_max, is_first=is_probe)
@@ -340,9 +341,8 @@ class PostgresqlDatabase:
             # cause may be an option of the URL.
             if connection is not None and not isinstance(error, UNAVAILABLE):
                 raise
-            kind = (
-                NoFreeConnectionError if has_no_free_connection(error) else StartError
-            )
+            is_full = has_no_free_connection(error)
+            kind = NoFreeConnectionError if is_full else StartError
             raise kind(
                 f"DATABASE_URL: the database cannot be opened: {one_line(error)}"
             ) from None

@@ -1,4 +1,4 @@
-"""The definitions of tables, from PostgreSQL's catalogs."""
+"""The definitions of tables and sequences, from PostgreSQL's catalogs."""
 
 from deeds.errors import StartError
 from parts.postgresql.connections import BoundedConnection

@@ -1,8 +1,8 @@
-"""Checks that the connected server has the last operations of this process.
+"""Checks that a server has the operations last acknowledged to this process.
 
-A failover to an outdated standby, or an older copy in the ledger's place, loses the
-newest operations, and so the last ones that were acknowledged to this process. They are
-looked up on every new connection before it is used, and before a request is refused.
+A server that lacks one is not used: it may be a former primary, or a standby that
+lagged when it was promoted. A connection is checked when it is new, before a request is
+refused, and when a read finds less than requested.
 """
 
 import logging
@@ -58,20 +58,20 @@ class LastOperations:
         with self._lock:
             operations.append((operation.id, operation.created_at_ms))
 
-    def look_if_new(self, connection: BoundedConnection) -> None:
+    def check_if_new(self, connection: BoundedConnection) -> None:
         """Check a connection when it is new, and again after each doubt."""
         if connection.doubts_count != self._doubts_count:
-            self.look(connection)
+            self.check(connection)
 
-    def look(self, connection: BoundedConnection) -> None:
-        """Look the operations up on a connection; close it if one is missing.
+    def check(self, connection: BoundedConnection) -> None:
+        """Check that the server has all operations, and else close the connection.
 
         After closing, raises LedgerUnavailableError, or LedgerRolledBackError if a loss
         is certain. The next use connects again, perhaps to another server.
         """
         doubts_count = self._doubts_count
-        loss = self._read_loss(connection)
-        if loss is None:
+        missing = self._find_missing(connection)
+        if missing is None:
             self._trust(connection, doubts_count)
             return
         # A standby may be promoted between the two queries, which raises a doubt that a
@@ -81,22 +81,22 @@ class LastOperations:
         if is_standby:
             self.put_off_verdict()
             raise LedgerUnavailableError("the database is a standby, which may lag")
-        raise self._doubt(loss)
+        raise self._doubt(missing)
 
     def put_off_verdict(self) -> None:
         """Let DOUBT_SECONDS begin again with the next check that fails."""
         with self._lock:
             self._missed_since_s = None
 
-    def _read_loss(self, connection: BoundedConnection) -> Operation | None:
+    def _find_missing(self, connection: BoundedConnection) -> Operation | None:
         """Return the newest operation without a record of its id and time, or None."""
         with self._lock:
             operations = {*self._new, *self._replayed}
         if not operations:
             return None
         ids = [operation_id for operation_id, _ in operations]
-        losses = operations.difference(connection.execute(_READ_TIMES, [ids]))
-        return Operation(*max(losses)) if losses else None
+        missing = operations.difference(connection.execute(_READ_TIMES, [ids]))
+        return Operation(*max(missing)) if missing else None
 
     def _trust(self, connection: BoundedConnection, doubts_count: int) -> None:
         """Note that the server has all operations; end the doubt if it is settled."""
@@ -117,30 +117,30 @@ class LastOperations:
                     extra={"event": "ledger_found"},
                 )
 
-    def _doubt(self, loss: Operation) -> RetryLaterError:
+    def _doubt(self, missing: Operation) -> RetryLaterError:
         """Have every connection checked again; return the error to raise."""
         now_s = monotonic()
         with self._lock:
             self._doubts_count += 1
             if not self._is_doubted:
                 self._is_doubted = True
-                _log_doubt(loss)
+                _log_doubt(missing)
             if self._missed_since_s is None:
                 self._missed_since_s = now_s
-            is_sure = now_s - self._missed_since_s >= DOUBT_SECONDS
-            if is_sure and self.loss is None:
-                self.loss = loss
-                _log_rollback(loss)
+            is_certain = now_s - self._missed_since_s >= DOUBT_SECONDS
+            if is_certain and self.loss is None:
+                self.loss = missing
+                _log_rollback(missing)
             if self.loss is not None:
                 return LedgerRolledBackError()
         return LedgerUnavailableError()
 
 
-def _log_doubt(loss: Operation) -> None:
+def _log_doubt(missing: Operation) -> None:
     _log.warning(
         "%s of the server that answered: it is not used, because another one may be the"
         " primary now",
-        _say(loss),
+        _describe(missing),
         extra={"event": "ledger_doubted"},
     )
 
@@ -153,14 +153,14 @@ def _log_rollback(loss: Operation) -> None:
         " the process reaches that one, it goes on by itself. Otherwise see that the"
         " present primary is sound (%s audit); then restore the right database, or run:"
         " %s accept-rollback; then restart all processes",
-        _say(loss),
+        _describe(loss),
         COMMAND,
         COMMAND,
         extra={"event": "ledger_rolled_back"},
     )
 
 
-def _say(operation: Operation) -> str:
+def _describe(operation: Operation) -> str:
     return (
         f"operation {operation.id} of {operation.created_at} was committed but is not"
         " in the ledger"

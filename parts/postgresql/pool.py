@@ -56,7 +56,7 @@ class Pool:
         self,
         connect: Callable[[], BoundedConnection],
         size: int,
-        last: LastOperations,
+        last_operations: LastOperations,
         failures: Failures,
         on_retry: Callable[[str], None] | None = None,
     ) -> None:
@@ -65,7 +65,7 @@ class Pool:
         `on_retry` is called with a key of `TRIES_MAX`.
         """
         self.connect = connect
-        self._last = last
+        self._last_operations = last_operations
         self._failures = failures
         self._on_retry = on_retry
         self._lock = threading.Lock()
@@ -98,10 +98,10 @@ class Pool:
             try:
                 with self._connection(is_first=is_first) as connection:
                     connection.set_deadline(deadline_s)
-                    self._last.look_if_new(connection)
+                    self._last_operations.check_if_new(connection)
                     return use(connection)
             except (psycopg.Error, ConflictError) as error:
-                self._last.put_off_verdict()
+                self._last_operations.put_off_verdict()
                 reason = None
                 if connection is not None and connection.closed:
                     # The cause has probably ended the idle connections too.
@@ -130,12 +130,10 @@ class Pool:
     def _connection(self, *, is_first: bool) -> Iterator[BoundedConnection]:
         self._wait_for_turn(is_first=is_first)
         try:
+            self._close_stale()
             with self._lock:
                 idle = self._idle
-                stale = self._remove_stale()
                 connection = idle.pop() if idle else None
-            for each in stale:
-                each.close()
             if connection is None:
                 connection = self.connect()
             try:
@@ -168,12 +166,15 @@ class Pool:
             self._unused_count -= 1
             self._waiting.popleft().set()
 
-    def _remove_stale(self) -> list[BoundedConnection]:
-        """Remove and return the connections that were idle for too long."""
+    def _close_stale(self) -> None:
+        """Close the connections that were idle for too long."""
         since_s = monotonic() - IDLE_SECONDS_MAX
-        stale = [each for each in self._idle if each.idle_since_s < since_s]
-        del self._idle[: len(stale)]
-        return stale
+        stale = []
+        with self._lock:
+            while self._idle and self._idle[0].idle_since_s < since_s:
+                stale.append(self._idle.pop(0))
+        for connection in stale:
+            connection.close()
 
     def _give_back(
         self, connection: BoundedConnection, idle: list[BoundedConnection]

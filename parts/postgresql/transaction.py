@@ -77,7 +77,7 @@ class PostgresqlTransaction:
         """Run a query with each key, in one round trip; return a row or None each."""
         cursor = self._connection.cursor()
         cursor.executemany(for_psycopg(sql), keys, returning=True)
-        return [each.fetchone() for each in cursor.results()]
+        return [result.fetchone() for result in cursor.results()]
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
         """Insert rows of another ledger; automatic ids continue after them.

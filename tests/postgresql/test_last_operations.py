@@ -1,4 +1,4 @@
-"""What a process committed last is looked for on each new connection."""
+"""What a process committed last is checked for on each new connection."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_a_connection_that_lacks_one_is_thrown_away(
     assert f"operation {operation.id} of " in caplog.text
 
 
-def test_every_connection_is_looked_at_again_after_a_doubt(database, repository, flip):
+def test_every_connection_is_checked_again_after_a_doubt(database, repository, flip):
     """Another one may have found it since: that clears no connection to this server."""
     operation = add_item(repository, 0)
 
@@ -95,10 +95,10 @@ def test_every_connection_is_looked_at_again_after_a_doubt(database, repository,
         add_item(repository, 1)
 
 
-def test_a_loss_that_is_met_during_a_look_elsewhere_stands(
+def test_a_loss_that_is_met_during_a_check_elsewhere_stands(
     database, repository, flip, lose, thread, caplog
 ):
-    """The look reads before the loss, and ends after another connection met it."""
+    """The check reads before the loss, and ends after another connection met it."""
     operation = add_item(repository, 0)
     lose(operation)
     assert_unavailable(database)
@@ -164,7 +164,7 @@ def test_a_kept_connection_to_a_server_that_has_them_is_used_and_puts_off_the_ve
     for _ in range(4):
         nested(database, 1, meet_another)
         backends.add(ask_backend(database))
-        # What one look missed long ago does not count for the next one.
+        # What one check missed long ago does not count for the next one.
         clock.now_s += 2 * DOUBT_SECONDS
 
     assert len(backends) == 1
@@ -259,7 +259,7 @@ def test_nothing_is_unknown_or_refused_by_a_server_that_lacks_an_operation(
     operation = repository.mint(mint_of(output))
 
     for ask in asked:
-        # So that all connections were looked at.
+        # So that all connections were checked.
         ask_backend(database)
         database.probe(PROBE)
         flip(operation)

@@ -90,10 +90,10 @@ class StatementLog:
         """
         if match := _STATEMENT.match(sql):
             name = " ".join(filter(None, match.groups()))
-            is_look = name == "SELECT operations" and "idempotency_key_hash" not in sql
+            is_check = name == "SELECT operations" and "idempotency_key_hash" not in sql
             is_first = not getattr(connection, "was_asked", False)
-            is_look |= is_first and name == "SELECT schema_version"
-            if not is_look:
+            is_check |= is_first and name == "SELECT schema_version"
+            if not is_check:
                 self.sent.append(Statement(name, sql, values))
 
     def note_commit(self, *_):
