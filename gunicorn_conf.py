@@ -37,9 +37,9 @@ def _setting(name: str) -> Any:
         raise SystemExit(str(stop)) from None
 
 
-def _is_there(part: str, package: str) -> bool:
+def _has_part(part: str, package: str) -> bool:
     """Return whether a part and the package it needs are installed."""
-    return all(find_spec(each) for each in ("parts", f"parts.{part}", package))
+    return all(find_spec(name) for name in ("parts", f"parts.{part}", package))
 
 
 def _directory_for_files(first: str) -> str | None:
@@ -65,7 +65,7 @@ workers = _setting("processes_count") or default_processes_count()
 # Without parts/server, gunicorn's own worker serves. It needs a proxy that buffers
 # requests and responses.
 worker_class = "gthread"
-if _is_there("server", "waitress"):
+if _has_part("server", "waitress"):
     worker_class = "parts.server.worker.WaitressWorker"
     logger_class = "parts.server.log.ServerLog"
 threads = THREADS_COUNT
@@ -103,7 +103,7 @@ _setting("log_form")
 _level = _setting("log_level")
 loglevel = "info" if _level == "debug" else _level
 
-_is_measured = _setting("metrics") == "on" and _is_there("metrics", "prometheus_client")
+_is_measured = _setting("metrics") == "on" and _has_part("metrics", "prometheus_client")
 if _is_measured:
     from parts.metrics.gunicorn_hooks import (  # noqa: F401  (gunicorn calls them)
         child_exit,
@@ -115,7 +115,7 @@ if _is_measured:
 
 
 # The settings above that operators should not change.
-_TRIED_SETTINGS = (
+_FIXED_SETTINGS = (
     "worker_class",
     "logger_class",
     "threads",
@@ -124,12 +124,12 @@ _TRIED_SETTINGS = (
 )
 
 
-def _changes(settings: Mapping[str, Any]) -> str:
-    """Return the _TRIED_SETTINGS whose values were overridden, as text."""
+def _overridden(settings: Mapping[str, Any]) -> str:
+    """Return the _FIXED_SETTINGS whose values were overridden, as text."""
     ours = globals()
     return ", ".join(
         f"{name} {settings[name].get()}"
-        for name in _TRIED_SETTINGS
+        for name in _FIXED_SETTINGS
         if name in ours and settings[name].get() != ours[name]
     )
 
@@ -165,7 +165,7 @@ def on_starting(server: Any) -> None:
         # One line, without a traceback.
         server.log.error(str(stop), extra={"event": "cannot_start"})  # noqa: TRY400
         raise SystemExit(1) from None
-    if changes := _changes(server.cfg.settings):
+    if changes := _overridden(server.cfg.settings):
         server.log.warning(
             "GUNICORN_CMD_ARGS or the command line changes what keeps slow and hostile"
             " clients from stopping the service: %s",
@@ -191,8 +191,8 @@ def post_worker_init(worker: Any) -> None:
     gc.freeze() exempts them.
     """
     extensions = getattr(worker.wsgi, "extensions", {})
-    if metrics := extensions.get("deeds_metrics"):
-        metrics()
+    if create_metrics := extensions.get("deeds_metrics"):
+        create_metrics()
     if open_file := extensions.get("deeds_open_file"):
         with suppress(RetryLaterError):
             open_file()
@@ -207,8 +207,9 @@ def when_ready(server: Any) -> None:
     is_console = getattr(server.log, "is_console", False)
     if not (is_console and url.startswith("http")):
         return  # gunicorn logs the address. A unix socket is only for a proxy.
-    needs_token = bool(_setting("mint_token_digests"))
-    token = " -H 'Authorization: Bearer TOKEN'" * needs_token
+    token = ""
+    if _setting("mint_token_digests"):
+        token = " -H 'Authorization: Bearer TOKEN'"
     print(
         f"\nThe deed service listens at {url}  (Ctrl-C stops it)."
         " Mint a first deed:\n\n"

@@ -22,8 +22,8 @@ def make_directory(parent: str | None) -> None:
 
 def pre_fork(server: Any, worker: Any) -> None:
     """Give a worker the lowest free number, for the names of its files."""
-    taken = {each.metrics_number for each in server.WORKERS.values()}
-    worker.metrics_number = next(each for each in count() if each not in taken)
+    taken = {other.metrics_number for other in server.WORKERS.values()}
+    worker.metrics_number = next(number for number in count() if number not in taken)
 
 
 def post_fork(_server: Any, worker: Any) -> None:

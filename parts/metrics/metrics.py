@@ -45,7 +45,7 @@ _READS_MAX = 100
 _PAUSE_S = 0.01
 
 # The reasons of retries that databases report.
-RETRY_REASONS = ("conflict", "disconnect", "checkpoint")
+_RETRY_REASONS = ("conflict", "disconnect", "checkpoint")
 
 # Where prometheus-client looks for the directory of the files.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
@@ -107,7 +107,7 @@ class Metrics:
         # Prometheus detects no increase if a series first appears as 1.
         for code in codes:
             self.refusals.labels(code)
-        for reason in RETRY_REASONS:
+        for reason in _RETRY_REASONS:
             self.retries.labels(reason)
         for secret_class in ("ordinary", "strong"):
             self.hash_seconds.labels(secret_class)

@@ -35,7 +35,7 @@ def register(app: Flask, core: Core) -> None:
 
     # gunicorn_conf.py calls this after the fork, before the first request.
     app.extensions["deeds_metrics"] = metrics
-    measure_hashes(core.hasher, metrics)
+    _measure_hashes(core.hasher, metrics)
     core.retries.count = lambda reason: metrics().retries.labels(reason).inc()
 
     @app.after_request
@@ -49,7 +49,7 @@ def register(app: Flask, core: Core) -> None:
         if route.startswith("/v1/") and method != "OPTIONS":
             # The name of the function, without the blueprint's.
             kind = str(request.endpoint).rpartition(".")[2]
-            series.operations.labels(kind, outcome_of(notes)).inc()
+            series.operations.labels(kind, _outcome_of(notes)).inc()
         return answer
 
     @app.get("/metrics")
@@ -59,7 +59,7 @@ def register(app: Flask, core: Core) -> None:
         return answer
 
 
-def outcome_of(notes: RequestNotes) -> str:
+def _outcome_of(notes: RequestNotes) -> str:
     """Return "done", "replayed" or the code of a problem."""
     if notes.problem_code is not None:
         return notes.problem_code
@@ -67,7 +67,7 @@ def outcome_of(notes: RequestNotes) -> str:
     return "replayed" if is_replayed else "done"
 
 
-def measure_hashes(hasher: Hasher, metrics: Callable[[], Metrics]) -> None:
+def _measure_hashes(hasher: Hasher, metrics: Callable[[], Metrics]) -> None:
     """Measure the evaluations of a hasher, and its requests with slow hashes."""
     argon2id, run = hasher.argon2id, hasher.pool.run
 

@@ -80,7 +80,7 @@ def examine_server(settings: Settings) -> Iterator[Finding]:
 
 
 def _examine(connection: BoundedConnection, settings: Settings) -> Iterator[Finding]:
-    [(is_read_only, is_unsafe, seconds)] = connection.execute(_READ_SERVER).fetchall()
+    [(is_read_only, is_unsafe, seconds)] = connection.execute(_READ_SERVER)
     ahead_s = seconds - time()
     if is_read_only:
         yield Finding(
@@ -122,7 +122,7 @@ def _examine_clock(ahead_s: float) -> Finding:
 
 
 def _examine_connections(connection: BoundedConnection, settings: Settings) -> Finding:
-    [(process_id,)] = connection.execute("SELECT pg_backend_pid()").fetchall()
+    [(process_id,)] = connection.execute("SELECT pg_backend_pid()")
     if process_id != connection.info.backend_pid:
         return Finding(
             "unknown", "connections", "a pooler stands between; see its limits"

@@ -65,16 +65,17 @@ class Parser(HTTPRequestParser):
         if not _LINE.match(header_plus) or b"\r\n " in spaced or _MANY_SPACES in spaced:
             raise ParsingError("")
         super().parse_header(header_plus)
-        found = _CODING.findall(header_plus)
-        codings = [coding.strip(b" \t").lower() for coding in found]
-        doubts = (
+        codings = [
+            coding.strip(b" \t").lower() for coding in _CODING.findall(header_plus)
+        ]
+        ambiguities = (
             codings not in ([], [b"chunked"]),
             codings and (self.version == "1.0" or "CONTENT_LENGTH" in self.headers),
             self.version == "1.1" and "HOST" not in self.headers,
             "," in self.headers.get("HOST", ""),
             self.request_uri[:1] != "/" and "://" not in self.request_uri,
         )
-        if any(doubts):
+        if any(ambiguities):
             raise ParsingError("")
 
     def _is_too_large(self) -> bool:
@@ -120,7 +121,7 @@ class Task(WSGITask):
     def finish(self) -> None:
         """Send head and body together, after waitress has buffered both."""
         super().finish()
-        self.channel.send_answer()
+        self.channel.send_response()
 
 
 class Channel(HTTPChannel):
@@ -159,8 +160,11 @@ class Channel(HTTPChannel):
         try:
             super().service()
         except BaseException as error:  # noqa: BLE001
-            said = "uncaught exception that ends a process"
-            _log.error(said, exc_info=error, extra={"event": "defect"})
+            _log.error(
+                "uncaught exception that ends a process",
+                exc_info=error,
+                extra={"event": "defect"},
+            )
             self.requests.clear()
             self.will_close = True
             self.server.pull_trigger()
@@ -199,7 +203,7 @@ class Channel(HTTPChannel):
         self.surplus = request.surplus
         return bool(is_taken)
 
-    def send_answer(self) -> None:
+    def send_response(self) -> None:
         """Send what the client takes now; the loop sends the rest."""
         self.waiting_since = time.monotonic()
         with self.outbuf_lock:

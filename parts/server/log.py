@@ -41,33 +41,32 @@ class ServerLog(Logger):
 
     def error(self, msg: Any, *args: Any, **kwargs: Any) -> None:
         """Log an error; if gunicorn cannot listen, exit instead of trying again."""
-        said = str(msg) % args if args else str(msg)
-        if said.startswith(_CANNOT_LISTEN):
-            line = f"deeds: {_reason(said)}"
+        message = str(msg) % args if args else str(msg)
+        if message.startswith(_CANNOT_LISTEN):
+            line = f"deeds: {_reason(message)}"
             super().error(line, extra={"event": "cannot_start"})
             raise SystemExit(1)
         super().error(msg, *args, **kwargs)
 
 
-def _reason(said: str) -> str:
+def _reason(message: str) -> str:
     """Return why gunicorn cannot listen, and what to do."""
-    address = _ADDRESS.search(said)
+    address = _ADDRESS.search(message)
     if address is None:
-        return f"cannot listen: {said}"
+        return f"cannot listen: {message}"
     host, port = address[1], int(address[2])
-    if said.startswith("Connection in use"):
+    if message.startswith("Connection in use"):
         return f"port {port} is taken; choose another: PORT={port + 1}"
-    if said.startswith("Invalid address"):
+    if message.startswith("Invalid address"):
         return f"{host} is not an address of this machine: set DEEDS_HOST"
-    return f"cannot listen at DEEDS_HOST and PORT: {said}"
+    return f"cannot listen at DEEDS_HOST and PORT: {message}"
 
 
-def _log_uncaught(*raised: Any) -> None:
+def _log_uncaught(*arguments: Any) -> None:
     """Log an uncaught exception."""
     # The hooks for threads and finalizers get a single argument.
-    error = raised if len(raised) > 1 else raised[0][:3]
+    error = arguments if len(arguments) > 1 else arguments[0][:3]
     if issubclass(error[0], Exception):
-        said = "uncaught exception"
         logging.getLogger("deeds").error(
-            said, exc_info=error, extra={"event": "defect"}
+            "uncaught exception", exc_info=error, extra={"event": "defect"}
         )

@@ -43,7 +43,7 @@ LINGER_SECONDS = 1.0
 CLOSING_SECONDS = 3.0
 
 # Interval between timeout scans: the minimum under load, the maximum when idle.
-LOOK_SECONDS_MIN, LOOK_SECONDS_MAX = 0.05, 1.0
+SCAN_SECONDS_MIN, SCAN_SECONDS_MAX = 0.05, 1.0
 
 # Block stop signals until a new worker has set its own handlers: the master's handlers,
 # which it inherits, would lose them.
@@ -62,8 +62,8 @@ class WaitressWorker(Worker):
     # Delay before a failed worker exits, because the master replaces it at once.
     retry_seconds = 5.0
 
-    _look_at = 0.0
-    _said_at_s = 0.0
+    _next_scan_s = 0.0
+    _warned_at_s = 0.0
 
     def init_process(self) -> None:
         """Load the application and serve.
@@ -83,7 +83,7 @@ class WaitressWorker(Worker):
             if not self.booted and self.age <= self.cfg.workers:
                 sys.exit(Arbiter.WORKER_BOOT_ERROR)
         retry_at = time.monotonic() + self.retry_seconds
-        while self._goes_on() and time.monotonic() < retry_at:
+        while self._is_running() and time.monotonic() < retry_at:
             self.notify()
             time.sleep(0.1)
 
@@ -99,7 +99,7 @@ class WaitressWorker(Worker):
     def run(self) -> None:
         """Serve until stopped, then finish the requests that have begun."""
         logging.getLogger("waitress").setLevel(logging.ERROR)
-        logging.getLogger("waitress").addFilter(_quote_nothing)
+        logging.getLogger("waitress").addFilter(_redact)
         self._map: dict[int, Any] = {}  # waitress's sockets, by file descriptor.
         self._channels: dict[int, Channel] = {}
         # An executor starts a thread only if none is idle, and few threads have warm
@@ -113,22 +113,22 @@ class WaitressWorker(Worker):
         # Start a thread in each executor, to fail now if the system permits no more.
         for threads in {self._threads, *self._monitor_threads.values()}:
             threads.submit(self.notify).result()
-        servers = [self._listen(each) for each in self.sockets]
+        servers = [self._listen(listener) for listener in self.sockets]
         # A signal wakes up the loop.
         wake_up = servers[0].trigger.trigger
         os.set_blocking(wake_up, False)
         signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
-        while self._goes_on():
-            self._turn()
+        while self._is_running():
+            self._run_loop_once()
         self.alive = False
         deadline = time.monotonic() + self.cfg.graceful_timeout - CLOSING_SECONDS
         for server in servers:
             # server.close() would also close the trigger that wakes up the loop.
             wasyncore.dispatcher.close(server)
         while self._channels and time.monotonic() < deadline:
-            self._turn()
+            self._run_loop_once()
 
-    def _goes_on(self) -> bool:
+    def _is_running(self) -> bool:
         return self.alive and self.ppid == os.getppid()
 
     def _listen(self, listener: Any) -> Any:
@@ -173,16 +173,16 @@ class WaitressWorker(Worker):
         with suppress(RuntimeError):
             threads.submit(channel.service)
 
-    def _turn(self) -> None:
+    def _run_loop_once(self) -> None:
         """Run waitress's loop once, and close connections that have timed out."""
-        wasyncore.poll2(LOOK_SECONDS_MAX, self._map)
+        wasyncore.poll2(SCAN_SECONDS_MAX, self._map)
         excess = len(self._channels) - self.cfg.worker_connections
         if excess > 0:
             self._close_oldest(excess)
         now = time.monotonic()
-        if now < self._look_at:
+        if now < self._next_scan_s:
             return
-        self._look_at = now + LOOK_SECONDS_MIN
+        self._next_scan_s = now + SCAN_SECONDS_MIN
         self.notify()
         while self._held_bytes() > HELD_BYTES_MAX:
             if not self._close_oldest(1, LARGE_BYTES):
@@ -217,10 +217,10 @@ class WaitressWorker(Worker):
     def _make_room(self) -> None:
         if not self._close_oldest(1):
             # Wait, or the loop would spin until a thread has closed something.
-            time.sleep(LOOK_SECONDS_MIN)
+            time.sleep(SCAN_SECONDS_MIN)
         now = time.monotonic()
-        if now > self._said_at_s + LOOK_SECONDS_MAX:
-            self._said_at_s = now
+        if now > self._warned_at_s + SCAN_SECONDS_MAX:
+            self._warned_at_s = now
             self.log.warning(
                 "no file is left for a connection (ulimit -n): connections that wait"
                 " for their clients are closed"
@@ -233,17 +233,20 @@ class WaitressWorker(Worker):
         oldest connections of the addresses that have the most. Returns False if there
         was none to close.
         """
-        channels = (each for each in self._channels.values() if not each.requests)
-        waiting = [each for each in channels if each.held_bytes >= held_bytes_min]
+        waiting = [
+            channel
+            for channel in self._channels.values()
+            if not channel.requests and channel.held_bytes >= held_bytes_min
+        ]
         waiting.sort(key=attrgetter("waiting_since"), reverse=True)
         # The rank of each among the connections of its address, newest first.
-        places: dict[Channel, int] = {}
+        ranks: dict[Channel, int] = {}
         counts: Counter[str] = Counter()
         for channel in waiting:
             counts[channel.addr[0]] += 1
-            places[channel] = counts[channel.addr[0]]
+            ranks[channel] = counts[channel.addr[0]]
         # The sort is stable, so the oldest of one rank comes last.
-        for channel in sorted(waiting, key=places.__getitem__)[-count:]:
+        for channel in sorted(waiting, key=ranks.__getitem__)[-count:]:
             channel.handle_close()
         return bool(waiting)
 
@@ -256,7 +259,7 @@ class WaitressWorker(Worker):
         return float(self.cfg.keepalive) if channel.is_idle else self.client_seconds_max
 
 
-def _quote_nothing(record: logging.LogRecord) -> bool:
+def _redact(record: logging.LogRecord) -> bool:
     """Reduce waitress's errors to class and place: their texts quote requests."""
     record.msg, record.args = "a defect in serving HTTP", None
     record.exc_info = record.exc_info or sys.exc_info()
