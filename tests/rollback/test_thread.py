@@ -7,12 +7,11 @@ from threading import Event
 import pytest
 
 from parts.rollback import watch
-from parts.rollback.watch import WatchedDatabase
 from storage.database import NO_OPERATION
+from storage.sqlite import SqliteDatabase
 from tests.rollback.ledgers import (
     NEVER_S,
-    SOON_S,
-    open_database,
+    next_time_ms,
     write_operation,
 )
 from tests.support.commanding import run_python
@@ -63,6 +62,28 @@ wait_until(lambda: file.read().id == 3)
 """
 
 
+class HangingDatabase(SqliteDatabase):
+    """An SQLite ledger that hangs while several rows are read, if the test wants it."""
+
+    def __init__(self, path):
+        super().__init__(path, next_time_ms)
+        self.is_asked, self.may_read = Event(), Event()
+        self.may_read.set()
+
+    def read_each(self, sql, keys):
+        if not self.may_read.is_set():
+            self.is_asked.set()
+            self.may_read.wait(60)
+        return super().read_each(sql, keys)
+
+
+@pytest.fixture
+def hanging(path, closing_all):
+    database = HangingDatabase(path)
+    closing_all.callback(database.may_read.set)
+    return database
+
+
 def watchers():
     return [each for each in threading.enumerate() if each.name == "rollback"]
 
@@ -79,25 +100,16 @@ def test_a_close_raises_the_file_and_never_lowers_it(start, file):
     assert file.read().id == 2
 
 
-def test_a_close_waits_for_a_check(path, file):
-    database = open_database(path)
-    read_each, has_begun, may_end = database.read_each, Event(), Event()
-
-    def read_slowly(*arguments):
-        has_begun.set()
-        may_end.wait(60)
-        return read_each(*arguments)
-
-    watched = WatchedDatabase(database, file, None, SOON_S)
-    watched.check_start()
-    database.read_each = read_slowly
+def test_a_close_waits_for_a_check(start, file, hanging):
+    watched = start(hanging)
+    hanging.may_read.clear()
     operation = write_operation(watched)
-    has_begun.wait(60)
+    hanging.is_asked.wait(60)
     with ThreadPoolExecutor() as pool:
         closing = pool.submit(watched.close)
         with pytest.raises(TimeoutError):
             closing.result(timeout=0.05)
-        may_end.set()
+        hanging.may_read.set()
         closing.result(timeout=60)
 
     assert watchers() == []
@@ -105,33 +117,22 @@ def test_a_close_waits_for_a_check(path, file):
 
 
 def test_a_close_does_not_wait_for_a_database_that_hangs(
-    path, file, closing_all, monkeypatch
+    start, file, hanging, monkeypatch
 ):
     monkeypatch.setattr(watch, "CLOSE_SECONDS_MAX", 0.05)
-    database = open_database(path)
-    read_each, has_begun, may_end = database.read_each, Event(), Event()
-
-    def hang(*arguments):
-        has_begun.set()
-        may_end.wait(60)
-        return read_each(*arguments)
-
-    watched = WatchedDatabase(database, file, None, SOON_S)
-    closing_all.callback(watched.close)
-    closing_all.callback(may_end.set)
-    watched.check_start()
-    monkeypatch.setattr(database, "read_each", hang)
+    watched = start(hanging)
+    hanging.may_read.clear()
     write_operation(watched)
-    has_begun.wait(60)
-    [hanging] = watchers()
+    hanging.is_asked.wait(60)
+    [first] = watchers()
 
     watched.close()
 
     assert file.read() == NO_OPERATION
-    # Another thread begins with the next write, and the first one ends.
+    # The next write starts another thread, and the first one ends when it can.
     operation = write_operation(watched)
-    may_end.set()
-    hanging.join(60)
+    hanging.may_read.set()
+    first.join(60)
     assert len(watchers()) == 1
     wait_until(lambda: file.read() == operation)
 
