@@ -322,7 +322,7 @@ class PostgresqlDatabase:
             raise
         except psycopg.Error as error:
             connection.close()
-            self._failures.translate(error)
+            self._failures.translate(error)  # Only to log it.
             raise LedgerInDoubtError from None
         if self._refusal.reason != DISK_FULL:
             self._refusal.reason = None

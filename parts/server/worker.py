@@ -129,6 +129,7 @@ class WaitressWorker(Worker):
             self._run_loop_once()
 
     def _is_running(self) -> bool:
+        """Return whether neither a signal nor the end of the master has stopped it."""
         return self.alive and self.ppid == os.getppid()
 
     def _listen(self, listener: Any) -> Any:
