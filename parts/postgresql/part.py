@@ -1,4 +1,7 @@
-"""The PostgreSQL part. app.py imports its `Database` directly."""
+"""The PostgreSQL part: findings of `deeds doctor`.
+
+For a URL of PostgreSQL, app.py itself imports `PostgresqlDatabase` from database.py.
+"""
 
 from collections.abc import Iterator
 

@@ -33,6 +33,7 @@ from storage.files import (
 from storage.repository import find_missing, read_last_operation
 from storage.sqlite import sqlite_path
 
+# The content of the file: its version, an id, a time in milliseconds, a checksum.
 _RECORD = re.compile(rb"deeds-checkpoint-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\n")
 
 _ID = attrgetter("id")

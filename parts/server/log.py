@@ -1,4 +1,7 @@
-"""gunicorn's log, in the format of the service's log."""
+"""gunicorn's log, in the format of the service's log.
+
+gunicorn_conf.py names it as `logger_class`.
+"""
 
 import logging
 import os

@@ -1,4 +1,7 @@
-"""The gunicorn worker: gunicorn manages the processes, waitress serves in each."""
+"""The gunicorn worker: gunicorn manages the processes, waitress serves in each.
+
+gunicorn_conf.py names it as `worker_class`. It runs any WSGI application.
+"""
 
 import logging
 import math

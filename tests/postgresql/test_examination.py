@@ -39,7 +39,7 @@ def test_a_server_is_asked_for_its_connections_and_its_clock(environ, admin):
 
 
 @pytest.mark.parametrize(
-    ("kind", "limit", "size", "said"),
+    ("kind", "limit", "size", "finding"),
     [
         (
             "ROLE",
@@ -54,7 +54,7 @@ def test_a_server_is_asked_for_its_connections_and_its_clock(environ, admin):
     ],
 )
 def test_what_instances_take_is_compared_with_each_limit(
-    environ, admin, kind, limit, size, said
+    environ, admin, kind, limit, size, finding
 ):
     name = f"deeds_test_{secrets.token_hex(6)}"
     admin.execute(f"CREATE ROLE {name} LOGIN")
@@ -65,20 +65,20 @@ def test_what_instances_take_is_compared_with_each_limit(
     lines = examined(environ | {"DATABASE_URL": changed, "DEEDS_POOL_SIZE": size})
 
     admin.execute(f"DROP ROLE {name}")
-    assert lines["connections"].startswith(said)
+    assert lines["connections"].startswith(finding)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "finding"),
     [
         ('ALTER DATABASE "{}" SET default_transaction_read_only = on', "as a standby"),
         ("ALTER SEQUENCE operations_id_seq CACHE 5", "caches 5 ids of operations"),
     ],
 )
-def test_a_server_that_is_not_for_a_ledger_is_wrong(environ, admin, change, said):
+def test_a_server_that_is_not_for_a_ledger_is_wrong(environ, admin, change, finding):
     admin.execute(change.format(database_of(environ["DATABASE_URL"])))
 
-    assert said in examined(environ)["server"]
+    assert finding in examined(environ)["server"]
 
 
 def test_a_database_without_tables_has_one_remedy(postgres_url):

@@ -51,6 +51,6 @@ def test_what_postgresql_says_in_detail_stays_out_of_the_log(
     with pytest.raises(psycopg.errors.CheckViolation):
         repository.swap(swap_of(output, outputs=outputs))
 
-    said = 'new row for relation "outputs" violates check constraint "no_1"'
-    assert causes(caplog) == [("CheckViolation", "23514", said)]
+    message = 'new row for relation "outputs" violates check constraint "no_1"'
+    assert causes(caplog) == [("CheckViolation", "23514", message)]
     assert MARK not in caplog.text

@@ -60,7 +60,7 @@ def test_a_file_that_has_come_as_far_as_the_ledger_is_ok(environ, file):
 
 
 @pytest.mark.parametrize(
-    ("break_it", "said"),
+    ("break_it", "finding"),
     [
         (older_copy, ADVICE),
         (no_ledger, ADVICE),
@@ -72,13 +72,13 @@ def test_a_file_that_has_come_as_far_as_the_ledger_is_ok(environ, file):
         (lambda _, file: shutil.rmtree(file.parent), "mount its disk, or make it for"),
     ],
 )
-def test_a_file_that_would_not_help_is_wrong(environ, file, break_it, said):
+def test_a_file_that_would_not_help_is_wrong(environ, file, break_it, finding):
     break_it(environ, file)
 
     line = examine(environ)
 
     assert line.startswith("wrong ")
-    assert said in line
+    assert finding in line
 
 
 def test_a_file_may_lag_a_moment_behind(environ, file):
