@@ -73,11 +73,11 @@ def usable_cpus_count() -> int:
 class LogStream:
     """Writes the log to standard error without blocking on a slow reader.
 
-    After `start`, a thread writes the lines. Without it, each call of `write` writes
-    its line at once, or drops it: gunicorn's master must not start a thread, because it
-    forks. The number of dropped lines is logged after the next successful write.
-    Python's QueueListener is not used, because it never drops lines and stops only when
-    all are written.
+    After `start`, a thread writes the lines. Without it, each call of `write_line`
+    writes its line at once, or drops it: gunicorn's master must not start a thread,
+    because it forks. The number of dropped lines is logged after the next successful
+    write. Python's QueueListener is not used, because it never drops lines and stops
+    only when all are written.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class LogStream:
             self._thread.join(_STOP_S_MAX)
             self._thread = None
 
-    def write(self, line: bytes) -> None:
+    def write_line(self, line: bytes) -> None:
         """Write a line, which ends with a newline, or drop it. Thread-safe."""
         if self._thread is None:
             self._write(line, wait_ms=0)

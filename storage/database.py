@@ -40,7 +40,7 @@ class CauseLog:
         # Time of the last line for each kind: class and code. There are few kinds.
         self._logged_at_s: dict[tuple[str, str | None], float] = {}
 
-    def write(self, error: Exception, code: str | None, message: str) -> None:
+    def log(self, error: Exception, code: str | None, message: str) -> None:
         """Log an error with the database's error code.
 
         `message` must not quote values of rows, which could be secret.

@@ -92,7 +92,7 @@ class SqliteFailures(CauseLog):
     def translate(self, error: sqlite3.Error) -> Exception:
         """Log an SQLite error, which never quotes values; return the error to raise."""
         code = code_of(error)
-        self.write(error, code, one_line(error))
+        self.log(error, code, one_line(error))
         # Rows are never deleted, so if a referenced row is missing, the file has been
         # replaced. Other constraint violations and invalid statements are defects.
         is_violation = isinstance(error, sqlite3.IntegrityError)
@@ -222,7 +222,7 @@ class SqliteWriter:
             raise LedgerUnavailableError(_DETAILS["SQLITE_BUSY"]) from None
         except OSError as error:
             code = errorcode.get(error.errno or 0)
-            self._failures.write(error, code, f"the lock file: {error.strerror}")
+            self._failures.log(error, code, f"the lock file: {error.strerror}")
             if error.errno == ENOSPC:
                 raise LedgerUnavailableError(DISK_FULL) from None
             raise LedgerUnavailableError from None
@@ -254,7 +254,7 @@ class SqliteWriter:
             # If the transaction is still open, nothing of it was written.
             if connection.in_transaction or code_of(error) in _REFUSED_WRITES:
                 raise
-            self._failures.write(error, code_of(error), one_line(error))
+            self._failures.log(error, code_of(error), one_line(error))
             raise LedgerInDoubtError from None
         for ticket, operation in zip(group, operations, strict=True):
             ticket.operation = operation

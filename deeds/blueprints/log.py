@@ -61,7 +61,7 @@ class StderrHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write the line of the record."""
         line = self.format(record).encode("utf-8", "backslashreplace")
-        LOG_STREAM.write(line + b"\n")
+        LOG_STREAM.write_line(line + b"\n")
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line without a newline."""

@@ -60,7 +60,7 @@ class Failures(CauseLog):
         code, message = None, "the transaction conflicted with others on every try"
         if isinstance(error, psycopg.Error):
             code, message = error.sqlstate, one_line(error)
-        self.write(error, code, message[:_MESSAGE_LENGTH_MAX])
+        self.log(error, code, message[:_MESSAGE_LENGTH_MAX])
         if isinstance(error, errors.DiskFull):
             return LedgerUnavailableError(DISK_FULL)
         if isinstance(error, errors.ReadOnlySqlTransaction):

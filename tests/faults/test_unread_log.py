@@ -108,11 +108,11 @@ def test_the_queue_is_bounded_and_what_is_dropped_is_counted_and_said(
     counts = []
     stream.on_drop = counts.append
     stream.start()
-    stream.write(b"first\n")
+    stream.write_line(b"first\n")
     monkeypatch.setattr("deeds.process.LINES_MAX", 0)
 
     for _ in range(7):
-        stream.write(b"dropped\n")
+        stream.write_line(b"dropped\n")
     empty_pipe()
 
     # Also where the queue is full still.
@@ -127,9 +127,9 @@ def test_without_a_thread_a_line_is_written_at_once_or_dropped(pipe, stream):
     """The master of gunicorn forks, so that it must have no thread."""
     empty_pipe, log = pipe
 
-    stream.write(b"dropped\n")
+    stream.write_line(b"dropped\n")
     empty_pipe()
-    stream.write(b"written\n")
+    stream.write_line(b"written\n")
 
     assert log.readline() == b"written\n"
     assert json.loads(log.readline())["message"] == "dropped log lines: 1"
@@ -156,6 +156,6 @@ def test_lines_that_no_pipe_takes_at_once_are_whole_and_in_order(pipe, stream):
     lines = [b"%d %s\n" % (number, b"x" * 300) for number in range(800)]
 
     for line in lines:
-        stream.write(line)
+        stream.write_line(line)
 
     assert [log.readline() for _ in lines] == lines
