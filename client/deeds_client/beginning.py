@@ -33,7 +33,7 @@ from deeds_client.values import (
     swap_body,
 )
 
-EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
+_EXPIRES_IN_S = range(60, 30 * 24 * 60 * 60 + 1)  # Contract 4.7.
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 _NOTE_LENGTH_MAX = 80  # The same as the page's limit.
 
@@ -136,8 +136,7 @@ def give(records: Records, output: Output) -> Output:
     """Mark a held output as handed out, and return it."""
     known = records.output(output.key)
     ours = (OutputState.HELD, OutputState.GIVEN)
-    is_ours = known and known.state in ours and not known.unknown
-    if not known or not is_ours or is_set_aside(known):
+    if not known or known.state not in ours or known.unknown or is_set_aside(known):
         raise WalletError("not_held", "This is not held here, or was set aside.")
     if known.state == OutputState.HELD:
         records.change(known, given_at=now())
@@ -245,7 +244,7 @@ def trade(records: Records, gives: Units, wants: Units, expires_in: int) -> Oper
 
 
 def _check_expiry(expires_in: int) -> None:
-    if type(expires_in) is not int or expires_in not in EXPIRES_IN_S:
+    if type(expires_in) is not int or expires_in not in _EXPIRES_IN_S:
         raise InvalidInputError("An offer is open for 60 seconds to 30 days.")
 
 

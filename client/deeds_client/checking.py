@@ -144,13 +144,13 @@ class Checker:
         with self.store.transaction() as records:
             operation = records.operation(key)
             if operation.state == OperationState.BEGUN:
-                operation = replace(
+                opened = replace(
                     operation,
                     state=OperationState.OPEN,
                     offer_id=offer.id,
                     expires_at=offer.expires_at,
                 )
-                records.put(operation)
+                operation = records.put(opened)
         is_late = now() < offer.expires_at + _COMMIT
         is_expiring = offer.state == OfferState.EXPIRED and is_late
         if offer.state == OfferState.OPEN or is_expiring:

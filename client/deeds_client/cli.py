@@ -28,8 +28,9 @@ from deeds_client.commands import (
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
 from deeds_client.file import new_file
 from deeds_client.links import Sent
-from deeds_client.records import IN_A_HOLDING, MAKINGS, Operation, now
+from deeds_client.records import MAKINGS, Operation, now
 from deeds_client.rows import Row, row_of, title
+from deeds_client.settling import AT_REST
 from deeds_client.terminal import confirm, read_passphrase, read_text, say, service
 from deeds_client.values import OperationState, OutputState, Units
 from deeds_client.wallet import Wallet
@@ -295,7 +296,7 @@ def balance(wallet: Wallet, item_id: str | None) -> Result:
     if count:
         say(f"Deeds that are in no backup: {count}. See deeds-wallet export.")
     if item_id:
-        return Result(wallet.outputs(item_id, *IN_A_HOLDING))
+        return Result(wallet.outputs(item_id, *AT_REST, OutputState.COMING))
     return Result(holdings)
 
 

@@ -24,6 +24,7 @@ from deeds_client.seeds import (
 from deeds_client.settling import AT_REST, begin_again
 from deeds_client.store import Reader, Records
 from deeds_client.values import (
+    NOT_OURS,
     Item,
     Kind,
     OperationState,
@@ -41,11 +42,11 @@ _OF_A_STRANGER = (
 
 log = logging.getLogger("deeds_client")
 
-_REST_STATES = (OutputState.SEEN, OutputState.VOID, *AT_REST)
+_REST_STATES = (*NOT_OURS, *AT_REST)
 _METADATA_BYTES_MAX = 2048  # Per item in a file, to be read offline.
 _NAME_LENGTH_MAX = 200
 _FACT = re.compile("(?:Date|Place|Valid until|Unit): .", re.DOTALL)
-_GONE = (OutputState.SPENT, OutputState.VOID, OutputState.SEEN)
+_GONE = (*NOT_OURS, OutputState.SPENT)
 # In ascending order; of two records of an operation, the higher rank wins. "unminted"
 # is a refused mint, which can always be sent again. A refused swap must not be sent
 # again, because the wallet that recorded the refusal may have moved its inputs since.
@@ -54,27 +55,15 @@ _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 def dump(records: Reader) -> Contents:
     """Return all records for a backup."""
-    seeds = _seeds_for_file(used_seeds(records))
+    seeds = used_seeds(records)
     keys = {seed.key for seed in seeds}
     return Contents(
         outputs=records.outputs(),
         operations=[_cut_request(operation) for operation in records.all(Operation)],
         items=[_cut_item(item) for item in records.all(Item)],
         seeds=seeds,
-        numbers=[
-            each for each in records.all(Numbers) if each.key.split(".")[0] in keys
-        ],
+        numbers=[each for each in records.all(Numbers) if each.seed in keys],
     )
-
-
-def _seeds_for_file(seeds: list[Seed]) -> list[Seed]:
-    """Return the own seed and the latest others, at most SEEDS_MAX.
-
-    An earlier version of the client may have joined more.
-    """
-    ranked = sorted(seeds, key=lambda seed: (seed.is_own, seed.created_at))
-    kept = ranked[-SEEDS_MAX:]
-    return [seed for seed in seeds if seed in kept]
 
 
 def _cut_item(item: Item) -> Item:

@@ -197,23 +197,17 @@ def _places(value: Any) -> tuple[int, ...]:
     return tuple(map(_number, exactly(list, value)))
 
 
-def _word(words: dict[str, R], value: Any) -> R:
-    try:
-        return words[value]
-    except (KeyError, TypeError):
-        raise InvalidInputError("A kind or a state is not known.") from None
-
-
 def _ends(value: Any) -> tuple[OutputState, ...]:
-    made = exactly(list, value)
-    return tuple(_word(_ENDS, exactly(dict, each).get("state")) for each in made)
+    states = [member(output, "state", OutputState) for output in exactly(list, value)]
+    if not {OutputState.HELD, OutputState.GIVEN}.issuperset(states):
+        raise InvalidInputError("An operation makes held or given outputs.")
+    return tuple(states)
 
 
 def _metadata(value: Any) -> str | None:
     return None if value is None else exactly(str, value)  # Null if the mint had none.
 
 
-_ENDS = {state.value: state for state in (OutputState.HELD, OutputState.GIVEN)}
 _PARSERS: dict[Any, Callable[[Any], Any]] = {
     int: check_amount,
     datetime: moment,
@@ -221,10 +215,9 @@ _PARSERS: dict[Any, Callable[[Any], Any]] = {
     Secret[str]: lambda value: Secret(exactly(str, value)),
     Secret[dict[str, Any]]: lambda value: Secret(exactly(dict, value)),
     tuple[int, ...]: _places,
-    **{kind: partial(exactly, kind) for kind in (bool, str)},
     **{
-        kind: partial(_word, {each.value: each for each in kind})
-        for kind in (Kind, OperationState, OutputState)
+        kind: partial(exactly, kind)
+        for kind in (bool, str, Kind, OperationState, OutputState)
     },
 }
 # In the order of a file.

@@ -169,14 +169,6 @@ class Contents:
     service: str | None = None
 
 
-IN_A_HOLDING = (
-    OutputState.HELD,
-    OutputState.GIVEN,
-    OutputState.OFFERED,
-    OutputState.COMING,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Holding:
     """A wallet's units of one item, by state."""

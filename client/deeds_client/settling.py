@@ -156,9 +156,13 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
         for output in operation.outputs:
             # Another copy may have planned another amount for the number, and a search
             # may have found the output first. But this operation has made it.
-            amount = output.amount
-            records.change(output, amount=amount, unknown=False, found_at=None)
-            records.change(output, may_be_given=False)
+            records.change(
+                output,
+                amount=output.amount,
+                unknown=False,
+                found_at=None,
+                may_be_given=False,
+            )
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
         # Its secret was not handed out, so it keeps its number.
         [taken] = records.known(keys_of(operation.inputs))

@@ -101,7 +101,6 @@ _PUT = """
 INSERT INTO records (kind, key, record) VALUES (?, ?, ?)
 ON CONFLICT (kind, key) DO UPDATE SET record = excluded.record
 """
-_STATES = {state.value: state for state in OutputState}
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 Row = tuple[str, str, str, str]
@@ -158,8 +157,8 @@ class Reader:
         """Parse outputs from rows."""
         derived = [
             {
-                "state": _STATES[state],
-                "before": _STATES[before],
+                "state": OutputState(state),
+                "before": OutputState(before),
                 "operation": operation,
             }
             for _, before, operation, state in rows

@@ -272,10 +272,11 @@ def mint_body(
     outputs: Iterable[Output], metadata: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the body of a request that mints these outputs."""
-    asked = [
-        {"amount": each.amount, "secret": each.secret.reveal()} for each in outputs
-    ]
-    return {"outputs": asked} | ({"metadata": dict(metadata)} if metadata else {})
+    new = [{"amount": each.amount, "secret": each.secret.reveal()} for each in outputs]
+    body: dict[str, Any] = {"outputs": new}
+    if metadata:
+        body["metadata"] = dict(metadata)
+    return body
 
 
 def swap_body(
