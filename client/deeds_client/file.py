@@ -13,9 +13,9 @@ from tempfile import mkstemp
 from typing import Any, TextIO
 
 from deeds_client.errors import InvalidInputError, WalletFileError
-from deeds_client.links import is_same_service
 from deeds_client.record_format import compact, read_contents, write_contents
 from deeds_client.records import Contents
+from deeds_client.service import is_same_service
 from deeds_client.values import member, parse_json
 
 # Optional: only backups need it.
@@ -36,10 +36,10 @@ _ITERATIONS_ALLOWED = range(100_000, 2_000_001)
 _NONCE_BYTES = 12
 
 Head = dict[str, Any]
-Place = str | os.PathLike[str]
+StrPath = str | os.PathLike[str]
 
 
-def save_wallet(path: Place, contents: Contents, passphrase: str) -> None:
+def save_wallet(path: StrPath, contents: Contents, passphrase: str) -> None:
     """Write records to a new encrypted file, and read it back as a restore would.
 
     The file appears only if it can be read. Raise InvalidInputError if it exists
@@ -51,7 +51,7 @@ def save_wallet(path: Place, contents: Contents, passphrase: str) -> None:
         import_wallet(opened.read(), passphrase)
 
 
-def load_wallet(path: Place, passphrase: str, base_url: str = "") -> Contents:
+def load_wallet(path: StrPath, passphrase: str, base_url: str = "") -> Contents:
     """Return the records of a file: see `import_wallet`."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")

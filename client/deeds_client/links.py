@@ -64,11 +64,6 @@ def offer_link(base_url: str, offer_id: str) -> str:
     return f"{base_url}/offer/{offer_id}"
 
 
-def is_same_service(home: str, base_url: str) -> bool:
-    """Return whether `base_url` is `home`, or `home` with https instead of http."""
-    return base_url in (home, home.replace("http:", "https:", 1))
-
-
 def read_claims(text: str, base_url: str) -> list[Output]:
     """Return the outputs of all links and raw outputs in a text.
 

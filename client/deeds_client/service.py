@@ -43,6 +43,11 @@ _MINT = "/v1/mint"
 WEEK_S = 7 * 24 * 60 * 60
 
 
+def is_same_service(home: str, base_url: str) -> bool:
+    """Return whether `base_url` is `home`, or `home` with https instead of http."""
+    return base_url in (home, home.replace("http:", "https:", 1))
+
+
 class Deeds:
     """A client of the Deeds service at `base_url`, http or https.
 

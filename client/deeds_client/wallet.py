@@ -25,7 +25,7 @@ from deeds_client.errors import (
     ProblemError,
     WalletError,
 )
-from deeds_client.links import Sent, is_same_service
+from deeds_client.links import Sent
 from deeds_client.records import (
     ENDED,
     Holding,
@@ -36,7 +36,7 @@ from deeds_client.records import (
     now,
 )
 from deeds_client.seeds import ask_for_look, ensure_seed
-from deeds_client.service import WEEK_S, Deeds, Metadata, Outputs
+from deeds_client.service import WEEK_S, Deeds, Metadata, Outputs, is_same_service
 from deeds_client.store import Store
 from deeds_client.values import (
     Item,
@@ -52,7 +52,7 @@ from deeds_client.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deeds_client.file import Place
+    from deeds_client.file import StrPath
 
 _WAIT_S = 2.0  # Pause between queries of an offer: the first, and the longest.
 _WAIT_S_MAX = 15.0
@@ -69,7 +69,7 @@ class Wallet:
 
     __slots__ = ("_checker", "_deeds", "_store")
 
-    def __init__(self, path: Place, deeds: Deeds) -> None:
+    def __init__(self, path: StrPath, deeds: Deeds) -> None:
         """Open or create the file; raise WalletFileError or InvalidInputError."""
         self._deeds, self._store = deeds, Store(path)
         self._checker = Checker(self._store, deeds)
@@ -318,7 +318,7 @@ class Wallet:
         with self._store.transaction() as records:
             return self._sent(beginning.show(records, item_id, number))
 
-    def export(self, path: Place, passphrase: str) -> None:
+    def export(self, path: StrPath, passphrase: str) -> None:
         """Write an encrypted backup. Passphrase: four random words or more."""
         at = milliseconds(now())
         with self._store.transaction() as records:
@@ -328,7 +328,7 @@ class Wallet:
             records.put_note("backup", at=at)
 
     def restore(
-        self, path: Place, passphrase: str, *, own: bool = False
+        self, path: StrPath, passphrase: str, *, own: bool = False
     ) -> list[Output]:
         """Merge a backup (`own`: yours); return new outputs. Call `sync` next."""
         theirs = file.load_wallet(path, passphrase, self._deeds.base_url)
