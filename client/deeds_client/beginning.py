@@ -27,9 +27,9 @@ from deeds_client.values import (
     OutputState,
     Secret,
     Units,
-    check_amount,
-    check_id,
     mint_body,
+    parse_amount,
+    parse_id,
     swap_body,
 )
 
@@ -114,7 +114,7 @@ def _ordinal(number: int) -> str:
 
 def split(records: Records, item_id: str, amounts: Sequence[int]) -> Operation:
     """Begin to make parts of these amounts, followed by the change."""
-    parts = [Part(check_amount(amount), item_id) for amount in amounts]
+    parts = [Part(parse_amount(amount), item_id) for amount in amounts]
     inputs, change = choose(records, item_id, sum_of(parts))
     return swap(records, Kind.SPLIT, inputs, [*parts, *change])
 
@@ -235,7 +235,7 @@ def trade(records: Records, gives: Units, wants: Units, expires_in: int) -> Oper
     """Begin a trade. Raise SplitFirstError if the chosen parts exceed what it gives."""
     if gives.item_id == wants.item_id:
         raise InvalidInputError("Choose another deed to trade for.")
-    wanted = Part(check_amount(wants.amount), check_id("deed", wants.item_id))
+    wanted = Part(parse_amount(wants.amount), parse_id("deed", wants.item_id))
     _check_expiry(expires_in)
     inputs, change = choose(records, gives.item_id, gives.amount)
     if change:

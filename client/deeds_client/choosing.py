@@ -8,12 +8,12 @@ from deeds_client.errors import WalletError
 from deeds_client.records import now
 from deeds_client.seeds import Part
 from deeds_client.store import Reader
-from deeds_client.values import Output, OutputState, check_amount, check_id
+from deeds_client.values import Output, OutputState, parse_amount, parse_id
 
 
 def free_of(records: Reader, item_id: str) -> list[Output]:
     """Return the outputs of an item that a verb may spend."""
-    held = records.outputs(check_id("deed", item_id), OutputState.HELD)
+    held = records.outputs(parse_id("deed", item_id), OutputState.HELD)
     # The service would refuse a swap of an output that it does not know.
     return [each for each in held if not each.unknown and not is_set_aside(each)]
 
@@ -41,7 +41,7 @@ def choose(
     """
     free = free_of(records, item_id)
     free.sort(key=lambda output: output.number or 0)
-    if sum_of(free) < check_amount(amount):
+    if sum_of(free) < parse_amount(amount):
         raise _too_little(records, item_id, amount, free)
     plain = [output for output in free if not output.number]
     pool = plain if sum_of(plain) >= amount else free

@@ -16,7 +16,7 @@ from deeds_client import rows, terminal
 from deeds_client.errors import CallError, DeedsError, FindingError, WalletError
 from deeds_client.service import Deeds
 from deeds_client.terminal import say
-from deeds_client.values import OperationState, check_mint_token
+from deeds_client.values import OperationState, parse_mint_token
 from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
 
@@ -125,7 +125,7 @@ class MintCommand(Command):
         file = arguments.pop("token_file")
         is_person = terminal.is_terminal(sys.stdin)
         if file or (is_person and deeds.info().needs_mint_token):
-            deeds.mint_token = check_mint_token(terminal.read_token(file))
+            deeds.mint_token = parse_mint_token(terminal.read_token(file))
         return super()._call(wallet, deeds, arguments)
 
 

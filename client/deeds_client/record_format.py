@@ -35,10 +35,10 @@ from deeds_client.values import (
     Output,
     OutputState,
     Secret,
-    check_amount,
     exactly,
     member,
     mint_body,
+    parse_amount,
     swap_body,
 )
 
@@ -92,7 +92,7 @@ def _check_request(operation: Operation, found: dict[str, Any]) -> None:
         sent = {**mint_body(outputs), "metadata": member(body, "metadata", dict)}
     else:
         body = {"expiresIn": 1, **body}
-        sent = swap_body(inputs, outputs, check_amount(body["expiresIn"]))
+        sent = swap_body(inputs, outputs, parse_amount(body["expiresIn"]))
     ends = [member(each, "key", str) for each in member(found, "outputs", list)]
     if not outputs and operation.kind != Kind.COMPLETE:
         raise InvalidInputError("An operation makes nothing.")
@@ -209,7 +209,7 @@ def _metadata(value: Any) -> str | None:
 
 
 _PARSERS: dict[Any, Callable[[Any], Any]] = {
-    int: check_amount,
+    int: parse_amount,
     datetime: moment,
     Number: _number,
     Secret[str]: lambda value: Secret(exactly(str, value)),

@@ -16,8 +16,8 @@ from deeds_client.values import (
     Output,
     OutputState,
     Secret,
-    check_id,
     member,
+    parse_id,
 )
 
 MAKINGS = (Kind.ASK, Kind.TRADE)
@@ -74,7 +74,7 @@ class Operation:
         if not _UUID.fullmatch(self.key):
             raise InvalidInputError("The key of an operation is a UUID.")
         if self.offer_id:
-            check_id("offer", self.offer_id)
+            parse_id("offer", self.offer_id)
         is_whole = self.kind in MAKINGS and self.offer_id and self.expires_at
         if self.state == OperationState.OPEN and not is_whole:
             raise InvalidInputError("An offer that is open has an id and an end.")
@@ -144,7 +144,7 @@ class Numbers:
     more: More = None
 
     def __post_init__(self) -> None:
-        check_id("deed", self.item_id)
+        parse_id("deed", self.item_id)
 
     @property
     def seed(self) -> str:

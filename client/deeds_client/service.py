@@ -27,12 +27,12 @@ from deeds_client.values import (
     Secret,
     T,
     Units,
-    check_amount,
-    check_id,
-    check_mint_token,
     exactly,
     member,
     mint_body,
+    parse_amount,
+    parse_id,
+    parse_mint_token,
     swap_body,
 )
 
@@ -76,7 +76,7 @@ class Deeds:
         **options: Any,
     ):
         options = {"auth": self._authorize, **options}
-        self.mint_token = check_mint_token(mint_token) if mint_token else None
+        self.mint_token = parse_mint_token(mint_token) if mint_token else None
         self._calls = Calls(base_url, tries, timeout, deadline_s, sleep, options)
         self.base_url = self._calls.base_url
         self._info: Info | None = None
@@ -129,7 +129,7 @@ class Deeds:
         self, offer_id: str, inputs: Outputs, outputs: Outputs, key: Key = None
     ) -> None:
         """Complete an offer with the other half of its swap."""
-        path = f"/v1/offers/{check_id('offer', offer_id)}/complete"
+        path = f"/v1/offers/{parse_id('offer', offer_id)}/complete"
         self.send(path, swap_body(inputs, outputs), key)
 
     def send(self, path: str, body: Mapping[str, Any], key: Key = None) -> Any:
@@ -163,12 +163,12 @@ class Deeds:
 
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""
-        path = f"/v1/item/{quote(check_id('deed', item_id), safe='')}"
+        path = f"/v1/item/{quote(parse_id('deed', item_id), safe='')}"
         return self._ask(path, partial(_parse_item, item_id))
 
     def offer(self, offer_id: str) -> Offer:
         """Return an offer as it is now."""
-        return self._ask(f"/v1/offers/{check_id('offer', offer_id)}", _parse_offer)
+        return self._ask(f"/v1/offers/{parse_id('offer', offer_id)}", _parse_offer)
 
     def info(self) -> Info:
         """Return the service's limits, which are cached.
@@ -224,7 +224,7 @@ class Deeds:
 
 def _parse_info(answer: Any) -> Info:
     limits = member(answer, "limits", dict)
-    size = check_amount(member(limits, "arrayLengthMax", int))
+    size = parse_amount(member(limits, "arrayLengthMax", int))
     needs_token = answer.get("minting") == "token"
     return Info(member(answer, "version", str), size, needs_token)
 
@@ -241,7 +241,7 @@ def _parse_offer(answer: Any) -> Offer:
     if not wants:
         raise InvalidInputError("An offer must want something.")
     return Offer(
-        check_id("offer", member(answer, "offerId", str)),
+        parse_id("offer", member(answer, "offerId", str)),
         member(answer, "state", OfferState),
         _parse_units(member(answer, "gives", list)),
         wants,
@@ -252,8 +252,8 @@ def _parse_offer(answer: Any) -> Offer:
 def _parse_units(told: list[Any]) -> tuple[Units, ...]:
     return tuple(
         Units(
-            check_id("deed", member(each, "itemId", str)),
-            check_amount(member(each, "amount", int)),
+            parse_id("deed", member(each, "itemId", str)),
+            parse_amount(member(each, "amount", int)),
         )
         for each in told
     )
@@ -270,7 +270,7 @@ def _parse_time(text: str) -> datetime:
 def _parse_found(told: Any) -> Found | None:
     if told is None:
         return None
-    amount = check_amount(member(told, "amount", int))
+    amount = parse_amount(member(told, "amount", int))
     state = member(told, "state", CheckState)
     if state == CheckState.UNKNOWN:
         raise InvalidInputError("An output that is found is known.")
@@ -285,7 +285,7 @@ def _parse_list(name: str, count: int, parse: Parse[T], answer: Any) -> list[T]:
 
 
 def _parse_minted(answer: Any) -> str:
-    return check_id("deed", member(answer, "itemId", str))
+    return parse_id("deed", member(answer, "itemId", str))
 
 
 def _check_success(answer: Any) -> None:

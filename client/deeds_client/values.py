@@ -137,7 +137,7 @@ def _base32(bits: int, length: int) -> str:
     return "".join(BASE32[bits >> 5 * place & 31] for place in reversed(range(length)))
 
 
-def check_amount(value: Any) -> int:
+def parse_amount(value: Any) -> int:
     """Return the value if it is an int from 1 to AMOUNT_MAX.
 
     Raise InvalidInputError otherwise.
@@ -147,7 +147,7 @@ def check_amount(value: Any) -> int:
     return value
 
 
-def check_id(kind: str, value: Any) -> str:
+def parse_id(kind: str, value: Any) -> str:
     """Return the value if it is a valid id of `kind`, "deed" or "offer".
 
     Ids become parts of URLs. Raise InvalidInputError for any other value.
@@ -223,8 +223,8 @@ class Output:
     more: More = None
 
     def __post_init__(self) -> None:
-        check_amount(self.amount)
-        check_id("deed", self.item_id)
+        parse_amount(self.amount)
+        parse_id("deed", self.item_id)
         if not _SECRET.fullmatch(self.secret.reveal()):
             raise InvalidInputError("A secret has 1 to 32 characters.")
 
@@ -261,7 +261,7 @@ class Output:
         return hash(self.raw)
 
 
-def check_mint_token(text: str) -> Secret[str]:
+def parse_mint_token(text: str) -> Secret[str]:
     """Return a mint token. Raise InvalidInputError if it has invalid characters."""
     if not _MINT_TOKEN.fullmatch(text):
         raise InvalidInputError("A mint token is printable ASCII without spaces.")
@@ -306,8 +306,8 @@ class Item:
     more: More = None
 
     def __post_init__(self) -> None:
-        check_amount(self.total)
-        check_id("deed", self.id)
+        parse_amount(self.total)
+        parse_id("deed", self.id)
 
     @property
     def key(self) -> str:

@@ -46,7 +46,7 @@ from deeds_client.values import (
     Output,
     OutputState,
     Units,
-    check_amount,
+    parse_amount,
 )
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Wallet:
         self, count: int, each: int = 1, *, reference: str, metadata: Metadata = None
     ) -> list[Sent]:
         """Mint an item as numbered links; return the unclaimed ones."""
-        total = check_amount(check_amount(count) * check_amount(each))
+        total = parse_amount(parse_amount(count) * parse_amount(each))
         minting = self._run(
             Kind.MINT,
             (count, each, dict(metadata or {})),
