@@ -203,7 +203,7 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
     Each numbered link becomes the next issue of its number. All other links become one
     part.
     """
-    known = records.known(keys_of(outputs))
+    known = records.outputs_with(keys_of(outputs))
     if len({output.item_id for output in known}) > 1:
         raise InvalidInputError("Take back links of one deed at a time.")
     given = [output for output in known if output.state == OutputState.GIVEN]
@@ -254,7 +254,7 @@ def cancel(records: Records, key: str) -> Operation:
     A trade is cancelled by spending its inputs, a payment request by using its secret.
     """
     offer = records.operation(key)
-    known = records.known(keys_of(offer.inputs))
+    known = records.outputs_with(keys_of(offer.inputs))
     wait_for(records, known)
     offered = [output for output in known if output.state == OutputState.OFFERED]
     if offer.state != OperationState.OPEN or (known and not offered):

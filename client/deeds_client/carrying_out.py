@@ -163,7 +163,7 @@ def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
     """
     if not known.is_refused:
         return known, False
-    taken = records.known(keys_of(known.inputs))
+    taken = records.outputs_with(keys_of(known.inputs))
     is_spent = any(output.state == OutputState.SPENT for output in taken)
     if is_spent or known.code in SURE:
         return None
@@ -208,7 +208,7 @@ def _was_overtaken(store: Reader, problem: ProblemError) -> bool:
     operation = store.get(Operation, problem.key or "")
     if not operation:
         return False
-    made = store.known(keys_of(operation.outputs))
+    made = store.outputs_with(keys_of(operation.outputs))
     if operation.kind == Kind.CANCEL and any(
         output.operation != operation.key for output in made
     ):

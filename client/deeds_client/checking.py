@@ -162,7 +162,7 @@ class Checker:
     ) -> Operation:
         """Settle a refused operation; it is done if it was carried out before."""
         key = operation.key
-        states = self._ask(self.store.known(keys_of(operation.inputs)))
+        states = self._ask(self.store.outputs_with(keys_of(operation.inputs)))
         if was_sent and self._was_carried_out(operation, code, states):
             with self.store.transaction() as records:
                 return settle_done(records, key)
@@ -289,7 +289,7 @@ class Checker:
         if wrong:
             raise wrong
         after = self.store.rows()
-        return self.store.parsed([row for row in after if row not in before])
+        return self.store.parse([row for row in after if row not in before])
 
     def _look_at(self, items: Sequence[str]) -> None:
         """Search items for outputs that the wallet does not know.
@@ -323,7 +323,7 @@ class Checker:
             if state and not (is_known and state == CheckState.UNSPENT):
                 news[output.key] = state
         self._end_open()
-        known = self.store.known(news)
+        known = self.store.outputs_with(news)
         gathered = self._gather(
             output.key for output in known if is_lost(output, news[output.key])
         )

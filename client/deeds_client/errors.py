@@ -14,9 +14,9 @@ def plain(value: Any, length_max: int = 200) -> str:
     and ” become single spaces.
     """
     shown = ""
-    for each in str(value):
-        is_harmless = each.isprintable() and each not in "“”"
-        shown += each if is_harmless else " "
+    for character in str(value):
+        is_harmless = character.isprintable() and character not in "“”"
+        shown += character if is_harmless else " "
     line = " ".join(shown.split())
     return line[:length_max]
 

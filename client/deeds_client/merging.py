@@ -156,7 +156,7 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
         # Complete metadata is not replaced.
         joined = replace(filled(known, item), is_cut=known.is_cut) if known else item
         records.put(joined)
-    new = records.known(added)
+    new = records.outputs_with(added)
     return [output for output in new if output.state not in _GONE]
 
 

@@ -58,28 +58,29 @@ def compact(value: Any) -> str:
     return text
 
 
-def read_contents(found: Any) -> Contents:
+def read_contents(document: Any) -> Contents:
     """Parse the records of a file. Raise InvalidInputError if one is invalid."""
-    compact(found)
+    compact(document)
     parsed = {
-        name: [read(kind, each) for each in member(found, name, list)]
+        name: [read(kind, entry) for entry in member(document, name, list)]
         for name, kind in KINDS.items()
     }
-    service = found.get("service")
+    service = document.get("service")
     contents = Contents(**parsed, service=service if isinstance(service, str) else None)
-    for output, each in zip(contents.outputs, found["outputs"], strict=True):
-        if output.created_at is None or "state" not in each:
+    for output, entry in zip(contents.outputs, document["outputs"], strict=True):
+        if output.created_at is None or "state" not in entry:
             raise InvalidInputError("An output has no time or no state.")
-    known = {output.key for output in contents.outputs}
-    for operation, each in zip(contents.operations, found["operations"], strict=True):
-        _check_request(operation, each)
-        if not known.issuperset(named_by(operation)):
+    keys = {output.key for output in contents.outputs}
+    entries = document["operations"]
+    for operation, entry in zip(contents.operations, entries, strict=True):
+        _check_request(operation, entry)
+        if not keys.issuperset(named_by(operation)):
             raise InvalidInputError("An operation names an output that is not there.")
     _check_seeds(contents)
     return contents
 
 
-def _check_request(operation: Operation, found: dict[str, Any]) -> None:
+def _check_request(operation: Operation, document: dict[str, Any]) -> None:
     """Check that a request body has exactly the operation's inputs and outputs.
 
     Amounts are not compared with those of the output records: a link's amount may have
@@ -89,15 +90,15 @@ def _check_request(operation: Operation, found: dict[str, Any]) -> None:
     inputs, outputs = operation.inputs, operation.outputs
     if operation.kind == Kind.MINT:
         body = {"metadata": {}, **body}
-        sent = {**mint_body(outputs), "metadata": member(body, "metadata", dict)}
+        expected = {**mint_body(outputs), "metadata": member(body, "metadata", dict)}
     else:
         body = {"expiresIn": 1, **body}
-        sent = swap_body(inputs, outputs, parse_amount(body["expiresIn"]))
-    ends = [member(each, "key", str) for each in member(found, "outputs", list)]
+        expected = swap_body(inputs, outputs, parse_amount(body["expiresIn"]))
+    ends = [member(entry, "key", str) for entry in member(document, "outputs", list)]
     if not outputs and operation.kind != Kind.COMPLETE:
         raise InvalidInputError("An operation makes nothing.")
-    told = (body, found.get("inputs"), ends)
-    if told != (sent, keys_of(inputs), made_by(operation)):
+    actual = (body, document.get("inputs"), ends)
+    if actual != (expected, keys_of(inputs), made_by(operation)):
         raise InvalidInputError("An operation sends something else than it says.")
 
 
@@ -110,65 +111,65 @@ def _check_seeds(contents: Contents) -> None:
     own_count = sum(seed.is_own for seed in contents.seeds)
     if len(contents.seeds) > SEEDS_MAX or own_count != min(len(keys), 1):
         raise InvalidInputError("A wallet has one seed of its own.")
-    if any(each.seed not in keys for each in contents.numbers):
+    if any(numbers.seed not in keys for numbers in contents.numbers):
         raise InvalidInputError("Numbers belong to an unknown seed.")
 
 
 def write_contents(contents: Contents) -> dict[str, Any]:
     """Return a wallet's records as the JSON object of a file."""
-    found: dict[str, Any] = {
-        name: [write(each) for each in getattr(contents, name)] for name in KINDS
+    document: dict[str, Any] = {
+        name: [write(record) for record in getattr(contents, name)] for name in KINDS
     }
     if contents.service:
-        found["service"] = contents.service
-    return found
+        document["service"] = contents.service
+    return document
 
 
-def read(kind: type[R], found: Any, **known: Any) -> R:
-    """Parse a record; `known` has the fields that are not in its JSON.
+def read(kind: type[R], document: Any, **fields: Any) -> R:
+    """Parse a record; `fields` are those that its JSON does not have.
 
     Raise InvalidInputError if the record is invalid.
     """
     plan = _PLANS[kind]
-    rest = {}
-    for name, value in exactly(dict, found).items():
+    more = {}
+    for name, value in exactly(dict, document).items():
         if name in plan:
             attribute, parse = plan[name]
-            known[attribute] = parse(value)
+            fields[attribute] = parse(value)
         elif name not in _IMPLIED:
-            rest[name] = value
-    if rest:
-        known["more"] = Secret(rest)
+            more[name] = value
+    if more:
+        fields["more"] = Secret(more)
     try:
-        record = kind(**known)
+        record = kind(**fields)
     except TypeError:
         raise InvalidInputError("A record is not whole.") from None
-    if record.key != found.get("key"):  # type: ignore[attr-defined]
+    if record.key != document.get("key"):  # type: ignore[attr-defined]
         raise InvalidInputError("A record has another key.")
     return record
 
 
 def write(record: Any) -> dict[str, Any]:
     """Return a record as a JSON object, without empty fields."""
-    found: dict[str, Any] = {"key": record.key}
+    document: dict[str, Any] = {"key": record.key}
     for name, (attribute, _) in _PLANS[type(record)].items():
         value = getattr(record, attribute)
         if value not in ABSENT:
-            found[name] = _written(value)
+            document[name] = _to_json(value)
     if isinstance(record, Output) and record.state != OutputState.LEAVING:
-        del found["before"]
+        del document["before"]
     if isinstance(record, Operation):
-        found["inputs"] = keys_of(record.inputs)
-        found["outputs"] = [
+        document["inputs"] = keys_of(record.inputs)
+        document["outputs"] = [
             {"key": key, "state": state.value}
             for key, state in zip(made_by(record), record.ends, strict=False)
         ]
     if record.more:
-        found |= record.more.reveal()
-    return found
+        document |= record.more.reveal()
+    return document
 
 
-def _written(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return milliseconds(value)
     return value.reveal() if isinstance(value, Secret) else value

@@ -94,11 +94,11 @@ class Operation:
 
         A mint's outputs have the item id `deed_` until the mint is answered.
         """
-        made = member(self.body.reveal(), "outputs", list)
-        ends = self.ends or [OutputState.HELD] * len(made)
+        entries = member(self.body.reveal(), "outputs", list)
+        ends = self.ends or [OutputState.HELD] * len(entries)
         parse = self._parse_minted if self.kind == Kind.MINT else Output.parse
-        parts = zip(map(parse, made), ends, strict=False)
-        return tuple(replace(part, state=state) for part, state in parts)
+        outputs = zip(map(parse, entries), ends, strict=False)
+        return tuple(replace(output, state=state) for output, state in outputs)
 
     @property
     def is_refused(self) -> bool:
@@ -110,8 +110,8 @@ class Operation:
         """Whether only a person at a door of the web page may send it."""
         return self.at_door and not self.is_cancelled
 
-    def _parse_minted(self, asked: Any) -> Output:
-        amount, secret = member(asked, "amount", int), member(asked, "secret", str)
+    def _parse_minted(self, entry: Any) -> Output:
+        amount, secret = member(entry, "amount", int), member(entry, "secret", str)
         return Output(amount, self.item_id or "deed_", Secret(secret))
 
 
@@ -204,11 +204,11 @@ def milliseconds(at: datetime) -> int:
 
 def filled(mine: R, theirs: R) -> R:
     """Return `mine` with its empty fields filled in from `theirs`."""
-    facts = {}
-    for each in fields(mine):  # type: ignore[arg-type]
-        if getattr(mine, each.name) in ABSENT:
-            facts[each.name] = getattr(theirs, each.name)
-    return replace(mine, **facts)  # type: ignore[type-var]
+    values = {}
+    for attribute in fields(mine):  # type: ignore[arg-type]
+        if getattr(mine, attribute.name) in ABSENT:
+            values[attribute.name] = getattr(theirs, attribute.name)
+    return replace(mine, **values)  # type: ignore[type-var]
 
 
 def named_by(operation: Operation) -> list[str]:
@@ -223,7 +223,7 @@ def names_of(output: Output) -> dict[str, Any]:
 
 def keys_of(outputs: Iterable[Output]) -> list[str]:
     """Return the keys of outputs."""
-    return [each.key for each in outputs]
+    return [output.key for output in outputs]
 
 
 def made_by(operation: Operation) -> list[str]:

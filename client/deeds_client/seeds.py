@@ -286,7 +286,7 @@ def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
             continue
         records.change(place.output, **_facts_of(place, known, series))
         added.append(place.output.key)
-    return records.known(added)
+    return records.outputs_with(added)
 
 
 def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:

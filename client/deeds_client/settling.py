@@ -66,7 +66,7 @@ def note_states(
 
     # Record a VOID output only if the refused operation tried to claim it.
     taken = keys_of(records.operation(refused).inputs) if refused else []
-    for output in records.known(states.keys() - news.keys()):
+    for output in records.outputs_with(states.keys() - news.keys()):
         state = states[output.key]
         if is_lost(output, state):
             news[output.key] = state
@@ -132,7 +132,7 @@ def code_of(records: Reader, offer: Operation, code: str) -> str:
     """
     if offer.state != OperationState.OPEN:
         return code
-    taken = records.known(keys_of(offer.inputs))
+    taken = records.outputs_with(keys_of(offer.inputs))
     ours = {output.state for output in taken if not output.spent_elsewhere}
     # This wallet has spent the offer's inputs, or is about to.
     is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
@@ -165,7 +165,7 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
             )
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
         # Its secret was not handed out, so it keeps its number.
-        [taken] = records.known(keys_of(operation.inputs))
+        [taken] = records.outputs_with(keys_of(operation.inputs))
         records.change(operation.outputs[0], **names_of(taken))
     done = replace(operation, state=OperationState.DONE, code=None, ended_at=now())
     return records.put(done)

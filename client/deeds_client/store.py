@@ -26,7 +26,7 @@ from deeds_client.records import (
     made_by,
     now,
 )
-from deeds_client.values import NOT_OURS, Output, OutputState, exactly, parse_json
+from deeds_client.values import Output, OutputState, exactly, parse_json
 
 log = logging.getLogger("deeds_client")
 
@@ -61,7 +61,8 @@ LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     LIMIT 1)
 """
 # The outputs in a range of keys, with their states. `before` is the state that an
-# output has if the operation that takes it is ignored.
+# output has if the operation that takes it is ignored. An output that was only seen in
+# a link, or never made, was not lost when spent: `neverHeld`.
 _OUTPUTS = f"""
 WITH moved AS (
     SELECT outputs.rowid AS place, outputs.record AS record, taker.state AS taken,
@@ -84,10 +85,14 @@ WITH moved AS (
         WHEN taken = 'begun' THEN 'leaving'
         WHEN taken = 'open' THEN 'offered'
         ELSE before
-    END AS state FROM moved
+    END AS state, coalesce(json_extract(record, '$.spentElsewhere'), 0)
+        AND before IN ('seen', 'void') AS neverHeld
+    FROM moved
 )
 """
-_ALL = _OUTPUTS + "SELECT record, before, operation, state FROM outputs ORDER BY place"
+_ALL = f"""{_OUTPUTS}
+SELECT record, before, operation, neverHeld, state FROM outputs ORDER BY place
+"""
 _AMOUNTS = f"""{_OUTPUTS}
 SELECT json_extract(record, '$.itemId'), CASE
         WHEN state NOT IN ('held', 'given', 'offered', 'coming') THEN NULL
@@ -103,7 +108,7 @@ ON CONFLICT (kind, key) DO UPDATE SET record = excluded.record
 """
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
-Row = tuple[str, str, str, str]
+Row = tuple[str, str, str, int, str]
 Execute = Callable[..., list[Any]]
 
 
@@ -120,12 +125,12 @@ class Reader:
 
     def get(self, kind: type[R], key: str) -> R | None:
         """Return the record with this kind and key, or None."""
-        found = self._found(kind, "key = ?", key)
-        return found[0] if found else None
+        records = self._select(kind, "key = ?", key)
+        return records[0] if records else None
 
     def all(self, kind: type[R]) -> list[R]:
         """Return all records of a kind, oldest first."""
-        return self._found(kind, "TRUE")
+        return self._select(kind, "TRUE")
 
     def note(self, name: str) -> dict[str, Any]:
         """Return the note with this name, or an empty dict."""
@@ -135,50 +140,43 @@ class Reader:
 
     def operation(self, key: str) -> Operation:
         """Return the operation with this key. Raise `WalletError` if there is none."""
-        found = self.get(Operation, key)
-        if not found:
+        operation = self.get(Operation, key)
+        if not operation:
             raise WalletError("unknown_operation", "This wallet did not begin that.")
-        return found
+        return operation
 
     def operations(self, name: str, value: str) -> list[Operation]:
         """Return operations by "state", "reference" or "offerId", oldest first."""
-        return self._found(Operation, f"json_extract(record, '$.{name}') = ?", value)
+        return self._select(Operation, f"json_extract(record, '$.{name}') = ?", value)
 
     def outputs(self, item_id: str = "", *states: OutputState) -> list[Output]:
         """Return outputs of an item or all, in these states or all, oldest first."""
         rows = self.rows(item_id)
-        return self.parsed([row for row in rows if not states or row[-1] in states])
+        return self.parse([row for row in rows if not states or row[-1] in states])
 
     def rows(self, item_id: str = "") -> list[Row]:
-        """Return outputs as rows for `parsed`. Equal rows mean no change."""
+        """Return outputs as rows for `parse`. Equal rows mean no change."""
         return self._execute(_ALL, _bounds(item_id))
 
-    def parsed(self, rows: Sequence[Row]) -> list[Output]:
+    def parse(self, rows: Sequence[Row]) -> list[Output]:
         """Parse outputs from rows."""
         derived = [
             {
-                "state": OutputState(state),
                 "before": OutputState(before),
                 "operation": operation,
+                "never_held": bool(never_held),
+                "state": OutputState(state),
             }
-            for _, before, operation, state in rows
+            for _, before, operation, never_held, state in rows
         ]
-        outputs = self._parsed(Output, [row[0] for row in rows], derived)
-        # An output that was only seen in a link, or never made, was not lost when
-        # spent.
-        return [
-            replace(output, never_held=True)
-            if output.spent_elsewhere and output.before in NOT_OURS
-            else output
-            for output in outputs
-        ]
+        return self._parse(Output, [row[0] for row in rows], derived)
 
     def output(self, key: str) -> Output | None:
         """Return the output with this key, or None."""
         rows = self._execute(_ALL, (key, key + "\0"))
-        return self.parsed(rows)[0] if rows else None
+        return self.parse(rows)[0] if rows else None
 
-    def known(self, keys: Iterable[str]) -> list[Output]:
+    def outputs_with(self, keys: Iterable[str]) -> list[Output]:
         """Return the outputs with these keys, without those that do not exist."""
         return [output for output in map(self.output, keys) if output]
 
@@ -198,19 +196,19 @@ class Reader:
             for item_id in units
         }
 
-    def _found(self, kind: type[R], condition: str, *values: str) -> list[R]:
+    def _select(self, kind: type[R], condition: str, *values: str) -> list[R]:
         # The kind is a literal, so that SQLite can use the partial indexes.
         sql = f"SELECT record FROM records WHERE kind = '{_NAMES[kind]}' AND"
         rows = self._execute(f"{sql} {condition} ORDER BY rowid", values)
-        return self._parsed(kind, [text for (text,) in rows], repeat({}))
+        return self._parse(kind, [text for (text,) in rows], repeat({}))
 
-    def _parsed(
+    def _parse(
         self, kind: type[R], texts: Sequence[str], derived: Iterable[dict[str, Any]]
     ) -> list[R]:
         try:
-            found = parse_json(f"[{','.join(texts)}]")
-            both = zip(found, derived, strict=False)
-            return [read(kind, each, **known) for each, known in both]
+            documents = parse_json(f"[{','.join(texts)}]")
+            pairs = zip(documents, derived, strict=False)
+            return [read(kind, document, **fields) for document, fields in pairs]
         except InvalidInputError as error:
             raise WalletFileError(f"{self.path} is damaged: {error}") from None
 
@@ -223,12 +221,12 @@ class Records(Reader):
 
         Raise InvalidInputError if it could not be read back.
         """
-        whole = write(record)
-        read(type(record), whole)
+        document = write(record)
+        read(type(record), document)
         if isinstance(record, Output):
             for name in _DERIVED:
-                whole.pop(name, None)
-        self._put(_NAMES[type(record)], whole["key"], whole)
+                document.pop(name, None)
+        self._put(_NAMES[type(record)], document["key"], document)
         if isinstance(record, Operation):
             moves = [(key, 1, record.key) for key in keys_of(record.inputs)]
             moves += [(key, 0, record.key) for key in made_by(record)]
@@ -240,14 +238,14 @@ class Records(Reader):
         """Write a note; an existing one is replaced."""
         self._put("notes", name, values)
 
-    def change(self, output: Output, **facts: Any) -> None:
+    def change(self, output: Output, **fields: Any) -> None:
         """Set fields of an output, and add the output if it is new."""
-        known = self.get(Output, output.key)
-        if known and all(getattr(known, name) == facts[name] for name in facts):
+        stored = self.get(Output, output.key)
+        if stored and all(getattr(stored, name) == fields[name] for name in fields):
             return
         at = now()
         new = Output(output.amount, output.item_id, output.secret, created_at=at)
-        self.put(replace(known or new, changed_at=at, **facts))
+        self.put(replace(stored or new, changed_at=at, **fields))
 
     def spend(self, operation: Operation) -> None:
         """Clear the doubts about the inputs of an operation that is done.

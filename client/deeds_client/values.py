@@ -178,13 +178,13 @@ def exactly(kind: type[T], value: Any) -> T:
     raise InvalidInputError("A value is missing or of another type.")
 
 
-def member(found: Any, name: str, kind: type[T]) -> T:
+def member(document: Any, name: str, kind: type[T]) -> T:
     """Return a member of a JSON object, checked by `exactly`.
 
-    Raise InvalidInputError if `found` is not an object, or if the member is missing or
-    has another type.
+    Raise InvalidInputError if `document` is not an object, or if the member is missing
+    or has another type.
     """
-    return exactly(kind, exactly(dict, found).get(name))
+    return exactly(kind, exactly(dict, document).get(name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -300,7 +300,7 @@ class Wallet:
         """Return outputs: all, of an item, or made by an operation."""
         if isinstance(of, str):
             return self._store.outputs(of, *states)
-        made = self._store.known(made_by(of))
+        made = self._store.outputs_with(made_by(of))
         return [output for output in made if not states or output.state in states]
 
     def history(self, state: OperationState | None = None) -> list[Operation]:
