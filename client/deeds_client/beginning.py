@@ -1,7 +1,7 @@
 """Begins operations: chooses the inputs and outputs of each verb of the wallet.
 
 Before anything is sent, one transaction reserves the inputs and records the new secrets
-and the whole request.
+and the whole request. Sends nothing: carrying_out.py does.
 """
 
 import uuid
@@ -42,8 +42,8 @@ def mint(amounts: Sequence[int], metadata: Metadata) -> Operation:
     """Begin to mint an item in outputs of these amounts."""
     if not amounts:
         raise InvalidInputError("Say how many units to make.")
-    made = [Output.fresh(each) for each in amounts]
-    return _begin(Kind.MINT, [], made, mint_body(made, metadata), item_id="")
+    outputs = [Output.fresh(amount) for amount in amounts]
+    return _begin(Kind.MINT, [], outputs, mint_body(outputs, metadata), item_id="")
 
 
 def links(
@@ -54,15 +54,15 @@ def links(
     The series has `count` links of `each` units. Return `minting` if all are made.
     """
     item_id = minting.item_id
-    known = records.outputs(item_id)
-    made = [output for output in known if output.state != OutputState.VOID]
-    for output in made:
+    outputs = records.outputs(item_id)
+    existing = [output for output in outputs if output.state != OutputState.VOID]
+    for output in existing:
         if output.of not in (None, count) and output.found_at:
             # A search found this link and guessed the length of the series: correct it.
             records.change(output, of=count)
         if output.state == OutputState.COMING and output.number:
             return records.operation(output.operation)
-    first = 1 + max(output.number or 0 for output in made)
+    first = 1 + max(output.number or 0 for output in existing)
     if first > count:
         return minting
     # One place is for the change.
@@ -155,8 +155,8 @@ def show(records: Records, item_id: str, number: int | None) -> Output:
     ]
     held = [part for part in parts if part.state == OutputState.HELD]
     if not parts:
-        said = f"No number {number}" if number else "Nothing"
-        raise WalletError("nothing_here", f"{said} of this deed is here.")
+        missing = f"No number {number}" if number else "Nothing"
+        raise WalletError("nothing_here", f"{missing} of this deed is here.")
     if not held:
         raise WalletError("nothing_held", "Its link was handed out.")
     # Outputs that were never shown come first, then the least recently shown ones. Ties
@@ -181,20 +181,20 @@ def claim(records: Records, output: Output) -> Operation:
         return join(records, Kind.CLAIM, [output])
     # Return the operation even if the service says that the output is spent: the
     # operation may have spent it.
-    begun = known.operation and records.operation(known.operation)
-    is_begun = begun and begun.state == OperationState.BEGUN
-    if begun and (is_begun or known.state == OutputState.COMING):
-        if begun.is_at_door:
+    operation = known.operation and records.operation(known.operation)
+    is_begun = operation and operation.state == OperationState.BEGUN
+    if operation and (is_begun or known.state == OutputState.COMING):
+        if operation.is_at_door:
             raise WalletError("busy", "It was scanned at a door. Claim it there.")
-        return begun
+        return operation
     if known.state == OutputState.GIVEN:
         return take_back(records, [known])
     if known.state == OutputState.VOID:
         return join(records, Kind.CLAIM, [known])
     if known.state in (OutputState.HELD, OutputState.OFFERED):
         raise WalletError("already_held", "You have this already.")
-    said = "Already claimed. If it wasn't you, ask the sender."
-    raise WalletError("already_claimed", said)
+    message = "Already claimed. If it wasn't you, ask the sender."
+    raise WalletError("already_claimed", message)
 
 
 def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
@@ -220,8 +220,8 @@ def take_back(records: Records, outputs: Sequence[Output]) -> Operation:
     for output in known:
         if output.state == OutputState.LEAVING:
             return records.operation(output.operation)
-    said = "Nothing to take back: it was claimed or never handed out."
-    raise WalletError("not_given", said)
+    message = "Nothing to take back: it was claimed or never handed out."
+    raise WalletError("not_given", message)
 
 
 def ask(records: Records, item_id: str, amount: int, expires_in: int) -> Operation:
@@ -267,14 +267,14 @@ def cancel(records: Records, key: str) -> Operation:
     except WalletError as error:
         if error.code != "not_enough":
             raise
-        said = (
+        message = (
             f"It can be paid until {offer.expires_at:%Y-%m-%d %H:%M} UTC. Only a wallet"
             " that holds a part of the deed can end a request before."
         )
-        raise WalletError("cannot_cancel", said) from None
-    made = replace(wanted, amount=part.amount)
-    body = swap_body([part], [made])
-    return _begin(Kind.CANCEL, [part], [made], body, amount=offer.amount)
+        raise WalletError("cannot_cancel", message) from None
+    output = replace(wanted, amount=part.amount)
+    body = swap_body([part], [output])
+    return _begin(Kind.CANCEL, [part], [output], body, amount=offer.amount)
 
 
 def complete(records: Records, offer: Offer) -> Operation:
@@ -287,13 +287,13 @@ def complete(records: Records, offer: Offer) -> Operation:
     if offer.state != OfferState.OPEN:
         raise WalletError("offer_not_open", f"This offer is {offer.state}.")
     inputs: list[Output] = []
-    parts = [Part(each.amount, each.item_id) for each in offer.gives]
-    for each in offer.wants:
-        chosen, change = choose(records, each.item_id, each.amount)
+    parts = [Part(units.amount, units.item_id) for units in offer.gives]
+    for units in offer.wants:
+        chosen, change = choose(records, units.item_id, units.amount)
         inputs += chosen
         parts += change
-    paid = offer.wants[0].amount
-    return swap(records, Kind.COMPLETE, inputs, parts, offer_id=offer.id, amount=paid)
+    price = offer.wants[0].amount
+    return swap(records, Kind.COMPLETE, inputs, parts, offer_id=offer.id, amount=price)
 
 
 def join(records: Records, kind: Kind, inputs: Sequence[Output]) -> Operation:
@@ -311,27 +311,29 @@ def swap(
     **about: Any,
 ) -> Operation:
     """Begin a swap or one side of an offer, and record the outputs that it makes."""
-    made = []
+    outputs = []
     for part in parts:
         output = take_secret(records, part)
         given_at = now() if part.is_given else None
         names = {name: getattr(part, name) for name in NAMES}
         records.change(output, given_at=given_at, **names)
-        made.append(output)
-    return _begin(kind, inputs, made, swap_body(inputs, made, expires_in), **about)
+        outputs.append(output)
+    body = swap_body(inputs, outputs, expires_in)
+    return _begin(kind, inputs, outputs, body, **about)
 
 
 def _begin(
     kind: Kind,
     inputs: Sequence[Output],
-    made: Sequence[Output],
+    outputs: Sequence[Output],
     body: dict[str, Any],
     **about: Any,
 ) -> Operation:
-    counted = inputs or made
-    facts = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
+    """Return a new operation; `about` are fields that do not follow from its parts."""
+    counted = inputs or outputs
+    fields = {"item_id": counted[0].item_id, "amount": sum_of(counted), **about}
     # A mint's states are set when its answer arrives.
-    ends = () if kind == Kind.MINT else tuple(output.state for output in made)
+    ends = () if kind == Kind.MINT else tuple(output.state for output in outputs)
     return Operation(
         key=str(uuid.uuid4()),
         kind=kind,
@@ -339,5 +341,5 @@ def _begin(
         begun_at=now(),
         body=Secret(body),
         ends=ends,
-        **facts,
+        **fields,
     )

@@ -87,24 +87,25 @@ def carry_out(checker: Checker, order: Order, begin: Begin) -> Operation:
     """
     # Fail before anything is recorded if there is no service.
     room = checker.deeds.info().array_length_max
-    overtaken: list[ProblemError] = []
+    refusals: list[ProblemError] = []
     while True:
         try:
             with checker.store.transaction() as records:
-                begun, is_new = _write_down(records, order, begin, room)
-            return _ended(checker.finish(begun.key, is_first=is_new))
-        except UnderWayError as other:
-            finish_first(checker, other.key)
+                begun, is_new = _record(records, order, begin, room)
+            operation = checker.finish(begun.key, is_first=is_new)
+            _check_not_refused(operation)
+            return operation
+        except UnderWayError as error:
+            finish_first(checker, error.key)
         except WalletError:
             # The earlier refusal explains why too few units are left.
-            if not overtaken:
+            if not refusals:
                 raise
-            raise overtaken[-1] from None
+            raise refusals[-1] from None
         except ProblemError as problem:
-            overtaken.append(problem)
-            if len(overtaken) == _TRIES_MAX or not _was_overtaken(
-                checker.store, problem
-            ):
+            refusals.append(problem)
+            is_last = len(refusals) == _TRIES_MAX
+            if is_last or not _was_overtaken(checker.store, problem):
                 raise
             log.info("Another copy of the wallet was faster: retrying %s.", order.kind)
 
@@ -118,7 +119,7 @@ def finish_first(checker: Checker, key: str) -> None:
             raise
 
 
-def _write_down(
+def _record(
     records: Records, order: Order, begin: Begin, room: int
 ) -> tuple[Operation, bool]:
     """Record the operation of an order; return it, and whether it is new."""
@@ -127,9 +128,9 @@ def _write_down(
         raise WalletError(
             "reference_used", f"“{order.reference}” was begun with something else."
         )
-    again = _go_on(records, known) if known else None
-    if again:
-        return again
+    resumed = _resume(records, known) if known else None
+    if resumed:
+        return resumed
     begun = begin(records)
     is_new = records.get(Operation, begun.key) is None
     if order.reference:
@@ -141,8 +142,8 @@ def _write_down(
     if is_new:
         # Do not record a request that exceeds the service's limits.
         if max(len(begun.inputs), len(begun.outputs)) > room:
-            said = "It is in too many parts. Take fewer at a time."
-            raise WalletError("too_many", said)
+            message = "It is in too many parts. Take fewer at a time."
+            raise WalletError("too_many", message)
         begun = replace(begun, note=order.note)
     return records.put(begun), is_new
 
@@ -151,26 +152,26 @@ def wait_for(records: Reader, outputs: Iterable[Output]) -> None:
     """Raise UnderWayError if an operation under way takes one of these."""
     for output in outputs:
         if output.state == OutputState.LEAVING:
-            taking = records.operation(output.operation)
-            if not taking.is_at_door:
-                raise UnderWayError(taking.key)
+            operation = records.operation(output.operation)
+            if not operation.is_at_door:
+                raise UnderWayError(operation.key)
 
 
-def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
+def _resume(records: Records, known: Operation) -> tuple[Operation, bool] | None:
     """Return the known operation of an order, and whether it counts as never sent.
 
     A refused operation is begun again. Return None if it can never be carried out.
     """
     if not known.is_refused:
         return known, False
-    taken = records.outputs_with(keys_of(known.inputs))
-    is_spent = any(output.state == OutputState.SPENT for output in taken)
+    inputs = records.outputs_with(keys_of(known.inputs))
+    is_spent = any(output.state == OutputState.SPENT for output in inputs)
     if is_spent or known.code in SURE:
         return None
-    wait_for(records, taken)
+    wait_for(records, inputs)
+    is_held = all(output.state == OutputState.HELD for output in inputs)
     # A claim's input is not held, so check only the kinds that choose.
-    is_choosing = known.kind in _CHOOSING
-    if is_choosing and any(output.state != OutputState.HELD for output in taken):
+    if known.kind in _CHOOSING and not is_held:
         raise WalletError("busy", "What this takes was handed out or offered since.")
     # A mint is only marked as refused if its first request was, so it was not carried
     # out and counts as never sent.
@@ -179,20 +180,20 @@ def _go_on(records: Records, known: Operation) -> tuple[Operation, bool] | None:
 
 def find(records: Reader, reference: str) -> Operation | None:
     """Return the operation with this reference, or None."""
-    found = records.operations("reference", reference)
+    operations = records.operations("reference", reference)
     # Two copies of a wallet may both have used it. Prefer one that was not refused.
-    found.sort(key=lambda operation: operation.state != OperationState.REFUSED)
-    return found[-1] if found else None
+    operations.sort(key=lambda operation: operation.state != OperationState.REFUSED)
+    return operations[-1] if operations else None
 
 
-def _ended(operation: Operation) -> Operation:
-    """Return an operation, or raise ProblemError if it was refused.
+def _check_not_refused(operation: Operation) -> None:
+    """Raise ProblemError if an operation was refused.
 
     Only the code is known if another process received the refusal. An offer that was
     open and has ended was not refused.
     """
     if not operation.is_refused:
-        return operation
+        return
     code = operation.code or ""
     raise ProblemError(
         key=operation.key,
@@ -208,10 +209,9 @@ def _was_overtaken(store: Reader, problem: ProblemError) -> bool:
     operation = store.get(Operation, problem.key or "")
     if not operation:
         return False
-    made = store.outputs_with(keys_of(operation.outputs))
-    if operation.kind == Kind.CANCEL and any(
-        output.operation != operation.key for output in made
-    ):
+    outputs = store.outputs_with(keys_of(operation.outputs))
+    is_own = all(output.operation == operation.key for output in outputs)
+    if operation.kind == Kind.CANCEL and not is_own:
         # The request to be cancelled was paid meanwhile.
         return False
     # Some of the links to take back may have been claimed.

@@ -21,12 +21,7 @@ from deeds_client.records import (
     named_by,
     now,
 )
-from deeds_client.seeds import (
-    Gathered,
-    ask_for_look,
-    gather,
-    items_to_look_at,
-)
+from deeds_client.seeds import Gathered, gather, items_to_look_at, schedule_look
 from deeds_client.service import Deeds
 from deeds_client.settling import (
     AT_REST,
@@ -67,20 +62,20 @@ class Checker:
 
         Operations without an answer stay begun. A claim at a door is left to that door.
         """
-        begun = [
+        keys = [
             operation.key
             for operation in self.store.operations("state", OperationState.BEGUN)
             if not operation.is_at_door
         ]
-        for key in begun:
+        for key in keys:
             try:
                 self.finish(key)
             except (CallError, InvalidInputError) as error:
                 # Another kind of server at this address raises InvalidInputError.
-                if not _is_of_one(error):
+                if not _is_about_one(error):
                     break
-        found = [self.store.operation(key) for key in begun]
-        ended = [each for each in found if each.state != OperationState.BEGUN]
+        operations = [self.store.operation(key) for key in keys]
+        ended = [one for one in operations if one.state != OperationState.BEGUN]
         for operation in ended:
             log.info("Resumed: %s is %s.", operation.kind, operation.state)
         return ended
@@ -91,7 +86,7 @@ class Checker:
         `is_first` says that it was never sent before. Raise `ProblemError` if the
         service refuses; a final refusal is settled first.
         """
-        operation = self._set_out(key, is_first=is_first)
+        operation = self._mark_sent_again(key, is_first=is_first)
         if operation.state in ENDED:
             return operation
         if operation.is_cancelled:
@@ -104,11 +99,11 @@ class Checker:
             was_sent = not is_first or problem.attempts > 1
             is_unsure = was_sent and operation.kind == Kind.MINT
             # The service may not support offers.
-            has_none = operation.kind in MAKINGS and problem.code == "not_found"
-            if is_unsure or not (problem.is_final or has_none):
+            has_no_offers = operation.kind in MAKINGS and problem.code == "not_found"
+            if is_unsure or not (problem.is_final or has_no_offers):
                 raise
-            settled = self._refuse(operation, problem.code, was_sent=was_sent)
-            if settled.state == OperationState.REFUSED:
+            operation = self._refuse(operation, problem.code, was_sent=was_sent)
+            if operation.state == OperationState.REFUSED:
                 raise
             return self.finish(key)
         if isinstance(answer, Offer):
@@ -116,7 +111,7 @@ class Checker:
         with self.store.transaction() as records:
             return settle_done(records, key, answer)
 
-    def _set_out(self, key: str, *, is_first: bool) -> Operation:
+    def _mark_sent_again(self, key: str, *, is_first: bool) -> Operation:
         """Return an operation; mark a begun one as sent again unless `is_first`."""
         with self.store.transaction() as records:
             operation = records.operation(key)
@@ -162,14 +157,15 @@ class Checker:
     ) -> Operation:
         """Settle a refused operation; it is done if it was carried out before."""
         key = operation.key
-        states = self._ask(self.store.outputs_with(keys_of(operation.inputs)))
+        states = self._states_of(self.store.outputs_with(keys_of(operation.inputs)))
         if was_sent and self._was_carried_out(operation, code, states):
             with self.store.transaction() as records:
                 return settle_done(records, key)
-        spent = [each for each in states if states[each] == CheckState.SPENT]
-        is_used = self._is_used(operation, code)
-        gathered = self._gather(named_by(operation) if is_used else spent, key)
-        states |= self._ask_of(gathered)
+        keys = [each for each in states if states[each] == CheckState.SPENT]
+        if self._has_used_secrets(operation, code):
+            keys = named_by(operation)
+        gathered = self._gather(keys, key)
+        states |= self._states_at_rest(gathered)
         with self.store.transaction() as records:
             current = records.operation(key)
             # Another process may have settled it, or may have sent it before this
@@ -209,10 +205,10 @@ class Checker:
         # The service did not look up its key. Outputs that exist are ours, whichever
         # copy of the wallet has made them.
         are_spent = {*states.values()} == {CheckState.SPENT}
-        return are_spent and self._is_there(operation)
+        return are_spent and self._has_outputs(operation)
 
-    def _is_there(self, operation: Operation) -> bool:
-        """Return whether all outputs of an operation exist."""
+    def _has_outputs(self, operation: Operation) -> bool:
+        """Return whether the service has all outputs of an operation."""
         # A payment may make no output, but it always completes an offer.
         if operation.kind == Kind.COMPLETE:
             offer = self.deeds.offer(operation.offer_id)
@@ -220,12 +216,12 @@ class Checker:
                 return False
         return CheckState.UNKNOWN not in self.deeds.check(operation.outputs)
 
-    def _is_used(self, operation: Operation, code: str) -> bool:
+    def _has_used_secrets(self, operation: Operation, code: str) -> bool:
         """Return whether a copy of this wallet may have used an operation's secrets."""
         if code != "offer_expired":
             return code in ("used_secret", "offer_void")
         item_id = operation.outputs[0].item_id
-        secrets = [each.secret for each in operation.outputs]
+        secrets = [output.secret for output in operation.outputs]
         return any(self.deeds.find(item_id, secrets))
 
     def _gather(self, keys: Iterable[str], refused: str = "") -> Gathered:
@@ -242,22 +238,22 @@ class Checker:
                 gathered[item_id] = None
                 # Another copy may have moved units meanwhile: search again later.
                 with self.store.transaction() as records:
-                    ask_for_look(records, item_id)
+                    schedule_look(records, item_id)
         return gathered
 
-    def _ask_of(self, gathered: Gathered) -> dict[str, CheckState]:
+    def _states_at_rest(self, gathered: Gathered) -> dict[str, CheckState]:
         """Return the states of the outputs at rest of items that a copy has changed."""
         # The output of a payment request is made by its payer, not by a copy.
         open_offers = self.store.operations("state", OperationState.OPEN)
         awaited = {key for offer in open_offers for key in made_by(offer)}
-        asked: list[Output] = []
+        outputs: list[Output] = []
         for item_id, finding in gathered.items():
             places = finding.places if finding else ()
             if any(place.output.key not in awaited for place in places):
-                asked += self.store.outputs(item_id, *AT_REST)
-        return self._ask(asked)
+                outputs += self.store.outputs(item_id, *AT_REST)
+        return self._states_of(outputs)
 
-    def go_on(self) -> None:
+    def resume_all(self) -> None:
         """Resume begun operations and an unfinished search; log if that fails."""
         self.resume()
         try:
@@ -267,17 +263,17 @@ class Checker:
 
     def sync(self, *, look: bool) -> list[Output]:
         """Update all records from the service: see `Wallet.sync`."""
-        before = set(self.store.rows())
+        rows_before = set(self.store.rows())
         with self.store.transaction() as records:
             items = items_to_look_at(records)
             if look and not items:
-                items = ask_for_look(records)
-        wrong = None
+                items = schedule_look(records)
+        look_error = None
         try:
             self._look_at(items)
         except (CallError, FindingError) as error:
             # Still check the known outputs; raise the error at the end.
-            wrong = error
+            look_error = error
         begun_at = now()
         self.resume()
         self._check()
@@ -286,10 +282,10 @@ class Checker:
             self._check()
         with self.store.transaction() as records:
             records.put_note("check", at=milliseconds(begun_at))
-        if wrong:
-            raise wrong
-        after = self.store.rows()
-        return self.store.parse([row for row in after if row not in before])
+        if look_error:
+            raise look_error
+        rows = self.store.rows()
+        return self.store.parse([row for row in rows if row not in rows_before])
 
     def _look_at(self, items: Sequence[str]) -> None:
         """Search items for outputs that the wallet does not know.
@@ -299,36 +295,37 @@ class Checker:
         if items:
             # Settle open offers first: a copy may have spent what they received.
             self._end_open()
-        are_right = True
-        for done, item_id in enumerate(items, start=1):
+        is_consistent = True
+        for count, item_id in enumerate(items, start=1):
             gathered = self._gather([item_id])
-            are_right &= None not in gathered.values()
-            states = self._ask_of(gathered)
+            is_consistent &= None not in gathered.values()
+            states = self._states_at_rest(gathered)
             with self.store.transaction() as records:
                 note_states(records, states, gathered)
-                records.put_note("look", left=items[done:])
-            log.info("Looked at %d of %d items.", done, len(items))
-        if not are_right:
+                records.put_note("look", left=items[count:])
+            log.info("Looked at %d of %d items.", count, len(items))
+        if not is_consistent:
             raise FindingError
 
     def _check(self) -> None:
         """Record the states of outputs that are at rest or not made."""
         # Outputs of a refused operation too: it may have been carried out after all.
-        before = self.store.outputs("", *AT_REST, *UNMADE)
-        states = self._ask(before)
-        news: dict[str, CheckState] = {}
-        for output in before:
+        outputs = self.store.outputs("", *AT_REST, *UNMADE)
+        states = self._states_of(outputs)
+        new_states: dict[str, CheckState] = {}
+        for output in outputs:
             state = states.get(output.key)
             is_known = output.state in AT_REST and not output.unknown
             if state and not (is_known and state == CheckState.UNSPENT):
-                news[output.key] = state
+                new_states[output.key] = state
         self._end_open()
-        known = self.store.outputs_with(news)
+        # Offers that have ended may have changed these outputs.
+        changed = self.store.outputs_with(new_states)
         gathered = self._gather(
-            output.key for output in known if is_lost(output, news[output.key])
+            output.key for output in changed if is_lost(output, new_states[output.key])
         )
         with self.store.transaction() as records:
-            note_states(records, news, gathered)
+            note_states(records, new_states, gathered)
 
     def _end_open(self) -> None:
         """Query the open offers of this wallet, and settle them."""
@@ -338,7 +335,7 @@ class Checker:
             except ProblemError as problem:
                 log.info("An offer was not answered: %s.", problem.code)
 
-    def _ask(self, outputs: Sequence[Output]) -> dict[str, CheckState]:
+    def _states_of(self, outputs: Sequence[Output]) -> dict[str, CheckState]:
         """Return the states of outputs, by key.
 
         Omit "unknown" for an output that is not made: it says nothing.
@@ -351,7 +348,7 @@ class Checker:
         }
 
 
-def _is_of_one(error: CallError | InvalidInputError) -> bool:
+def _is_about_one(error: CallError | InvalidInputError) -> bool:
     """Return whether an error concerns one operation, so that others may be sent.
 
     For example, a filter may block its content, or the pepper of its items is missing.

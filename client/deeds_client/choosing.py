@@ -1,4 +1,4 @@
-"""Chooses which outputs of an item a verb spends."""
+"""Chooses which outputs of an item a verb spends. Reads records and changes none."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
@@ -15,7 +15,7 @@ def free_of(records: Reader, item_id: str) -> list[Output]:
     """Return the outputs of an item that a verb may spend."""
     held = records.outputs(parse_id("deed", item_id), OutputState.HELD)
     # The service would refuse a swap of an output that it does not know.
-    return [each for each in held if not each.unknown and not is_set_aside(each)]
+    return [part for part in held if not part.unknown and not is_set_aside(part)]
 
 
 def is_set_aside(output: Output) -> bool:
@@ -42,7 +42,7 @@ def choose(
     free = free_of(records, item_id)
     free.sort(key=lambda output: output.number or 0)
     if sum_of(free) < parse_amount(amount):
-        raise _too_little(records, item_id, amount, free)
+        raise _shortage(records, item_id, amount, free)
     plain = [output for output in free if not output.number]
     pool = plain if sum_of(plain) >= amount else free
     if not are_oldest:
@@ -57,7 +57,7 @@ def choose(
     return inputs, [Part(-missing, item_id)] if missing else []
 
 
-def _too_little(
+def _shortage(
     records: Reader, item_id: str, amount: int, free: Sequence[Output]
 ) -> WalletError:
     """Return the error for too few free units.

@@ -29,8 +29,8 @@ from deeds_client.values import (
 )
 
 # Uses of a secret: outputs to keep, links to hand out, and numbered links.
-BRANCHES = ("kept", "given", "series")
-LINK_NUMBER_MAX = 1_000_000_000  # More links than anyone makes.
+_BRANCHES = ("kept", "given", "series")
+_LINK_NUMBER_MAX = 1_000_000_000  # More links than anyone makes.
 GAP = 512  # A search ends after this many unused numbers in a row.
 _NUMBERS_MAX = 100_000  # More than anyone makes of an item after a backup.
 # Skip an item if the service does not know it or lacks its pepper.
@@ -65,13 +65,13 @@ def ensure_seed(records: Records) -> None:
 
 def own_seed(records: Reader) -> str:
     """Return the seed that new secrets are derived from, or "" if there is none yet."""
-    own = [each.key for each in records.all(Seed) if each.is_own]
+    own = [seed.key for seed in records.all(Seed) if seed.is_own]
     return own[0] if own else ""
 
 
 def used_seeds(records: Reader) -> list[Seed]:
     """Return all seeds from which secrets may have been derived."""
-    return [each for each in records.all(Seed) if not each.is_unused]
+    return [seed for seed in records.all(Seed) if not seed.is_unused]
 
 
 def next_numbers(records: Reader, seed: str, item_id: str) -> Numbers:
@@ -83,16 +83,16 @@ def next_numbers(records: Reader, seed: str, item_id: str) -> Numbers:
 def raise_numbers(records: Records, numbers: Numbers) -> None:
     """Raise the next numbers to at least these. They never decrease.
 
-    They are capped at LINK_NUMBER_MAX, so that a file cannot exhaust the numbers.
+    They are capped at _LINK_NUMBER_MAX, so that a file cannot exhaust the numbers.
     """
-    known = next_numbers(records, numbers.seed, numbers.item_id)
-    raised: dict[str, Any] = {}
-    for branch in BRANCHES:
-        number = min(getattr(numbers, branch), LINK_NUMBER_MAX)
-        raised[branch] = max(getattr(known, branch), number)
-    changed = replace(known, **raised)
-    if changed != known:
-        records.put(changed)
+    current = next_numbers(records, numbers.seed, numbers.item_id)
+    highest: dict[str, Any] = {}
+    for branch in _BRANCHES:
+        number = min(getattr(numbers, branch), _LINK_NUMBER_MAX)
+        highest[branch] = max(getattr(current, branch), number)
+    new = replace(current, **highest)
+    if new != current:
+        records.put(new)
 
 
 def take_secret(records: Records, part: Part) -> Output:
@@ -110,8 +110,8 @@ def take_secret(records: Records, part: Part) -> Output:
         if part.number and not part.issue and part.number >= numbers.series:
             branch, number = "series", part.number
         secret = derive(seed, part.item_id, branch, number)
-        taken: Any = {branch: number + 1}
-        records.put(replace(numbers, **taken))
+        following: Any = {branch: number + 1}
+        records.put(replace(numbers, **following))
         output = Output(part.amount, part.item_id, Secret(secret), state=state)
         # Skip a secret that is known already: another copy of this wallet may have sent
         # it to us in a link.
@@ -155,63 +155,63 @@ def gather(store: Store, deeds: Deeds, item_id: str, refused: str = "") -> Findi
         ]
     ours = {output.key for output in outputs if _is_ours(output, refused)}
     # If a series is not complete here, a copy may have made any of its other links.
-    is_promised = any(output.each for output in outputs)
-    promised = 1 + max((output.of or 0 for output in outputs), default=0)
-    found: list[Place] = []
-    following = []
+    is_incomplete = any(output.each for output in outputs)
+    series_end = 1 + max((output.of or 0 for output in outputs), default=0)
+    places: list[Place] = []
+    next_of_seeds = []
     try:
         for numbers in seeds:
-            unused: dict[str, Any] = {}
-            for branch in BRANCHES:
+            following: dict[str, Any] = {}
+            for branch in _BRANCHES:
                 least = getattr(numbers, branch)
-                if branch == "series" and is_promised:
-                    least = max(least, promised)
-                places, unused[branch] = _scan(deeds, numbers, branch, least, ours)
-                found += places
-            following.append(replace(numbers, **unused))
-        found = _at_one_moment(deeds, found)
-        unspent = sum(place.output.amount for place in found if not place.is_spent)
+                if branch == "series" and is_incomplete:
+                    least = max(least, series_end)
+                found, following[branch] = _scan(deeds, numbers, branch, least, ours)
+                places += found
+            next_of_seeds.append(replace(numbers, **following))
+        places = _at_one_moment(deeds, places)
+        unspent = sum(place.output.amount for place in places if not place.is_spent)
         if unspent > (item or deeds.item(item_id)).total:
             raise FindingError
     except ProblemError as problem:
         if problem.code in _PASSED_OVER:
             return Finding()
         raise
-    return Finding(found, following)
+    return Finding(places, next_of_seeds)
 
 
 def _scan(
     deeds: Deeds, numbers: Numbers, branch: str, least: int, ours: set[str]
 ) -> tuple[list[Place], int]:
-    """Search a branch. Return what is found, and the number after the last used one.
+    """Search a branch. Return the outputs, and the number after the last used one.
 
     The search starts at most _NUMBERS_MAX numbers below `least`, because a copy of this
     wallet may have sent an old operation late. It ends once GAP numbers in a row, from
     `least` on, are unused: neither the ledger nor an offer knows their secrets.
     """
     item_id = numbers.item_id
-    found: list[Place] = []
-    unused = 0
+    places: list[Place] = []
+    following = 0
     number, end = max(0, least - _NUMBERS_MAX), least + GAP
     while number < end:
         if number - least > _NUMBERS_MAX:
             raise FindingError
         secrets = _secrets(numbers, branch, range(number, end))
         number = end
-        places = [
+        unknown = [
             at for at in secrets if f"{item_id}.{secrets[at].reveal()}" not in ours
         ]
-        answers = deeds.find(item_id, [secrets[at] for at in places])
-        for at, answer in zip(places, answers, strict=True):
+        answers = deeds.find(item_id, [secrets[at] for at in unknown])
+        for at, answer in zip(unknown, answers, strict=True):
             if answer:
                 output = Output(answer.amount, item_id, secrets[at])
-                found.append(Place(branch, at, output, answer.is_spent))
-                unused = at + 1
+                places.append(Place(branch, at, output, answer.is_spent))
+                following = at + 1
         # Outputs of offers, change included, are in this branch.
-        if branch == "kept" and unused + GAP <= end:
-            unused = max(unused, _next_offered(deeds, numbers, end))
-        end = max(end, unused + GAP)
-    return found, unused
+        if branch == "kept" and following + GAP <= end:
+            following = max(following, _next_offered(deeds, numbers, end))
+        end = max(end, following + GAP)
+    return places, following
 
 
 def _next_offered(deeds: Deeds, numbers: Numbers, end: int) -> int:
@@ -239,30 +239,32 @@ def _next_offered(deeds: Deeds, numbers: Numbers, end: int) -> int:
 def _secrets(
     numbers: Numbers, branch: str, places: Iterable[int]
 ) -> dict[int, Secret[str]]:
+    """Return the secrets of these numbers of a branch, by number."""
     seed, item_id = numbers.seed, numbers.item_id
     return {at: Secret(derive(seed, item_id, branch, at)) for at in places}
 
 
 def _is_ours(output: Output, refused: str) -> bool:
+    """Return whether an output is the wallet's, so that no search has to find it."""
     # Another copy of this wallet may have used the numbers of a refused operation.
     is_coming = output.before == OutputState.COMING
     is_refused = is_coming and output.operation == refused
     return not is_refused and output.before not in NOT_OURS
 
 
-def _at_one_moment(deeds: Deeds, found: Sequence[Place]) -> list[Place]:
+def _at_one_moment(deeds: Deeds, places: Sequence[Place]) -> list[Place]:
     """Return the places with their states at one moment.
 
     Another copy may have moved units during the search. Raise `FindingError` for a
     wrong amount, which would hide an output forever.
     """
-    unspent = [place.output for place in found if not place.is_spent]
+    unspent = [place.output for place in places if not place.is_spent]
     states = dict(zip(unspent, deeds.check(unspent), strict=True))
     if CheckState.UNKNOWN in states.values():
         raise FindingError
     return [
         replace(place, is_spent=states.get(place.output) != CheckState.UNSPENT)
-        for place in found
+        for place in places
     ]
 
 
@@ -273,50 +275,53 @@ def add_found(records: Records, item_id: str, finding: Finding) -> list[Output]:
     """
     for numbers in finding.next:
         raise_numbers(records, numbers)
-    # Other links of the series tell how long it is.
-    series = {output.of for output in records.outputs(item_id) if output.of}
+    # The lengths of the item's series, by links known here, and by the last one found.
+    lengths = {output.of for output in records.outputs(item_id) if output.of}
     places = finding.places
     links = [place.number for place in places if place.branch == "series"]
-    if max(links, default=0) > max(series, default=0):
-        series.add(max(links))
-    added = []
+    if max(links, default=0) > max(lengths, default=0):
+        lengths.add(max(links))
+    keys = []
     for place in places:
         known = records.output(place.output.key)
         if known and (known.before not in NOT_OURS or known.state == OutputState.SPENT):
             continue
-        records.change(place.output, **_facts_of(place, known, series))
-        added.append(place.output.key)
-    return records.outputs_with(added)
+        records.change(place.output, **_fields_of(place, known, lengths))
+        keys.append(place.output.key)
+    return records.outputs_with(keys)
 
 
-def _facts_of(place: Place, known: Output | None, series: Iterable[int]) -> Any:
-    """Return the fields to set for an output that was found."""
+def _fields_of(place: Place, known: Output | None, lengths: Iterable[int]) -> Any:
+    """Return the fields to set for an output that was found.
+
+    `known` is its record so far, and `lengths` are those of the item's series.
+    """
     at, amount, is_kept = now(), place.output.amount, place.branch == "kept"
     # Only an output of the same amount can be split into the planned links.
     each = known.each if known and known.amount == amount else None
     number = of = None
     if place.branch == "series":
         number = place.number
-        of = min(last for last in series if last >= number)
+        of = min(length for length in lengths if length >= number)
     elif known and (each or not is_kept):
         number, of = known.number, known.of
-    if of is None or of > LINK_NUMBER_MAX:
+    if of is None or of > _LINK_NUMBER_MAX:
         number = of = None
-    facts: dict[str, Any] = {"amount": amount, "found_at": at, "each": each}
-    facts |= {"number": number, "of": of}
+    fields: dict[str, Any] = {"amount": amount, "found_at": at, "each": each}
+    fields |= {"number": number, "of": of}
     known_at = known.given_at if known else None
-    facts["given_at"] = None if is_kept else known_at or at
+    fields["given_at"] = None if is_kept else known_at or at
     # A copy may have made it, or taken it back, without handing it out.
-    facts["may_be_given"] = not is_kept
+    fields["may_be_given"] = not is_kept
     if place.is_spent:
-        facts |= {"spent_elsewhere": True, "is_unclear": True}
-    return facts
+        fields |= {"spent_elsewhere": True, "is_unclear": True}
+    return fields
 
 
-def ask_for_look(records: Records, *item_ids: str) -> list[str]:
+def schedule_look(records: Records, *item_ids: str) -> list[str]:
     """Schedule a search for these items, or for all. Return all scheduled items."""
-    all_of = item_ids or [output.item_id for output in records.outputs()]
-    left = list(dict.fromkeys([*items_to_look_at(records), *all_of]))
+    new = item_ids or [output.item_id for output in records.outputs()]
+    left = list(dict.fromkeys([*items_to_look_at(records), *new]))
     records.put_note("look", left=left)
     return left
 

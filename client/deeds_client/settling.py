@@ -54,31 +54,31 @@ def note_states(
         if finding
         for output in add_found(records, item_id, finding)
     ]
-    news: dict[str, str] = {output.key: output.state for output in found}
+    new_states: dict[str, str] = {output.key: output.state for output in found}
     # Blame a copy of this wallet for an output spent since the last check only if
     # outputs of the copy were found since then, too.
     checked_at = moment(records.note("check").get("at", 0))
 
     @cache
-    def last_found(item_id: str) -> datetime:
-        known = records.outputs(item_id)
-        return max(output.found_at or moment(0) for output in known)
+    def last_found_at(item_id: str) -> datetime:
+        outputs = records.outputs(item_id)
+        return max(output.found_at or moment(0) for output in outputs)
 
     # Record a VOID output only if the refused operation tried to claim it.
-    taken = keys_of(records.operation(refused).inputs) if refused else []
-    for output in records.outputs_with(states.keys() - news.keys()):
+    claimed = keys_of(records.operation(refused).inputs) if refused else []
+    for output in records.outputs_with(states.keys() - new_states.keys()):
         state = states[output.key]
         if is_lost(output, state):
-            news[output.key] = state
+            new_states[output.key] = state
         # An output under way may be spent by its own operation.
-        is_taken = output.state == OutputState.VOID and output.key in taken
-        if output.state not in (OutputState.SEEN, *AT_REST) and not is_taken:
+        is_claimed = output.state == OutputState.VOID and output.key in claimed
+        if output.state not in (OutputState.SEEN, *AT_REST) and not is_claimed:
             continue
         # If a copy has moved other units since, it may have spent this output, too.
         since = max(output.found_at or output.created_at or checked_at, checked_at)
         item_id = output.item_id
         is_wrong = gathered.get(item_id, Finding()) is None
-        is_moved = is_wrong or last_found(item_id) > since
+        is_moved = is_wrong or last_found_at(item_id) > since
         is_spent = state == CheckState.SPENT
         records.change(
             output,
@@ -86,7 +86,7 @@ def note_states(
             is_unclear=is_spent and is_moved,
             unknown=state == CheckState.UNKNOWN,
         )
-    _begin_again(records, news, refused)
+    _begin_refused_again(records, new_states, refused)
 
 
 def is_lost(output: Output, state: CheckState) -> bool:
@@ -96,22 +96,24 @@ def is_lost(output: Output, state: CheckState) -> bool:
     return output.state == OutputState.VOID and state != CheckState.UNKNOWN
 
 
-def _begin_again(records: Records, news: Mapping[str, str], refused: str) -> None:
+def _begin_refused_again(
+    records: Records, new_states: Mapping[str, str], refused: str
+) -> None:
     """Begin refused operations again if an input is spent or an output exists.
 
     Sending them again changes nothing: the service repeats its first answer if they
     were carried out, and otherwise refuses them for good.
     """
-    if not news:
+    if not new_states:
         return
     for operation in records.operations("state", OperationState.REFUSED):
         # It may have been completed just before it expired.
         is_refused = operation.key == refused and operation.code != "offer_expired"
         is_sure = operation.code in SURE or is_refused
-        taken = keys_of(operation.inputs)
-        is_spent = any(news.get(key) == CheckState.SPENT for key in taken)
-        is_there = not news.keys().isdisjoint(made_by(operation))
-        if not is_sure and (is_spent or is_there):
+        inputs = keys_of(operation.inputs)
+        is_spent = any(new_states.get(key) == CheckState.SPENT for key in inputs)
+        has_output = not new_states.keys().isdisjoint(made_by(operation))
+        if not is_sure and (is_spent or has_output):
             begin_again(records, operation)
 
 
@@ -121,8 +123,8 @@ def begin_again(records: Records, operation: Operation) -> Operation:
     A claim at a door is only queried, because its guest is no longer there.
     """
     state, is_cancelled = OperationState.BEGUN, operation.at_door
-    again = replace(operation, state=state, code=None, is_cancelled=is_cancelled)
-    return records.put(again)
+    begun = replace(operation, state=state, code=None, is_cancelled=is_cancelled)
+    return records.put(begun)
 
 
 def code_of(records: Reader, offer: Operation, code: str) -> str:
@@ -132,10 +134,10 @@ def code_of(records: Reader, offer: Operation, code: str) -> str:
     """
     if offer.state != OperationState.OPEN:
         return code
-    taken = records.outputs_with(keys_of(offer.inputs))
-    ours = {output.state for output in taken if not output.spent_elsewhere}
+    inputs = records.outputs_with(keys_of(offer.inputs))
+    states = {output.state for output in inputs if not output.spent_elsewhere}
     # This wallet has spent the offer's inputs, or is about to.
-    is_spent = ours & {OutputState.SPENT, OutputState.LEAVING}
+    is_spent = states & {OutputState.SPENT, OutputState.LEAVING}
     # Only this wallet and its copies know the secret that a request waits for.
     is_void_ask = offer.kind == Kind.ASK and code == "offer_void"
     return "offer_withdrawn" if is_spent or is_void_ask else code
@@ -165,8 +167,8 @@ def settle_done(records: Records, key: str, item_id: str | None = None) -> Opera
             )
     if operation.kind == Kind.CANCEL and len(operation.inputs) == 1:
         # Its secret was not handed out, so it keeps its number.
-        [taken] = records.outputs_with(keys_of(operation.inputs))
-        records.change(operation.outputs[0], **names_of(taken))
+        [offered] = records.outputs_with(keys_of(operation.inputs))
+        records.change(operation.outputs[0], **names_of(offered))
     done = replace(operation, state=OperationState.DONE, code=None, ended_at=now())
     return records.put(done)
 

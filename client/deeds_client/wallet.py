@@ -1,4 +1,7 @@
-"""The wallet: holds outputs and moves them."""
+"""The wallet as programs use it. `help(Wallet)` fits on few screens: keep it so.
+
+A verb of beginning.py begins an operation, which carrying_out.py records and sends.
+"""
 
 from __future__ import annotations  # Keeps signatures in help() short.
 
@@ -35,7 +38,7 @@ from deeds_client.records import (
     milliseconds,
     now,
 )
-from deeds_client.seeds import ask_for_look, ensure_seed
+from deeds_client.seeds import ensure_seed, schedule_look
 from deeds_client.service import WEEK_S, Deeds, Metadata, Outputs, is_same_service
 from deeds_client.store import Store
 from deeds_client.values import (
@@ -75,16 +78,18 @@ class Wallet:
         self._checker = Checker(self._store, deeds)
         with self._store.transaction() as records:
             ensure_seed(records)
-            home = records.note("service").get("url", deeds.base_url)
-            is_home = is_same_service(home, deeds.base_url)
-            if is_home:
+            known_url = records.note("service").get("url", deeds.base_url)
+            is_same = is_same_service(known_url, deeds.base_url)
+            if is_same:
                 records.put_note("service", url=deeds.base_url)
-        if not is_home:
+        if not is_same:
             self.close()
-            raise InvalidInputError(f"This wallet is for {home}, not {deeds.base_url}.")
+            raise InvalidInputError(
+                f"This wallet is for {known_url}, not {deeds.base_url}."
+            )
 
     def __enter__(self) -> Self:
-        self._checker.go_on()
+        self._checker.resume_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,14 +127,14 @@ class Wallet:
         )
         room = self._deeds.info().array_length_max
         while True:
-            made = self._run(
+            operation = self._run(
                 Kind.SPLIT,
                 (),
                 {},
                 lambda records: beginning.links(records, minting, count, each, room),
             )
             # Once all links are made, `links` returns the mint.
-            if made.kind == Kind.MINT:
+            if operation.kind == Kind.MINT:
                 break
         links = self.outputs(minting.item_id, OutputState.GIVEN)
         return [self._sent(output) for output in links if output.number]
@@ -266,21 +271,21 @@ class Wallet:
         gives_up_at = monotonic() + (inf if timeout is None else timeout)
         wait_s = _WAIT_S
         while True:
-            lost = None
+            call_error = None
             try:
                 operation = self.refresh(operation)
             except CallError as error:
                 if error.is_final:
                     raise
-                lost = error
+                call_error = error
             left_s = gives_up_at - monotonic()
             if operation.state in ENDED or left_s <= 0 or stop.is_set():
                 break
-            told_s = lost.retry_after_s if lost else 0
-            stop.wait(min(max(wait_s, told_s), left_s))
+            retry_after_s = call_error.retry_after_s if call_error else 0
+            stop.wait(min(max(wait_s, retry_after_s), left_s))
             wait_s = min(wait_s * _BACK_OFF, _WAIT_S_MAX)
-        if lost:
-            raise lost
+        if call_error:
+            raise call_error
         return operation
 
     def sync(self, *, look: bool = False) -> list[Output]:
@@ -300,14 +305,16 @@ class Wallet:
         """Return outputs: all, of an item, or made by an operation."""
         if isinstance(of, str):
             return self._store.outputs(of, *states)
-        made = self._store.outputs_with(made_by(of))
-        return [output for output in made if not states or output.state in states]
+        outputs = self._store.outputs_with(made_by(of))
+        return [output for output in outputs if not states or output.state in states]
 
     def history(self, state: OperationState | None = None) -> list[Operation]:
         """Return operations, all or in this state, latest first."""
-        store = self._store
-        found = store.operations("state", state) if state else store.all(Operation)
-        return found[::-1]
+        if state:
+            operations = self._store.operations("state", state)
+        else:
+            operations = self._store.all(Operation)
+        return operations[::-1]
 
     def balance(self) -> dict[str, Holding]:
         """Return the holding of each item, by item id."""
@@ -322,8 +329,8 @@ class Wallet:
         """Write an encrypted backup. Passphrase: four random words or more."""
         at = milliseconds(now())
         with self._store.transaction() as records:
-            whole = replace(merging.dump(records), service=self._deeds.base_url)
-        file.save_wallet(path, whole, passphrase)
+            contents = replace(merging.dump(records), service=self._deeds.base_url)
+        file.save_wallet(path, contents, passphrase)
         with self._store.transaction() as records:
             records.put_note("backup", at=at)
 
@@ -336,9 +343,9 @@ class Wallet:
             if not records.outputs():
                 # The wallet is empty, so the file backs up everything in it.
                 records.put_note("backup", at=milliseconds(now()))
-            added = merging.merge(records, theirs, is_own=own)
-            ask_for_look(records)
-        return added
+            new = merging.merge(records, theirs, is_own=own)
+            schedule_look(records)
+        return new
 
     def _run(
         self, kind: Kind, arguments: Sequence[object], about: About, begin: Begin

@@ -212,7 +212,7 @@ def copy_of(wallet, name="copy", path="", *fates):
             dumped = backup_of(records)
         with copied._store.transaction() as records:
             merging.merge(records, dumped, is_own=True)
-            seeds.ask_for_look(records)
+            seeds.schedule_look(records)
         yield copied
 
 
