@@ -106,10 +106,10 @@ class Calls:
             lost = NoAnswerError(*about, why=why)
             error: CallError = lost
             with suppress(InvalidInputError):
-                told = parse_json(answer.content)
+                document = parse_json(answer.content)
                 if httpx.codes.is_success(answer.status):
-                    return parse(told)
-                error = ProblemError(*about, **_parse_problem(answer, told))
+                    return parse(document)
+                error = ProblemError(*about, **_parse_problem(answer, document))
             if error is lost:
                 is_lost = True
             elif answer.status not in _BUSY:
@@ -137,21 +137,21 @@ class Calls:
         self, path: str, body: Any, key: Key, deadline: "_Deadline"
     ) -> "_Answer":
         """Send a request once. Return the answer, with status 0 if none arrived."""
-        method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
+        method, data = ("GET", None) if body is None else ("POST", json.dumps(body))
         headers = {**_HEADERS, "Idempotency-Key": key} if key else _HEADERS
-        # Any, because httpx declares a number.
-        each_wait: Any = deadline
+        # For each wait. Any, because httpx declares a number.
+        timeout: Any = deadline
         request = self._client().stream(
             method,
             path,
-            content=content,
+            content=data,
             headers=headers,
-            timeout=httpx.Timeout(each_wait, pool=deadline.left_s()),
+            timeout=httpx.Timeout(timeout, pool=deadline.left_s()),
             follow_redirects=False,
         )
         try:
             with request as response:
-                read = _read(response)
+                content = _read(response)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # httpx parses the target of a redirect even if it is not followed, and may
             # fail.
@@ -162,7 +162,7 @@ class Calls:
         if response.headers.get("Idempotency-Replayed") == "true":
             log.info("%s: answered as the first time", path)
         status = response.status_code
-        return _Answer(str(status), status, response.headers, read)
+        return _Answer(str(status), status, response.headers, content)
 
     def _client(self) -> httpx.Client:
         """Return the client of this process, created on its first request.
@@ -261,27 +261,27 @@ def _why_lost(answer: _Answer, path: str, base_url: str) -> str:
     return f"{base_url} redirects to {_clean(moved_to[1])}: use that address."
 
 
-def _parse_problem(answer: _Answer, told: Any) -> dict[str, Any]:
+def _parse_problem(answer: _Answer, document: Any) -> dict[str, Any]:
     """Return the fields of a ProblemError from a refusal.
 
     Raise InvalidInputError if this is not a refusal by the service.
     """
-    is_clients = httpx.codes.is_client_error(answer.status)
-    is_refusal = is_clients or answer.status in _BUSY
-    code = member(told, "code", str)
+    is_client_error = httpx.codes.is_client_error(answer.status)
+    is_refusal = is_client_error or answer.status in _BUSY
+    code = member(document, "code", str)
     # Proxies at this address may send codes too, but cannot know whether a change was
     # made.
     media_type = answer.headers.get("Content-Type", "")
     is_ours = is_refusal and media_type.startswith("application/problem+json")
     if not is_ours or not _CODE.fullmatch(code) or code == "ledger_in_doubt":
         raise InvalidInputError("This is not a refusal.")
-    index = told.get("index")
+    index = document.get("index")
     return {
         "code": code,
-        "title": _clean(member(told, "title", str)),
-        "detail": _clean(member(told, "detail", str), _DETAIL_LENGTH_MAX),
+        "title": _clean(member(document, "title", str)),
+        "detail": _clean(member(document, "detail", str), _DETAIL_LENGTH_MAX),
         "index": index if type(index) is int and index >= 0 else None,
-        "is_final": told.get("isFinal") is True and is_clients,
+        "is_final": document.get("isFinal") is True and is_client_error,
     }
 
 

@@ -42,7 +42,7 @@ _RESTORED = (
     " command continues."
 )
 _NEVER_MADE = "This service never made this link, or it was changed."
-_OF_LINKS = {
+_CLAIM_MESSAGES = {
     "spent_input": "Already claimed. If it wasn't you, ask the sender.",
     "unknown_input": _NEVER_MADE,
     "unknown_item": _NEVER_MADE,
@@ -90,23 +90,23 @@ def mint(
         raise InvalidInputError("Links have no AMOUNTS and no --note: use --each.")
     job = ascii((str(file), count, each, name)).encode()
     reference = about["reference"] or hashlib.sha256(job).hexdigest()[:16]
-    made: list[Sent] = []
+    series: list[Sent] = []
     try:
         with new_file(file) as opened:
             if wallet.find(reference):
                 say("The same command has begun these links. It continues with them.")
-            made = wallet.issue(count, each, reference=reference, metadata=metadata)
+            series = wallet.issue(count, each, reference=reference, metadata=metadata)
             # The page's format for spreadsheets. Nothing in a link needs quotes.
             opened.write("\ufeffnumber,units,link,note\r\n")
-            for sent in made:
+            for sent in series:
                 row = f"{sent.output.number},{sent.output.amount},{sent.link},"
                 opened.write(f"{row}\r\n")
     except InvalidInputError:
-        if made:
+        if series:
             # Another process may have written the same file meanwhile.
             say(f"The links are made: --reference {reference} writes another file.")
         raise
-    return Result([{"amount": len(made), "file": str(file)}])
+    return Result([{"amount": len(series), "file": str(file)}])
 
 
 @main.command(epilog='Example: deeds-wallet send 3 "Night Choir"')
@@ -146,7 +146,7 @@ def claim(wallet: Wallet) -> Result:
             wallet.claim(output)
         except DeedsError as error:
             said, code = outcome(error)
-            said = _OF_LINKS.get(error.code, said)
+            said = _CLAIM_MESSAGES.get(error.code, said)
             worst = max(worst, code)
         rows.append({"itemId": output.item_id, "amount": output.amount, "said": said})
     return Result(rows, code=worst)
@@ -162,18 +162,18 @@ def take_back(wallet: Wallet, item_id: str, numbers: tuple[int, ...]) -> Result:
     if numbers:
         given = [output for output in given if output.number in numbers]
     size = service().info().array_length_max
-    done = []
+    operations = []
     # Without links, one empty batch raises the error.
     for start in range(0, len(given) or 1, size):
         try:
-            done.append(wallet.take_back(given[start : start + size]))
+            operations.append(wallet.take_back(given[start : start + size]))
         except DeedsError as error:
-            if not done:
+            if not operations:
                 raise
-            said, code = outcome(error)
-            say(f"Of the others: {said}")
-            return Result(done, code=code)
-    return Result(done)
+            message, code = outcome(error)
+            say(f"Of the others: {message}")
+            return Result(operations, code=code)
+    return Result(operations)
 
 
 @main.command(epilog='Example: deeds-wallet ask 2 "Night Choir" --expires 15m --wait')
@@ -193,18 +193,18 @@ def ask(
     **about: str | None,
 ) -> Result:
     """Request AMOUNT units of a DEED, and print the link."""
-    asked = wallet.ask(item_id, amount, _seconds(expires), **about)
-    if wait and asked.state == OperationState.OPEN:
+    offer = wallet.ask(item_id, amount, _seconds(expires), **about)
+    if wait and offer.state == OperationState.OPEN:
         if commands.option("is_json"):
             # Standard output has one array only, printed at the end.
-            say(links.offer_link(service().base_url, asked.offer_id))
+            say(links.offer_link(service().base_url, offer.offer_id))
         else:
-            commands.show(wallet, Result([asked]))
-        asked = wallet.wait_paid(asked)
-    return _made(asked)
+            commands.show(wallet, Result([offer]))
+        offer = wallet.wait_paid(offer)
+    return _result_of(offer)
 
 
-def _made(offer: Operation) -> Result:
+def _result_of(offer: Operation) -> Result:
     # The offer may have expired during the wait or since an earlier run.
     return Result([offer], code=1 if offer.state == OperationState.REFUSED else 0)
 
@@ -229,7 +229,7 @@ def trade(
     """Offer AMOUNT units of a DEED for units of the deed WANTED."""
     give = Units(item_id, amount)
     want = Units(commands.find(wallet, wanted), wanted_amount)
-    return _made(wallet.trade(give, want, _seconds(expires), **about))
+    return _result_of(wallet.trade(give, want, _seconds(expires), **about))
 
 
 @main.command()
@@ -242,16 +242,17 @@ def complete(wallet: Wallet, offer: str, *, yes: bool, **about: str | None) -> R
 
     OFFER is a link or an id.
     """
-    found = service().offer(links.read_offer(offer, service().base_url))
-    gives = _listed(wallet, found.wants)
-    gets = _listed(wallet, found.gives) or "nothing"
+    current = service().offer(links.read_offer(offer, service().base_url))
+    gives = _text_of(wallet, current.wants)
+    gets = _text_of(wallet, current.gives) or "nothing"
     if not yes and not confirm(f"Give {gives} for {gets}?"):
         raise WalletError("not_confirmed", "Nothing was moved.")
-    return Result([wallet.complete(found, **about)])
+    return Result([wallet.complete(current, **about)])
 
 
-def _listed(wallet: Wallet, side: Sequence[Units]) -> str:
-    return " and ".join(f"{each.amount} {title(wallet, each.item_id)}" for each in side)
+def _text_of(wallet: Wallet, side: Sequence[Units]) -> str:
+    """Return one side of an offer, for example 2 “Night Choir” 7kq2·m9xd."""
+    return " and ".join(f"{part.amount} {title(wallet, part.item_id)}" for part in side)
 
 
 @main.command()
@@ -262,17 +263,17 @@ def cancel(wallet: Wallet, offer: str) -> Result:
     OFFER is a link or an id.
     """
     offer_id = links.read_offer(offer, service().base_url)
-    made = [
+    offers = [
         operation
         for operation in wallet.history()
         if operation.offer_id == offer_id and operation.kind in MAKINGS
     ]
-    if not made:
+    if not offers:
         raise WalletError("not_made", "This wallet did not make this offer.")
-    ended = wallet.cancel(made[0])
-    if ended.state == OperationState.DONE:
+    operation = wallet.cancel(offers[0])
+    if operation.state == OperationState.DONE:
         raise WalletError("offer_completed", "It was completed before.")
-    return Result([ended])
+    return Result([operation])
 
 
 def _seconds(text: str) -> int:
@@ -314,8 +315,8 @@ def show(wallet: Wallet, item_id: str, number: int | None) -> Result:
 
     If there are several, each run shows another one, starting with the lowest number.
     """
-    shown = wallet.show(item_id, number)
-    return Result([row_of(wallet, shown.output) | {"link": shown.link}])
+    ticket = wallet.show(item_id, number)
+    return Result([row_of(wallet, ticket.output) | {"link": ticket.link}])
 
 
 @main.command()
@@ -350,10 +351,10 @@ def import_(wallet: Wallet, file: Path, *, own: bool) -> Result:
 
     The file was written by `export` or by the web page.
     """
-    added = wallet.restore(file, read_passphrase(), own=own)
-    given = [each for each in added if each.may_be_given]
+    new = wallet.restore(file, read_passphrase(), own=own)
+    given = [output for output in new if output.may_be_given]
     say(_RESTORED)
     begun_at = now()
     changed = wallet.sync(look=True)
-    found = [each for each in changed if each.found_at and each.found_at >= begun_at]
-    return Result([{"added": len(added), "given": len(given), "found": len(found)}])
+    found = [one for one in changed if one.found_at and one.found_at >= begun_at]
+    return Result([{"added": len(new), "given": len(given), "found": len(found)}])

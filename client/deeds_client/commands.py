@@ -21,14 +21,15 @@ from deeds_client.version import __version__
 from deeds_client.wallet import Wallet
 
 _DONE, _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 0, 1, 2, 3, 130
-_STOPPED_SAID = "Stopped. The next command continues what was begun."
+_STOPPED_MESSAGE = "Stopped. The next command continues what was begun."
 _BUT_DONE = (
     "But it is done, or the next command continues it: see deeds-wallet history, and"
     " deeds-wallet balance DEED for links."
 )
 _SPENT = "Spent already: claimed, or moved by another copy of this wallet."
 _NEEDS_TOKEN = "This service mints with a token only: see --token-file."
-_SAID = {"spent_input": _SPENT, "mint_token_required": _NEEDS_TOKEN}
+# Clearer than what the library says, by the code of an error.
+_MESSAGES = {"spent_input": _SPENT, "mint_token_required": _NEEDS_TOKEN}
 _LINK = re.compile(r"(#|%23)(\+|%2B)|^\+[0-9]", re.IGNORECASE)
 
 _INTERRUPTS = (KeyboardInterrupt, click.Abort)
@@ -80,14 +81,14 @@ class Command(click.Command):
             # For example `| head`, which stops reading.
             code = _BAD_INPUT
         except (DeedsError, OSError, UnicodeError, *_INTERRUPTS) as error:
-            said, code = outcome(error)
-            say(said)
+            message, code = outcome(error)
+            say(message)
         context.exit(code)
 
     def _call(self, wallet: Wallet, deeds: _Service, arguments: dict[str, Any]) -> int:
         """Resume begun operations, call the callback and print its result."""
         if self.service is _Service:
-            _go_on(wallet)
+            _resume(wallet)
         deeds.has_sent = False
         try:
             if arguments.get("item_id") is not None:
@@ -95,21 +96,22 @@ class Command(click.Command):
             result: Result = self.callback(wallet, **arguments)  # type: ignore[misc]
             show(wallet, result)
         except (DeedsError, OSError) as error:
-            said, code = outcome(error)
+            message, code = outcome(error)
             if code != _BAD_INPUT or not deeds.has_sent:
                 raise
-            say(f"{said} {_BUT_DONE}")
+            say(f"{message} {_BUT_DONE}")
             return _NO_ANSWER
         return result.code
 
 
-def _go_on(wallet: Wallet) -> None:
+def _resume(wallet: Wallet) -> None:
     """Resume begun operations, and report those that have ended."""
     begun = {operation.key for operation in wallet.history(OperationState.BEGUN)}
     wallet.__enter__()
-    for each in wallet.history() if begun else ():
-        if each.key in begun and each.state != OperationState.BEGUN:
-            say(f"Begun: {rows.word_of(each)} {each.amount}, {each.state}.")
+    for operation in wallet.history() if begun else ():
+        if operation.key in begun and operation.state != OperationState.BEGUN:
+            verb = rows.verb_of(operation)
+            say(f"Begun: {verb} {operation.amount}, {operation.state}.")
 
 
 class OfflineCommand(Command):
@@ -139,8 +141,8 @@ class Commands(click.Group):
         try:
             return super().main(*arguments, **options)
         except OSError as error:
-            said, code = outcome(error)
-            say(said)
+            message, code = outcome(error)
+            say(message)
             sys.exit(code)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -167,11 +169,11 @@ def show(wallet: Wallet, result: Result) -> None:
 
     Raise OSError if standard output cannot be written.
     """
-    found = [rows.row_of(wallet, record) for record in result.records]
+    table = [rows.row_of(wallet, record) for record in result.records]
     is_json = option("is_json")
-    lines = [json.dumps(found, indent=2)] if is_json else rows.lines_of(found)
-    if terminal.is_terminal(sys.stdout) and not is_json and len(found) == 1:
-        link = found[0].get("link")
+    lines = [json.dumps(table, indent=2)] if is_json else rows.lines_of(table)
+    if terminal.is_terminal(sys.stdout) and not is_json and len(table) == 1:
+        link = table[0].get("link")
         # An ASCII terminal cannot show block characters.
         if link and "█".encode(sys.stdout.encoding, "ignore"):
             lines += rows.code_of(str(link), shutil.get_terminal_size().columns)
@@ -181,17 +183,17 @@ def show(wallet: Wallet, result: Result) -> None:
 def outcome(error: BaseException) -> tuple[str, int]:
     """Return the message for an error, and the exit code."""
     if isinstance(error, _INTERRUPTS):
-        return _STOPPED_SAID, _STOPPED
+        return _STOPPED_MESSAGE, _STOPPED
     if isinstance(error, OSError):
         return f"{error.filename or 'Standard output'}: {error.strerror}.", _BAD_INPUT
-    said = str(error)
+    message = str(error)
     if isinstance(error, CallError | FindingError) and not error.is_final:
         if isinstance(error, CallError) and error.key:
-            said += " The next command continues it."
-        return said, _NO_ANSWER
+            message += " The next command continues it."
+        return message, _NO_ANSWER
     code = getattr(error, "code", "")  # Set by a refusal.
-    said = _SAID.get(code, said)
-    return said, _REFUSED if code else _BAD_INPUT
+    message = _MESSAGES.get(code, message)
+    return message, _REFUSED if code else _BAD_INPUT
 
 
 FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
@@ -201,8 +203,6 @@ _LOCAL = "http://127.0.0.1:8000"
 amount = click.argument("amount", type=int)
 amounts = click.argument("amounts", type=int, nargs=-1)
 deed = click.argument("item_id", metavar="DEED")
-
-
 reference = click.option(
     "--reference",
     help="A unique text, such as an order number; a repeat does nothing new.",

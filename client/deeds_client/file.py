@@ -56,8 +56,8 @@ def load_wallet(path: StrPath, passphrase: str, base_url: str = "") -> Contents:
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError) as error:
-        said = f"{path} cannot be read: {getattr(error, 'strerror', error)}."
-        raise WalletFileError(said) from None
+        message = f"{path} cannot be read: {getattr(error, 'strerror', error)}."
+        raise WalletFileError(message) from None
     return import_wallet(text, passphrase, base_url)
 
 
@@ -87,10 +87,10 @@ def import_wallet(text: str, passphrase: str, base_url: str = "") -> Contents:
         raise WalletFileError(
             "This is not a backup file, or it is damaged or of another version."
         ) from None
-    home = contents.service or base_url
+    url = contents.service or base_url
     # Never send one service's secrets to another.
-    if base_url and not is_same_service(home, base_url):
-        raise WalletFileError(f"This backup is for {home!r}, not for {base_url}.")
+    if base_url and not is_same_service(url, base_url):
+        raise WalletFileError(f"This backup is for {url!r}, not for {base_url}.")
     return contents
 
 
@@ -114,9 +114,9 @@ def _open(head: Head, passphrase: str) -> bytes:
     is_bounded = iterations in _ITERATIONS_ALLOWED and len(nonce) == _NONCE_BYTES
     if head != _head(iterations, salt, nonce) or not is_bounded:
         raise InvalidInputError("This file is encrypted in an unknown way.")
-    key = _cipher(passphrase, salt, iterations)
+    cipher = _cipher(passphrase, salt, iterations)
     try:
-        return key.decrypt(nonce, sealed, compact(head).encode())
+        return cipher.decrypt(nonce, sealed, compact(head).encode())
     except InvalidTag:
         raise WalletFileError("The passphrase does not open this file.") from None
 
@@ -169,10 +169,10 @@ def new_file(file: Path) -> Iterator[TextIO]:
 
     Raise InvalidInputError if it exists or cannot be written.
     """
-    is_there = f"{file} is there already."
+    conflict = f"{file} is there already."
     # Unlike Path.exists, this does not raise for a name that is too long.
     if os.path.exists(file):  # noqa: PTH110
-        raise InvalidInputError(is_there)
+        raise InvalidInputError(conflict)
     part = None
     try:
         # Use a temporary name: another process may write the same file.
@@ -183,10 +183,10 @@ def new_file(file: Path) -> Iterator[TextIO]:
             os.fsync(handle)
         _name(Path(part), file)
     except FileExistsError:
-        raise InvalidInputError(is_there) from None
+        raise InvalidInputError(conflict) from None
     except (OSError, ValueError) as error:
-        said = f"{file} cannot be written: {getattr(error, 'strerror', error)}."
-        raise InvalidInputError(said) from None
+        message = f"{file} cannot be written: {getattr(error, 'strerror', error)}."
+        raise InvalidInputError(message) from None
     finally:
         if part:
             Path(part).unlink(missing_ok=True)

@@ -73,7 +73,7 @@ def read_claims(text: str, base_url: str) -> list[Output]:
     outputs = []
     for _ in range(2):  # A mail program may wrap a link that is wrapped already.
         text = re.sub(_WRAPPED, lambda link: unquote(link[0]), text)
-    for item_id, amount, secret, raw in _found(_CLAIM, text, base_url):
+    for item_id, amount, secret, raw in _find_all(_CLAIM, text, base_url):
         if not item_id and not raw:
             raise InvalidInputError("This link is cut off. Ask for it again.")
         # Escapes that are not UTF-8 become surrogates, which `Output.parse` refuses.
@@ -91,29 +91,32 @@ def read_offer(text: str, base_url: str) -> str:
 
     Raise InvalidInputError if there is none.
     """
-    found = _found(rf"(offer_[{BASE32}]{{26}})", text, base_url)
-    if not found:
+    matches = _find_all(rf"(offer_[{BASE32}]{{26}})", text, base_url)
+    if not matches:
         raise InvalidInputError("There is no payment request or trade in this text.")
-    return found[0][0]
+    return matches[0][0]
 
 
-def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
+def _find_all(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
     """Return the groups of each match.
 
     Raise InvalidInputError if a match belongs to another service.
     """
-    seen = re.sub(rf"{_ALONE}|\S+", _clean, text)
-    found, end = [], 0
-    for match in re.finditer(pattern, seen):
-        front = re.split(r"\s", seen[end : match.start()])[-1]
-        host, ours = (
-            re.sub(_AROUND_HOST, "", each.lower()) for each in (front, base_url)
-        )
-        if host not in ("", ours):
-            raise InvalidInputError(f"This link belongs to {host}, not to {ours}.")
-        found.append(match.groups(""))
+    cleaned = re.sub(rf"{_ALONE}|\S+", _clean, text)
+    our_host = _host_of(base_url)
+    matches, end = [], 0
+    for match in re.finditer(pattern, cleaned):
+        host = _host_of(re.split(r"\s", cleaned[end : match.start()])[-1])
+        if host not in ("", our_host):
+            raise InvalidInputError(f"This link belongs to {host}, not to {our_host}.")
+        matches.append(match.groups(""))
         end = match.end()
-    return found
+    return matches
+
+
+def _host_of(address: str) -> str:
+    """Return the host of an address or of the front of a link; "" if it has none."""
+    return re.sub(_AROUND_HOST, "", address.lower())
 
 
 def _clean(word: re.Match[str]) -> str:
@@ -123,4 +126,4 @@ def _clean(word: re.Match[str]) -> str:
     """
     if re.search(_RAW, word[0]):
         return word[0]
-    return "".join(each for each in word[0] if each.isprintable() and each != "\\")
+    return "".join(sign for sign in word[0] if sign.isprintable() and sign != "\\")

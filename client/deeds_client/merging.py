@@ -16,11 +16,7 @@ from deeds_client.records import (
     filled,
     keys_of,
 )
-from deeds_client.seeds import (
-    own_seed,
-    raise_numbers,
-    used_seeds,
-)
+from deeds_client.seeds import own_seed, raise_numbers, used_seeds
 from deeds_client.settling import AT_REST, begin_again
 from deeds_client.store import Reader, Records
 from deeds_client.values import (
@@ -35,7 +31,7 @@ from deeds_client.values import (
     parse_json,
 )
 
-_OF_A_STRANGER = (
+_FOREIGN_BACKUP = (
     "The owner of this backup can spend what it holds, too, until you move it: merge or"
     " send it."
 )
@@ -62,11 +58,12 @@ def dump(records: Reader) -> Contents:
         operations=[_cut_request(operation) for operation in records.all(Operation)],
         items=[_cut_item(item) for item in records.all(Item)],
         seeds=seeds,
-        numbers=[each for each in records.all(Numbers) if each.seed in keys],
+        numbers=[numbers for numbers in records.all(Numbers) if numbers.seed in keys],
     )
 
 
 def _cut_item(item: Item) -> Item:
+    """Return an item for a file, with its metadata cut."""
     metadata = cut_metadata(item.metadata)
     is_cut = item.is_cut or metadata != item.metadata
     return replace(item, metadata=metadata, is_cut=is_cut)
@@ -91,24 +88,24 @@ def cut_metadata(text: str | None) -> str | None:
     if not text or len(text.encode()) <= _METADATA_BYTES_MAX:
         return text
     try:
-        found = exactly(dict, parse_json(text))
+        whole = exactly(dict, parse_json(text))
     except InvalidInputError:
-        found = {}
-    kept = {
-        name: found[name]
+        whole = {}
+    short = {
+        name: whole[name]
         for name in ("name", "description")
-        if isinstance(found.get(name), str)
+        if isinstance(whole.get(name), str)
     }
-    if "name" in kept:
-        kept["name"] = kept["name"][:_NAME_LENGTH_MAX]
-    if _is_too_long(kept):
+    if "name" in short:
+        short["name"] = short["name"][:_NAME_LENGTH_MAX]
+    if _is_too_long(short):
         # Keep only the last paragraph, if all its lines are facts such as “Date: …”.
-        facts = kept.pop("description").split("\n\n")[-1]
-        with_facts = {**kept, "description": facts}
+        facts = short.pop("description").split("\n\n")[-1]
+        with_facts = {**short, "description": facts}
         are_facts = all(map(_FACT.match, facts.split("\n")))
         if are_facts and not _is_too_long(with_facts):
-            kept = with_facts
-    return compact(kept)
+            short = with_facts
+    return compact(short)
 
 
 def _is_too_long(metadata: dict[str, str]) -> bool:
@@ -127,54 +124,54 @@ def merge(records: Records, theirs: Contents, *, is_own: bool) -> list[Output]:
         # An unused wallet becomes another copy of the file's wallet.
         own = next((seed.key for seed in theirs.seeds if seed.is_own), own)
     else:
-        theirs = _believed(theirs, own, is_own=is_own)
+        theirs = _trusted(theirs, own, is_own=is_own)
     _merge_seeds(records, theirs, own)
-    may_be_given = _may_be_given(theirs)
-    added = []
-    contested: set[str] = set()
+    maybe_given = _keys_maybe_given(theirs)
+    new_keys = []
+    contested_keys: set[str] = set()
     for output in theirs.outputs:
         mine = records.output(output.key)
         if mine:
             records.put(_merged(mine, replace(output, unknown=False)))
         else:
-            told = output
-            added.append(output.key)
-            if output.key in may_be_given:
+            new_keys.append(output.key)
+            new = output
+            if output.key in maybe_given:
                 given_at = output.created_at
-                told = replace(told, given_at=given_at, may_be_given=True)
-            records.put(told)
+                new = replace(output, given_at=given_at, may_be_given=True)
+            records.put(new)
         # If an output is at rest in one wallet and spent in the other, a refused
         # operation may have been carried out late and spent it.
         both = (output, mine or output)
-        is_missed = any(each.spent_elsewhere for each in both)
-        if is_missed and any(each.state in _REST_STATES for each in both):
-            contested.add(output.key)
-    _merge_operations(records, theirs.operations, contested)
-    _keep_word(records, theirs.outputs)
+        is_missed = any(one.spent_elsewhere for one in both)
+        if is_missed and any(one.state in _REST_STATES for one in both):
+            contested_keys.add(output.key)
+    _merge_operations(records, theirs.operations, contested_keys)
+    _record_unexplained(records, theirs.outputs)
     for item in theirs.items:
         known = records.get(Item, item.id)
         # Complete metadata is not replaced.
         joined = replace(filled(known, item), is_cut=known.is_cut) if known else item
         records.put(joined)
-    new = records.outputs_with(added)
-    return [output for output in new if output.state not in _GONE]
+    outputs = records.outputs_with(new_keys)
+    return [output for output in outputs if output.state not in _GONE]
 
 
-def _keep_word(records: Records, theirs: Iterable[Output]) -> None:
+def _record_unexplained(records: Records, theirs: Iterable[Output]) -> None:
     """Record held, given and spent outputs of a file that no operation explains."""
-    known = {output.key: output for output in records.outputs()}
-    for told in theirs:
-        output = known[told.key]
-        rest = _rest_told(told)
-        if rest == OutputState.GIVEN and not output.given_at:
-            records.change(output, given_at=told.created_at)
-        if rest in AT_REST and output.before not in AT_REST:
-            records.change(output, found_at=told.created_at)
-        if OutputState.SPENT == told.state != output.state:
-            records.change(output, spent_elsewhere=True, is_unclear=True)
+    ours = {output.key: output for output in records.outputs()}
+    for their in theirs:
+        our = ours[their.key]
+        rest = _rest_state(their)
+        if rest == OutputState.GIVEN and not our.given_at:
+            records.change(our, given_at=their.created_at)
+        if rest in AT_REST and our.before not in AT_REST:
+            records.change(our, found_at=their.created_at)
+        if OutputState.SPENT == their.state != our.state:
+            records.change(our, spent_elsewhere=True, is_unclear=True)
 
 
-def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
+def _trusted(theirs: Contents, own: str, *, is_own: bool) -> Contents:
     """Return the trusted part of a file: docs/wallet-file.md, "Merging".
 
     `own` is the own seed of this wallet.
@@ -184,20 +181,21 @@ def _believed(theirs: Contents, own: str, *, is_own: bool) -> Contents:
         return theirs
     # References of another wallet must not count as orders of this one.
     operations = [
-        replace(each, reference=None, asked=None) for each in theirs.operations
+        replace(operation, reference=None, asked=None)
+        for operation in theirs.operations
     ]
     if is_own or own in seeds:
         log.warning("This wallet was used before: it keeps its own seed.")
         return replace(theirs, operations=operations)
-    log.warning(_OF_A_STRANGER)
+    log.warning(_FOREIGN_BACKUP)
     # Drop unfinished mints, which would be sent, maybe with our token. Drop the items
     # too, because the registry describes them.
-    done = [
-        each
-        for each in operations
-        if each.kind != Kind.MINT or each.state == OperationState.DONE
+    operations = [
+        operation
+        for operation in operations
+        if operation.kind != Kind.MINT or operation.state == OperationState.DONE
     ]
-    return replace(theirs, operations=done, items=[])
+    return replace(theirs, operations=operations, items=[])
 
 
 def _merged(mine: Output, theirs: Output) -> Output:
@@ -224,25 +222,25 @@ def _merge_seeds(records: Records, theirs: Contents, own: str) -> None:
     unused = records.get(Seed, own_seed(records))
     if unused and unused.key != own:
         records.put(replace(unused, is_own=False, is_unused=True))
-    known = {seed.key for seed in [*used_seeds(records), *seeds]}
-    if len(known) > SEEDS_MAX:
+    keys = {seed.key for seed in [*used_seeds(records), *seeds]}
+    if len(keys) > SEEDS_MAX:
         raise WalletFileError(
             "Too many wallets are joined here already: restore this into another"
             " wallet."
         )
     for seed in seeds:
         records.put(replace(seed, is_own=seed.key == own, is_unused=False))
-    for each in theirs.numbers:
-        raise_numbers(records, each)
+    for numbers in theirs.numbers:
+        raise_numbers(records, numbers)
 
 
-def _may_be_given(theirs: Contents) -> Container[str]:
+def _keys_maybe_given(theirs: Contents) -> Container[str]:
     """Return the keys of links that may have been handed out since the file's date."""
     # The page shows all links of a mint at once.
-    mints = [each for each in theirs.operations if each.kind == Kind.MINT]
-    shown = {
-        key for each in mints if len(each.outputs) > 1 for key in keys_of(each.outputs)
-    }
+    shown: set[str] = set()
+    for operation in theirs.operations:
+        if operation.kind == Kind.MINT and len(operation.outputs) > 1:
+            shown.update(keys_of(operation.outputs))
     return {
         output.key
         for output in theirs.outputs
@@ -254,34 +252,39 @@ def _is_free(output: Output) -> bool:
     """Return whether a link is not set aside, and was held or spent elsewhere."""
     if output.each or output.collected_at or output.given_at:
         return False
-    return _rest_told(output) == OutputState.HELD or output.spent_elsewhere
+    return _rest_state(output) == OutputState.HELD or output.spent_elsewhere
 
 
-def _rest_told(output: Output) -> OutputState:
+def _rest_state(output: Output) -> OutputState:
     """Return an output's state in a file, ignoring the operation that takes it."""
     return output.before if output.state == OutputState.LEAVING else output.state
 
 
 def _merge_operations(
-    records: Records, theirs: Iterable[Operation], contested: set[str]
+    records: Records, theirs: Iterable[Operation], contested_keys: set[str]
 ) -> None:
+    """Record the later state of each operation.
+
+    Refused operations that take one of the contested outputs are begun again.
+    """
     for operation in theirs:
         mine = records.get(Operation, operation.key) or operation
-        told = operation if _rank(operation) > _rank(mine) else mine
-        if told.state == OperationState.BEGUN:
+        later = operation if _rank(operation) > _rank(mine) else mine
+        if later.state == OperationState.BEGUN:
             # It may have been sent since the file was made, and cancelled in either
             # wallet.
             is_cancelled = mine.is_cancelled or operation.is_cancelled
-            told = replace(told, is_unsent=False, is_cancelled=is_cancelled)
-        records.put(told)
+            later = replace(later, is_unsent=False, is_cancelled=is_cancelled)
+        records.put(later)
     for operation in records.operations("state", OperationState.REFUSED):
-        if not contested.isdisjoint(keys_of(operation.inputs)):
+        if not contested_keys.isdisjoint(keys_of(operation.inputs)):
             begin_again(records, operation)
     for operation in records.operations("state", OperationState.DONE):
         records.spend(operation)
 
 
 def _rank(operation: Operation) -> int:
+    """Return the place of an operation's state in _RANKS."""
     if operation.state != OperationState.REFUSED:
         return _RANKS.index(operation.state)
     if operation.kind == Kind.MINT:

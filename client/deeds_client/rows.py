@@ -52,20 +52,20 @@ def find(wallet: Wallet, text: str, *, is_minted: bool = False) -> str:
     if re.fullmatch("deed_[0-9a-z]{26}", text):
         return wallet.item(text).id
     key = _folded(text)
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     # Include deeds that the wallet no longer holds, for example one that is sold out.
-    ours = [operation.item_id for operation in wallet.history() if operation.item_id]
-    for item_id in dict.fromkeys([*wallet.balance(), *ours]):
+    moved = [operation.item_id for operation in wallet.history() if operation.item_id]
+    for item_id in dict.fromkeys([*wallet.balance(), *moved]):
         whole = title(wallet, item_id)
         # Never prefer one match: anybody can mint and give a deed of the same name.
         parts = [part.strip("“”") for part in whole.rsplit(" ", 1)]
-        is_meant = any(_folded(part).startswith(key) for part in parts)
-        if is_meant and (not is_minted or wallet.item(item_id).is_minted):
-            found[item_id] = whole
-    if key and len(found) == 1:
-        return next(iter(found))
-    meant = " or ".join(found.values()) or _NOT_HELD
-    raise InvalidInputError(f"“{plain(text)}” means {meant}.")
+        is_match = any(_folded(part).startswith(key) for part in parts)
+        if is_match and (not is_minted or wallet.item(item_id).is_minted):
+            titles[item_id] = whole
+    if key and len(titles) == 1:
+        return next(iter(titles))
+    matches = " or ".join(titles.values()) or _NOT_HELD
+    raise InvalidInputError(f"“{plain(text)}” means {matches}.")
 
 
 def title(wallet: Wallet, item_id: str) -> str:
@@ -80,6 +80,7 @@ def title(wallet: Wallet, item_id: str) -> str:
 
 
 def _folded(name: str) -> str:
+    """Return the letters and digits of a name in lower case, or the name if none."""
     return re.sub(r"[\W_]", "", name.casefold()) or name
 
 
@@ -96,19 +97,19 @@ def row_of(wallet: Wallet, record: Record) -> Row:
         if value and value is not True:
             row[name] = value
     if isinstance(record, Operation):
-        row |= _of_operation(record)
+        row |= _operation_fields(record)
     if isinstance(record, Output):
-        row |= _of_output(record)
+        row |= _output_fields(record)
     if "itemId" in row:
         row["deed"] = title(wallet, str(row["itemId"]))
     return row
 
 
-def _of_operation(operation: Operation) -> Row:
+def _operation_fields(operation: Operation) -> Row:
     at = operation.begun_at
     # In local time.
     time = f"{at.astimezone():%Y-%m-%d %H:%M}"
-    row: Row = {"begunAt": milliseconds(at), "time": time, "kind": word_of(operation)}
+    row: Row = {"begunAt": milliseconds(at), "time": time, "kind": verb_of(operation)}
     if operation.code == "offer_withdrawn":
         row["code"] = "cancelled"
     if operation.offer_id:
@@ -118,12 +119,12 @@ def _of_operation(operation: Operation) -> Row:
     return row
 
 
-def word_of(operation: Operation) -> str:
+def verb_of(operation: Operation) -> str:
     """Return the verb of an operation, such as "take_back"."""
     return operation.kind.name.lower()
 
 
-def _of_output(output: Output) -> Row:
+def _output_fields(output: Output) -> Row:
     row: Row = {}
     if output.state == OutputState.GIVEN:
         row["link"] = links.claim_link(service().base_url, output)
@@ -136,11 +137,11 @@ def _of_output(output: Output) -> Row:
 
 def lines_of(rows: Sequence[Row]) -> list[str]:
     """Return the lines of a table, then each link on a line of its own for copying."""
-    shown = [_cells(row) for row in rows]
-    if not any(shown):
+    cell_rows = [_cells(row) for row in rows]
+    if not any(cell_rows):
         return ["Nothing."]
-    addresses = [cells.pop("link") for cells in shown if "link" in cells]
-    return _table(shown) + addresses
+    addresses = [cells.pop("link") for cells in cell_rows if "link" in cells]
+    return _table(cell_rows) + addresses
 
 
 def _cells(row: Row) -> dict[str, str]:
@@ -154,21 +155,21 @@ def _cells(row: Row) -> dict[str, str]:
     return cells
 
 
-def _table(shown: Sequence[dict[str, str]]) -> list[str]:
+def _table(cell_rows: Sequence[dict[str, str]]) -> list[str]:
     table = Table(box=None, pad_edge=False)
-    named = set().union(*shown)
-    names = [name for name in _COLUMNS if name in named]
+    filled = set().union(*cell_rows)
+    names = [name for name in _COLUMNS if name in filled]
     for name in names:
         is_sum = name in ("amount", *_SUMS)
         table.add_column(name, justify="right" if is_sum else "left")
-    for cells in shown:
+    for cells in cell_rows:
         table.add_row(*(cells.get(name, "") for name in names))
-    drawn = io.StringIO()
+    text = io.StringIO()
     console = Console(
-        file=drawn, width=_UNBOUNDED, markup=False, emoji=False, color_system=None
+        file=text, width=_UNBOUNDED, markup=False, emoji=False, color_system=None
     )
     console.print(table)
-    lines = drawn.getvalue().splitlines()
+    lines = text.getvalue().splitlines()
     return [line.rstrip() for line in lines]
 
 
@@ -178,8 +179,8 @@ def code_of(link: str, width: int) -> list[str]:
     columns, _ = code.symbol_size(border=_QR_BORDER)
     if columns > width:
         return []
-    drawn = io.StringIO()
-    code.terminal(drawn, border=_QR_BORDER, compact=True)
-    lines = drawn.getvalue().splitlines()
+    text = io.StringIO()
+    code.terminal(text, border=_QR_BORDER, compact=True)
+    lines = text.getvalue().splitlines()
     # Always dark on light, because readers need it.
     return [click.style(line, fg="bright_white", bg="black") for line in lines]

@@ -99,14 +99,15 @@ class Deeds:
         To retry with an error's key, pass the error's `outputs`.
         """
         new = [
-            Output.fresh(each) if isinstance(each, int) else each for each in outputs
+            Output.fresh(output) if isinstance(output, int) else output
+            for output in outputs
         ]
         try:
             item_id = self.send(_MINT, mint_body(new, metadata), key)
         except CallError as error:
             error.outputs = tuple(new)
             raise
-        return [Output(each.amount, item_id, each.secret) for each in new]
+        return [Output(output.amount, item_id, output.secret) for output in new]
 
     def swap(self, inputs: Outputs, outputs: Outputs, *, key: Key = None) -> None:
         """Spend the inputs and create the outputs, with the same units of each item."""
@@ -142,23 +143,23 @@ class Deeds:
 
     def check(self, outputs: Outputs) -> list[CheckState]:
         """Return for each output whether it is unspent, spent or unknown."""
-        raws = [each.raw for each in outputs]
+        raw_outputs = [output.raw for output in outputs]
         parse = partial(exactly, CheckState)
-        return self._ask_each("/v1/check", {}, "outputs", raws, "states", parse)
+        return self._ask_each("/v1/check", {}, "outputs", raw_outputs, "states", parse)
 
     def find(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[Found | None]:
         """Return the output of each strong secret, or None if the item never had it."""
-        about, asked = {"itemId": item_id}, [each.reveal() for each in secrets]
+        about, values = {"itemId": item_id}, [secret.reveal() for secret in secrets]
         return self._ask_each(
-            "/v1/find", about, "secrets", asked, "outputs", _parse_found
+            "/v1/find", about, "secrets", values, "outputs", _parse_found
         )
 
     def find_offered(self, item_id: str, secrets: Sequence[Secret[str]]) -> list[bool]:
         """Return for each strong secret whether an offer ever named it as an output."""
-        about, asked = {"itemId": item_id}, [each.reveal() for each in secrets]
+        about, values = {"itemId": item_id}, [secret.reveal() for secret in secrets]
         parse = partial(exactly, bool)
         return self._ask_each(
-            "/v1/offers/find", about, "secrets", asked, "offered", parse
+            "/v1/offers/find", about, "secrets", values, "offered", parse
         )
 
     def item(self, item_id: str) -> Item:
@@ -209,17 +210,20 @@ class Deeds:
         about: Mapping[str, str],
         name: str,
         values: Sequence[str],
-        answers: str,
+        answer_name: str,
         parse: Parse[T],
     ) -> list[T]:
-        """Query all values, in batches of at most the service's array length."""
-        found: list[T] = []
+        """Query all values, in batches of at most the service's array length.
+
+        `name` and `answer_name` are the arrays of a request and of its answer.
+        """
+        answers: list[T] = []
         size = self.info().array_length_max
         for start in range(0, len(values), size):
             batch = values[start : start + size]
-            parse_all = partial(_parse_list, answers, len(batch), parse)
-            found += self._ask(path, parse_all, {**about, name: batch})
-        return found
+            parse_all = partial(_parse_list, answer_name, len(batch), parse)
+            answers += self._ask(path, parse_all, {**about, name: batch})
+        return answers
 
 
 def _parse_info(answer: Any) -> Info:
@@ -249,13 +253,13 @@ def _parse_offer(answer: Any) -> Offer:
     )
 
 
-def _parse_units(told: list[Any]) -> tuple[Units, ...]:
+def _parse_units(side: list[Any]) -> tuple[Units, ...]:
     return tuple(
         Units(
-            parse_id("deed", member(each, "itemId", str)),
-            parse_amount(member(each, "amount", int)),
+            parse_id("deed", member(units, "itemId", str)),
+            parse_amount(member(units, "amount", int)),
         )
-        for each in told
+        for units in side
     )
 
 
@@ -267,21 +271,21 @@ def _parse_time(text: str) -> datetime:
         raise InvalidInputError("This is not a time with a zone.") from None
 
 
-def _parse_found(told: Any) -> Found | None:
-    if told is None:
+def _parse_found(entry: Any) -> Found | None:
+    if entry is None:
         return None
-    amount = parse_amount(member(told, "amount", int))
-    state = member(told, "state", CheckState)
+    amount = parse_amount(member(entry, "amount", int))
+    state = member(entry, "state", CheckState)
     if state == CheckState.UNKNOWN:
         raise InvalidInputError("An output that is found is known.")
     return Found(amount, state == CheckState.SPENT)
 
 
 def _parse_list(name: str, count: int, parse: Parse[T], answer: Any) -> list[T]:
-    told = member(answer, name, list)
-    if len(told) != count:
+    entries = member(answer, name, list)
+    if len(entries) != count:
         raise InvalidInputError(f"“{name}” has the wrong length.")
-    return list(map(parse, told))
+    return list(map(parse, entries))
 
 
 def _parse_minted(answer: Any) -> str:

@@ -15,8 +15,8 @@ from deeds_client.service import Deeds
 
 def service() -> Deeds:
     """Return the service of the running command."""
-    found: Deeds = click.get_current_context().find_root().obj
-    return found
+    deeds: Deeds = click.get_current_context().find_root().obj
+    return deeds
 
 
 def is_terminal(stream: Any) -> bool:
@@ -40,8 +40,8 @@ def say(text: str) -> None:
 
 def _put(text: str, stream: TextIO) -> None:
     """Write a line; replace characters that the stream cannot encode."""
-    shown = text.encode(stream.encoding, "replace").decode(stream.encoding)
-    print(shown, file=stream, flush=True)
+    line = text.encode(stream.encoding, "replace").decode(stream.encoding)
+    print(line, file=stream, flush=True)
 
 
 def read_text(prompt: str) -> str:
@@ -60,10 +60,10 @@ def read_passphrase(*, is_new: bool = False) -> str:
         text = "Passphrase"
         if is_new:
             text = "New passphrase (four random words or more, never just digits)"
-        typed = click.prompt(
+        answer = click.prompt(
             text, hide_input=True, confirmation_prompt=is_new, err=True
         )
-        return str(typed)
+        return str(answer)
     passphrase = _input().readline().decode().rstrip("\r\n")
     if not passphrase:
         raise InvalidInputError("Standard input must begin with the passphrase.")
