@@ -1,15 +1,15 @@
-"""A shop that asks for payment by an offer, and serves when it is paid.
+"""A shop that requests payments, and serves an order once it is paid.
 
     pip install "./client[wallet]" flask
     DEEDS_ITEM=deed_… flask --app shop run
 
 `DEEDS_ITEM` is the deed that the shop takes as money. No secret passes between customer
-and shop: the customer opens the offer in a wallet, and the units come into the shop's
-own.
+and shop: the customer opens the payment request in a wallet, and the units come into
+the shop's wallet.
 
-An order is written down before anything is asked for, and its id is the reference of
-its payment request. So the shop may be killed anywhere: an order without a request gets
-one when the shop starts or the order is looked at, and never a second one.
+The shop records an order before it requests the payment, and the order's id is the
+reference of that request. So the shop may be killed anywhere: an order without a
+request gets one when the shop starts or the order's page is loaded, never a second one.
 """
 
 import os
@@ -54,7 +54,7 @@ app = Flask(__name__)
 
 
 def query(sql: str, *values: object) -> list[sqlite3.Row]:
-    """Run a statement on the orders, in a transaction, and return what it finds."""
+    """Run a statement on the orders, in a transaction, and return its rows."""
     with closing(sqlite3.connect(ORDERS)) as database, database:
         database.row_factory = sqlite3.Row
         return database.execute(sql, values).fetchall()
@@ -62,12 +62,12 @@ def query(sql: str, *values: object) -> list[sqlite3.Row]:
 
 def request_of(order: sqlite3.Row) -> Operation:
     """Return the payment request of an order as it is now. Make it if there is none."""
-    asked = (order["deed"], order["price"], PAY_WITHIN_S)
-    return wallet.ask(*asked, reference=order["id"])
+    about = (order["deed"], order["price"], PAY_WITHIN_S)
+    return wallet.ask(*about, reference=order["id"])
 
 
 def start() -> None:
-    """Go on with what the last run of this shop began."""
+    """Continue what the last run of this shop began."""
     query(SCHEMA)
     wallet.sync()
     for order in query("SELECT * FROM orders ORDER BY created_at"):
@@ -84,8 +84,8 @@ def front() -> str:
 
 @app.post("/buy")
 def buy() -> Response:
-    """Write an order down. Its page asks for the payment, and may be loaded again."""
-    # The service does not tell who paid: an order is shown to this browser alone.
+    """Record an order. Its page requests the payment, and may be loaded again."""
+    # The service does not say who paid, so only this browser may see the order.
     visitor = request.cookies.get("visitor") or token_urlsafe()
     order, now = uuid4().hex, datetime.now(UTC)
     values = (order, visitor, DEED, PRICE, now.isoformat())
@@ -97,7 +97,7 @@ def buy() -> Response:
 
 @app.get("/orders/<order_id>")
 def show(order_id: str) -> str:
-    """Ask for the payment until it is there, then serve."""
+    """Show the payment request until it is paid, then serve."""
     visitor = request.cookies.get("visitor")
     sql = "SELECT * FROM orders WHERE id = ? AND visitor = ?"
     found = query(sql, order_id, visitor) or abort(404)
@@ -114,15 +114,15 @@ def show(order_id: str) -> str:
 
 @app.errorhandler(DeedsError)
 def apologize(error: DeedsError) -> tuple[str, int]:
-    """Say so where the service is down: what was begun goes on later.
+    """Answer 503 while the service is down: the order continues later.
 
-    What it refuses for good, or is not valid, is this shop's own mistake.
+    A final refusal or an invalid value is a mistake of this shop.
     """
     app.logger.error("%s", error)
-    is_down = isinstance(error, CallError) and not getattr(error, "is_final", False)
+    is_down = isinstance(error, CallError) and not error.is_final
     return (LATER, 503) if is_down else (SORRY, 500)
 
 
-# Where the service is down, the page of an order goes on with it later.
+# If the service is down, the pages of the orders request their payments later.
 with suppress(DeedsError):
     start()

@@ -3,10 +3,10 @@
     python vouchers.py guests.csv links.csv --title "Dinner for two"
 
 `guests.csv` has a column `name`, and is as spreadsheets write it: with commas,
-semicolons or tabs, in UTF-8, UTF-16 or Windows-1252. Empty rows get no voucher. Run it
-again after whatever broke it off: it goes on with the same vouchers. The links are like
+semicolons or tabs, in UTF-8, UTF-16 or Windows-1252. Empty rows get no voucher. If it
+was interrupted, run it again: it continues with the same vouchers. The links are like
 cash, and the wallet can take back those that nobody has claimed. `DEEDS_MINT_TOKEN` is
-the token of a service that asks for one.
+the mint token, if the service requires one.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tempfile import mkstemp
 
 from deeds_client import Deeds, DeedsError, Wallet
 
-# A spreadsheet would carry it out. With one more apostrophe before it, it is a text.
+# A spreadsheet would execute a cell like this. An apostrophe before it makes it a text.
 FORMULA = re.compile(r"'*(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
@@ -35,12 +35,12 @@ def main() -> None:
     arguments = parser.parse_args()
     names, delimiter = read_names(decode(arguments.guests.read_bytes()))
     file = arguments.links.resolve()
-    # A voucher would be another's.
+    # With other names, links would go to other guests.
     if file.exists() and read_names(decode(file.read_bytes()))[0] != names:
         raise SystemExit(f"{file} is of other names. Write another file.")
 
-    # Nothing is minted where the links could not be written. Whoever can read the file
-    # can take the vouchers: its mode is 0600.
+    # Open the file first: nothing is minted if the links cannot be written. Anybody who
+    # can read the file can claim the vouchers, so its mode is 0600.
     handle, part = mkstemp(".part", f"{file.name}.", file.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8-sig", newline="") as lines:
@@ -68,12 +68,12 @@ def decode(content: bytes) -> str:
 
 
 def read_names(text: str) -> tuple[list[str], str]:
-    """Return the cells of the column `name`, and what separates the columns."""
-    # Some spreadsheets say it in a line of its own.
-    told = re.match(r"sep=(.)\r?\n", text)
-    delimiters = told[1] if told else f"{usual_delimiter()};\t,"
+    """Return the cells of the column `name`, and the delimiter of the columns."""
+    # Some spreadsheets name the delimiter in the first line.
+    named = re.match(r"sep=(.)\r?\n", text)
+    delimiters = named[1] if named else f"{usual_delimiter()};\t,"
     for delimiter in delimiters:
-        lines = StringIO(text[told.end() :] if told else text, newline="")
+        lines = StringIO(text[named.end() :] if named else text, newline="")
         rows = csv.reader(lines, delimiter=delimiter)
         filled = [row for row in rows if re.search(r"[^\s;,]", "".join(row))]
         columns = [cell.strip().lower() for cell in filled[0]] if filled else []
@@ -84,7 +84,7 @@ def read_names(text: str) -> tuple[list[str], str]:
 
 
 def usual_delimiter() -> str:
-    """Return what spreadsheets of this machine's language write between columns."""
+    """Return the delimiter that spreadsheets write in this machine's language."""
     with suppress(locale.Error):
         locale.setlocale(locale.LC_NUMERIC, "")
     return ";" if locale.localeconv()["decimal_point"] == "," else ","
@@ -99,14 +99,14 @@ def name_in(cells: list[str]) -> str:
 
 
 def issue(count: int, job: str, title: str) -> dict[int | None, str]:
-    """Return the links of the vouchers that are not claimed, by their numbers."""
+    """Issue the vouchers, and return the links that are not claimed, by number."""
     url = os.environ.get("DEEDS_URL", "http://127.0.0.1:8000")
     token = os.environ.get("DEEDS_MINT_TOKEN")
     with (
         Deeds(url, mint_token=token) as deeds,
         Wallet(os.environ.get("DEEDS_WALLET", "vouchers.wallet"), deeds) as wallet,
     ):
-        # What was claimed since the last run is not written again.
+        # Learn which vouchers were claimed since the last run.
         wallet.sync()
         vouchers = wallet.issue(count, reference=job, metadata={"name": title})
         return {voucher.output.number: voucher.link for voucher in vouchers}
