@@ -75,12 +75,12 @@ class Server:
         self._http.close()
         self._stop()
 
-    def tell(self, what: str, body: Mapping[str, Any]) -> Any:
+    def post(self, name: str, body: Mapping[str, Any]) -> Any:
         """Request a fault, a move of the clock or a reset; return the answer.
 
         Raise ValueError if the service refuses.
         """
-        answer = self._http.post(f"/_dev/{what}", json=body)
+        answer = self._http.post(f"/_dev/{name}", json=body)
         if answer.is_error:
             raise ValueError(answer.json()["detail"])
         return answer.json()
@@ -133,7 +133,7 @@ class Clock:
         return self._move(at=time if isinstance(time, str) else time.isoformat())
 
     def _move(self, **body: object) -> datetime:
-        now = self._server.tell("clock", body)["now"]
+        now = self._server.post("clock", body)["now"]
         return datetime.fromisoformat(now)
 
 
@@ -181,11 +181,11 @@ class Service:
         """
         fault = {"with": kind} | ({} if path is None else {"path": path})
         delay = {} if seconds is None else {"seconds": seconds}
-        self._server.tell("fail", fault | delay | {"next": next})
+        self._server.post("fail", fault | delay | {"next": next})
         try:
             yield
         finally:
-            left = self._server.tell("fail", fault | {"next": 0})["left"]
+            left = self._server.post("fail", fault | {"next": 0})["left"]
         if left == next:
             pytest.fail(f"no request met the fault {kind!r}")
 
@@ -229,7 +229,7 @@ def deeds(_deeds_server: Server) -> Iterator[Service]:
             yield Service(_deeds_server, Path(directory), closing)
         _deeds_server.audit()
     finally:
-        _deeds_server.tell("reset", {})
+        _deeds_server.post("reset", {})
 
 
 def _find_command() -> list[str]:
