@@ -17,7 +17,7 @@ pytest_plugins = (
 
 pytest.register_assert_rewrite("client_walk")
 
-from client_walk import at, folder, wallet_at  # noqa: E402
+from client_walk import Lines, at, folder, wallet_at  # noqa: E402
 
 from tests.support.ledger_view import LedgerView  # noqa: E402
 
@@ -60,6 +60,25 @@ def url(ledger):
 def deeds(url):
     with Deeds(url) as deeds:
         yield deeds
+
+
+class Line(Deeds):
+    """A service on whose line these faults happen to requests, one after the other."""
+
+    def __init__(self, url, *faults):
+        self.faults, self.requests, self.waits = list(faults), [], []
+        super().__init__(url, transport=Lines(url, self._fate), sleep=self.waits.append)
+
+    def _fate(self, request):
+        self.requests.append(request)
+        return self.faults.pop(0) if self.faults else None
+
+
+@pytest.fixture
+def line(url):
+    """A function that returns the service, with faults of its first requests."""
+    with ExitStack() as stack:
+        yield lambda *faults: stack.enter_context(Line(url, *faults))
 
 
 @pytest.fixture

@@ -5,7 +5,13 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from deeds_client import Deeds, InvalidInputError, NoAnswerError, Wallet
+from deeds_client import (
+    Deeds,
+    InvalidInputError,
+    NoAnswerError,
+    Wallet,
+    WalletFileError,
+)
 from deeds_client.cli import main
 from tests.support.marker import MARK
 from tests.support.tls_proxy import make_certificate, running_proxy
@@ -91,3 +97,12 @@ def test_a_wallet_and_its_backups_go_with_a_service_that_moves_to_https(tmp_path
 
     with pytest.raises(InvalidInputError, match=f"for https://{at}, not http://{at}"):
         Wallet(tmp_path / "a", Deeds(f"http://{at}"))
+
+
+def test_a_backup_of_another_service_is_not_taken_in(tmp_path, anna):
+    deeds = Deeds("http://a.example")
+    with closing(Wallet(tmp_path / "other", deeds)) as other:
+        other.export(tmp_path / "backup", PASSPHRASE)
+
+    with pytest.raises(WalletFileError, match="not for http"):
+        anna.restore(tmp_path / "backup", PASSPHRASE)

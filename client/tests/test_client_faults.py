@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import client_walk
+import httpx
 import pytest
 from client_walk import (
     Mortal,
@@ -20,7 +21,7 @@ from client_walk import (
     wallet_at,
 )
 
-from deeds_client.errors import NoAnswerError, ProblemError
+from deeds_client.errors import CallError, NoAnswerError, ProblemError
 from deeds_client.values import OperationState, Units
 from deeds_client.wallet import Wallet
 
@@ -185,6 +186,26 @@ def test_what_another_process_has_sent_is_not_called_refused(open_wallet, item_i
     anna.send(item_id, 5)
 
     assert anna.history()[0].state == OperationState.DONE
+
+
+def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(tmp_path, url):
+    sent = []
+
+    def fates(request):
+        if request.url.path != "/v1/mint":
+            return "answered"
+        sent.append(request.headers["Idempotency-Key"])
+        return httpx.Response(403, html="")
+
+    with wallet_at(tmp_path / "wallet", url, fates) as wallet:
+        for _ in range(2):
+            with pytest.raises(CallError):
+                wallet.mint([5])
+        del sent[:]
+
+        wallet.__enter__()
+
+        assert {each.key for each in wallet.history()} == {*sent}
 
 
 def scan(open_anna, ticket, fate, **facts):

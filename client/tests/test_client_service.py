@@ -1,75 +1,17 @@
-"""The service as programs use it, over lines that lose requests and answers."""
+"""The methods of Deeds, against a running service and against other answers."""
 
-import gzip
-import json
-import logging
-import time
-import traceback
-from contextlib import ExitStack, suppress
 from datetime import UTC
-from socket import create_server
-from threading import Thread
 
 import httpx
 import pytest
-from client_walk import Lines, problem
+from client_walk import problem
 
-from deeds_client.errors import (
-    DeedsError,
-    InvalidInputError,
-    NoAnswerError,
-    ProblemError,
-    plain,
-)
-from deeds_client.service import Deeds
+from deeds_client.errors import InvalidInputError, NoAnswerError, ProblemError
 from deeds_client.values import Item, Output, Secret, Units
 from deeds_client.version import __version__
-from tests.support.marker import MARK
 
 NOWHERE = f"deed_{'0' * 26}"
-MINE = Output(5, NOWHERE, Secret(MARK))
-LOST, UNANSWERED = "lost", "answer lost"
-
-
-class Line(Deeds):
-    """A service on whose line these faults happen to requests, one after the other."""
-
-    def __init__(self, url, *faults):
-        self.faults, self.requests, self.waits = list(faults), [], []
-        super().__init__(url, transport=Lines(url, self._fate), sleep=self.waits.append)
-
-    def _fate(self, request):
-        self.requests.append(request)
-        return self.faults.pop(0) if self.faults else None
-
-
-@pytest.fixture
-def line(url):
-    with ExitStack() as stack:
-        yield lambda *faults: stack.enter_context(Line(url, *faults))
-
-
-@pytest.fixture
-def five(deeds):
-    return deeds.mint([5])[0]
-
-
-@pytest.fixture
-def fresh(five):
-    """What five may be swapped for."""
-    return Output.fresh(5, five.item_id)
-
-
-@pytest.fixture
-def refusal(line):
-    """A function that returns the error of a swap, to which this was the answer."""
-
-    def refusal(*answers, kind=ProblemError):
-        with pytest.raises(kind) as caught:
-            line(*answers).swap([MINE], [MINE])
-        return caught.value
-
-    return refusal
+MINE = Output(5, NOWHERE, Secret("a"))
 
 
 def test_units_are_minted_and_traded(deeds):
@@ -86,98 +28,6 @@ def test_units_are_minted_and_traded(deeds):
     assert offer.expires_at.tzinfo is UTC
     assert deeds.offer(offer.id).state == "completed"
     assert deeds.item(item_id) == Item(item_id, 7, '{"name":"Night Choir"}')
-
-
-FAULTS = {
-    "the request is lost": LOST,
-    "another answer": httpx.Response(200, json={"success": "yes"}),
-    "a redirect": httpx.Response(302, headers={"Location": "https://a.com/"}),
-    "a cookie": httpx.Response(200, headers={"Set-Cookie": f"a=; max-age={10**400}"}),
-    "a refusal of another": httpx.Response(403, json={"code": "rest_forbidden"}),
-    "a defect": problem(500, "internal"),
-    "a busy gateway": httpx.Response(503, headers={"Retry-After": "3"}),
-    "too many requests": problem(429, "too_many_requests", "2"),
-}
-# For how many seconds some of these ask to wait.
-WAITS_S = {"a busy gateway": 3, "too many requests": 2}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_change_is_made_once_whatever_happens_to_it(line, deeds, five, fresh, name):
-    lossy, wait_s = line(FAULTS[name]), WAITS_S.get(name, 0)
-
-    lossy.swap([five], [fresh])
-
-    assert deeds.check([five, fresh]) == ["spent", "unspent"]
-    first, second = lossy.requests
-    assert first.content == second.content
-    assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
-    assert wait_s <= lossy.waits[0] <= wait_s + 0.5
-
-
-BUSY, IN_DOUBT = problem(503, "overloaded", "7"), problem(503, "ledger_in_doubt")
-GIVEN_UP = {
-    "unanswered": ([UNANSWERED] * 5, NoAnswerError, 0),
-    "busy": ([BUSY] * 5, ProblemError, 503),
-    # The service says that nothing was done, but the first request may be under way.
-    "busy after it was lost": ([UNANSWERED, *[BUSY] * 4], NoAnswerError, 503),
-    "in doubt": ([IN_DOUBT] * 5, NoAnswerError, 503),
-}
-
-
-@pytest.mark.parametrize(("faults", "error", "status"), GIVEN_UP.values(), ids=GIVEN_UP)
-def test_a_change_is_given_up_with_the_key_to_go_on(
-    line, five, fresh, faults, error, status
-):
-    lossy = line(*faults)
-
-    with pytest.raises(error) as caught:
-        lossy.swap([five], [fresh])
-
-    told = caught.value
-    assert (told.attempts, told.status) == (5, status)
-    least_s = [7 if fault is BUSY else 0 for fault in faults[:4]]
-    for place, (wait_s, least) in enumerate(zip(lossy.waits, least_s, strict=True)):
-        assert least <= wait_s <= least + 0.5 * 2**place
-    lossy.swap([five], [fresh], key=told.key)
-    assert lossy.check([five, fresh]) == ["spent", "unspent"]
-
-
-def test_a_refusal_that_follows_a_lost_answer_is_told(line, deeds, five, fresh):
-    with pytest.raises(ProblemError, match=r"^Unknown input\. ") as caught:
-        line(UNANSWERED).swap([five, fresh], [Output.fresh(10, five.item_id)])
-
-    told = caught.value
-    assert (told.code, told.status, told.index) == ("unknown_input", 400, 1)
-    assert deeds.check([five]) == ["unspent"]
-
-
-@pytest.mark.parametrize(("text", "wait_s"), [("3600", 3600), ("9" * 5000, 86400)])
-def test_a_wait_that_is_too_long_is_left_to_the_caller(refusal, text, wait_s):
-    told = refusal(problem(429, "too_many_failures", text))
-
-    assert (told.status, told.attempts, told.retry_after_s) == (429, 1, wait_s)
-
-
-@pytest.mark.parametrize("told", [True, "true"])
-def test_a_refusal_is_final_only_where_the_service_says_so(refusal, told):
-    answer = problem(400, "spent_input", isFinal=told)
-
-    assert refusal(answer).is_final == (told is True)
-
-
-def test_what_a_refusal_says_is_one_line_without_controls(refusal):
-    about = {"title": "\x1b[1mNo\n\u202e”", "detail": "d " * 999, "index": -1}
-
-    told = refusal(problem(400, "spent_input", **about))
-
-    assert (str(told), told.index) == (f"[1mNo. {'d ' * 250}", None)
-    assert plain("“a”\t\x00b\u2028\ud800c", 4) == "a b "
-
-
-@pytest.mark.parametrize("code", ["Spent", 5])
-def test_a_refusal_whose_code_has_another_form_is_no_refusal(refusal, code):
-    refusal(*[problem(400, code)] * 5, kind=NoAnswerError)
 
 
 ITEM = {"id": NOWHERE, "total": 5, "metadata": None}
@@ -231,46 +81,21 @@ def test_a_defect_of_our_own_is_not_taken_for_a_lost_answer(line):
         line()._ask("/v1/info", lambda answer: answer + 1)
 
 
-def test_outputs_are_checked_in_batches_in_order(line, five):
-    deeds = line()
+def paths_of(requests):
+    return [request.url.path for request in requests]
+
+
+def test_outputs_are_checked_in_batches_in_order(line, deeds):
+    checking = line()
+    [five] = deeds.mint([5])
     others = [Output.fresh(5, five.item_id) for _ in range(6)]
 
-    assert deeds.check([five, *others]) == ["unspent", *["unknown"] * 6]
-    assert deeds.check([]) == []
-    paths = [request.url.path for request in deeds.requests]
-    assert paths == ["/v1/info", "/v1/check", "/v1/check"]
-    headers = deeds.requests[0].headers
+    assert checking.check([five, *others]) == ["unspent", *["unknown"] * 6]
+    assert checking.check([]) == []
+    assert paths_of(checking.requests) == ["/v1/info", "/v1/check", "/v1/check"]
+    headers = checking.requests[0].headers
     assert headers["Accept-Encoding"] == "identity"
     assert headers["User-Agent"] == f"deeds-client/{__version__}"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "deeds.example.com",
-        "ftp://h",
-        "http://u:p@h",
-        "http://h:port",
-        "http://h/#a",
-    ],
-)
-def test_an_address_that_is_none_is_refused(text):
-    with pytest.raises(InvalidInputError, match="looks like https://"):
-        Deeds(text)
-
-
-def test_the_path_of_an_address_is_kept():
-    base_url = "https://deeds.example.com/our/deeds"
-
-    def answer(request):
-        assert str(request.url) == f"{base_url}/v1/item/deed_a%2Fb"
-        return httpx.Response(200, json=ITEM | {"id": "deed_a/b"})
-
-    transport = httpx.MockTransport(answer)
-    with Deeds(
-        " https://Deeds.Example.com:443/our/deeds/ ", transport=transport
-    ) as deeds:
-        assert (deeds.item("deed_a/b").total, deeds.base_url) == (5, base_url)
 
 
 OTHERS = {
@@ -285,85 +110,11 @@ def test_a_service_of_another_kind_is_told(line, url, answer):
         line(*[answer] * 5).info()
 
 
-OK = b"HTTP/1.1 200 OK\r\n"
-RIGHT = json.dumps(ITEM).encode()
+def test_limits_are_asked_for_again_after_a_refusal(line):
+    deeds = line("answered", problem(400, "invalid_request"))
 
+    with pytest.raises(ProblemError):
+        deeds.check([MINE])
+    deeds.check([MINE])
 
-def slowly(*parts):
-    yield from parts
-    # For half a minute, unless the client hangs up.
-    for _ in range(1500):
-        time.sleep(0.02)
-        yield b"H"
-
-
-HOSTILE = {
-    "too large": ([OK, b"\r\n", RIGHT, b" " * 2**22], 200),
-    "gzip": ([OK, b"Content-Encoding: gzip\r\n\r\n", gzip.compress(RIGHT)], 200),
-    "a slow header": (slowly(OK, b"A: "), 0),
-    "a slow body": (slowly(OK, b"\r\n"), 0),
-}
-
-
-@pytest.mark.parametrize(("parts", "status"), HOSTILE.values(), ids=HOSTILE)
-def test_no_answer_is_large_compressed_or_late(parts, status):
-    def answer():
-        with suppress(OSError), listener.accept()[0] as connection:
-            connection.recv(65536)
-            for part in parts:
-                connection.sendall(part)
-
-    with create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        answering = Thread(target=answer)
-        answering.start()
-        deeds = Deeds(url, tries=1, deadline_s=9 if status else 0.4)
-        with deeds, pytest.raises(NoAnswerError) as caught:
-            deeds.item(NOWHERE)
-
-    answering.join()
-    assert caught.value.status == status
-    # Of what came slowly something is left: its end was not waited for.
-    assert status or next(parts)
-
-
-def test_no_wait_is_begun_that_would_outlast_the_deadline():
-    busy = httpx.MockTransport(lambda _: BUSY)
-    deeds = Deeds("http://h", transport=busy, deadline_s=7, sleep=None)
-    with deeds, pytest.raises(ProblemError):
-        deeds.item(NOWHERE)
-
-
-CALLS = {
-    "swap": lambda deeds: deeds.swap([MINE], [MINE]),
-    "complete": lambda deeds: deeds.complete(OFFER["offerId"], [MINE], []),
-    "mint": lambda deeds: deeds.mint([Output(5, "deed_", Secret(MARK))] * 2),
-    "check": lambda deeds: deeds.check([MINE]) and Output(0, NOWHERE, MINE.secret),
-    "find": lambda deeds: deeds.find(NOWHERE, [MINE.secret]),
-    "parse": lambda _: Output.parse(f"5.{NOWHERE}.{MARK}"),
-}
-LEAKS = {
-    "lost": LOST,
-    "a list": httpx.Response(200, json=[MARK]),
-    "a text": httpx.Response(200, text=MARK),
-    "an echo": problem(400, "x", detail=f"+5.{NOWHERE}.{MARK}, {MARK}", title=MARK),
-    "no fault": None,
-}
-
-
-@pytest.mark.parametrize("fault", LEAKS.values(), ids=LEAKS)
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_no_secret_is_in_any_error_or_log(line, caplog, call, fault):
-    caplog.set_level(logging.DEBUG)
-    deeds = line(*[fault] * 10)
-
-    with pytest.raises(DeedsError) as caught:
-        call(deeds)
-
-    told = caught.value
-    assert (told.__context__, told.__cause__) == (None, None)
-    texts = [*traceback.format_exception(told), repr(told), repr(vars(told))]
-    texts += [repr(deeds), repr(MINE)]
-    texts += [str(request.url) for request in deeds.requests]
-    texts += [str(record.__dict__) for record in caplog.records]
-    assert [text for text in texts if MARK in text] == []
+    assert paths_of(deeds.requests) == ["/v1/info", "/v1/check"] * 2

@@ -1,6 +1,8 @@
 """What processes do to a wallet at once, and what its file is."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing, suppress
 from functools import cache
 
@@ -8,7 +10,7 @@ import pytest
 from client_walk import pay, refused, units
 
 from deeds_client import store as store_module
-from deeds_client.errors import NoAnswerError, WalletFileError
+from deeds_client.errors import InvalidInputError, NoAnswerError, WalletFileError
 from deeds_client.store import Store
 from deeds_client.wallet import Wallet
 
@@ -85,6 +87,28 @@ def test_only_its_owner_reads_a_wallet_and_its_journal(anna, caplog):
         modes = {each.name: each.stat().st_mode & 0o777 for each in paths}
 
     assert modes == {"anna": 0o600, "anna-journal": 0o600}
+
+
+def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_BUSY_S", 0.01)
+    path = tmp_path / "wallet"
+    connect = f"sqlite3.connect({str(path)!r}, 0.01)"
+    other = f"import sqlite3; {connect}.execute('BEGIN IMMEDIATE')"
+    with closing(Store(path)) as store, store.transaction():
+        with pytest.raises(WalletFileError, match="in use"):
+            Store(path)
+        ended = subprocess.run(
+            [sys.executable, "-c", other], check=False, capture_output=True
+        )
+
+    assert b"database is locked" in ended.stderr
+
+
+def test_what_no_backup_could_hold_is_not_written_down(anna):
+    with pytest.raises(InvalidInputError):
+        anna.mint([1], metadata={"name": "Caf\udce9"})
+
+    assert anna.history() == anna.outputs() == []
 
 
 def by_another(statement):
