@@ -15,9 +15,9 @@ pytest_plugins = (
     "tests.support.reporting",
 )
 
-pytest.register_assert_rewrite("client_walk")
+pytest.register_assert_rewrite("client_support", "client_walk")
 
-from client_walk import Lines, at, folder, wallet_at  # noqa: E402
+from client_support import Lines, at, folder, wallet_at  # noqa: E402
 
 from tests.support.ledger_view import LedgerView  # noqa: E402
 

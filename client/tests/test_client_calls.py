@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
-from client_walk import live_at_once, problem
+from client_support import live_at_once, problem
 
 from deeds_client.errors import (
     DeedsError,

@@ -8,18 +8,19 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-import client_walk
 import httpx
 import pytest
-from client_walk import (
+from client_support import (
     Mortal,
     copy_of,
+    folder,
     live_at_once,
     pay,
     refused,
     sent,
     wallet_at,
 )
+from client_walk import walk
 
 from deeds_client.errors import CallError, NoAnswerError, ProblemError
 from deeds_client.values import OperationState, Units
@@ -28,7 +29,7 @@ from deeds_client.wallet import Wallet
 
 @pytest.mark.slow
 def test_random_walks_lose_and_double_nothing(sqlite_template, seed, report):
-    report(client_walk.walk(sqlite_template, seed, runs_count=8))
+    report(walk(sqlite_template, seed, runs_count=8))
 
 
 def minted(wallet):
@@ -152,7 +153,7 @@ def prepared(directory, url, verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_killed_at_any_step_is_as_if_it_was_not(url, verb):
     is_referenced = verb not in UNREFERENCED
-    with client_walk.folder() as ground:
+    with folder() as ground:
         path, before, act = prepared(ground / "whole", url, verb)
         with wallet_at(path, url) as wallet:
             act(wallet)

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from copy import deepcopy
 
 import pytest
-from client_walk import folder
+from client_support import folder
 
 from deeds_client import file, merging
 from deeds_client.errors import InvalidInputError, WalletFileError

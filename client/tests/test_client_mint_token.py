@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 from click.testing import CliRunner
-from client_walk import Lines, at
+from client_support import Lines, at
 
 from deeds_client import Deeds, InvalidInputError, ProblemError
 from deeds_client.cli import main

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 
 import httpx
 import pytest
-from client_walk import (
+from client_support import (
     PASSPHRASE,
     backup_file,
     copy_of,

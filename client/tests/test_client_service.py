@@ -4,7 +4,7 @@ from datetime import UTC
 
 import httpx
 import pytest
-from client_walk import problem
+from client_support import problem
 
 from deeds_client.errors import InvalidInputError, NoAnswerError, ProblemError
 from deeds_client.values import Item, Output, Secret, Units

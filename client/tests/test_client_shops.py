@@ -5,7 +5,7 @@ from threading import Event
 from unittest.mock import Mock
 
 import pytest
-from client_walk import pay, problem, refused, units
+from client_support import pay, problem, refused, units
 from flask import Flask, jsonify
 
 from deeds_client import wallet

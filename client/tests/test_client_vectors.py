@@ -9,7 +9,7 @@ from uuid import UUID
 
 import httpx
 import pytest
-from client_walk import PASSPHRASE, backup_of, folder
+from client_support import PASSPHRASE, backup_of, folder
 from vector_service import VectorService
 
 from deeds_client import beginning, file, records, seeds, values

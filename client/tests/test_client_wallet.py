@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from functools import cache
 
 import pytest
-from client_walk import pay, refused, units
+from client_support import pay, refused, units
 
 from deeds_client import store as store_module
 from deeds_client.errors import InvalidInputError, NoAnswerError, WalletFileError

@@ -5,7 +5,7 @@ import re
 from itertools import count
 
 import httpx
-from client_walk import problem
+from client_support import problem
 
 from app import create_app
 from deeds.hashing import Hasher, HashPool, argon2id
