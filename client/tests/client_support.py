@@ -34,9 +34,9 @@ FORKS = multiprocessing.get_context("fork")
 
 def problem(status, code, retry_after="0", **rest):
     """Return an answer of the service that says what is wrong."""
-    told = {"code": code, "title": "T", "detail": "D.", **rest}
+    document = {"code": code, "title": "T", "detail": "D.", **rest}
     headers = {"Content-Type": "application/problem+json", "Retry-After": retry_after}
-    return httpx.Response(status, headers=headers, json=told)
+    return httpx.Response(status, headers=headers, json=document)
 
 
 TOO_LARGE = problem(413, "body_too_large", isFinal=True)
@@ -189,8 +189,8 @@ def backup_file(wallet):
 def units(wallet, item_id):
     """Return what of an item is in a wallet, by state."""
     holding = wallet.balance().get(item_id, Holding(item_id))
-    told = asdict(replace(holding, in_backup=False)).items()
-    return {state: count for state, count in told if count not in (0, item_id)}
+    counts = asdict(replace(holding, in_backup=False)).items()
+    return {state: count for state, count in counts if count not in (0, item_id)}
 
 
 def sent(wallet, item_id, amount):

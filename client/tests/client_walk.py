@@ -261,17 +261,17 @@ class Walk:
 
         Return the units of each item that are in a wallet.
         """
-        told = [
+        owned = [
             (OWNERS[name], output)
             for name, wallet in wallets.items()
             for output in wallet.outputs()
         ]
-        known = list({output for _, output in told})
+        known = list({output for _, output in owned})
         states = dict(zip(known, wallets["anna"]._deeds.check(known), strict=True))
         expected = {"void": "unknown", "coming": "unknown", "spent": "spent"}
         expected |= dict.fromkeys(LIVE, "unspent")
         owners = {output: set() for output in known if states[output] == "unspent"}
-        for owner, output in told:
+        for owner, output in owned:
             # A link may have named any amount.
             if output.before != OutputState.SEEN:
                 assert states[output] == expected.get(output.state)

@@ -100,12 +100,12 @@ def test_a_change_is_given_up_with_the_key_to_go_on(
     with pytest.raises(error) as caught:
         lossy.swap([five], [fresh])
 
-    told = caught.value
-    assert (told.attempts, told.status) == (5, status)
+    raised = caught.value
+    assert (raised.attempts, raised.status) == (5, status)
     least_s = [7 if fault is BUSY else 0 for fault in faults[:4]]
     for place, (wait_s, least) in enumerate(zip(lossy.waits, least_s, strict=True)):
         assert least <= wait_s <= least + 0.5 * 2**place
-    lossy.swap([five], [fresh], key=told.key)
+    lossy.swap([five], [fresh], key=raised.key)
     assert lossy.check([five, fresh]) == ["spent", "unspent"]
 
 
@@ -113,31 +113,31 @@ def test_a_refusal_that_follows_a_lost_answer_is_told(line, deeds, five, fresh):
     with pytest.raises(ProblemError, match=r"^Unknown input\. ") as caught:
         line(UNANSWERED).swap([five, fresh], [Output.fresh(10, five.item_id)])
 
-    told = caught.value
-    assert (told.code, told.status, told.index) == ("unknown_input", 400, 1)
+    error = caught.value
+    assert (error.code, error.status, error.index) == ("unknown_input", 400, 1)
     assert deeds.check([five]) == ["unspent"]
 
 
 @pytest.mark.parametrize(("text", "wait_s"), [("3600", 3600), ("9" * 5000, 86400)])
 def test_a_wait_that_is_too_long_is_left_to_the_caller(refusal, text, wait_s):
-    told = refusal(problem(429, "too_many_failures", text))
+    error = refusal(problem(429, "too_many_failures", text))
 
-    assert (told.status, told.attempts, told.retry_after_s) == (429, 1, wait_s)
+    assert (error.status, error.attempts, error.retry_after_s) == (429, 1, wait_s)
 
 
-@pytest.mark.parametrize("told", [True, "true"])
-def test_a_refusal_is_final_only_where_the_service_says_so(refusal, told):
-    answer = problem(400, "spent_input", isFinal=told)
+@pytest.mark.parametrize("is_final", [True, "true"])
+def test_a_refusal_is_final_only_where_the_service_says_so(refusal, is_final):
+    answer = problem(400, "spent_input", isFinal=is_final)
 
-    assert refusal(answer).is_final == (told is True)
+    assert refusal(answer).is_final == (is_final is True)
 
 
 def test_what_a_refusal_says_is_one_line_without_controls(refusal):
     about = {"title": "\x1b[1mNo\n\u202e”", "detail": "d " * 999, "index": -1}
 
-    told = refusal(problem(400, "spent_input", **about))
+    error = refusal(problem(400, "spent_input", **about))
 
-    assert (str(told), told.index) == (f"[1mNo. {'d ' * 250}", None)
+    assert (str(error), error.index) == (f"[1mNo. {'d ' * 250}", None)
     assert plain("“a”\t\x00b\u2028\ud800c", 4) == "a b "
 
 
@@ -250,9 +250,9 @@ def test_no_secret_is_in_any_error_or_log(line, caplog, call, fault):
     with pytest.raises(DeedsError) as caught:
         call(deeds)
 
-    told = caught.value
-    assert (told.__context__, told.__cause__) == (None, None)
-    texts = [*traceback.format_exception(told), repr(told), repr(vars(told))]
+    error = caught.value
+    assert (error.__context__, error.__cause__) == (None, None)
+    texts = [*traceback.format_exception(error), repr(error), repr(vars(error))]
     texts += [repr(deeds), repr(MINE)]
     texts += [str(request.url) for request in deeds.requests]
     texts += [str(record.__dict__) for record in caplog.records]

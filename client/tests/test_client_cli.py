@@ -223,9 +223,9 @@ def test_what_another_copy_moved_is_not_called_claimed(cider):
     shutil.copy("anna", "twin")
     ask("send 2 Cider", wallet="twin")
 
-    told = run("check").stdout
+    printed = run("check").stdout
 
-    assert "Moved by another copy of this wallet, or claimed.\n" in told
+    assert "Moved by another copy of this wallet, or claimed.\n" in printed
 
 
 def test_what_was_broken_off_is_finished_by_the_next_command(cider):
@@ -273,14 +273,14 @@ def test_of_several_parts_each_is_shown_in_its_turn():
 def test_the_balance_ends_with_what_no_backup_has(cider):
     ask("export backup", stdin=PASSPHRASE)
     ask("send 1 Cider")
-    told = [run("balance").stderr]
+    messages = [run("balance").stderr]
     ask("mint Bread 1")
-    told.append(run("balance").stderr)
+    messages.append(run("balance").stderr)
     ask("import backup", wallet="bob", stdin=PASSPHRASE)
-    told.append(run("balance", wallet="bob").stderr)
+    messages.append(run("balance", wallet="bob").stderr)
 
     behind = "Deeds that are in no backup: 1. See deeds-wallet export.\n"
-    assert told == ["", behind, ""]
+    assert messages == ["", behind, ""]
 
 
 # `other` is not there, and `damaged` is neither a wallet nor a backup.
@@ -355,7 +355,7 @@ def test_a_request_is_waited_for_until_it_is_paid(cider):
 
 
 def outcome(line):
-    """Return the exit code of a line in a shell, and what is told on standard error."""
+    """Return the exit code of a line in a shell, and its standard error."""
     script = f"{shlex.join(COMMAND)} {line}; exit ${{PIPESTATUS[0]}}"
     bash = ["bash", "-c", script]
     ran = subprocess.run(bash, capture_output=True, text=True, check=False)
@@ -371,11 +371,11 @@ BROKEN = {
 
 @pytest.mark.parametrize(("shell", "said"), BROKEN.items())
 def test_what_moved_and_cannot_be_printed_is_done(cider, shell, said):
-    code, told = outcome(f"send 1 Cider {shell}")
+    code, message = outcome(f"send 1 Cider {shell}")
 
     assert code == 3
-    assert said in told
-    assert told.count("deeds-wallet history") == told.count("\n") == 1
+    assert said in message
+    assert message.count("deeds-wallet history") == message.count("\n") == 1
     assert held() == {"“Cider": 4}
 
 

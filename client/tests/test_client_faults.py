@@ -123,11 +123,11 @@ def summary(wallet):
     outputs = wallet.outputs()
     states = wallet._deeds.check(outputs)
     names = ("amount", "state", "number", "of", "each", "spent_elsewhere", "unknown")
-    told = Counter(
+    counts = Counter(
         (*(getattr(output, name) for name in names), bool(output.given_at), state)
         for output, state in zip(outputs, states, strict=True)
     )
-    return told, Counter((each.kind, each.state) for each in wallet.history())
+    return counts, Counter((each.kind, each.state) for each in wallet.history())
 
 
 def prepared(directory, url, verb):

@@ -88,8 +88,8 @@ def test_httpx_alone_is_needed_and_what_needs_more_says_so(folder, tmp_path, url
 
 
 def test_all_that_is_exported_is_documented():
-    told = README.read_text()
+    readme = README.read_text()
     missing = [
-        name for name in deeds_client.__all__ if not re.search(rf"`{name}\b", told)
+        name for name in deeds_client.__all__ if not re.search(rf"`{name}\b", readme)
     ]
     assert missing == []

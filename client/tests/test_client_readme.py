@@ -55,7 +55,7 @@ def test_the_readme_can_be_followed_from_the_installation_on(tmp_path):
 def test_the_readme_has_all_codes_of_errors():
     text = (REPOSITORY / README[0]).read_text()
     tables = re.findall(r"\| code of `(\w+)` \|.*\n\|-.*\n((?:\| `.*\n)+)", text)
-    told = {
+    documented = {
         kind: set(re.findall(r"\w+", " ".join(re.findall(r"^\|(.*?)\|", rows, re.M))))
         for kind, rows in tables
     }
@@ -68,7 +68,7 @@ def test_the_readme_has_all_codes_of_errors():
     problems = (REPOSITORY / "docs/problems.md").read_text()
     codes = set(re.findall(r"^\| `(\w+)` \| \d", problems, re.MULTILINE))
 
-    assert told == {
+    assert documented == {
         "WalletError": raised,
         "ProblemError": codes - {"ledger_in_doubt", "internal"},
     }

@@ -95,9 +95,9 @@ def test_a_link_that_a_copy_has_made_is_not_called_sent_here(anna, item_id, open
 
 def test_an_offer_that_was_completed_as_it_expired_is_done(ben, item_id, open_wallet):
     asked = ben.ask(item_id, 5)
-    told = httpx.get(f"{ben._deeds.base_url}/v1/offers/{asked.offer_id}").json()
-    told |= {"state": "expired", "expiresAt": "2026-01-01T00:00:00Z"}
-    expired = httpx.Response(200, json=told)
+    offer = httpx.get(f"{ben._deeds.base_url}/v1/offers/{asked.offer_id}").json()
+    offer |= {"state": "expired", "expiresAt": "2026-01-01T00:00:00Z"}
+    expired = httpx.Response(200, json=offer)
     payer = open_wallet()
 
     open_wallet(
@@ -117,8 +117,8 @@ def test_what_a_stranger_has_begun_to_mint_is_not_minted_here(
 
     ben.restore(path, PASSPHRASE)
     ben.sync()
-    [told] = caplog.messages
-    assert told.startswith("The owner of this backup can spend what it holds, too")
+    [message] = caplog.messages
+    assert message.startswith("The owner of this backup can spend what it holds, too")
     assert {each.state for each in ben.history()} == {"done"}
     # What an item is, the registry tells.
     assert not ben.item(item_id).is_minted
@@ -126,8 +126,8 @@ def test_what_a_stranger_has_begun_to_mint_is_not_minted_here(
     # What is one's own goes on.
     ben.restore(path, PASSPHRASE, own=True)
     ben.sync()
-    told = ben.balance().values()
-    assert sum(each.held for each in told) == 6 + 7
+    holdings = ben.balance().values()
+    assert sum(each.held for each in holdings) == 6 + 7
 
 
 def test_an_order_of_another_wallet_is_none_of_this_one(anna, ben):
@@ -160,9 +160,11 @@ LIES = {
 
 @pytest.mark.parametrize("lies", LIES.values(), ids=LIES)
 def test_a_service_that_tells_lies_changes_nothing(item_id, copy, monkeypatch, lies):
-    told = chain(lies, repeat(lies[-1]))
+    answers = chain(lies, repeat(lies[-1]))
     monkeypatch.setattr(seeds, "_NUMBERS_MAX", 20)
-    monkeypatch.setattr(copy._deeds, "find", lambda _, asked: [next(told)] * len(asked))
+    monkeypatch.setattr(
+        copy._deeds, "find", lambda _, asked: [next(answers)] * len(asked)
+    )
     before = copy.outputs(), copy._store.all(Numbers)
 
     with pytest.raises(FindingError, match="contradict each other"):

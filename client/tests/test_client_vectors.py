@@ -43,70 +43,78 @@ CODES = {
 }
 
 
-def operation_of(wallet, told):
-    return wallet._store.operation(told["operation"])
+def operation_of(wallet, arguments):
+    return wallet._store.operation(arguments["operation"])
 
 
-def units_of(told):
-    return Units(told["itemId"], told["amount"])
+def units_of(arguments):
+    return Units(arguments["itemId"], arguments["amount"])
 
 
-def restore(wallet, told):
+def restore(wallet, arguments):
     path = wallet._store.path.with_name("backup")
-    path.write_text(file.export_wallet(read_contents(told["file"]), PASSPHRASE))
-    wallet.restore(path, PASSPHRASE, own=told["isOwn"])
+    path.write_text(file.export_wallet(read_contents(arguments["file"]), PASSPHRASE))
+    wallet.restore(path, PASSPHRASE, own=arguments["isOwn"])
 
 
 def restart(wallet, _):
     wallet.__enter__()
 
 
-def sync(wallet, told):
-    wallet.sync(look=told["look"])
+def sync(wallet, arguments):
+    wallet.sync(look=arguments["look"])
 
 
-def about(told):
-    """Return what a verb is told of its operation, and the metadata of an item."""
+def about(arguments):
+    """Return the optional arguments of a verb."""
     names = ("metadata", "reference", "note")
-    return {name: told[name] for name in names if name in told}
+    return {name: arguments[name] for name in names if name in arguments}
 
 
 VERBS = {
-    "mint": lambda wallet, told: wallet.mint(told["amounts"], **about(told)),
-    "issue": lambda wallet, told: wallet.issue(
-        told["count"], told["each"], **about(told)
+    "mint": lambda wallet, arguments: wallet.mint(
+        arguments["amounts"], **about(arguments)
     ),
-    "send": lambda wallet, told: wallet.send(
-        told["itemId"], told["amount"], **about(told)
+    "issue": lambda wallet, arguments: wallet.issue(
+        arguments["count"], arguments["each"], **about(arguments)
     ),
-    "give": lambda wallet, told: wallet.give(Output.parse(told["output"])),
-    "claim": lambda wallet, told: wallet.claim(Output.parse(told["output"])),
-    "split": lambda wallet, told: wallet.split(told["itemId"], told["amounts"]),
-    "merge": lambda wallet, told: wallet.merge(told["itemId"]),
-    "takeBack": lambda wallet, told: wallet.take_back(
-        [Output.parse(raw) for raw in told["outputs"]]
+    "send": lambda wallet, arguments: wallet.send(
+        arguments["itemId"], arguments["amount"], **about(arguments)
     ),
-    "ask": lambda wallet, told: wallet.ask(
-        told["itemId"], told["amount"], told["expiresIn"]
+    "give": lambda wallet, arguments: wallet.give(Output.parse(arguments["output"])),
+    "claim": lambda wallet, arguments: wallet.claim(Output.parse(arguments["output"])),
+    "split": lambda wallet, arguments: wallet.split(
+        arguments["itemId"], arguments["amounts"]
     ),
-    "trade": lambda wallet, told: wallet.trade(
-        units_of(told["gives"]), units_of(told["wants"]), told["expiresIn"]
+    "merge": lambda wallet, arguments: wallet.merge(arguments["itemId"]),
+    "takeBack": lambda wallet, arguments: wallet.take_back(
+        [Output.parse(raw) for raw in arguments["outputs"]]
     ),
-    "complete": lambda wallet, told: wallet.complete(
-        wallet._deeds.offer(told["offerId"])
+    "ask": lambda wallet, arguments: wallet.ask(
+        arguments["itemId"], arguments["amount"], arguments["expiresIn"]
     ),
-    "cancel": lambda wallet, told: wallet.cancel(operation_of(wallet, told)),
-    "refresh": lambda wallet, told: wallet.refresh(operation_of(wallet, told)),
+    "trade": lambda wallet, arguments: wallet.trade(
+        units_of(arguments["gives"]),
+        units_of(arguments["wants"]),
+        arguments["expiresIn"],
+    ),
+    "complete": lambda wallet, arguments: wallet.complete(
+        wallet._deeds.offer(arguments["offerId"])
+    ),
+    "cancel": lambda wallet, arguments: wallet.cancel(operation_of(wallet, arguments)),
+    "refresh": lambda wallet, arguments: wallet.refresh(
+        operation_of(wallet, arguments)
+    ),
     "restart": restart,
     "restore": restore,
     "sync": sync,
 }
 
 
-def outcome_of(do, wallet, told):
+def outcome_of(do, wallet, arguments):
     """Return what comes out of a verb, or the code of its error."""
     try:
-        made = do(wallet, told)
+        made = do(wallet, arguments)
     except DeedsError as error:
         return {"error": CODES.get(type(error)) or error.code}
     if isinstance(made, Operation):
@@ -121,12 +129,12 @@ def file_of(store):
     """Return what a file holds as vectors compare it: tests/vectors/README.md."""
     with store.transaction() as transaction:
         found = write_contents(backup_of(transaction))
-    told = {name: sorted(found[name], key=itemgetter("key")) for name in KINDS}
-    for output in told["outputs"]:
+    contents = {name: sorted(found[name], key=itemgetter("key")) for name in KINDS}
+    for output in contents["outputs"]:
         del output["changedAt"]
-    for operation in told["operations"]:
+    for operation in contents["operations"]:
         operation.pop("asked", None)
-    return told
+    return contents
 
 
 def load(path, contents):
@@ -211,8 +219,8 @@ def test_an_output_is_what_its_operations_make_of_it(case):
             key = str(UUID(int=place))
             about = {"kind": "trade", "state": state, "amount": 1, "begunAt": 1}
             body = {"inputs": [taken], "outputs": [made]}
-            told = {"key": key, "code": "x", "body": body, **about, **offer}
-            records.put(read(Operation, told))
+            document = {"key": key, "code": "x", "body": body, **about, **offer}
+            records.put(read(Operation, document))
         found = write(records.output(output.key))
 
     names = ("state", "before", "neverHeld")
