@@ -33,7 +33,7 @@ FORKS = multiprocessing.get_context("fork")
 
 
 def problem(status, code, retry_after="0", **rest):
-    """Return an answer of the service that says what is wrong."""
+    """Return a problem+json answer, as the service refuses."""
     document = {"code": code, "title": "T", "detail": "D.", **rest}
     headers = {"Content-Type": "application/problem+json", "Retry-After": retry_after}
     return httpx.Response(status, headers=headers, json=document)
@@ -44,9 +44,9 @@ TOO_LARGE = problem(413, "body_too_large", isFinal=True)
 
 @contextmanager
 def folder():
-    """A folder in memory if there is one.
+    """A temporary folder, in memory if possible.
 
-    What a process has written outlives it there too.
+    Files in it survive a process that is killed, as on a disk.
     """
     memory = Path("/dev/shm")  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as path:
@@ -66,14 +66,14 @@ class Mortal:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self):
-        """Take as steps what connections do that this process opens from now on."""
+        """Count the transactions of all connections that are opened from now on."""
         connect = sqlite3.connect
 
         def watched(*arguments, **options):
             connection = connect(*arguments, **options)
 
             def traced(statement):
-                # Not those that SQLite rolls back.
+                # Not a statement that SQLite has rolled back.
                 if statement == "COMMIT" or not connection.in_transaction:
                     self.step()
 
@@ -84,12 +84,11 @@ class Mortal:
 
 
 class Lines(httpx.BaseTransport):
-    """Lines to the service.
+    """A transport to the service that may lose, delay or refuse requests.
 
-    `fates` says what becomes of each request, `late` keeps copies.
-
-    A fate that is a response is the answer instead of the service's; one that is a
-    function is called when the request was answered, and before that is read.
+    `fates` returns the fate of a request. A response is the answer instead of the
+    service's. A function is called once the service has answered, before the client
+    reads the answer. A "late" request is written to the folder `late` instead.
     """
 
     def __init__(self, url, fates, late=None, mortal=None):
@@ -127,9 +126,9 @@ class Lines(httpx.BaseTransport):
 
 
 def at(path="", *fates, before=lambda: None):
-    """Return what becomes of requests to such a path: the last fate for ever.
+    """Return a function for `Lines`: the fates of requests whose path contains `path`.
 
-    Before each of them something else may happen.
+    The last fate is repeated. `before` is called before each of these requests.
     """
     left = list(fates or ["answered"])
 
@@ -144,7 +143,7 @@ def at(path="", *fates, before=lambda: None):
 
 @contextmanager
 def refused(code):
-    """Assert that the wallet or the service refuses what is done, with this code."""
+    """Assert that the wallet or the service refuses with this code."""
     with pytest.raises((WalletError, ProblemError)) as caught:
         yield
     assert caught.value.code == code
@@ -152,7 +151,7 @@ def refused(code):
 
 @contextmanager
 def wallet_at(path, url, fates=lambda _: "answered", late=None, mortal=None, tries=2):
-    """A wallet over such lines."""
+    """A wallet whose requests have these fates: see `Lines`."""
     lines = Lines(url, fates, late, mortal)
     with (
         Deeds(url, transport=lines, tries=tries, sleep=lambda _s: None) as deeds,
@@ -162,13 +161,13 @@ def wallet_at(path, url, fates=lambda _: "answered", late=None, mortal=None, tri
 
 
 def backup_of(records):
-    """Return what a backup holds."""
+    """Return the contents of a backup of these records."""
     return read_contents(write_contents(merging.dump(records)))
 
 
 @contextmanager
 def copy_of(wallet, name="copy", path="", *fates):
-    """Another copy of a wallet, restored from what that is now, and not yet looked."""
+    """A copy of a wallet, restored from its records. Its search has not begun."""
     file, url = wallet._store.path.with_name(name), wallet._deeds.base_url
     with wallet_at(file, url, at(path, *fates), tries=1) as copied:
         with wallet._store.transaction() as records:
@@ -180,21 +179,21 @@ def copy_of(wallet, name="copy", path="", *fates):
 
 
 def backup_file(wallet):
-    """Return a new backup of a wallet, of the passphrase PASSPHRASE."""
+    """Return a new backup file of a wallet, with the passphrase PASSPHRASE."""
     path = wallet._store.path.with_name(f"{uuid4()}.backup")
     wallet.export(path, PASSPHRASE)
     return path
 
 
 def units(wallet, item_id):
-    """Return what of an item is in a wallet, by state."""
+    """Return the units of an item in a wallet, by state."""
     holding = wallet.balance().get(item_id, Holding(item_id))
     counts = asdict(replace(holding, in_backup=False)).items()
     return {state: count for state, count in counts if count not in (0, item_id)}
 
 
 def sent(wallet, item_id, amount):
-    """Give some units away; return what is in the link."""
+    """Make a link of some units; return its output."""
     return wallet.send(item_id, amount).output
 
 
@@ -204,7 +203,7 @@ def pay(wallet, asked):
 
 
 def live_at_once(*lives):
-    """Let a process live each; return which of them were killed. None may fail."""
+    """Run each function in a process; return which were killed. None may fail."""
     processes = [FORKS.Process(target=life) for life in lives]
     for process in processes:
         process.start()

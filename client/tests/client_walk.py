@@ -56,7 +56,7 @@ LINKS_COUNT = 28  # In two batches.
 GAP = 52  # More numbers than a walk leaves unused.
 LIVE = (OutputState.HELD, OutputState.GIVEN, OutputState.OFFERED)
 OFFERS = (Kind.ASK, Kind.TRADE)
-# What may happen to a request; what is late arrives after the walk has gone on.
+# What may happen to a request. A late one arrives some steps later.
 FATES = ["answered"] * 12
 FATES += ["lost", "answer lost", "answer lost", "late", "refused"]
 FATES += [problem(503, "busy", "1")]
@@ -66,9 +66,9 @@ LIVES += [["anna", "twin", "third"], ["twin", "ben"], ["ben"], ["phone"]]
 
 
 def walk(sqlite_template, seed, runs_count):
-    """Walk so many times, with this seed and those after it.
+    """Run this number of walks, with this seed and the following ones.
 
-    Return what was done, as a text.
+    Return a summary of what was done.
     """
     counts = Counter()
     with folder() as directory, patch.object(seeds, "GAP", GAP):
@@ -119,8 +119,8 @@ class Walk:
             item_id = ben.mint([9, 12]).item_id
             first.claim(sent(ben, item_id, 4))
             first.send(first.mint([30]).item_id, 3)
-            # A series stays to be made. A copy of the file goes on with what was begun,
-            # one of a backup does not.
+            # The series is not complete. A copy of the file continues what was begun, a
+            # copy of a backup does not.
             unlucky = self._wallet("first", "/swap", "lost")
             with suppress(NoAnswerError), unlucky as unlucky:
                 unlucky.issue(LINKS_COUNT, 2, reference="job")
@@ -145,7 +145,7 @@ class Walk:
         return found
 
     def _live(self, name, rng):
-        # This is the walk of the child.
+        # The child process has its own random numbers.
         self._rng = rng
         mortal = Mortal(rng.choice([0, rng.randint(1, 50), rng.randint(1, 150)]))
         mortal.watch()
@@ -238,7 +238,7 @@ class Walk:
                 self.counts["delivered late"] += 1
 
     def _end(self):
-        """Let every wallet finish, twice, without faults, and judge."""
+        """Let every wallet finish, twice, without faults, and check the result."""
         self._deliver_late()
         is_over = self._rng.random() < 0.5
         with ExitStack() as stack:
@@ -257,7 +257,7 @@ class Walk:
         assert live == mints
 
     def _assert_true(self, wallets):
-        """Assert that each wallet tells the truth, and each unit is in one person's.
+        """Assert that all states are right, and that each unit belongs to one person.
 
         Return the units of each item that are in a wallet.
         """
@@ -295,7 +295,7 @@ class Walk:
             if operation.state != OperationState.DONE:
                 assert operation.state in ("refused", "" if is_over else "open")
             elif operation.kind == Kind.MINT:
-                # Copies may have sent just the same.
+                # Several copies may have sent the same mint.
                 mints[operation.item_id] = operation.amount
         items = self._view.read("SELECT id, total FROM items ORDER BY created_by")
         assert mints.items() == set(items[self._items_before :])
@@ -303,9 +303,9 @@ class Walk:
         return mints
 
     def _assert_alike(self, wallets):
-        """Assert that all copies hold the same of what all of them know.
+        """Assert that all copies hold the same outputs of the items that all know.
 
-        But for what a mint has made, its secrets are of no seed, and later issues.
+        Outputs of mints, whose secrets come from no seed, and later issues may differ.
         """
         copies = [wallets[name] for name, owner in OWNERS.items() if owner == "anna"]
         minted = {
@@ -315,7 +315,7 @@ class Walk:
             if each.kind == Kind.MINT
             for key in made_by(each)
         }
-        # What a copy has taken back is handed out, as far as the others know.
+        # If a copy took a link back, the others still call it handed out.
         minted |= {each.key for copy in copies for each in copy.outputs() if each.issue}
         items = [{each.item_id for each in copy.outputs()} for copy in copies]
         common = set.intersection(*items)

@@ -1,4 +1,4 @@
-"""What the client's tests share with those of the service, which they run against."""
+"""Fixtures of the client's tests: a running service, and wallets at it."""
 
 import shutil
 from contextlib import ExitStack
@@ -24,21 +24,21 @@ from tests.support.ledger_view import LedgerView  # noqa: E402
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick(tmp_path_factory):
-    """What takes long is not done, or less of it."""
+    """Skip or shorten what takes long."""
     with pytest.MonkeyPatch.context() as patch:
-        # Services of tests speak plain HTTP, but each client would read them: 20 ms.
+        # Services of tests speak HTTP, but each client would load certificates: 20 ms.
         patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("none")))
-        # These services take few secrets at once: to ask for all 512 takes long.
+        # These services accept few secrets at once, so 512 take long.
         patch.setattr(seeds, "GAP", 8)
-        # The fewest that are allowed for a passphrase.
+        # The minimum that a reader accepts.
         patch.setattr(file, "ITERATIONS", 100_000)
         yield
 
 
 @pytest.fixture(scope="session")
 def ledger(sqlite_template):
-    """A look into the ledger of the service."""
+    """A view of the service's ledger."""
     with folder() as directory:
         database = shutil.copy(sqlite_template, directory / "deeds.sqlite3")
         yield LedgerView(f"sqlite:///{database}")
@@ -46,7 +46,7 @@ def ledger(sqlite_template):
 
 @pytest.fixture(scope="session")
 def url(ledger):
-    """A service that takes four outputs at once."""
+    """A service that accepts four outputs at once."""
     settings = {
         "DATABASE_URL": ledger.url,
         "DEEDS_RATE_LIMITS": "failures=off",
@@ -63,7 +63,7 @@ def deeds(url):
 
 
 class Line(Deeds):
-    """A service on whose line these faults happen to requests, one after the other."""
+    """The service, with these faults of its first requests, in this order."""
 
     def __init__(self, url, *faults):
         self.faults, self.requests, self.waits = list(faults), [], []

@@ -38,13 +38,13 @@ def five(deeds):
 
 @pytest.fixture
 def fresh(five):
-    """What five may be swapped for."""
+    """An output that `five` can be swapped for."""
     return Output.fresh(5, five.item_id)
 
 
 @pytest.fixture
 def refusal(line):
-    """A function that returns the error of a swap, to which this was the answer."""
+    """A function that returns the error of a swap with these answers."""
 
     def refusal(*answers, kind=ProblemError):
         with pytest.raises(kind) as caught:
@@ -64,7 +64,7 @@ FAULTS = {
     "a busy gateway": httpx.Response(503, headers={"Retry-After": "3"}),
     "too many requests": problem(429, "too_many_requests", "2"),
 }
-# For how many seconds some of these ask to wait.
+# The seconds of Retry-After of some of these.
 WAITS_S = {"a busy gateway": 3, "too many requests": 2}
 
 
@@ -181,7 +181,7 @@ RIGHT = json.dumps(ITEM).encode()
 
 def slowly(*parts):
     yield from parts
-    # For half a minute, unless the client hangs up.
+    # Takes half a minute, unless the client hangs up.
     for _ in range(1500):
         time.sleep(0.02)
         yield b"H"
@@ -213,7 +213,7 @@ def test_no_answer_is_large_compressed_or_late(parts, status):
 
     answering.join()
     assert caught.value.status == status
-    # Of what came slowly something is left: its end was not waited for.
+    # The client did not wait for the end of a slow answer.
     assert status or next(parts)
 
 

@@ -38,13 +38,13 @@ def here(url, tmp_path, monkeypatch):
 
 
 def run(line, wallet="anna", stdin=""):
-    """Return what comes of a line that is typed behind the name of the program."""
+    """Run `deeds-wallet` with the arguments in a line; return the result."""
     words = ["--wallet", wallet, *shlex.split(line)]
     return CliRunner().invoke(main, words, input=stdin, prog_name="deeds-wallet")
 
 
 def at_terminal(line, **options):
-    """Run a line where a person reads the output and types; return the exit code."""
+    """Run a line at a pseudo-terminal; return the exit code."""
     return pty.spawn([*COMMAND, *shlex.split(line)], **options) >> 8
 
 
@@ -56,7 +56,7 @@ def ask(line, **options):
 
 @pytest.fixture
 def cider(here):
-    """Anna holds five units of it."""
+    """Anna holds five units of Cider."""
     ask("mint Cider 5")
 
 
@@ -100,10 +100,10 @@ def test_a_deed_is_named_in_many_ways():
     ask("mint Night 5", wallet="bob")
     gift = run("send 1 Night", wallet="bob").stdout.split()[-1]
     ask("claim", stdin=gift)
-    # The own deed is sold out.
+    # Her own deed is sold out now.
     run(f"send 5 {item_id}")
 
-    # A stranger's deed has just the name that is typed.
+    # Only a stranger's deed has exactly the name that is typed.
     unclear = run("ask 5 night")
     [asked] = ask("--minted ask 5 night")
     unknown = run("ask 1 🎸").stderr
@@ -155,7 +155,7 @@ def test_an_offer_is_made_and_completed_or_cancelled(cider):
 
 
 def lose(*arguments, send=Deeds.send):
-    """Send a request, and be stopped before its answer is read."""
+    """Send a request, and raise KeyboardInterrupt instead of returning the answer."""
     send(*arguments)
     raise KeyboardInterrupt
 
@@ -190,7 +190,7 @@ def test_a_file_that_comes_in_between_is_left_and_its_links_can_be_had(monkeypat
     with patch.object(Wallet, "issue", come_between):
         refused = run(f"{line} --csv new")
     reference = refused.stderr.partition("--reference ")[2].split()[0]
-    # A file system without links, such as FAT.
+    # As on a file system without hard links, such as FAT.
     monkeypatch.setattr(os, "link", Mock(side_effect=PermissionError))
     ask(f"{line} --csv other --reference {reference}")
     again = run(f"{line} --csv other --reference {reference}")
@@ -209,7 +209,7 @@ def test_a_look_for_what_moved_since_a_backup_goes_on(cider):
 
     with patch.object(Deeds, "find", side_effect=NoAnswerError):
         broken = run("import backup", wallet="bob", stdin=PASSPHRASE)
-    # Whatever the next command is, it goes on with it.
+    # The next command, whichever it is, continues the search.
     found = run("balance Cider", wallet="bob").stdout
     ask("check", wallet="bob")
     again = run("look", wallet="bob")
@@ -283,7 +283,7 @@ def test_the_balance_ends_with_what_no_backup_has(cider):
     assert messages == ["", behind, ""]
 
 
-# `other` is not there, and `damaged` is neither a wallet nor a backup.
+# `other` does not exist, and `damaged` is neither a wallet nor a backup.
 WRONG = {
     "--url http://127.0.0.1:9 --wallet other balance": 3,
     "--wallet damaged balance": 2,
@@ -302,7 +302,7 @@ WRONG = {
     "import damaged": 2,
     "--wallet other show Cider": 1,
 }
-# No passphrase, and no text.
+# No passphrase, and no valid text.
 TYPED = {"export other": "", "claim": b"\xff"}
 
 
@@ -320,7 +320,7 @@ def test_what_is_wrong_is_told_in_a_sentence(cider, line, code):
 
 def test_what_was_taken_back_is_told_where_the_rest_was_claimed():
     ask("mint Bus --count 6 --csv new")
-    # The second batch.
+    # The links of the second batch.
     rest = "\n".join(row.split(",")[2] for row in Path("new").read_text().split()[5:])
 
     def sync(*_arguments):
@@ -389,7 +389,7 @@ def test_what_nobody_can_be_told_is_told_by_the_exit_code(cider, shell):
     assert outcome(f"send 0 Cider {shell}") == (2, "")
 
 
-# The wallet's, and that of the links.
+# The disk of the wallet, and that of the CSV file.
 DISK_FULL = [
     (Deeds, "send", "send 1 Cider"),
     (Wallet, "issue", "mint Bus --count 4 --csv new"),

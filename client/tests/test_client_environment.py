@@ -1,4 +1,4 @@
-"""What the environment of a desktop has, which httpx reads, and where services move."""
+"""Variables that httpx reads, certificates, and services that move to https."""
 
 from contextlib import closing
 

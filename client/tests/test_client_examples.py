@@ -49,7 +49,7 @@ def test_an_order_outlives_service_and_shop_and_is_served_once_it_is_paid(
     assert answer.status_code == 503
     assert "Payments are down at the moment." in answer.text
 
-    # The next run of the shop has asked for the payment before anybody looks.
+    # The next run of the shop requests the payment before a page is loaded.
     shop = run("shop.py")
     with shop["deeds"], shop["wallet"] as till:
         [asked] = till.history()

@@ -37,7 +37,7 @@ def minted(wallet):
 
 
 def links(wallet):
-    """Return two that are given."""
+    """Return two outputs whose links were handed out."""
     item_id = minted(wallet)
     return [sent(wallet, item_id, amount) for amount in (5, 3)]
 
@@ -66,8 +66,8 @@ def overtaken(ours, amount):
     return item_id
 
 
-# Each verb, and how what it is given is made with two wallets: `ours`, which is broken,
-# and theirs.
+# Each verb, and a function that prepares its arguments with two wallets: `ours`, whose
+# process is killed, and theirs.
 VERBS = {
     "mint": (Wallet.mint, lambda *_: ([5, 2],)),
     "issue": (Wallet.issue, lambda *_: (5, 2)),
@@ -99,13 +99,13 @@ VERBS = {
     ),
 }
 
-# The others are asked for again after each kill, by their reference.
+# The others are repeated after each kill, with their reference.
 UNREFERENCED = {"take_back", "withdraw", "cancel", "send what a copy has"}
 UNREFERENCED |= {"look", "check"}
 
 
 def is_killed_at(number, path, url, act):
-    """Act in a process that is killed at this step; return whether there was one."""
+    """Act in a process that is killed at this step; return whether it got that far."""
 
     def live():
         mortal = Mortal(number)
@@ -119,7 +119,7 @@ def is_killed_at(number, path, url, act):
 
 
 def summary(wallet):
-    """Return what a wallet holds and has done, and the service says of it, less ids."""
+    """Return the outputs and operations of a wallet, without ids and secrets."""
     outputs = wallet.outputs()
     states = wallet._deeds.check(outputs)
     names = ("amount", "state", "number", "of", "each", "spent_elsewhere", "unknown")
@@ -131,7 +131,7 @@ def summary(wallet):
 
 
 def prepared(directory, url, verb):
-    """Return a file of ours, what it holds, and a function that does the verb on it."""
+    """Return the path and summary of our wallet, and a function that does the verb."""
     carry_out, prepare = VERBS[verb]
     options = {} if verb in UNREFERENCED else {"reference": "order-17"}
     path = directory / "ours"
@@ -169,7 +169,7 @@ def test_a_verb_killed_at_any_step_is_as_if_it_was_not(url, verb):
             with wallet_at(path, url) as wallet:
                 wallet.__enter__()
                 found = summary(wallet)
-                # A check or a trade may have done a part.
+                # A check or a trade may have been done in part.
                 if is_referenced or found not in (before, *ends):
                     act(wallet)
                     found = summary(wallet)
@@ -210,7 +210,7 @@ def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(tmp_path
 
 
 def scan(open_anna, ticket, fate, **facts):
-    """Scan a ticket as a door of the page does, with this fate of its claim."""
+    """Claim a ticket as a door of the page does, with this fate of the request."""
     with pytest.raises(NoAnswerError):
         open_anna("/swap", fate).claim(ticket)
     wallet = open_anna()
@@ -230,7 +230,7 @@ def test_what_a_door_has_cancelled_is_not_sent(open_wallet, ben, fate, state, le
 
     anna.__enter__()
 
-    # What was carried out is told by its key.
+    # The key shows that it was carried out.
     assert [each.state for each in anna.history()] == [state]
     assert ben._deeds.check([ticket]) == [left]
 
@@ -239,11 +239,11 @@ def test_no_verb_sends_what_a_door_has_scanned(open_wallet, ben):
     ticket = links(ben)[0]
     anna = scan(partial(open_wallet, "anna"), ticket, "lost", is_unsent=True)
 
-    # It would wait for the change of anything else.
+    # It would wait for any other operation under way.
     with refused("not_enough"):
         anna.send(ticket.item_id, 1)
 
     assert ben._deeds.check([ticket]) == ["unspent"]
-    # Once it was sent, the page cannot call it unsent.
+    # Once sent, the page must not call it unsent.
     [begun] = anna.history(OperationState.BEGUN)
     assert not anna.refresh(begun).is_unsent

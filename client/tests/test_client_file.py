@@ -41,8 +41,8 @@ UNUSED = {
     "operations.links.from",
     "operations.links.isNext",
 }
-# It derives the states of outputs, and a service would refuse what the others lead to.
-# Of the links that a mint of the page has promised it knows nothing.
+# Fields that the client checks less than the page. A service would refuse the requests,
+# and the client knows nothing of the links that a mint of the page has planned.
 LOOSER = {
     "outputs.number",
     "outputs.of",
@@ -52,7 +52,7 @@ LOOSER = {
 
 
 def files_of_worlds(count):
-    """Return files of random wallets of the page, and what the page makes of them.
+    """Return files of random wallets of the page, and how the page merges them.
 
     See pairs.js.
     """
@@ -68,7 +68,7 @@ def pages():
 
 @pytest.fixture(scope="module")
 def records():
-    """What a file holds that has both a claim and a mint."""
+    """The records of a file that has both a claim and a mint."""
     return next(
         pair["merged"]
         for pair in files_of_worlds(10)["pairs"]
@@ -149,7 +149,7 @@ def written(outputs):
 
 
 def by_key(records):
-    """Return records in any order; the registry's null is no field here."""
+    """Return records by key. A null, as in the registry, counts as absent."""
     return {
         it["key"]: {name: it[name] for name in it if it[name] is not None}
         for it in records

@@ -49,7 +49,7 @@ def test_links_are_read_as_messengers_hand_them_on(case):
     assert case.get("refused", "") in said
 
 
-# What one messenger or another does to a whole link.
+# How messengers change a whole link.
 DONE_TO_LINKS = [
     lambda link: link,
     lambda link: link.replace("+", ""),
@@ -76,7 +76,7 @@ def test_no_secret_becomes_another_one():
         assert read_claims(text, URL) == [Output(5, ID, Secret(secret))], text
 
 
-# In an escape, not escaped, without a blank, with too long a secret.
+# In an escape, not escaped, without a space, with too long a secret.
 CUT_OFF = [
     f"{LINK}a%C",
     f"{LINK}pass-on.it",

@@ -20,7 +20,7 @@ MOVED = httpx.Response(307, headers={"Location": "https://elsewhere.example/v1/m
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    """A service that takes the token."""
+    """A service whose mints need the token."""
     directory = tmp_path_factory.mktemp("token")
     with running_service(directory, DEEDS_MINT_TOKEN=TOKEN) as service:
         yield service.url
@@ -28,7 +28,7 @@ def url(tmp_path_factory):
 
 @pytest.fixture
 def sent():
-    """What was sent: path, host and Authorization of each request."""
+    """The path, host and Authorization of each request sent."""
     return []
 
 
@@ -122,7 +122,7 @@ def test_a_person_is_asked_for_the_token_unseen(run, capfd):
 
     def answer(terminal):
         printed = os.read(terminal, 1024)
-        # What is typed before is thrown away.
+        # What is typed before the prompt is discarded.
         if b"Mint token:" in printed:
             os.write(terminal, f"{TOKEN}\n".encode())
         return printed

@@ -16,7 +16,7 @@ from tests.support.serving import REPOSITORY
 
 README = REPOSITORY / "client/README.md"
 BUILD = "from setuptools.build_meta import *; build_sdist('.'); build_wheel('.')"
-# httpx and what that needs.
+# httpx and its dependencies.
 NEEDED = ["anyio", "certifi", "h11", "httpcore", "httpx", "idna", "sniffio"]
 NEEDED += ["typing_extensions.py"]
 PROGRAM = """
@@ -65,7 +65,7 @@ def test_wheel_and_sdist_are_whole(folder):
     assert found.version == deeds_client.__version__
     needed = " ".join(each for each in found.requires if "extra" not in each)
     assert re.fullmatch("httpx[<>.,=0-9]+", needed)
-    # Where the wheel is read no other file is.
+    # Readers of the wheel have no other file.
     assert not re.findall(r"\]\((?!#|https?:).*?\)", README.read_text())
 
 

@@ -60,7 +60,7 @@ def test_the_readme_has_all_codes_of_errors():
         for kind, rows in tables
     }
 
-    # Those of the command line are read by people.
+    # Without the codes of the command line, which only people read.
     library = (REPOSITORY / "client/deeds_client").glob("[!_c]*.py")
     library = [*library, *(REPOSITORY / "client/deeds_client").glob("c[!lo]*.py")]
     source = "".join(path.read_text() for path in library)

@@ -26,7 +26,7 @@ from deeds_client.values import Found, Kind
 
 
 def minted(wallet, *amounts):
-    """Return an item of these parts, which no page has shown."""
+    """Return an item of these parts, whose links no page has shown."""
     item_id = wallet.mint([sum(amounts)]).item_id
     wallet.split(item_id, amounts[1:])
     return item_id
@@ -39,7 +39,7 @@ def item_id(anna):
 
 @pytest.fixture
 def open_copy(anna):
-    """A function that opens a copy of what Anna has now: see `copy_of`."""
+    """A function that opens a copy of Anna's wallet as it is now: see `copy_of`."""
     with ExitStack() as stack:
         yield lambda *about: stack.enter_context(copy_of(anna, *about))
 
@@ -53,7 +53,7 @@ def test_links_behind_more_promised_ones_than_are_looked_for_are_found(
     anna, item_id, copy
 ):
     one, five = anna.outputs(item_id, "held")
-    # As the page does, which makes them later.
+    # As the page does, which makes the links later.
     with copy._store.transaction() as records:
         records.change(five, number=1, of=30, each=1)
     with anna._store.transaction() as records:
@@ -120,10 +120,10 @@ def test_what_a_stranger_has_begun_to_mint_is_not_minted_here(
     [message] = caplog.messages
     assert message.startswith("The owner of this backup can spend what it holds, too")
     assert {each.state for each in ben.history()} == {"done"}
-    # What an item is, the registry tells.
+    # Only the registry describes an item.
     assert not ben.item(item_id).is_minted
 
-    # What is one's own goes on.
+    # An own backup is continued.
     ben.restore(path, PASSPHRASE, own=True)
     ben.sync()
     holdings = ben.balance().values()

@@ -22,7 +22,7 @@ REFERENCE = "order-17"
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Waits are counted, and are short."""
+    """Make the waits of `wait_paid` short."""
     monkeypatch.setattr(wallet, "_WAIT_S", 0.001)
 
 
@@ -36,7 +36,7 @@ def test_what_was_refused_is_begun_once_more_under_its_reference(
 
     refusing.send(item_id, 4, reference=REFERENCE)
 
-    # The same request: were the first one carried out late, it would be this one.
+    # The same request: if the first one arrives late, it is this one.
     assert [each.key for each in anna.history()[:-1]] == [first.key]
 
 
@@ -83,7 +83,7 @@ def test_a_payment_is_waited_for(anna, ben, item_id, open_wallet, quick):
     def pay_it():
         assert pay(anna, asked) == pay(anna, asked)
 
-    # Lost twice, and busy twice: more often than a call is sent.
+    # Lost twice, and busy twice: more often than one call is repeated.
     fates = ["lost"] * 2 + [problem(503, "overloaded")] * 2 + [pay_it, "answered"]
     waiter = open_wallet("ben", "/offers", *fates)
 

@@ -112,7 +112,7 @@ VERBS = {
 
 
 def outcome_of(do, wallet, arguments):
-    """Return what comes out of a verb, or the code of its error."""
+    """Return the outcome of a verb, or the code of its error."""
     try:
         made = do(wallet, arguments)
     except DeedsError as error:
@@ -126,7 +126,7 @@ def outcome_of(do, wallet, arguments):
 
 
 def file_of(store):
-    """Return what a file holds as vectors compare it: tests/vectors/README.md."""
+    """Return a wallet's records as vectors compare them: tests/vectors/README.md."""
     with store.transaction() as transaction:
         found = write_contents(backup_of(transaction))
     contents = {name: sorted(found[name], key=itemgetter("key")) for name in KINDS}
@@ -146,11 +146,11 @@ def load(path, contents):
 
 
 def run(vector, database, directory, patch):
-    """Do what a vector says, and return what it has to compare."""
+    """Carry out a vector, and return what is compared."""
     clock = SimpleNamespace(ms=0)
     keys, made = iter(vector.get("keys", [])), iter(vector.get("secrets", []))
     if vector["name"].startswith("look"):
-        # As the contract has it. The other verbs would only search longer.
+        # As in the contract. The other verbs would only search longer.
         patch.setattr(seeds, "GAP", 512)
     patch.setattr(
         records, "time", SimpleNamespace(time_ns=lambda: clock.ms * 1_000_000)

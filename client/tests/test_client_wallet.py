@@ -1,4 +1,4 @@
-"""What processes do to a wallet at once, and what its file is."""
+"""The wallet's file: shared by processes, locked, private, and refused if invalid."""
 
 import sqlite3
 import subprocess
@@ -18,7 +18,7 @@ from deeds_client.wallet import Wallet
 def test_a_check_is_not_confused_by_what_is_sent_meanwhile(item_id, open_wallet):
     sender = open_wallet("anna", "/swap", "answer lost")
 
-    # What is to be asked for is known by now.
+    # The check has chosen its outputs by now.
     @cache
     def send():
         with suppress(NoAnswerError):
@@ -112,7 +112,7 @@ def test_what_no_backup_could_hold_is_not_written_down(anna):
 
 
 def by_another(statement):
-    """Return a function that spoils a wallet by this statement."""
+    """Return a function that runs a statement on a wallet's file."""
 
     def spoil(path):
         with closing(sqlite3.connect(path)) as other:

@@ -1,4 +1,4 @@
-"""The service in this process, with the ledger that a vector has before its steps."""
+"""A service in this process, with the ledger of a vector."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def stored(raw):
 
 
 def key_of(kept):
-    """Return the hash and the fingerprint that a request of this key has left."""
+    """Return the key's hash and the fingerprint of a request carried out earlier."""
     body, made = kept["body"], kept.get("makes")
     inputs, outputs, kind = body.get("inputs", []), body["outputs"], "swap"
     if kept["path"] == "/v1/mint":
@@ -78,7 +78,7 @@ def fill(connection, ledger):
 
 
 class VectorService:
-    """The line to the service, with the faults of the step that is done."""
+    """Answers requests, with the faults of the current step."""
 
     def __init__(self, database, vector, now_ms):
         self._view = LedgerView(f"sqlite:///{database}")
@@ -127,7 +127,7 @@ class VectorService:
         return answer
 
     def ledger(self):
-        """Return the ledger as it is, as a vector has it."""
+        """Return the ledger in the form of a vector."""
         seen = {stored(raw): raw for raw in self._seen}
         items = self._view.read("SELECT id, total, metadata FROM items")
         outputs = self._view.read(
@@ -164,6 +164,6 @@ class VectorService:
             return SALT
         known = {*self.ledger()["items"], *self._offers()}
         left = [each for each in self._ids if each not in known]
-        # A repeated request asks for an id too, which is not used.
+        # A repeated request takes an id too, which is not used.
         [first, *_] = left or ["0" * size]
         return bytes(BASE32.index(sign) for sign in first[-size:])
