@@ -38,12 +38,12 @@ const SAYS_1 = { knows: { said: 1 } };
 const ID = "0123456789abcdef";
 const ROW = { id: ID, letter: "a", at: 2000, amount: 2 };
 
-/** Return the maker of three tickets that are handed out, and doors to them, or the one. */
-async function party(doorsCount = 1) {
+/** Return the maker of three tickets, handed out or not, and doors to them, or the one. */
+async function party(doorsCount = 1, areGiven = true) {
   pass(60);
   const maker = await minted({ count: 3, each: 1 });
   await maker.wallet.setNotes([maker.keys[1], "Anna, table 4"]);
-  await maker.wallet.give(maker.keys);
+  if (areGiven) await maker.wallet.give(maker.keys);
   const tickets = maker.keys.map((key) => outputIn(maker.store, key));
   const { itemId } = maker;
   const doors = await Promise.all(
@@ -343,6 +343,32 @@ test("a copy from an old backup learns from lists what it can only guess", async
   await assertTold(copy, learned);
   const next = await copyFrom(copy);
   await assertTold(next, learned);
+});
+
+test("a link that was let in is never left again, whatever is undone or forgotten since", async () => {
+  const { maker, tickets, door, itemId } = await party(1, false);
+  const { store, wallet } = maker;
+  const [{ key }, other] = tickets;
+  await letIn(door, tickets[0]);
+  const assertLeft = async (...rows) => {
+    await assertTold(maker, [...rows, "2 here Anna, table 4", "3 here"]);
+    const { sum, parts } = await readHolding(store, itemId);
+    assert.deepEqual([sum, parts.length], [2, 2]);
+  };
+
+  await handOver(door, maker);
+  await assertLeft("1 admitted");
+  await wallet.undoAdmission(itemId, key);
+  await assertLeft("1 undone");
+  await wallet.checkListed(itemId);
+  await wallet.forgetLists(itemId);
+  await assertLeft();
+
+  // At a door the service decides: a list may be wrong.
+  const back = { ...ROW, id: await ticketId(other), letter: "b", amount: 1 };
+  await wallet.takeInList(itemId, writeList(itemId, [back]));
+  const { operation } = await wallet.claim(other, AT_DOOR);
+  assert.equal(operation.state, "done");
 });
 
 test("what a copy of the maker's wallet let in is not left with the maker", async () => {

@@ -134,7 +134,11 @@ function askToForget({ itemId, wallet }, opener) {
     yes: gettext("Forget"),
     said: gettext("Forgotten."),
     opener,
-    act: () => wallet.forgetLists(itemId),
+    act: async () => {
+      // Without the lists, only the service knows which links of this wallet were used.
+      await wallet.checkListed(itemId);
+      await wallet.forgetLists(itemId);
+    },
   });
 }
 

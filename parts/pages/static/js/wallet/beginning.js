@@ -15,6 +15,7 @@ import {
 } from "./links.js";
 import {
   isCollected,
+  isListedAsUsed,
   itemIdOf,
   keyOf,
   keysOf,
@@ -118,7 +119,9 @@ export function claim(draft, plan) {
   }
   if (state === "spent") throw spent(record);
   const isOurs = state === "held" || state === "offered";
-  if (isOurs && !(atDoor && isFree(record)))
+  // At a door the service decides whether a list is right.
+  const isForDoor = state === "held" && (isFree(record) || isListedAsUsed(record));
+  if (isOurs && !(atDoor && isForDoor))
     throw new WalletError("already_held", gettext("You already have this."));
   if (state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
   // Links that were joined have their numbers in the note.

@@ -15,6 +15,7 @@ import {
   statesOf,
 } from "./questions.js";
 import {
+  isListedAsUsed,
   itemIdOf,
   keyOf,
   keysOf,
@@ -106,6 +107,17 @@ export const makeChecks = (parts) => ({
     for (const batch of batchesOf(outputs, parts.checkedMax))
       await checkSome(parts, batch);
     await endDue(parts);
+  },
+
+  /**
+   * Query the held outputs of an item that lists say were used, before the lists are
+   * forgotten.
+   */
+  async checkListed(itemId) {
+    const held = await recordsWith(parts.store, "outputs", { itemId, state: "held" });
+    const listed = held.filter(isListedAsUsed);
+    for (const batch of batchesOf(listed, parts.checkedMax))
+      await checkSome(parts, batch);
   },
 
   checkRound: roundsOf(parts),

@@ -5,7 +5,13 @@ import { AMOUNT_MAX } from "../format/amounts.js";
 import { byAge, byAmount, comeBack, namerOf } from "./descent.js";
 import { isFree } from "./links.js";
 import { admittedAtOf, listedLinks, setAsideBy } from "./door_list.js";
-import { grouped, isCollected, undoneAtOf, unitsOf } from "./records.js";
+import {
+  grouped,
+  isCollected,
+  isListedAsUsed,
+  undoneAtOf,
+  unitsOf,
+} from "./records.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
 /**
@@ -19,7 +25,8 @@ import { AT_REST, isUnderWay } from "./states.js";
  *   claimed, but by no known door. `mayBeGiven` counts as waiting only because it may
  *   have been handed out since a backup.
  * - `lost` was spent elsewhere and never handed out; `moved` likewise, but maybe by
- *   another copy of this wallet; `used` likewise, after its code was shown to a door.
+ *   another copy of this wallet, or only a list says so; `used` likewise, after its code
+ *   was shown to a door.
  * - `collected` was admitted at this wallet's door; `unknownSum` is not known to the
  *   service.
  * - `offered` is in open offers, `asked` is what these get. Neither counts in another
@@ -257,7 +264,8 @@ function groupOf(output, letIn) {
   if (isAsked(output)) return "asked";
   if (output.neverHeld) return null;
   if (output.unknown && AT_REST.includes(state)) return "unknownSum";
-  if (state === "held") return isCollected(output) ? "collected" : "sum";
+  if (state === "held" && isCollected(output)) return "collected";
+  if (state === "held") return isListedAsUsed(output) ? "moved" : "sum";
   if (state === "given") return "waiting";
   if (state === "offered") return "offered";
   if (state === "coming" && output.collectedAt) return null;
@@ -312,17 +320,18 @@ function linkOf(output, setAside) {
   const admittedAt = admittedAtOf(output);
   if (admittedAt) return link("admitted", admittedAt);
   const undoneAt = undoneAtOf(output);
-  if (state === "spent" && undoneAt) {
+  if (undoneAt) {
     const isLeftHere = Boolean(output.collectedAt) && setAside.has(output.operation);
     return { ...link("undone", undoneAt), isLeftHere };
   }
   // A list knows what this wallet could only guess.
-  if (output.spentElsewhere && output.takenBackAt)
-    return link("taken back", output.takenBackAt);
+  if (output.takenBackAt) return link("taken back", output.takenBackAt);
   if (each || output.neverHeld || !(number || givenAt)) return null;
   const now = state === "leaving" ? before : state;
   if (now === "held" && isCollected(output)) return null;
   if (state === "leaving") return link("leaving", changedAt);
+  // A list whose time cannot be right says that it was let in.
+  if (state === "held" && isListedAsUsed(output)) return link("moved", changedAt);
   if (state === "held") return link("here", createdAt);
   if (state === "given") return link("waiting", waitsSince);
   if (state !== "spent") return null;

@@ -4,7 +4,7 @@
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
-import { isCollected, keysOf, WalletError } from "./records.js";
+import { isCollected, isListedAsUsed, keysOf, WalletError } from "./records.js";
 
 /** More links than anybody makes. Numbers after it are still exact integers. */
 export const LINK_NUMBER_MAX = 1_000_000_000;
@@ -17,12 +17,13 @@ export const NOTE_LENGTH_MAX = 80;
  */
 
 /**
- * Return whether an operation may spend an output. One that the service does not know
- * would make a swap fail.
+ * Return whether an operation may spend an output, or its link be handed out. One that
+ * the service does not know, or that a list says was used, would make a swap fail.
  * @param {Partial<OutputRecord>} output
  */
 export function isFree({ state, unknown, each, ...output }) {
-  return state === "held" && !unknown && !isCollected(output) && !each;
+  const isUsed = isCollected(output) || isListedAsUsed(output);
+  return state === "held" && !unknown && !each && !isUsed;
 }
 
 /** Return what identifies a link to people. Later issues of its number keep it. */

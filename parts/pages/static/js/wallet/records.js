@@ -266,6 +266,15 @@ export const isCollected = ({ collectedAt = 0, undoneAt = 0 }) =>
 export const undoneAtOf = ({ undoneAt = 0, givenAt = 0 }) =>
   givenAt < undoneAt ? undoneAt : 0;
 
+/**
+ * Return whether a list says that a link of this wallet was used: it was let in, even
+ * if that was undone since, or taken back.
+ */
+export const isListedAsUsed = (/** @type {Partial<OutputRecord>} */ output) =>
+  output.admittedAt !== undefined ||
+  output.takenBackAt !== undefined ||
+  undoneAtOf(output) > 0;
+
 /** Return a record without the fields that have no value. */
 export const whole = (record) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
