@@ -27,7 +27,7 @@ const CODE = /^code (\d+) of (\d+)$/m;
  * Return whether a door exports a link: everything else on its list came from the
  * maker. Only that door knows the new link of an admission that was undone.
  */
-const isTold = ({ state, output }) =>
+const isExported = ({ state, output }) =>
   ["admitted", "undone"].includes(state) || (state === "waiting" && output.number);
 
 /**
@@ -49,8 +49,8 @@ export function listButtons(/** @type {Tools} */ tools) {
 
 async function handOver({ itemId, wallet, store, api }, opener) {
   const { item, links } = await readHolding(store, itemId);
-  const told = item?.isMinted ? links : links.filter(isTold);
-  const text = await wallet.doorList(itemId, told);
+  const exported = item?.isMinted ? links : links.filter(isExported);
+  const text = await wallet.doorList(itemId, exported);
   const lists = partsOfList(text, CODE_LENGTH_MAX);
   const parts = lists.map((list, place) =>
     lists.length > 1 ? `${list}\ncode ${place + 1} of ${lists.length}` : list,
@@ -90,17 +90,17 @@ async function handOver({ itemId, wallet, store, api }, opener) {
 }
 
 function askForList(/** @type {Tools} */ tools, opener) {
-  /** Which codes of a list with several were read. */
-  const read = new Set();
+  /** Which codes of a list with several were imported. */
+  const imported = new Set();
   const onText = async (text, closeScanner) => {
     if (!isDoorList(text)) return;
-    const said = await takeIn(text, tools);
+    const summary = await takeIn(text, tools);
     const [, code, codes = 1] = CODE.exec(text) ?? [];
-    if (read.add(code).size >= Number(codes)) {
+    if (imported.add(code).size >= Number(codes)) {
       closeScanner();
       close();
     }
-    say(said);
+    say(summary);
   };
   const { element, field } = makeField(gettext("File of the list"), { type: "file" });
   const { close } = ask({

@@ -263,7 +263,7 @@ test("a ticket without an answer waits, and the person at the door decides", asy
 
     const { ticket, ...verdict } = await judge(TICKET);
 
-    const expected = { kind: "waiting", title, detail: HOLD, isKept: true };
+    const expected = { kind: "waiting", title, detail: HOLD, isPending: true };
     assert.deepEqual(verdict, { ...expected, key: KEY });
     assert.equal(numberText(ticket), "");
     await soon();
@@ -294,9 +294,9 @@ test("a ticket that waits is told by what lists say of it, or that none names it
     const readRecords = async () => ({ record, operation: begun });
     const { judge } = doorOf(waits, { wallet, readRecords });
 
-    const { kind, title, detail, isKept } = await judge(TICKET);
+    const { kind, title, detail, isPending } = await judge(TICKET);
 
-    assert.ok(isKept);
+    assert.ok(isPending);
     assert.ok(`${kind}: ${title} ${detail}`.startsWith(said), said);
   }
 });

@@ -54,9 +54,9 @@ const NOTHING = /** @type {any} */ ({});
 /**
  * @typedef {{
  *   kind: string, title: string, detail: string, ticket?: Ticket, key?: string, amount?: number,
- *   isKept?: boolean,
+ *   isPending?: boolean,
  * }} Verdict `ticket` identifies the ticket of this `key`, as far as it is known; a
- *   verdict with `isKept` waits for its answer
+ *   verdict with `isPending` waits for its answer
  * @typedef {import("../../wallet/door_list.js").Row} Row
  * @typedef {import("../../wallet/holdings.js").Link} Link
  * @typedef {import("../../format/tickets.js").Ticket} Ticket
@@ -68,7 +68,7 @@ const [valid, refused, waiting, again] = ["valid", "refused", "waiting", "again"
     (title, detail = "") => ({ kind, title, detail }),
 );
 
-const kept = (title) => ({ ...waiting(title), isKept: true });
+const pending = (title) => ({ ...waiting(title), isPending: true });
 
 const tooLate = waiting(
   gettext("Cancelled too late"),
@@ -90,12 +90,12 @@ async function knownOf(/** @type {Row | undefined} */ row, said, linkWith) {
 }
 
 /** Add to the verdict on a ticket that was taken back who has its number now. */
-async function withNote(told, linkWith) {
-  const { ticket, isReplaced } = told;
+async function withNote(verdict, linkWith) {
+  const { ticket, isReplaced } = verdict;
   const link = isReplaced && ticket.number && (await linkWith(ticket.number));
   const latest = link && link.output.note;
-  if (!latest || latest === ticket.note) return told;
-  return { ...told, detail: gettext("It is for {note} now.", { note: latest }) };
+  if (!latest || latest === ticket.note) return verdict;
+  return { ...verdict, detail: gettext("It is for {note} now.", { note: latest }) };
 }
 
 /**
@@ -124,7 +124,7 @@ export function makeJudge(parts) {
   async function judgeTicket(output, said, row) {
     const time = serviceTime();
     if (time !== null && isExpired(about, time)) return expired();
-    const late = kept(gettext("No answer yet"));
+    const late = pending(gettext("No answer yet"));
     const claiming = claim(output, await knownOf(row, said, linkWith));
     const verdict = claiming.then(
       (outcome) => verdictOf(outcome, row),
@@ -143,7 +143,7 @@ export function makeJudge(parts) {
     if (operation.code === EXPIRED) return expired();
     const isInDoubt = serviceTime() === null && isExpired(about);
     const why = isInDoubt ? IN_DOUBT : waitText(problem, "");
-    if (operation.state === "begun") return kept(why);
+    if (operation.state === "begun") return pending(why);
     if (operation.code !== "spent_input") return endVerdict(operation);
     return spentVerdict(key, await readRecords(key), row);
   }
@@ -166,19 +166,19 @@ export function makeJudge(parts) {
 
   /** Return a verdict with the number and note of its ticket. */
   async function named(verdict, key, row) {
-    const found = await readTicket(key);
-    const { number, of, issue, note } = namedBy(found.record, row);
+    const found = { ...(await readTicket(key)), row };
+    const { number, of, issue, note } = ticketOf(found.record, row);
     const said = number ? undefined : found.record?.said;
     const ticket = { number, of, issue, note, ...(said && { said }) };
     const isNamed = number || (note && !said);
-    const news = verdict.isKept && (await keptVerdict({ ...found, row }, isNamed));
+    const news = verdict.isPending && (await pendingVerdict(found, isNamed));
     return withNote({ ...verdict, ...news, key, ticket }, linkWith);
   }
 
   /** Return the offline verdict on a ticket that waits for its answer. */
-  async function keptVerdict(found, isNamed) {
-    const told = toldVerdict(found);
-    if (told) return told;
+  async function pendingVerdict(found, isNamed) {
+    const recorded = recordedVerdict(found);
+    if (recorded) return recorded;
     const own = await wallet.item(item.id).catch(() => item);
     const isMade = found.record && found.record.before !== "seen";
     let text = gettext("Waiting.");
@@ -235,7 +235,7 @@ async function readTicketOf(text, host) {
 /**
  * Return the record of a ticket if it has a number or a note, else what a list says.
  */
-const namedBy = (record, /** @type {Row | undefined} */ row) =>
+const ticketOf = (record, /** @type {Row | undefined} */ row) =>
   record?.number || record?.note ? record : (row ?? {});
 
 /** Return the time of a scan with seconds, because several come in a minute. */
@@ -271,8 +271,8 @@ export function endVerdict(/** @type {any} */ operation) {
  * @param {{record: any, operation: any, row?: Row, count?: number}} found
  */
 export function usedVerdict(found) {
-  const told = toldVerdict(found);
-  if (told) return told;
+  const recorded = recordedVerdict(found);
+  if (recorded) return recorded;
   if (!isOurs(found))
     return refused(
       gettext("Already claimed elsewhere"),
@@ -289,7 +289,7 @@ const isOurs = ({ record, operation }) =>
   operation?.state === "done" && !record?.spentElsewhere;
 
 /** Return the verdict that this door's records or a list give on a ticket, or null. */
-function toldVerdict(/** @type {any} */ found) {
+function recordedVerdict(/** @type {any} */ found) {
   const { record = NOTHING, operation, row, count = 2 } = found;
   const isHere = isOurs(found);
   const listedAt = (letter) => row?.letter === letter && row.at;
@@ -309,7 +309,7 @@ function toldVerdict(/** @type {any} */ found) {
   }
   const isTakenBack = record.takenBackAt || row?.letter === "b";
   if (!isTakenBack && !(isHere && operation.kind === "takeBack")) return null;
-  const { number, issue = 1 } = namedBy(record, row);
+  const { number, issue = 1 } = ticketOf(record, row);
   const values = { issue: issueText({ issue: issue + 1 }) };
   const remedy = number ? gettext("Ask for the {issue}.", values) : ASK_ORGANISER;
   return {

@@ -86,7 +86,8 @@ export function makeDoor({ onText, ask, onClose }) {
     timer = setTimeout(() => {
       // While the code of a guest who was let in or waits stays in sight, it is not
       // judged again.
-      if (kind === "refused" || (kind === "waiting" && !verdict.isKept)) seen.clear();
+      if (kind === "refused" || (kind === "waiting" && !verdict.isPending))
+        seen.clear();
       show();
     }, stayMs);
     signal(audio, SIGNALS[kind]);
@@ -150,11 +151,11 @@ export function makeDoor({ onText, ask, onClose }) {
 
     /** Put a verdict at the top of the list, in place of the one that waited. */
     note(verdict) {
-      const { key, isKept } = verdict;
+      const { key, isPending } = verdict;
       const list = byId("door-last");
       const row = rowOf(verdict);
       waiting.get(key)?.remove();
-      waiting.set(key, isKept ? row : null);
+      waiting.set(key, isPending ? row : null);
       list.prepend(row);
       list.children[LAST_COUNT]?.remove();
     },
@@ -222,8 +223,8 @@ function draw(
 /** Return the row of a verdict. A valid ticket shows only its note, if it has one. */
 function rowOf({ kind, title, amount = 1, ticket: { number = "", note = "" } = {} }) {
   const isPlain = kind === "valid" && amount === 1 && note;
-  const said = isPlain || !note ? `${title} ` : `${title} · `;
-  const word = make("span", { class: isPlain ? "unseen" : "" }, said);
+  const words = isPlain || !note ? `${title} ` : `${title} · `;
+  const said = make("span", { class: isPlain ? "unseen" : "" }, words);
   return make(
     "li",
     { "data-kind": kind },
@@ -231,7 +232,7 @@ function rowOf({ kind, title, amount = 1, ticket: { number = "", note = "" } = {
     " ",
     make("strong", {}, String(number)),
     " ",
-    make("span", { dir: "auto" }, word, note),
+    make("span", { dir: "auto" }, said, note),
   );
 }
 
