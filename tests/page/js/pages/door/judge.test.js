@@ -285,7 +285,8 @@ test("a ticket that waits is told by what lists say of it, or that none names it
     [unknown, { ...ITEM, isMinted: true }, seen],
     [expected, ITEM, ours],
     // The new link of an admission that was undone knows of that.
-    [expected, ITEM, { ...ours, undoneAt: 1 }],
+    [expected, ITEM, { ...ours, givenAt: 1, undoneAt: 1 }],
+    ["refused: Not let in after all, ", ITEM, { ...ours, undoneAt: 1 }],
     [expected, listing, seen, listed("n")],
     ["refused: Taken back by the organiser Ask", listing, seen, listed("b")],
     ["again: In at another door Let in once, ", listing, seen, listed("a")],

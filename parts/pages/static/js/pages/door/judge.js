@@ -25,7 +25,7 @@ import { isOtherDay, nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { admittedAtOf } from "../../wallet/door_list.js";
 import { cutNote } from "../../wallet/links.js";
-import { isCollected, keyOf, undoneAtOf } from "../../wallet/records.js";
+import { keyOf, undoneAtOf } from "../../wallet/records.js";
 import { EXPIRED } from "./queue.js";
 
 /** What a door says of a cancelled scan that may have been sent before. */
@@ -294,8 +294,7 @@ function recordedVerdict(/** @type {any} */ found) {
   const isHere = isOurs(found);
   const listedAt = (letter) => row?.letter === letter && row.at;
   const admittedAt = admittedAtOf(record) || listedAt("a");
-  const isSpent = record.state === "spent" && !isCollected(record);
-  const undoneAt = (isSpent && undoneAtOf(record)) || listedAt("u");
+  const undoneAt = undoneAtOf(record) || listedAt("u");
   if (isHere && operation.isCancelled) return tooLate;
   if (undoneAt && !admittedAt) {
     const time = clockText(undoneAt);
