@@ -10,7 +10,7 @@ import {
   groupsOf,
   historyText,
   newsOf,
-  noteOf,
+  remarkOf,
 } from "../../../../../parts/pages/static/js/pages/wallet/lists.js";
 import {
   issueText,
@@ -80,7 +80,10 @@ test("a row says the one thing that matters, in red only what needs the person",
   ];
 
   for (const [given, kind, text] of cases) {
-    assert.deepEqual(noteOf({ ...nothing, unit: "ticket", ...given }), { kind, text });
+    assert.deepEqual(remarkOf({ ...nothing, unit: "ticket", ...given }), {
+      kind,
+      text,
+    });
   }
 });
 
@@ -89,7 +92,7 @@ test("a row tells what was shown, and what a door has used, without alarm", () =
   const shownAt = soon.getTime();
   const clock = soon.toLocaleTimeString(undefined, { timeStyle: "short" });
   const { item } = dated("a", "Date: 2126-12-05 19:00 +00:00");
-  const row = (given) => noteOf({ ...nothing, item, ...given });
+  const row = (given) => remarkOf({ ...nothing, item, ...given });
   const used = (given) => doorTexts({ item, sum: 0, used: 2, shownAt: 0, ...given });
 
   assert.deepEqual(row({ sum: 1, shownAt, claimed: 3 }), {

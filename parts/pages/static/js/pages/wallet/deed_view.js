@@ -21,7 +21,8 @@ import { unitsOf } from "../../wallet/records.js";
 import { isUsable, takeBack } from "../link_export.js";
 import { askForNames, askToSend, askToSplit } from "./deed_forms.js";
 import { isOfDoor, linksView } from "./links_view.js";
-import { doorTexts, hereOf, isForPaying, openCode, waitTexts } from "./lists.js";
+import { doorTexts, hereOf, isForPaying, waitTexts } from "./lists.js";
+import { openCodes } from "./show_code.js";
 import { askToTrade } from "./trade_form.js";
 
 /** Figures that the overview shows even if they are 0. */
@@ -68,8 +69,8 @@ export function deedPage(
   );
   setUpMenus(view);
   const acts = {
-    show: openCode,
-    "more-show": openCode,
+    show: openCodes,
+    "more-show": openCodes,
     send: askToSend,
     split: askToSplit,
     merge: askToMerge,
@@ -77,11 +78,11 @@ export function deedPage(
     names: askForNames,
     calendar: ({ item }) => saveDate(item),
     "take-them-back": askToTakeThemBack,
-    compared: ({ origin }) =>
-      keepNote(shown, { isCompared: origin.kind === "two" }).catch(sayError),
+    compared: ({ origin }) => recordSeen(shown, { isCompared: origin.kind === "two" }),
   };
+  const start = async (act, button) => act(shown, button);
   for (const [name, act] of Object.entries(acts))
-    part(name).onclick = () => act(shown, part(name));
+    part(name).onclick = () => start(act, part(name)).catch(sayError);
 
   function draw(
     /** @type {Holding & {origin?: Origin, goneSeen: number, isHere: boolean}} */ found,
@@ -215,12 +216,12 @@ function goneNotice(place, shown) {
     place.textContent = goneText(holding);
     place.className = isNews ? "notice bad" : "faint";
     place.hidden = !place.textContent;
-    if (isNew) keepNote(shown, { goneSum }).catch(() => {});
+    if (isNew) recordSeen(shown, { goneSum }).catch(() => {});
   };
 }
 
 /** Record what a person has seen or said of a deed, in this browser only. */
-const keepNote = ({ store, itemId }, facts) =>
+const recordSeen = ({ store, itemId }, facts) =>
   store.update({ notes: [itemId] }, ({ notes }) => ({
     notes: [{ ...notes.get(itemId), ...facts, key: itemId }],
   }));

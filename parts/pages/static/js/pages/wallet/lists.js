@@ -111,7 +111,7 @@ function deedRow({ itemId }, tools) {
   const part = partsIn(element, "card");
   const show = part("show");
   const note = part("note");
-  show.onclick = () => openCode({ ...tools, itemId }, show);
+  show.onclick = () => openCodes({ ...tools, itemId }, show).catch(sayError);
   const picture = find(element, "img", HTMLImageElement);
   picture.onerror = () => (picture.hidden = true);
   find(element, "a").setAttribute("href", `#${itemId}`);
@@ -126,7 +126,7 @@ function deedRow({ itemId }, tools) {
     // Makers have many links and show few; their button is on the page of the deed. A
     // deed for paying would be shown as a whole by mistake.
     show.hidden = isMinted || !summary.sum || isForPaying(summary);
-    const { kind, text } = noteOf(summary);
+    const { kind, text } = remarkOf(summary);
     setEach(
       "textContent",
       {
@@ -166,9 +166,6 @@ function sumText(/** @type {Summary} */ summary) {
 export const isForPaying = (/** @type {Summary} */ { isMinted, item, most }) =>
   !isMinted && !aboutOf(item).date && most > 1;
 
-/** Show the codes of the held units of a deed. */
-export const openCode = (tools, opener) => openCodes(tools, opener).catch(sayError);
-
 function showPicture(picture, item) {
   const image = imageOf(item);
   if (!image || picture.getAttribute("src") === image) return;
@@ -180,7 +177,7 @@ function showPicture(picture, item) {
  * Return the most important remark on a deed for the list. Red means that the person
  * must act. A loss is not reported again once the person has seen the page of the deed.
  */
-export function noteOf(
+export function remarkOf(
   /** @type {Summary & {goneSeen: number, origin?: import("../../ui/origin.js").Origin}} */ summary,
 ) {
   const { unit, goneSeen, preparing, mayBeGiven, moved, origin, isMinted } = summary;
