@@ -45,16 +45,16 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const facts = factFields(form);
   const image = imageField(picture, draw);
   const rows = outputRows(draw);
-  const kept = [name, description, ...facts.fields, count, each, link];
+  const draftFields = [name, description, ...facts.fields, count, each, link];
 
   function shown() {
-    const said = facts.said();
+    const values = facts.values();
     const metadata = JSON.stringify({
       name: name.value.trim() || undefined,
-      description: writeAbout({ text: description.value, ...said }) || undefined,
+      description: writeAbout({ text: description.value, ...values }) || undefined,
       image: image.address() || undefined,
     });
-    return { metadata, unit: said.unit, ...sum(said.unit) };
+    return { metadata, unit: values.unit, ...sum(values.unit) };
   }
 
   function sum(word) {
@@ -78,14 +78,14 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   }
 
   function saveDraft() {
-    const texts = kept.map(({ value }) => value);
+    const texts = draftFields.map(({ value }) => value);
     const choices = { isDifferent: different.open, amounts: rows.amounts() };
     const draft = { texts, uploaded: image.uploaded(), ...choices };
     inTab.write(DRAFT, JSON.stringify(draft));
   }
 
-  function fill({ texts = kept.map(({ value }) => value), ...draft }) {
-    for (const [place, value] of texts.entries()) kept[place].value = value;
+  function fill({ texts = draftFields.map(({ value }) => value), ...draft }) {
+    for (const [place, value] of texts.entries()) draftFields[place].value = value;
     different.open = Boolean(draft.isDifferent);
     facts.drawKind();
     image.setUploaded(draft.uploaded ?? "");
@@ -121,7 +121,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     /** Forget the draft: the wallet has recorded the request. */
     dropDraft: () => inTab.write(DRAFT, ""),
 
-    reset: () => fill({ texts: kept.map(({ defaultValue }) => defaultValue) }),
+    reset: () => fill({ texts: draftFields.map(({ defaultValue }) => defaultValue) }),
 
     /** Fill in the fields of an item with this many links, except its dates. */
     fillLike(item, links) {
@@ -183,7 +183,7 @@ function factFields(form) {
   const { one, several, date, place, until, kind } = form.elements;
   const line = ({ value }) => value.replace(/\s+/g, " ").trim();
   const time = ({ value }, clock = "") => (value ? new Date(value + clock) : null);
-  const said = () => ({
+  const values = () => ({
     // A currency sign has no plural.
     unit: isSign(line(one)) ? line(one) : joinTexts([one, several].map(line), "/"),
     date: time(date),
@@ -199,9 +199,9 @@ function factFields(form) {
 
   return {
     fields: [one, several, date, place, until],
-    said,
+    values,
     drawKind() {
-      for (const each of kind) each.checked = each.value === said().unit;
+      for (const each of kind) each.checked = each.value === values().unit;
     },
 
     /** Show errors beside the fields. */
@@ -210,7 +210,7 @@ function factFields(form) {
       readField(several, checkWord);
       readField(date, () => checkWhole(date, gettext("Enter a date and a time.")));
       readField(place, atMost(NAME_MAX));
-      readField(until, () => checkUntil(until, said()));
+      readField(until, () => checkUntil(until, values()));
     },
   };
 }

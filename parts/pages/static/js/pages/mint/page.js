@@ -18,7 +18,7 @@ import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
 
 const createButton = byId("create-button", HTMLButtonElement);
-const place = byId("create-error");
+const problem = byId("create-error");
 const preview = byId("preview");
 const tokenPanel = byId("token");
 const tokenField = byId("mint-token", HTMLInputElement);
@@ -40,7 +40,7 @@ function showStep(step) {
   window.scrollTo({ top: 0, behavior: "instant" });
 }
 
-const tell = (text) => (place.textContent = text);
+const tell = (text) => (problem.textContent = text);
 
 function setBusy(isBusy) {
   createButton.disabled = isBusy;
@@ -104,14 +104,14 @@ function askFirst(doubts) {
 
 async function carryOut(wanted) {
   form.dropDraft();
-  const { unit, count } = form.shown();
+  const { count } = form.shown();
   const { run, wallet } = opened;
   const operation = await run(() => wallet.mint(wanted), tell).catch(refuse);
   if (!operation) return;
   tell("");
   form.reset();
   byId("similar-button").onclick = () => createLike(operation.itemId);
-  await showResult(opened, operation, { unit, count });
+  await showResult(opened, operation, count);
   showStep("done");
 }
 
@@ -126,7 +126,7 @@ async function createLike(itemId) {
 function refuse(error) {
   form.saveDraft();
   tell(textFor(error));
-  place.focus();
+  problem.focus();
 }
 
 function drawToken() {

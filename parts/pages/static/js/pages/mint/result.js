@@ -16,8 +16,9 @@ import { drawSeries, seriesMaker } from "../under_way.js";
  * Show the result of a mint. `count` is how many links there will be.
  * @param {import("../open_wallet.js").Opened} opened
  */
-export async function showResult(opened, { itemId = "" }, { unit, count }) {
-  const made = { unit, count, item: await opened.wallet.item(itemId) };
+export async function showResult(opened, { itemId = "" }, count) {
+  const item = await opened.wallet.item(itemId);
+  const { unit } = item;
   byId("public-page", HTMLAnchorElement).href = `/item/${itemId}`;
   byId("done-title").textContent =
     count === 1
@@ -26,9 +27,9 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
   const { parts, links } = await readHolding(opened.store, itemId);
   const shown =
     count === 1
-      ? [makeLinkView(parts[0] ?? links[0].output, { ...opened, ...made })]
-      : manyLinks(opened, made);
-  byId("result").replaceChildren(...shown, publishing(made.item));
+      ? [makeLinkView(parts[0] ?? links[0].output, { ...opened, item, unit })]
+      : manyLinks(opened, item, count);
+  byId("result").replaceChildren(...shown, publishing(item));
 }
 
 /** Return words that tell buyers the mark, to be published where the deed is sold. */
@@ -46,8 +47,8 @@ function publishing(item) {
 }
 
 /** Show that the links are being made, and then ways to keep them. */
-function manyLinks(opened, { item, unit, count }) {
-  const shown = { ...opened, item, unit, links: [] };
+function manyLinks(opened, item, count) {
+  const shown = { ...opened, item, unit: item.unit, links: [] };
   const bar = copyTemplate("many-links-template");
   const series = find(bar, "[data-part=series]");
   const ready = find(bar, "[data-ready]");
@@ -76,5 +77,5 @@ function manyLinks(opened, { item, unit, count }) {
   }
 
   draw();
-  return [makeCard(item, { itemId: item.id, unit }), bar, copies];
+  return [makeCard(item, { itemId: item.id }), bar, copies];
 }
