@@ -10,7 +10,7 @@ import {
 } from "../../../../../parts/pages/static/js/wallet/api.js";
 import {
   readKnown,
-  sayingOf,
+  messageOf,
 } from "../../../../../parts/pages/static/js/pages/offer/state.js";
 import { receiptText } from "../../../../../parts/pages/static/js/texts.js";
 import { memoryStore } from "../../wallet/memory_store.js";
@@ -30,11 +30,11 @@ const OPEN = {
 };
 const [REQUEST, TRADE] = [{ wants: [CHOIR] }, { wants: [CHOIR], gives: [DRINK] }];
 
-const saying = (known) => sayingOf({ offer: OPEN, ...known });
+const message = (known) => messageOf({ offer: OPEN, ...known });
 const nameOfButton = ({ action }) => action && `${action.text}${action.about}`;
 
 test("an open offer says in one sentence what one gives and gets, and one tap does it", () => {
-  const [request, trade] = [saying(REQUEST), saying(TRADE)];
+  const [request, trade] = [message(REQUEST), message(TRADE)];
 
   assert.equal(request.title, "Pay 5 units of “Choir”");
   assert.equal(trade.title, "You give 5 units of “Choir” and get 2 units of “Drink”");
@@ -46,7 +46,7 @@ test("an open offer says in one sentence what one gives and gets, and one tap do
 
 test("the button says that it is paid or traded, while that is begun", () => {
   const [request, trade] = [REQUEST, TRADE].map((known) =>
-    saying({ ...known, isPaying: true }),
+    message({ ...known, isPaying: true }),
   );
 
   assert.equal(nameOfButton(request), "Paying…");
@@ -55,7 +55,7 @@ test("the button says that it is paid or traded, while that is begun", () => {
 
 test("what one gets that only has a known name, or was not loaded, is traded as a second thought", () => {
   for (const origin of [originAs("lookalike"), originAs("unknown"), undefined]) {
-    const { action, lead } = saying({
+    const { action, lead } = message({
       wants: [CHOIR],
       gives: [DRINK, { ...DRINK, origin }],
     });
@@ -72,9 +72,9 @@ test("what has expired is said before it is paid or traded, which is a second th
   });
 
   const told = [
-    saying({ wants: [expired(CHOIR)] }),
-    saying({ wants: [expired(CHOIR)], gives: [DRINK] }),
-    saying({ wants: [CHOIR], gives: [expired(DRINK)] }),
+    message({ wants: [expired(CHOIR)] }),
+    message({ wants: [expired(CHOIR)], gives: [DRINK] }),
+    message({ wants: [CHOIR], gives: [expired(DRINK)] }),
   ];
 
   for (const { lead, isBad, action } of told) {
@@ -88,9 +88,11 @@ test("what has expired is said before it is paid or traded, which is a second th
 });
 
 test("who has too little is told how much is missing, and where more of it is", () => {
-  const few = saying({ wants: [{ ...CHOIR, free: 3 }] });
-  const away = saying({ wants: [{ ...CHOIR, free: 3, away: 4 }] });
-  const both = saying({ wants: [{ ...CHOIR, free: 0 }, { ...DRINK, free: 1 }, CHOIR] });
+  const few = message({ wants: [{ ...CHOIR, free: 3 }] });
+  const away = message({ wants: [{ ...CHOIR, free: 3, away: 4 }] });
+  const both = message({
+    wants: [{ ...CHOIR, free: 0 }, { ...DRINK, free: 1 }, CHOIR],
+  });
 
   const lead = "You have 3 units of “Choir”. You need 2 units of “Choir” more.";
   assert.equal(few.lead, lead);
@@ -145,7 +147,7 @@ const TOLD = {
 
 for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {
   test(`of a trade that cannot be completed, the page says that ${name}`, () => {
-    const said = saying({ ...TRADE, ...known });
+    const said = message({ ...TRADE, ...known });
 
     assert.deepEqual(
       [said.title, said.titles, said.gainedId],
@@ -161,16 +163,16 @@ for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {
 }
 
 test("who did not pay it does not read that it is paid", () => {
-  assert.equal(saying({ ...REQUEST, ...offer("completed") }).title, "Already paid");
+  assert.equal(message({ ...REQUEST, ...offer("completed") }).title, "Already paid");
 });
 
 test("both sides of a payment read the same signs and time, and who paid what is left", () => {
   const completed = { ...REQUEST, ...offer("completed") };
   const ask = { own: { ...own("done").own, kind: "ask" } };
   const [theirs, ours] = [paying("done"), ask].map((known) =>
-    saying({ ...completed, ...known }),
+    message({ ...completed, ...known }),
   );
-  const last = saying({ wants: [{ ...CHOIR, free: 0 }], ...paying("done") });
+  const last = message({ wants: [{ ...CHOIR, free: 0 }], ...paying("done") });
 
   assert.equal(theirs.title, ours.title);
   assert.match(theirs.title, /^Paid\nA7K2 \d/);
@@ -185,13 +187,13 @@ test("without an answer it says so, and what is known stays; an unknown offer is
   Object.defineProperty(globalThis, "navigator", { value, configurable: true });
   const unknown = new ProblemError({ code: "unknown_offer" }, 404, null);
 
-  assert.equal(sayingOf({ offer: null }).lead, "Loading…");
+  assert.equal(messageOf({ offer: null }).lead, "Loading…");
   assert.match(
-    sayingOf({ offer: null, problem: new NoAnswerError() }).lead,
+    messageOf({ offer: null, problem: new NoAnswerError() }).lead,
     /^You.re offline\./,
   );
-  assert.equal(sayingOf({ offer: null, problem: unknown }).kind, "unknown");
-  const later = saying({ ...REQUEST, problem: new NoAnswerError() });
+  assert.equal(messageOf({ offer: null, problem: unknown }).kind, "unknown");
+  const later = message({ ...REQUEST, problem: new NoAnswerError() });
   // It is tried again to read it, and not to pay.
   assert.match(later.lead, /^You.re offline\. You haven.t paid anything\.$/);
   assert.ok(later.action);

@@ -35,8 +35,8 @@ const OVERTAKEN = new Set(["already_held", "already_claimed"]);
  * are in the tab's storage only. If the browser stores nothing, a reload forgets them.
  */
 export function makeClaimList(tab = inTab) {
-  const found = Array.from(JSON.parse(tab.read(NAME) || "[]"));
-  const shown = new Map(found.map((output) => [keyOf(output), output]));
+  const stored = Array.from(JSON.parse(tab.read(NAME) || "[]"));
+  const shown = new Map(stored.map((output) => [keyOf(output), output]));
   const forgotten = new Set();
 
   function keep() {

@@ -21,7 +21,7 @@ import { isSafe } from "../../ui/origin.js";
  * another.
  * @type {Record<ClaimKind, string[]>}
  */
-export const SAID = {
+export const TEXTS = {
   unasked: [gettext("Not checked"), gettext("This page is not on https.")],
   asking: [gettext("Loading…"), "", gettext("Claim")],
   free: [
@@ -109,8 +109,8 @@ export function claimState({
 }
 
 /** @returns {ClaimState} */
-function stateAs(/** @type {ClaimKind} */ kind, text = SAID[kind][1]) {
-  const [word, usual] = SAID[kind];
+function stateAs(/** @type {ClaimKind} */ kind, text = TEXTS[kind][1]) {
+  const [word, usual] = TEXTS[kind];
   const canTake = kind === "free" || kind === "own";
   return { kind, word, text, canTake, isTold: isBad({ kind }) || text !== usual };
 }
@@ -167,7 +167,7 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
     (row) => row.state.kind === "asking" || (isFree(row) && !row.origin),
   );
   const problem = loading.find(({ state }) => state.kind === "asking" && state.text);
-  if (loading.length) return [gettext("Claim"), problem?.state.text ?? SAID.asking[0]];
+  if (loading.length) return [gettext("Claim"), problem?.state.text ?? TEXTS.asking[0]];
   if (rows.length > 1) return headingOfMany(rows);
   if (rows.some(isDoubtful))
     return [
@@ -177,7 +177,7 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   if (rows.length) {
     const { kind, word, text } = rows[0].state;
     if (isLate(rows[0])) return [lateText(rows[0]), LATE];
-    const title = isFree(rows[0]) ? gotText(rows[0]) : (SAID[kind][2] ?? word);
+    const title = isFree(rows[0]) ? gotText(rows[0]) : (TEXTS[kind][2] ?? word);
     return [title, text || word];
   }
   if (strangersCount)
@@ -200,7 +200,7 @@ function gotText({ output: { amount, unit: said }, item }) {
   const unit = item?.unit ?? said;
   const units = unitsText(amount, unit);
   if (/^1 ticket$/i.test(units)) return gettext("You've got a ticket");
-  return unit ? gettext("You've got {units}", { units }) : SAID.free[2];
+  return unit ? gettext("You've got {units}", { units }) : TEXTS.free[2];
 }
 
 /** @param {Row[]} rows @returns {[title: string, lead: string]} */
@@ -212,7 +212,7 @@ function headingOfMany(rows) {
   const total = rows.length;
   const some = gettext("You can claim {count} of {total}", { count: free, total });
   const all = gettext("You've got {total} links", { total });
-  if (free) return [free < total ? some : all, SAID.free[1]];
+  if (free) return [free < total ? some : all, TEXTS.free[1]];
   if (count("busy"))
     return [gettext("On their way"), gettext("They are on their way to you.")];
   if (rows.some(isDoubtful))

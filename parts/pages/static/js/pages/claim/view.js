@@ -18,7 +18,7 @@ import {
   isStuck,
   lateText,
   offerOf,
-  SAID,
+  TEXTS,
 } from "./state.js";
 
 /**
@@ -159,7 +159,7 @@ function drawOutcome(rows, isBusy, lead) {
   outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
   outcome.toggleAttribute("data-busy", isBusy);
   // Invisible until then, it reserves the space for the text that follows.
-  if (isBusy) put(byId("claimed-why"), SAID.taken[1]);
+  if (isBusy) put(byId("claimed-why"), TEXTS.taken[1]);
   if (isBusy || outcome.hidden) return;
   const [itemId = "", ...others] = new Set(taken.map(({ output }) => output.itemId));
   byId("claimed-link").setAttribute(

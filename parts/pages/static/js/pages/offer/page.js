@@ -10,7 +10,7 @@ import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../retries.js";
 import { askToCancel, openOffer } from "../offer_view.js";
-import { itemFinder, readKnown, sayingOf } from "./state.js";
+import { itemFinder, messageOf, readKnown } from "./state.js";
 
 /** How often to ask for an offer that somebody may accept at any time. */
 const ROUND_MS = 4_000;
@@ -30,7 +30,7 @@ async function start(opened) {
   const offerId = location.pathname.split("/")[2]?.slice(0, ID_LENGTH) ?? "";
   /** @type {import("./state.js").Known} */
   let known = { paying: await payingOf(store, offerId) };
-  let saying = /** @type {any} */ (sayingOf(known));
+  let message = /** @type {any} */ (messageOf(known));
   let origins = new Map();
   let isPaying = false;
 
@@ -56,10 +56,10 @@ async function start(opened) {
   const draw = oneByOne(async () => {
     if (known.offer)
       known = { ...known, ...(await readKnown(store, known.offer, origins)) };
-    saying = sayingOf({ ...known, isPaying });
-    drawSaying(saying);
+    message = messageOf({ ...known, isPaying });
+    drawMessage(message);
     const sides = known.own ? ["gives", "wants"] : ["wants", "gives"];
-    sides.forEach((side, place) => drawSide(side, known[side], saying.titles[place]));
+    sides.forEach((side, place) => drawSide(side, known[side], message.titles[place]));
   });
 
   function setPaying(isNow) {
@@ -73,13 +73,13 @@ async function start(opened) {
     error.textContent = "";
     askToKeep();
     await look().catch(() => {});
-    const canPay = saying.kind === "open" && saying.action && !known.problem;
+    const canPay = message.kind === "open" && message.action && !known.problem;
     const verb = () => offersOf(wallet).complete(known.offer);
     const problem = canPay && (await run(verb, () => {}).then(() => "", textFor));
     setPaying(false);
     await look().catch(() => {});
     // If nothing more can be done, the page says so itself.
-    if (saying.kind === "open") error.textContent = problem || "";
+    if (message.kind === "open") error.textContent = problem || "";
     (error.textContent ? error : byId("heading")).focus();
   }
 
@@ -95,7 +95,7 @@ async function start(opened) {
   store.onChange(draw);
   const ask = keepAsking({
     checkRound: look,
-    isWanted: () => LIVE.includes(saying.kind),
+    isWanted: () => LIVE.includes(message.kind),
     roundMs: () => ROUND_MS,
   });
   onReturn(ask);
@@ -108,7 +108,7 @@ async function payingOf(store, offerId) {
   return begun.find((each) => each.kind === "complete" && each.offerId === offerId);
 }
 
-function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) {
+function drawMessage({ kind, title = "", lead, gainedId = "", action, ...more }) {
   const { text = "", about = "", isQuiet = false } = action ?? {};
   byId("offer").dataset.kind = kind;
   // Until more is known, keep what the service rendered.

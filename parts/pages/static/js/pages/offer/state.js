@@ -49,7 +49,7 @@ const over = (lead, ...heads) => ({ heads, lead, titles: OVER });
  * By kind: `heads` of a request, and of a trade if different; the `lead`; and the
  * `titles` of what a person gives and gets.
  */
-const SAID = {
+const TEXTS = {
   unknown: {
     heads: [gettext("There is nothing to pay here")],
     lead: gettext("The code or link may be cut off. Ask for it again."),
@@ -81,7 +81,7 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
     const paying = (state) =>
       ours.find((each) => each.kind === "complete" && each.state === state);
     const own = ours.find(({ kind }) => kind !== "complete");
-    const sideOf = (part, isTold) => {
+    const sideOf = (part, isGain) => {
       const { item, parts, sum, waiting, offered, collected } = holdingOf(
         slices,
         part.itemId,
@@ -90,8 +90,8 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
       const away = sum - free + waiting + offered + collected;
       const origin = cautious(origins.get(part.itemId), part);
       // For what a person gives, only a warning is shown.
-      const told = !own && (isTold || origin?.tint === "bad") ? origin : undefined;
-      return { ...part, item, free, away, origin: told };
+      const isShown = !own && (isGain || origin?.tint === "bad");
+      return { ...part, item, free, away, origin: isShown ? origin : undefined };
     };
     return {
       own,
@@ -116,28 +116,29 @@ function cautious(origin, { itemId }) {
  * Return what to say. `titles` are the headings of what a person gives and gets,
  * `action` is what one tap does, `gainedId` is the deed of which the person got units.
  */
-export function sayingOf(/** @type {Known} */ known) {
+export function messageOf(/** @type {Known} */ known) {
   const { problem, own, gives = [], wants = [] } = known;
   const kind = kindOf(known);
   const {
     heads = [],
     lead = gettext("Loading…"),
     titles = [gettext("You give"), gettext("You get")],
-  } = SAID[kind] ?? {};
+  } = TEXTS[kind] ?? {};
   const title = (gives.length && heads[1]) || heads[0];
-  const said = { kind, title, lead, titles };
-  if (kind === "loading") return problem ? { ...said, lead: waitText(problem) } : said;
-  if (kind === "busy")
-    return problem ? { ...said, lead: waitText(problem, MAY_BE_THERE) } : said;
+  const message = { kind, title, lead, titles };
+  if (kind === "loading" || kind === "busy") {
+    const then = kind === "busy" ? MAY_BE_THERE : undefined;
+    return problem ? { ...message, lead: waitText(problem, then) } : message;
+  }
   const [give, want] = own ? [gives, wants] : [wants, gives];
   const deal = offerText({ give, want, state: own?.state }, itemFinder(known));
-  if (kind === "open") return { ...said, title: deal, ...sayingOfOpen(known) };
+  if (kind === "open") return { ...message, title: deal, ...openMessage(known) };
   if (kind === "done")
-    return { ...said, ...sayingOfDone(known), gainedId: want[0]?.itemId };
-  if (kind !== "own") return said;
+    return { ...message, ...doneMessage(known), gainedId: want[0]?.itemId };
+  if (kind !== "own") return message;
   const ways = { action: SHOW, cancelText: cancelText(gives.length) };
   return {
-    ...said,
+    ...message,
     lead: `${deal}. ${offerStateText(own)}`,
     ...(own.state === "open" && ways),
   };
@@ -156,7 +157,7 @@ function kindOf(/** @type {Known} */ { offer, problem, own, paying }) {
 }
 
 /** Say the same to both sides, and tell the payer how much is left. */
-function sayingOfDone(
+function doneMessage(
   /** @type {Known} */ { offer, own, paying, gives = [], wants = [] },
 ) {
   const { endedAt } = own?.state === "done" ? own : paying;
@@ -169,21 +170,21 @@ function sayingOfDone(
   return { title, lead };
 }
 
-function sayingOfOpen(/** @type {Known} */ known) {
+function openMessage(/** @type {Known} */ known) {
   const { offer, problem, wants = [], gives = [], isPaying } = known;
   const short = wants.filter(({ amount, free = 0 }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
   // Say it above the button, because the deed may be far below.
   const doubt = gives.find(({ origin }) => !isSafe(origin));
   const expired = expiredText([...wants, ...gives]);
-  const told = joinTexts([expired, doubt?.origin?.text], " ");
+  const warning = joinTexts([expired, doubt?.origin?.text], " ");
   const time = clockText(offer.expiresAt);
   const units = sideText(freeOf(wants), itemFinder({ wants }));
   const enough = gettext("You have {units}. Open until {time}.", { units, time });
   const action = actionOf(wants, gives, Boolean(doubt || expired));
   const busy = gives.length ? gettext("Trading…") : gettext("Paying…");
   return {
-    lead: problem ? waitText(problem, MOVED) : told || enough,
+    lead: problem ? waitText(problem, MOVED) : warning || enough,
     isBad: Boolean(expired) && !problem,
     action: isPaying ? { ...action, text: busy, about: "" } : action,
   };

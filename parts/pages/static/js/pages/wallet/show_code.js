@@ -33,7 +33,7 @@ const AT_DOOR = gettext(
 /** How long a code is shown as used before the next one follows. */
 const STAY_MS = 3_000;
 /** Unlike the door, the wallet does not know who has used the code. */
-const SAID = {
+const TEXTS = {
   asking: "",
   offline: gettext("Updates when you're online."),
   used: gettext("Used just now."),
@@ -71,7 +71,7 @@ export async function openCodes(tools, opener) {
     leave = watchCode(part, tools, (state) => {
       view.dataset.state = state;
       const isAtDoor = state === "used" && about.date;
-      put(find(view, ".code-state"), isAtDoor ? AT_DOOR : SAID[state]);
+      put(find(view, ".code-state"), isAtDoor ? AT_DOOR : TEXTS[state]);
       if (state !== "used" && state !== "moved") return;
       write({ ".code-about": `${held} · ${clockText(Date.now())}` });
       goOn(part);
