@@ -56,8 +56,8 @@ test("a file has the name of the deed and the numbers of its links", () => {
   const item = { metadata: '{"name":"Rock: a/b?"}' };
   const named = (...numbers) =>
     fileName(
-      numbers.map((number) => ({ number })),
       item,
+      numbers.map((number) => ({ number })),
     );
 
   assert.equal(named(120, 101), "Rock a b 101-120");

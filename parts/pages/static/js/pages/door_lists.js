@@ -55,7 +55,7 @@ async function handOver({ itemId, wallet, store, api }, opener) {
   const parts = lists.map((list, place) =>
     lists.length > 1 ? `${list}\ncode ${place + 1} of ${lists.length}` : list,
   );
-  const name = gettext("{name} guest list", { name: fileName([], item) });
+  const name = gettext("{name} guest list", { name: fileName(item) });
   const place = make("div", {}, make("div", { class: "qr" }));
   const show = async (part) => {
     const [svg] = await api.qr([part]);

@@ -103,7 +103,7 @@ export function chosenLinks(links, choice, countMax) {
  * Return the name of a file of links without its extension, for example "Concert Fri 4
  * Dec 101-120".
  */
-export function fileName(outputs, item) {
+export function fileName(item, outputs = []) {
   const about = aboutOf(item);
   const numbers = outputs.flatMap(({ number }) => number ?? []);
   const ends = new Set([Math.min(...numbers), Math.max(...numbers)]);
@@ -155,7 +155,7 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
 async function writeCsv(outputs, /** @type {Shown} */ shown) {
   const given = await give(outputs, shown);
   const text = csvOf(given, (output) => linkOf(output, shown.unit));
-  download(text, "text/csv", `${fileName(outputs, shown.item)}.csv`);
+  download(text, "text/csv", `${fileName(shown.item, outputs)}.csv`);
 }
 
 async function copy(outputs, /** @type {Shown} */ shown) {
@@ -218,9 +218,10 @@ function askWhich(shown, action, opener) {
     opener,
     canCancel,
     act: async (onWait) => {
-      const [links, wanted] = [linksNow(), choice.read()];
-      const chosen = chosenLinks(links, wanted, countMax);
-      const count = linksMeant(links, wanted).length - chosen.length;
+      const links = linksNow();
+      const which = choice.read();
+      const chosen = chosenLinks(links, which, countMax);
+      const count = linksMeant(links, which).length - chosen.length;
       await act(
         chosen.map(({ output }) => output),
         { ...shown, isNoted: isNoted.checked },

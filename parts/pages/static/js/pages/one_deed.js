@@ -8,7 +8,7 @@ import { makeMark, thumbnailOf } from "../ui/card.js";
 import { byId, make, makeHint } from "../ui/dom.js";
 import { showMissing } from "../ui/forms.js";
 
-const itemIdOf = () =>
+const itemIdInAddress = () =>
   /^#(deed_[0-9a-hjkmnp-tv-z]{26})(?:\?|$)/.exec(location.hash)?.[1];
 
 /**
@@ -20,12 +20,12 @@ const itemIdOf = () =>
  * }} page
  */
 export async function openOneDeed(opened, { begin, choices }) {
-  const itemId = itemIdOf();
+  const itemId = itemIdInAddress();
   if (opened && !itemId) offer(await choices(opened.store));
   const item = opened && itemId && (await itemOf(itemId, opened));
   if (item) await begin(item, opened);
   byId("main").dataset.ready = "";
-  window.addEventListener("hashchange", () => itemIdOf() && location.reload());
+  window.addEventListener("hashchange", () => itemIdInAddress() && location.reload());
 }
 
 const itemOf = (itemId, { wallet }) =>

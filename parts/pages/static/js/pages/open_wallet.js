@@ -67,7 +67,7 @@ export async function openWallet(onOutcomes, rescue = offerRescue) {
       onError: showEnd,
     });
     // A tab that is closed meanwhile leaves its operations to this one.
-    onReturn(() => wake());
+    onReturn(wake);
     prepareOffline();
     keepCodesReady({ store, wallet, api });
     const run = async (verb, onWait) => {

@@ -85,8 +85,8 @@ async function start(opened) {
 
   /** Show the link and code of this wallet's own offer, or cancel it. */
   function showOwn(act, opener) {
-    const [made] = openOffersOf([known.own]);
-    act(made, opener, { ...opened, itemOf: itemFinder(known) });
+    const [offer] = openOffersOf([known.own]);
+    act(offer, opener, { ...opened, itemOf: itemFinder(known) });
   }
 
   const cancel = byId("cancel");

@@ -144,23 +144,23 @@ function askPassphrase(parts, write) {
  * its store is deleted under an open page.
  */
 export function makeRescue() {
-  let known;
+  let records;
   let isSaved = false;
   const stay = (event) => isSaved || event.preventDefault();
   const write = async (material) => {
-    saveText(await exportWallet(known, await material), "my-deeds-partial");
+    saveText(await exportWallet(records, await material), "my-deeds-partial");
     isSaved = true;
   };
 
   return {
     /** Remember the current records. */
     async keep({ wallet }) {
-      known = await wallet.allRecords().catch(() => known);
+      records = await wallet.allRecords().catch(() => records);
     },
 
     /** Return a button that saves the remembered records, if there are any. */
     offer() {
-      if (!known?.outputs.length) return [];
+      if (!records?.outputs.length) return [];
       const title = gettext("Save partial backup");
       const said = gettext("This page saved what it still had. Restore that file now.");
       const yes = gettext("Save");

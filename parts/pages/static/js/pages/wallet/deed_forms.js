@@ -182,13 +182,14 @@ export async function noteEach(lines, rows, { wallet }) {
   await wallet.setNotes(...notes);
   const values = { added: notes.length, count: lines.length };
   const left = { names: listText(lines.slice(notes.length)) };
-  const kept = own.indexOf(free[notes.length - 1]) + 1 - notes.length;
+  const skippedCount = own.indexOf(free[notes.length - 1]) + 1 - notes.length;
   const added = left.names
     ? gettext("There is no row for {names}.", left)
     : gettext("Notes added: {added} of {count}.", values);
-  const noted =
-    kept > 0 && gettext("Rows that kept their note: {count}.", { count: kept });
-  return joinTexts([added, noted], " ");
+  const skipped =
+    skippedCount > 0 &&
+    gettext("Rows that kept their note: {count}.", { count: skippedCount });
+  return joinTexts([added, skipped], " ");
 }
 
 /** Return the lines of a text, without blanks around them. */

@@ -262,12 +262,12 @@ const areIn = (holding, areAllIn) => ({
 });
 
 function drawOverview(part, overview, claimedIn) {
-  const known = ngettext(
+  const hint = ngettext(
     "{count} of the rows “claimed” is in. The door couldn't check which one.",
     "{count} of the rows “claimed” are in. The door couldn't check which ones.",
     claimedIn,
   );
-  put(part("in-hint"), claimedIn && overview.claimed ? known : "");
+  put(part("in-hint"), claimedIn && overview.claimed ? hint : "");
   for (const [name, count] of Object.entries(overview)) {
     part(name).textContent = formatAmount(count);
     part(name).parentElement.hidden = !count && !ALWAYS_SHOWN.includes(name);

@@ -93,7 +93,7 @@ export const isOfDoor = ({ links }) =>
 /** Download all links with their states, which hands out none of them. */
 function saveStates(/** @type {any} */ shown) {
   const { item, links, cameBack } = shown;
-  const name = gettext("{file} list", { file: fileName([], item) });
+  const name = gettext("{file} list", { file: fileName(item) });
   // The file has a separate column for what only a code said.
   const textsOf = (link) => [
     stateText({ ...link, by: undefined }, shown),
@@ -151,8 +151,8 @@ const below = (rows, { output: { key } }) =>
 
 /** Return whether a link has the number, or a note with the words, of a search. */
 export function isFound({ number = 0, of = 0, numbers, note = "" }, text) {
-  const told = [...(numbers ?? [number]), numberText({ number, of, numbers })];
-  const isNumber = told.some((each) => compact(`${each}`) === compact(text));
+  const names = [...(numbers ?? [number]), numberText({ number, of, numbers })];
+  const isNumber = names.some((name) => compact(`${name}`) === compact(text));
   return isNumber || plain(note).includes(plain(text));
 }
 
@@ -189,18 +189,18 @@ const isIn = (link, value, shown) =>
 /** Offer all links, and each state that occurs, with the number of links. */
 function drawFilter(filter, /** @type {any} */ shown) {
   // Initially, as the link to this page says.
-  const wanted = filter.length ? filter.value : location.hash.split("?")[1];
+  const chosen = filter.length ? filter.value : location.hash.split("?")[1];
   const states = Object.keys(STATES).filter(
-    (state) => state === wanted || countIn(shown.links, state),
+    (state) => state === chosen || countIn(shown.links, state),
   );
   const more = countIn(shown.links, "admitted") ? [NOT_IN] : [];
   const texts = { "": gettext("all"), [NOT_IN]: gettext("not seen at a door") };
   const options = ["", ...states, ...more].map((value) => {
-    const isChosen = { value, selected: value === wanted };
+    const attributes = { value, selected: value === chosen };
     const [first, ...others] = texts[value] ?? stateText({ state: value }, shown);
     const count = shown.links.filter((link) => isIn(link, value, shown)).length;
     const text = `${first.toUpperCase()}${others.join("")} (${formatAmount(count)})`;
-    return make("option", isChosen, text);
+    return make("option", attributes, text);
   });
   // The person may be choosing just now, so redraw only changes.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
@@ -212,7 +212,8 @@ function drawFilter(filter, /** @type {any} */ shown) {
  */
 function rowOf({ output: first }, shown, noteEach) {
   let output = first;
-  let came = first;
+  // The output that was admitted, maybe by a code that only states the number.
+  let admission = first;
   const element = copyTemplate("link-template");
   const actions = find(element, ".menu-list");
   const part = partsIn(element);
@@ -241,8 +242,8 @@ function rowOf({ output: first }, shown, noteEach) {
     copy: handOverByCopy,
     "let-in": askToLetIn,
     "take-back": askToTakeBack,
-    undo: (_, tools) => askToUndo(came, tools),
-    "new-code": (_, tools) => makeNewCode(came, tools),
+    undo: (_, tools) => askToUndo(admission, tools),
+    "new-code": (_, tools) => makeNewCode(admission, tools),
     note: () => note.focus(),
   };
   for (const [name, act] of Object.entries(acts))
@@ -250,7 +251,7 @@ function rowOf({ output: first }, shown, noteEach) {
   const update = (link) => {
     output = link.output;
     const { state, isLeftHere = false, by } = link;
-    came = by ?? output;
+    admission = by ?? output;
     // What came back can be handed out link by link.
     const isOpen = isUsable(link) || state === "back";
     // Close the menu before its entries are hidden, which would lose the focus.

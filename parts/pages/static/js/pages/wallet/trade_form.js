@@ -161,14 +161,14 @@ async function askHowMany(
       const terms = read();
       const offers = offersOf(wallet);
       const isHere = () => said.isConnected;
-      let made;
+      let offer;
       // Units may be split off first, and the person may leave meanwhile.
-      while (!made && isHere())
-        [made] = openOffersOf([await run(() => offers.trade(terms), onWait)]);
-      if (!made) return gettext("No offer was made.");
+      while (!offer && isHere())
+        [offer] = openOffersOf([await run(() => offers.trade(terms), onWait)]);
+      if (!offer) return gettext("No offer was made.");
       if (!isHere()) return gettext("Your offer is ready under Offers.");
       close();
-      openOffer(made, opener, shown);
+      openOffer(offer, opener, shown);
       return "";
     },
   });
