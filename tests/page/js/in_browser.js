@@ -53,39 +53,22 @@ const inBrowser = {
     return parts.map((each) => document.querySelector(each).offsetTop);
   },
 
-  /** Open this browser's wallet as a second tab would; return it with its parts. */
-  async openWallet() {
-    const names = ["wallet/store.js", "wallet/api.js", "format/raw_output.js"];
-    names.push("wallet/wallet.js", "wallet/offers.js", "wallet/mint_token.js");
-    const modules = await Promise.all(names.map((name) => this.load(name)));
-    const all = Object.assign({}, ...modules);
-    const { openStore, makeApi, makeStrongSecret, makeWallet, offersOf } = all;
-    const store = await openStore();
-    const api = makeApi((...request) => fetch(...request), undefined, all);
-    const arrayMax = Number(document.body.dataset.arrayMax);
-    const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
-    return { wallet, store, api, offers: offersOf(wallet) };
-  },
-
   /**
-   * Mint into this browser's wallet: `[outputs, metadata]`, or `[{links, unit}, metadata]` for a
-   * series. Return the id of the item.
+   * Mint into this browser's wallet, as a second tab would: `[outputs, metadata]`, or
+   * `[{links, unit}, metadata]` for a series. Return the id of the item.
    */
   async mint([outputs, metadata]) {
-    const { wallet, store } = await this.openWallet();
+    const names = ["store", "api", "wallet", "mint_token"];
+    const modules = names.map((name) => this.load(`wallet/${name}.js`));
+    const all = Object.assign({}, ...(await Promise.all(modules)));
+    const store = await all.openStore();
+    const api = all.makeApi((...request) => fetch(...request), undefined, all);
+    const arrayMax = Number(document.body.dataset.arrayMax);
     const wanted = Array.isArray(outputs) ? { outputs } : outputs;
-    const { operation } = await wallet.mint({
-      ...wanted,
-      metadata: metadata ?? undefined,
-    });
+    const wallet = all.makeWallet({ store, api, arrayMax });
+    const { operation } = await wallet.mint({ ...wanted, metadata });
     store.close();
     return operation.itemId;
-  },
-
-  /** Begin to offer units of one deed for some of another, without waiting for it. */
-  async beginToTrade([give, want]) {
-    const { offers } = await this.openWallet();
-    offers.trade({ give, want });
   },
 
   /** Open a database past the store, and return what `use` makes of it. */
