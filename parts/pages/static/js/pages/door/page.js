@@ -22,9 +22,9 @@ import { admittedAtOf, isDoorList, rowsOf } from "../../wallet/door_list.js";
 import { readHolding, saidBy, withSaid } from "../../wallet/holdings.js";
 import { openOneDeed } from "../one_deed.js";
 import { openWallet, recordsOf } from "../open_wallet.js";
-import { askForScannedList, listButtons } from "../door_lists.js";
 import { makeClock } from "./clock.js";
 import { CANCELLED, makeJudge, scanText, secondsText } from "./judge.js";
+import { askForScannedList, listButtons } from "./lists.js";
 import { makeQueue } from "./queue.js";
 import { makeDoor } from "./screen.js";
 
@@ -99,13 +99,13 @@ async function work(item, { wallet, store, api }) {
   });
   const door = makeDoor({
     onText: (text) =>
-      isDoorList(text) ? askToTakeIn(text) : inTurn(() => answer(text)),
+      isDoorList(text) ? askToImport(text) : inTurn(() => answer(text)),
     ask,
     onClose: queue.pause,
   });
 
   // While the dialog asks, the code is still in front of the camera.
-  const askToTakeIn = (text) =>
+  const askToImport = (text) =>
     document.querySelector("dialog.sheet[open]") ||
     askForScannedList(text, { itemId: item.id, wallet, store }, byId("stop"));
 

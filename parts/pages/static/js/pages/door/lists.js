@@ -1,8 +1,8 @@
 // Hands guest lists from one browser to another, as a file or as codes that an open
 // door scans. They contain no secret.
 
-import { formatAmount, gettext, listText, ngettext } from "../format/gettext.js";
-import { waitText } from "../texts.js";
+import { formatAmount, gettext, listText, ngettext } from "../../format/gettext.js";
+import { waitText } from "../../texts.js";
 import {
   download,
   make,
@@ -10,14 +10,21 @@ import {
   makeButton,
   makeHint,
   oneAfterTheOther,
-} from "../ui/dom.js";
-import { ask, FieldError, makeField, openDialog, say, sayError } from "../ui/forms.js";
-import { codeImage } from "../ui/link_view.js";
-import { scanWay } from "../ui/scan.js";
-import { checkListSize, isDoorList, partsOfList } from "../wallet/door_list.js";
-import { outputsIn, readHolding } from "../wallet/holdings.js";
-import { unitsOf } from "../wallet/records.js";
-import { fileName, STATES } from "./link_export.js";
+} from "../../ui/dom.js";
+import {
+  ask,
+  FieldError,
+  makeField,
+  openDialog,
+  say,
+  sayError,
+} from "../../ui/forms.js";
+import { codeImage } from "../../ui/link_view.js";
+import { scanWay } from "../../ui/scan.js";
+import { checkListSize, isDoorList, partsOfList } from "../../wallet/door_list.js";
+import { outputsIn, readHolding } from "../../wallet/holdings.js";
+import { unitsOf } from "../../wallet/records.js";
+import { fileName, STATES } from "../link_export.js";
 
 /** Characters that a phone easily reads from another phone's screen. */
 const CODE_LENGTH_MAX = 600;
@@ -33,12 +40,12 @@ const isExported = ({ state, output }) =>
 /**
  * Return the buttons that export the guest list of a deed, import others, and forget
  * them.
- * @typedef {Pick<import("./open_wallet.js").Opened, "wallet" | "store" | "api"> & {itemId: string}} Tools
+ * @typedef {Pick<import("../open_wallet.js").Opened, "wallet" | "store" | "api"> & {itemId: string}} Tools
  */
 export function listButtons(/** @type {Tools} */ tools) {
   return [
     makeButton(gettext("Export guest list"), (button) =>
-      handOver(tools, button).catch(sayError),
+      exportList(tools, button).catch(sayError),
     ),
     makeButton(gettext("Import guest list"), (button) => askForList(tools, button)),
     makeButton(gettext("Forget imported lists"), (button) =>
@@ -47,7 +54,7 @@ export function listButtons(/** @type {Tools} */ tools) {
   ];
 }
 
-async function handOver({ itemId, wallet, store, api }, opener) {
+async function exportList({ itemId, wallet, store, api }, opener) {
   const { item, links } = await readHolding(store, itemId);
   const exported = item?.isMinted ? links : links.filter(isExported);
   const text = await wallet.doorList(itemId, exported);
@@ -94,7 +101,7 @@ function askForList(/** @type {Tools} */ tools, opener) {
   const imported = new Set();
   const onText = async (text, closeScanner) => {
     if (!isDoorList(text)) return;
-    const summary = await takeIn(text, tools);
+    const summary = await importList(text, tools);
     const [, code, codes = 1] = CODE.exec(text) ?? [];
     if (imported.add(code).size >= Number(codes)) {
       closeScanner();
@@ -118,7 +125,7 @@ function askForList(/** @type {Tools} */ tools, opener) {
       const { files } = field;
       if (!files?.length) throw new FieldError(field, gettext("Choose a file."));
       checkListSize(files[0].size);
-      return takeIn(await files[0].text(), tools);
+      return importList(await files[0].text(), tools);
     },
   });
 }
@@ -157,14 +164,14 @@ export function askForScannedList(
     ],
     yes: gettext("Import"),
     opener,
-    act: () => takeIn(text, tools),
+    act: () => importList(text, tools),
   });
 }
 
 /**
  * Import a list, or one code of it. Return how many tickets it has, and what is new.
  */
-async function takeIn(text, { itemId, wallet, store }) {
+async function importList(text, { itemId, wallet, store }) {
   const before = await readHolding(store, itemId);
   const count = await wallet.takeInList(itemId, text);
   const after = await readHolding(store, itemId);
