@@ -21,7 +21,7 @@ const WORKER = "/sw.js";
  * @typedef {{
  *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
  *   api: import("../wallet/api.js").Api, wake: (problem?: any) => void,
- *   run: (verb: () => Promise<Outcome>, onWait: (text: string) => void) => Promise<OperationRecord>,
+ *   run: (verb: () => Promise<Outcome>, onWait?: (text: string) => void) => Promise<OperationRecord>,
  * }} Opened `run` carries out a function of the wallet, returns the operation once it
  *   is done, and throws if it was refused
  * @typedef {import("../wallet/wallet.js").Outcome} Outcome
@@ -41,7 +41,7 @@ function keepFragment() {
  *
  * Operations that have begun, on earlier visits too, are sent again until they have
  * ended; `wake` does so at once, or soon after a problem.
- * @param {(outcomes: Outcome[]) => void} onOutcomes called after each try
+ * @param {(outcomes: Outcome[]) => void} [onOutcomes] called after each try
  * @param {typeof offerRescue} [rescue] returns buttons that save what still can be
  *   saved
  * @returns {Promise<Opened | null>}
@@ -127,9 +127,14 @@ export const makePageApi = () =>
  * then, say that it is sent again.
  * @param {Pick<Opened, "store" | "wake">} opened
  * @param {Outcome} outcome
+ * @param {(text: string) => void} [onWait]
  * @returns {Promise<OperationRecord>}
  */
-export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
+export async function untilEnded(
+  { store, wake },
+  { operation, problem },
+  onWait = () => {},
+) {
   if (operation.state !== "begun") return operation;
   const { key } = operation;
   onWait(waitText(problem));

@@ -22,7 +22,7 @@ export function seriesMaker(opened, wanted) {
     const outcome = itemId && (await opened.wallet.prepareNext(itemId));
     if (!outcome) return;
     // The page sends a batch without an answer again, and makes no other before it.
-    const operation = await untilEnded(opened, outcome, () => {});
+    const operation = await untilEnded(opened, outcome);
     isRefused = operation.state === "refused";
     if (isRefused) say(refusalText(operation));
   }

@@ -239,4 +239,4 @@ async function showAddress(api) {
   });
 }
 
-await openOneDeed(await openWallet(() => {}), { begin, choices });
+await openOneDeed(await openWallet(), { begin, choices });

@@ -75,7 +75,7 @@ async function start(opened) {
     await look().catch(() => {});
     const canPay = message.kind === "open" && message.action && !known.problem;
     const verb = () => offersOf(wallet).complete(known.offer);
-    const problem = canPay && (await run(verb, () => {}).then(() => "", textFor));
+    const problem = canPay && (await run(verb).then(() => "", textFor));
     setPaying(false);
     await look().catch(() => {});
     // If nothing more can be done, the page says so itself.
