@@ -119,10 +119,11 @@ function showImage(part, address, pictures) {
 }
 
 /** Return an image that is removed if it is broken. */
-export function pictureOf(src, className) {
+export function pictureOf(src, className, loading = "eager") {
   const onerror = ({ target }) => target.remove();
   const referrerpolicy = "no-referrer";
-  return make("img", { class: className, alt: "", referrerpolicy, onerror, src });
+  const attributes = { class: className, alt: "", loading, referrerpolicy };
+  return make("img", { ...attributes, onerror, src });
 }
 
 /** Return the thumbnail of an item, with the pattern of its mark behind it. */
@@ -131,7 +132,7 @@ export function thumbnailOf(
 ) {
   const image = imageOf(item);
   const patterns = makeMark(item.id).querySelectorAll("svg");
-  const pictures = image ? [pictureOf(image, "deed-image")] : [];
+  const pictures = image ? [pictureOf(image, "deed-image", "lazy")] : [];
   return make("span", { class: "deed-frame" }, ...patterns, ...pictures);
 }
 

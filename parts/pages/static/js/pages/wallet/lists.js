@@ -62,7 +62,8 @@ export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools
   const field = byId("search-field", HTMLInputElement);
   let all = [];
   const drawRows = listInPieces(byId("holdings"), byId("holdings-more"), {
-    keyOf: ({ itemId }) => itemId,
+    // An unknown item, or one that a file has cut, may get a picture later.
+    keyOf: ({ itemId, item }) => `${itemId} ${Boolean(imageOf(item))}`,
     make: (summary) => deedRow(summary, tools),
   });
 
@@ -106,23 +107,19 @@ function isFound({ itemId, item }, text) {
   );
 }
 
-function deedRow({ itemId }, tools) {
+function deedRow({ itemId, item: known }, tools) {
   const element = copyTemplate("row-template");
   const part = partsIn(element, "card");
   const show = part("show");
   const note = part("note");
   show.onclick = () => openCodes({ ...tools, itemId }, show).catch(sayError);
-  const picture = find(element, "img", HTMLImageElement);
-  picture.onerror = () => (picture.hidden = true);
   find(element, "a").setAttribute("href", `#${itemId}`);
-  // The mark's pattern replaces a missing picture.
-  picture.before(...makeMark(itemId).querySelectorAll("svg"));
+  find(element, ".deed-frame").replaceWith(thumbnailOf(known ?? { id: itemId }));
   note.before(makeMark(itemId));
   const update = (summary) => {
     const { item, isMinted } = summary;
     const about = aboutOf(item);
     const isOver = isPast(about);
-    showPicture(picture, item);
     // Makers have many links and show few; their button is on the page of the deed. A
     // deed for paying would be shown as a whole by mistake.
     show.hidden = isMinted || !summary.sum || isForPaying(summary);
@@ -165,13 +162,6 @@ function sumText(/** @type {Summary} */ summary) {
 /** Return whether its holder pays with parts of a deed, as with a voucher. */
 export const isForPaying = (/** @type {Summary} */ { isMinted, item, most }) =>
   !isMinted && !aboutOf(item).date && most > 1;
-
-function showPicture(picture, item) {
-  const image = imageOf(item);
-  if (!image || picture.getAttribute("src") === image) return;
-  picture.src = image;
-  picture.hidden = false;
-}
 
 /**
  * Return the most important remark on a deed for the list. Red means that the person
