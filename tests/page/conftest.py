@@ -4,6 +4,7 @@ One browser and one service do for all of them.
 """
 
 import os
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -11,6 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.page.camera import film
 from tests.page.visitor import visiting
 from tests.support.needs import chromium_path, require
+from tests.support.proxies import free_port
 from tests.support.serving import running_service
 
 # As long as `wait_until` waits: five seconds are too few on a busy machine.
@@ -74,6 +76,27 @@ def web_service(tmp_path_factory):
         WEB_CONCURRENCY="1",
     ) as service:
         yield service
+
+
+@pytest.fixture
+def port():
+    """The port of a service that is killed and started again at one address."""
+    return free_port()
+
+
+@pytest.fixture
+def life(tmp_path, database_url, port):
+    """Start a service, with more settings; the end of the block kills it."""
+    return partial(
+        running_service,
+        tmp_path,
+        application="tests.support.applications:create_held_app()",
+        DATABASE_URL=database_url,
+        DEEDS_ARGON2="m=8,t=1,p=1",
+        GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
+        HOLD_FILE=str(tmp_path / "hold"),
+        WEB_CONCURRENCY="1",
+    )
 
 
 @pytest.fixture(scope="package")

@@ -3,8 +3,6 @@
 The next visit finishes it, and nothing is lost.
 """
 
-from functools import partial
-
 import pytest
 
 from deeds.raw_output import is_strong_secret, parse_raw_output
@@ -18,30 +16,7 @@ from tests.page.steps import (
 )
 from tests.page.visitor import visiting
 from tests.support.applications import AFTER_COMMIT
-from tests.support.proxies import free_port
-from tests.support.serving import running_service
 from tests.support.waiting import wait_until
-
-
-@pytest.fixture
-def port():
-    """By its address pages know a service, in each of its lives."""
-    return free_port()
-
-
-@pytest.fixture
-def life(tmp_path, database_url, port):
-    """Runs the service until the end of a block, which kills it."""
-    return partial(
-        running_service,
-        tmp_path,
-        application="tests.support.applications:create_held_app()",
-        DATABASE_URL=database_url,
-        DEEDS_ARGON2="m=8,t=1,p=1",
-        GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
-        HOLD_FILE=str(tmp_path / "hold"),
-        WEB_CONCURRENCY="1",
-    )
 
 
 @pytest.fixture

@@ -14,35 +14,12 @@ from tests.page.steps import (
 )
 from tests.page.visitor import visiting
 from tests.support.applications import AFTER_COMMIT
-from tests.support.proxies import free_port
-from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 OLD, NEW = "old-token-0123456", "new-token-+/=~0123456"
 KINDS = ["outputs", "operations", "items", "seeds", "numbers", "notes", "codes"]
-
-
-@pytest.fixture
-def port():
-    """By its address pages know a service, in each of its lives."""
-    return free_port()
-
-
-@pytest.fixture
-def life(tmp_path, database_url, port):
-    """Runs the service with a token until the end of a block, which kills it."""
-    return lambda token: running_service(
-        tmp_path,
-        application="tests.support.applications:create_held_app()",
-        DATABASE_URL=database_url,
-        DEEDS_ARGON2="m=8,t=1,p=1",
-        DEEDS_MINT_TOKEN=token,
-        GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
-        HOLD_FILE=str(tmp_path / "hold"),
-        WEB_CONCURRENCY="1",
-    )
 
 
 @pytest.fixture
@@ -75,7 +52,7 @@ def credentials(requests):
 
 
 def test_create_asks_once_for_the_token_and_keeps_it_beside_the_wallet(life, visitor):
-    with life(OLD):
+    with life(DEEDS_MINT_TOKEN=OLD):
         page = open_form(visitor)
         press(page, "Create")
         expect(page.locator("#mint-token-error")).to_have_text("Enter the token.")
@@ -105,10 +82,10 @@ def test_create_asks_once_for_the_token_and_keeps_it_beside_the_wallet(life, vis
 def test_a_page_learns_by_its_mint_which_token_is_asked_for_and_keeps_the_form(
     life, visitor
 ):
-    with life(""):
+    with life(DEEDS_MINT_TOKEN=""):
         page = open_form(visitor)
         expect(field_of(page)).to_be_hidden()
-    with life(OLD):
+    with life(DEEDS_MINT_TOKEN=OLD):
         press(page, "Create")
         expect_shown(page, "To create here, you need a token.")
         expect(field_of(page)).to_be_focused()
@@ -116,12 +93,12 @@ def test_a_page_learns_by_its_mint_which_token_is_asked_for_and_keeps_the_form(
         press(page, "Save the token")
         expect_notice(page, "The token is saved.")
         expect(page.get_by_role("button", name="Create")).to_be_focused()
-    with life(NEW):
+    with life(DEEDS_MINT_TOKEN=NEW):
         press(page, "Create")
         expect_shown(page, "This token is wrong, or it was replaced.")
         expect(field_of(page)).to_be_focused()
         expect(page.get_by_label("Name")).to_have_value("A ticket")
-    with life(""):
+    with life(DEEDS_MINT_TOKEN=""):
         page = open_form(visitor)
         expect(field_of(page)).to_be_hidden()
         create(page)
@@ -131,7 +108,7 @@ def test_a_mint_whose_answer_was_lost_waits_for_the_token_that_came_after(
     life, visitor, tmp_path, ledger
 ):
     hold_file = tmp_path / "hold"
-    with life(OLD):
+    with life(DEEDS_MINT_TOKEN=OLD):
         page = open_form(visitor)
         visitor.assert_good()
         field_of(page).fill(OLD)
@@ -140,7 +117,7 @@ def test_a_mint_whose_answer_was_lost_waits_for_the_token_that_came_after(
         hold_file.write_text(AFTER_COMMIT)
         press(page, "Create")
         wait_until(lambda: not hold_file.exists())
-    with life(NEW):
+    with life(DEEDS_MINT_TOKEN=NEW):
         expect(field_of(page)).to_be_visible()
         assert operations(page) == [("mint", "begun")]
 
