@@ -88,10 +88,10 @@ export async function openOffer(
     place,
   );
   drawOfferCode(place, offer.offerId, tools, about).catch(sayError);
-  const said = make("p");
+  const sentence = make("p");
   const state = make("p", { role: "status" });
   const draw = (now) => {
-    put(said, `${offerText(now, tools.itemOf)}.`);
+    put(sentence, `${offerText(now, tools.itemOf)}.`);
     put(state, endText(now));
     state.className = now.state === "done" ? "notice good amount" : "hint";
     ways.hidden = now.state !== "open";
@@ -101,7 +101,7 @@ export async function openOffer(
   const element = make(
     "div",
     { class: "link-view stack", "data-offer": offer.offerId },
-    said,
+    sentence,
     ...cards,
     state,
     ways,

@@ -40,8 +40,9 @@ export function makeClaimList(tab = inTab) {
   const forgotten = new Set();
 
   function keep() {
-    const kept = [...shown.values()].filter((output) => !forgotten.has(keyOf(output)));
-    tab.write(NAME, kept.length ? JSON.stringify(kept) : "");
+    const outputs = [...shown.values()];
+    const left = outputs.filter((output) => !forgotten.has(keyOf(output)));
+    tab.write(NAME, left.length ? JSON.stringify(left) : "");
   }
 
   return {
@@ -145,8 +146,8 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
         list.add(older);
         await draw();
       }
-      const wanted = offerOf(rows.filter(isOpened)).rows;
-      taking = new Set(wanted.map(({ output }) => keyOf(output)));
+      const claimable = offerOf(rows.filter(isOpened)).rows;
+      taking = new Set(claimable.map(({ output }) => keyOf(output)));
       rows = rows.map(asTaken);
       view.setBusy(gettext("One moment…"));
       view.draw(rows, true);
@@ -154,8 +155,8 @@ export function makeClaims({ list, view, api, isAsked = isSecureContext, ...open
       view.focusOutcome();
       askToKeep();
       try {
-        for (const [place, { output }] of wanted.entries()) {
-          const turn = { number: place + 1, total: wanted.length };
+        for (const [place, { output }] of claimable.entries()) {
+          const turn = { number: place + 1, total: claimable.length };
           if (turn.total > 1)
             view.setBusy(gettext("Claiming {number} of {total}…", turn));
           await takeOne(output);
@@ -232,11 +233,11 @@ function makeLook(answers, draw) {
     answers.forget(again);
     return keepTrying(async () => {
       if (last !== outputs) return null;
-      const asked = answers.ask(outputs);
-      for (const each of asked) each.then(draw, () => {});
-      const ended = await Promise.allSettled(asked);
+      const queries = answers.ask(outputs);
+      for (const each of queries) each.then(draw, () => {});
+      const results = await Promise.allSettled(queries);
       if (last !== outputs) return null;
-      const problems = ended.flatMap((each) => ("reason" in each ? each.reason : []));
+      const problems = results.flatMap((each) => ("reason" in each ? each.reason : []));
       [answers.problem] = problems;
       await draw();
       const passing = problems.filter(isPassing);
@@ -257,8 +258,8 @@ function makeKnown(answers, store, isAsked) {
     // An item that arrives meanwhile is drawn later, with its origin.
     const items = outputs.map(answers.itemOf);
     // A thousand links of one item need one lookup.
-    const given = [...new Set(items)].flatMap((item) => item ?? []);
-    const origins = store ? await findOrigins(store, given) : new Map();
+    const distinct = [...new Set(items)].flatMap((item) => item ?? []);
+    const origins = store ? await findOrigins(store, distinct) : new Map();
     const known = store ? await recordsOf(store, outputs.map(keyOf)) : [];
     // The output that a claim made may be spent again.
     const keys = known.map(({ operation }) => operation?.outputs[0]?.key ?? "");

@@ -149,9 +149,9 @@ export function makeJudge(parts) {
   }
 
   async function problemVerdict(key, error, row) {
-    const found = await readTicket(key);
-    const { record, operation } = found;
-    if (record?.state === "spent") return spentVerdict(key, found, row);
+    const records = await readTicket(key);
+    const { record, operation } = records;
+    if (record?.state === "spent") return spentVerdict(key, records, row);
     if (error.code !== "busy" || !operation?.atDoor) return waiting(textFor(error));
     if (operation.isCancelled) return waiting(scannedText(operation), CANCELLED);
     const time = secondsText(operation);
@@ -166,12 +166,12 @@ export function makeJudge(parts) {
 
   /** Return a verdict with the number and note of its ticket. */
   async function named(verdict, key, row) {
-    const found = { ...(await readTicket(key)), row };
-    const { number, of, issue, note } = ticketOf(found.record, row);
-    const said = number ? undefined : found.record?.said;
+    const records = { ...(await readTicket(key)), row };
+    const { number, of, issue, note } = ticketOf(records.record, row);
+    const said = number ? undefined : records.record?.said;
     const ticket = { number, of, issue, note, ...(said && { said }) };
     const isNamed = number || (note && !said);
-    const news = verdict.isPending && (await pendingVerdict(found, isNamed));
+    const news = verdict.isPending && (await pendingVerdict(records, isNamed));
     return withNote({ ...verdict, ...news, key, ticket }, linkWith);
   }
 

@@ -51,16 +51,16 @@ async function create(isSure = false) {
   setBusy(true);
   tell("");
   showError(tokenField, "");
-  const wanted = await form.read();
+  const request = await form.read();
   // If the store fails, the mint reports it.
   const doubts = isSure ? [] : await doubtsOf(form.shown()).catch(() => []);
-  if (wanted && doubts.length > 0) {
+  if (request && doubts.length > 0) {
     setBusy(false);
     return askFirst(doubts);
   }
   // Check the token before anything is recorded.
-  const isReady = wanted && (tokenPanel.hidden || (await keepTyped().catch(refuse)));
-  if (isReady) await carryOut(wanted);
+  const isReady = request && (tokenPanel.hidden || (await keepTyped().catch(refuse)));
+  if (isReady) await carryOut(request);
   setBusy(false);
   if (!isReady) return;
   drawToken();
@@ -71,11 +71,11 @@ async function create(isSure = false) {
 async function doubtsOf({ metadata }) {
   const item = { id: "", metadata };
   const { date } = aboutOf(item);
-  const made = await opened.store.read(
+  const minted = await opened.store.read(
     { items: "all" },
     (/** @type {any} */ { items }) => items.list({ isMinted: true }),
   );
-  const twin = alikeAmong(made)(item).find((each) => !isOtherDay(item, each));
+  const twin = alikeAmong(minted)(item).find((each) => !isOtherDay(item, each));
   return [
     metadataOf(item).name ? [] : gettext("It has no name."),
     date && date < new Date() ? gettext("Its date is in the past.") : [],
@@ -102,11 +102,11 @@ function askFirst(doubts) {
   });
 }
 
-async function carryOut(wanted) {
+async function carryOut(request) {
   form.dropDraft();
   const { count } = form.shown();
   const { run, wallet } = opened;
-  const operation = await run(() => wallet.mint(wanted), tell).catch(refuse);
+  const operation = await run(() => wallet.mint(request), tell).catch(refuse);
   if (!operation) return;
   tell("");
   form.reset();

@@ -38,8 +38,8 @@ function publishing(item) {
   // Each night has its own mark.
   const when = whenText(aboutOf(item));
   const name = joinTexts([quoted(nameOf(item)), when && `(${when})`], " ");
-  const told = { name, mark: markText(item.id), address };
-  const words = gettext("The genuine {name} has the mark {mark}: {address}", told);
+  const values = { name, mark: markText(item.id), address };
+  const words = gettext("The genuine {name} has the mark {mark}: {address}", values);
   const section = copyTemplate("publishing-template");
   find(section, ".words").textContent = words;
   find(section, "button").onclick = () => sayCopied(words);

@@ -44,12 +44,12 @@ async function begin(item, /** @type {import("../open_wallet.js").Opened} */ too
   fillCard(byId("till"), item, { itemId: item.id });
   byId("deed").setAttribute("href", `/wallet#${item.id}`);
   byId("till").hidden = false;
-  const wanted = { itemId: item.id };
+  const query = { itemId: item.id };
   let payments = paymentsOf([]);
   const write = readKeys(item.unit);
   const redraw = oneByOne(async () => {
     drawUntil(item);
-    const operations = await recordsWith(store, "operations", wanted);
+    const operations = await recordsWith(store, "operations", query);
     payments = paymentsOf(operations);
     const { today, all, rows } = payments;
     const sums = [

@@ -152,8 +152,8 @@ export function makeRequest(item, tools, { redraw, onClose }) {
     if (shown.offerId) return;
     inTab.write(ON_SCREEN, operation.key);
     const mine = shown;
-    const wanted = { itemId: item.id, state: "held" };
-    const parts = await recordsWith(store, "outputs", wanted);
+    const query = { itemId: item.id, state: "held" };
+    const parts = await recordsWith(store, "outputs", query);
     if (shown !== mine || !screen.isOpen()) return;
     Object.assign(shown, { offerId, canCancel: parts.some(isFree) });
     const title = gettext("Scan to pay {units}", shown);

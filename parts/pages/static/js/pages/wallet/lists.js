@@ -101,9 +101,9 @@ export function byDate(/** @type {Summary[]} */ summaries, now = Date.now()) {
  * text.
  */
 function isFound({ itemId, item }, text) {
-  const wanted = plain(text);
+  const words = plain(text);
   return [nameOf(item), markText(itemId), itemId].some((each) =>
-    plain(each).includes(wanted),
+    plain(each).includes(words),
   );
 }
 

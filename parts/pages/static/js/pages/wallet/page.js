@@ -85,11 +85,11 @@ const ALL_PAST = [{ operations: "all" }, () => []];
  * offers are open; `taken` are those that were accepted since.
  */
 function read({ name, itemId }) {
-  const [wanted, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
+  const [query, look] = READINGS[name]?.(itemId) ?? ALL_PAST;
   const begun = { state: "begun" };
   const open = { state: "open" };
-  const asked = [begun, open, ...openKeys, wanted.operations].flat();
-  const plan = { ...wanted, operations: asked, items: "all", notes: "all" };
+  const queries = [begun, open, ...openKeys, query.operations].flat();
+  const plan = { ...query, operations: queries, items: "all", notes: "all" };
   return opened.store.read(plan, (slices) => {
     const { operations } = slices;
     items = new Map(slices.items.list().map((item) => [item.key, item]));
@@ -106,11 +106,11 @@ function read({ name, itemId }) {
 }
 
 async function readOrAsk(view) {
-  const found = await read(view);
+  const content = await read(view);
   if (view.name !== "deed" || summaries.length || !ITEM_ID.test(view.itemId))
-    return found;
+    return content;
   const item = await opened.wallet.item(view.itemId).catch(() => null);
-  return item ? { ...(await read(view)), taken: found.taken } : found;
+  return item ? { ...(await read(view)), taken: content.taken } : content;
 }
 
 function drawer() {
@@ -132,11 +132,11 @@ function drawer() {
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, itemOf);
-    const found = await withOrigins(summaries);
-    if (name === "deed") drawDeed(found.length ? found : [{ itemId }]);
+    const deeds = await withOrigins(summaries);
+    if (name === "deed") drawDeed(deeds.length ? deeds : [{ itemId }]);
     const isEntering = name !== shown.name || itemId !== shown.itemId;
     if (name === "list") {
-      drawDeeds(found);
+      drawDeeds(deeds);
       await drawBackup(tools.wallet, !summaries.length, isEntering);
     }
     drawPast[name]?.(past);

@@ -132,12 +132,12 @@ async function askHowMany(
     makeField(gettext("How many do you want?"), one),
   ];
   const itemOf = (id) => (id === wanted.id ? wanted : item);
-  const said = make("strong", { role: "status" });
+  const sentence = make("strong", { role: "status" });
   const read = () => {
-    const given = readAmount(give.field);
-    if (given > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
+    const amount = readAmount(give.field);
+    if (amount > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
     return {
-      give: { itemId, amount: given },
+      give: { itemId, amount },
       want: { itemId: wanted.id, amount: readAmountOf(get.field, wanted) },
     };
   };
@@ -149,7 +149,7 @@ async function askHowMany(
       close();
       choose();
     }),
-    make("p", {}, said),
+    make("p", {}, sentence),
     makeHint(HINT),
   ];
   const { close } = ask({
@@ -160,7 +160,7 @@ async function askHowMany(
     act: async (onWait) => {
       const terms = read();
       const offers = offersOf(wallet);
-      const isHere = () => said.isConnected;
+      const isHere = () => sentence.isConnected;
       let offer;
       // Units may be split off first, and the person may leave meanwhile.
       while (!offer && isHere())
@@ -172,7 +172,7 @@ async function askHowMany(
       return "";
     },
   });
-  const draw = () => put(said, dealText(read, itemOf));
+  const draw = () => put(sentence, dealText(read, itemOf));
   for (const { field } of [give, get]) field.oninput = draw;
   draw();
 }
