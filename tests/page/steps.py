@@ -100,6 +100,11 @@ def open_deed(page, item_id):
     page.locator("[data-holding]").wait_for()
 
 
+def row(page, number):
+    """Return the row of a link on the page of its deed; the first one is 1."""
+    return page.locator("[data-part=links] li").nth(number - 1)
+
+
 def choose(place, item, menu="more"):
     """Open the first menu of this picture, and click what has this in its name."""
     place.locator(f".menu > [data-icon={menu}]:visible").first.click()

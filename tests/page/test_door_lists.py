@@ -20,6 +20,7 @@ from tests.page.steps import (
     press,
     raws,
     records,
+    row,
     spend,
 )
 from tests.page.test_door import LAST, WAITING, type_link
@@ -56,10 +57,6 @@ def other(third_phone):
     """A second door."""
     yield third_phone
     third_phone.forget()
-
-
-def row(page, number):
-    return page.locator("[data-part=links] li").nth(number - 1)
 
 
 def filter_of(page):

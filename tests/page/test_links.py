@@ -19,6 +19,7 @@ from tests.page.steps import (
     press,
     raws,
     records,
+    row,
     send,
     spend,
     wait_for_amounts,
@@ -53,10 +54,6 @@ def test_the_first_link_is_made_and_copied_with_three_taps(visitor):
 def page(visitor):
     """The page of a deed of three links."""
     return hold(visitor, links=3, metadata=TICKET)[0]
-
-
-def row(page, number):
-    return page.locator("[data-part=links] li").nth(number - 1)
 
 
 def test_of_links_that_are_sent_as_one_each_number_finds_the_note(visitor):
