@@ -22,10 +22,10 @@ _STATEMENT = re.compile(
 )
 _OPEN = {TransactionStatus.INTRANS, TransactionStatus.INERROR}
 
-# BEGIN and COMMIT do not count as statements. A commit may be a statement or a call of
-# the driver, and is ignored if no transaction is open.
+# Moments of their own, which do not count as statements. The service sends COMMIT as a
+# statement: no connection's `commit` is called.
 _KINDS = {"BEGIN": "begin", "COMMIT": "commit"}
-_SETTINGS = (["SAVEPOINT"], ["RELEASE"], ["ROLLBACK"], ["PRAGMA"])
+_IGNORED = {"SAVEPOINT", "RELEASE", "ROLLBACK", "PRAGMA"}
 
 _hooks: list[tuple[str, Any]] = []
 
@@ -59,7 +59,11 @@ def break_off(connection, *_):
 
 def is_writer(connection):
     """Return whether the connection is in a transaction that may write."""
-    return _is_in_transaction(connection) and getattr(connection, "may_write", False)
+    if isinstance(connection, sqlite3.Connection):
+        is_open = connection.in_transaction
+    else:
+        is_open = connection.info.transaction_status in _OPEN
+    return is_open and connection.may_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +114,6 @@ def logged_statements():
         yield log
 
 
-def _is_in_transaction(connection):
-    if isinstance(connection, sqlite3.Connection):
-        return connection.in_transaction
-    return connection.info.transaction_status in _OPEN
-
-
 def _call(moment, connection=None, sql="", values=()):
     for its_moment, hook in tuple(_hooks):
         if its_moment == moment:
@@ -124,17 +122,16 @@ def _call(moment, connection=None, sql="", values=()):
 
 @contextmanager
 def _watched(connection, sql, values=()):
-    words = sql.upper().split(maxsplit=2)
-    kind = _KINDS.get(words[0].rstrip(";"), "statement") if words else "statement"
+    word, *others = sql.upper().split(maxsplit=2)
+    if word in _IGNORED:
+        yield
+        return
+    kind = _KINDS.get(word, "statement")
     if kind == "begin":
         is_sqlite = isinstance(connection, sqlite3.Connection)
         connection.may_write = (
-            words[1:2] == ["IMMEDIATE"] if is_sqlite else "READ ONLY" not in sql
+            others[:1] == ["IMMEDIATE"] if is_sqlite else "READ ONLY" not in sql
         )
-    is_empty_commit = kind == "commit" and not _is_in_transaction(connection)
-    if is_empty_commit or words[:1] in _SETTINGS:
-        yield
-        return
     _call(f"before {kind}", connection, sql, values)
     if _STATEMENT.match(sql):
         connection.was_asked = True
@@ -142,31 +139,15 @@ def _watched(connection, sql, values=()):
     _call(f"after {kind}", connection, sql, values)
 
 
-class _SqliteCursor(sqlite3.Cursor):
+class _SqliteConnection(sqlite3.Connection):
     def execute(self, sql, values=(), /):
-        with _watched(self.connection, sql, values):
+        with _watched(self, sql, values):
             return super().execute(sql, values)
 
     def executemany(self, sql, rows, /):
         rows = list(rows)
-        with _watched(self.connection, sql, rows):
+        with _watched(self, sql, rows):
             return super().executemany(sql, rows)
-
-
-class _SqliteConnection(sqlite3.Connection):
-    def cursor(self, factory=_SqliteCursor):
-        return super().cursor(factory)
-
-    # The library's own methods would bypass those of the cursor.
-    def execute(self, sql, values=(), /):
-        return self.cursor().execute(sql, values)
-
-    def executemany(self, sql, rows, /):
-        return self.cursor().executemany(sql, rows)
-
-    def commit(self):
-        with _watched(self, "COMMIT"):
-            super().commit()
 
 
 def _watch_sqlite():
@@ -178,8 +159,7 @@ def _watch_sqlite():
             _call("before connect")
         return connect(*arguments, **{"factory": _SqliteConnection} | options)
 
-    # The module sqlite3.dbapi2 has the same function.
-    sqlite3.connect = sqlite3.dbapi2.connect = watched
+    sqlite3.connect = watched
 
 
 def _watch_psycopg():
@@ -188,7 +168,7 @@ def _watch_psycopg():
         def watched(cursor, sql, *arguments, **options):
             if isinstance(cursor.connection, OwnConnection):
                 return method(cursor, sql, *arguments, **options)
-            text = sql.decode() if isinstance(sql, bytes) else str(sql)
+            text = sql.decode() if isinstance(sql, bytes) else sql
             with _watched(cursor.connection, text, *arguments[:1]):
                 return method(cursor, sql, *arguments, **options)
 
@@ -196,12 +176,7 @@ def _watch_psycopg():
 
     psycopg.Cursor.execute = watch(psycopg.Cursor.execute)
     psycopg.Cursor.executemany = watch(psycopg.Cursor.executemany)
-    commit, connect = psycopg.Connection.commit, psycopg.Connection.connect.__func__
-
-    @wraps(commit)
-    def watched_commit(connection):
-        with _watched(connection, "COMMIT"):
-            commit(connection)
+    connect = psycopg.Connection.connect.__func__
 
     @wraps(connect)
     def watched_connect(cls, *arguments, **options):
@@ -209,9 +184,7 @@ def _watch_psycopg():
             _call("before connect")
         return connect(cls, *arguments, **options)
 
-    psycopg.Connection.commit = watched_commit
     psycopg.Connection.connect = classmethod(watched_connect)
-    psycopg.connect = psycopg.Connection.connect
 
 
 _watch_sqlite()
