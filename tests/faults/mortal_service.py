@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from uuid import uuid4
 
 from tests.support.databases import connected
-from tests.support.serving import SERVICE, start_gunicorn, wait_until_it_answers
+from tests.support.serving import SERVICE, start_gunicorn, wait_for_service
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 OTHER_SESSIONS = (
@@ -48,7 +48,7 @@ class MortalService:
 
     def wait_until_up(self):
         """Wait until it answers; nothing else is done for it."""
-        self._port = wait_until_it_answers(self.process, self.log)
+        self._port = wait_for_service(self.process, self.log).port
         self._is_up.set()
 
     def find_port(self):

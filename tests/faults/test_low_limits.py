@@ -5,7 +5,6 @@ One client that holds more connections than there is room for locks nobody out.
 
 import json
 import re
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -18,12 +17,7 @@ from tests.faults.load import Load
 from tests.support.abusers import GET, connected
 from tests.support.api import environ_of, good
 from tests.support.applications import CROWDED
-from tests.support.serving import (
-    REPOSITORY,
-    Service,
-    start_command,
-    wait_until_it_answers,
-)
+from tests.support.serving import GUNICORN, SERVICE, start_command, wait_for_service
 from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
 
@@ -36,10 +30,9 @@ SWAPS_COUNT = 64
 def limited(tmp_path, settings, *limits):
     """Start the service in a shell that has run `ulimit` with each of the limits."""
     shell = " && ".join([*(f"ulimit {each}" for each in limits), 'exec "$@"'])
-    gunicorn = [sys.executable, "-m", "gunicorn", "app:create_app()"]
     log = tmp_path / "log"
-    command = ["sh", "-c", shell, "sh", *gunicorn]
-    with start_command(command, log, settings, REPOSITORY) as process:
+    command = ["sh", "-c", shell, "sh", *GUNICORN, SERVICE]
+    with start_command(command, log, settings) as process:
         yield process, log
 
 
@@ -66,9 +59,9 @@ def swap_while_others_idle(service, idle_count, seed):
         return sum(worker.cpu_times()[:2]) - before_s
 
 
-def events(log, level="warning"):
+def warnings(log):
     lines = map(json.loads, log.read_text().splitlines())
-    return [each["message"] for each in lines if each["level"] == level]
+    return [line["message"] for line in lines if line["level"] == "warning"]
 
 
 @pytest.mark.slow
@@ -77,12 +70,12 @@ def test_connections_follow_the_limit_and_nobody_is_locked_out(
 ):
     # The soft limit is raised first.
     with limited(tmp_path, settings, "-Sn 200", "-Hn 256") as (process, log):
-        service = Service(wait_until_it_answers(process, log), process, log)
+        service = wait_for_service(process, log)
         spent_s = swap_while_others_idle(service, IDLE_COUNT, seed)
 
     # A loop that spins takes all of a second.
     assert spent_s < 0.5
-    [warning] = events(log)
+    [warning] = warnings(log)
     assert warning == (
         "the limit of open files is 256 (ulimit -n): each process takes 128 connections"
         " instead of 512"
@@ -94,7 +87,7 @@ def test_where_no_file_is_left_an_idle_connection_makes_room(tmp_path, settings,
     """Other processes may take the files of the machine; here the limit falls."""
     settings |= {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0 --threads 1"}
     with limited(tmp_path, settings) as (process, log):
-        service = Service(wait_until_it_answers(process, log), process, log)
+        service = wait_for_service(process, log)
         [worker] = service.workers
         with service.open_api() as api:
             # The only thread for requests opens its connection to the ledger.
@@ -107,7 +100,7 @@ def test_where_no_file_is_left_an_idle_connection_makes_room(tmp_path, settings,
     assert (
         "no file is left for a connection (ulimit -n): connections that wait for their"
         " clients are closed"
-    ) in events(log)
+    ) in warnings(log)
 
 
 def test_a_limit_that_is_too_low_stops_the_start_in_one_line(tmp_path, settings):

@@ -19,7 +19,7 @@ from tests.support.proxies import free_port
 from tests.support.serving import (
     clean_environment,
     start_command,
-    wait_until_it_answers,
+    wait_for_service,
 )
 from tests.support.sources import (
     found_in,
@@ -147,7 +147,7 @@ def test_the_procfile_migrates_serves_and_stops(postgres_url, tmp_path):
 
     printed_by("bash", "-c", PROCFILE["release"], env=environment)
     with start_command(["bash", "-c", PROCFILE["web"]], log, environment) as process:
-        assert wait_until_it_answers(process, log) == port
+        assert wait_for_service(process, log).port == port
         # Heroku sends it to every process of a dyno, most others to the first.
         os.killpg(process.pid, signal.SIGTERM)
         # Cloud Run waits least of all.

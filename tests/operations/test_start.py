@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import socket
-import sys
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -17,14 +16,8 @@ import pytest
 
 from deeds.process import default_processes_count, usable_cpus_count
 from tests.support.api import Api, good
-from tests.support.commanding import (
-    run_program,
-    run_python,
-)
-from tests.support.serving import (
-    clean_environment,
-    start_gunicorn,
-)
+from tests.support.commanding import run_program, run_python
+from tests.support.serving import GUNICORN, SERVICE, clean_environment, start_gunicorn
 from tests.support.waiting import wait_until
 
 CONSOLE_LINE = re.compile(
@@ -167,8 +160,9 @@ def test_an_invalid_form_of_the_log_is_one_line(tmp_path):
 def test_no_directory_for_temporary_files_is_said_in_one_line():
     # No file takes a byte, wherever it is.
     command = 'ulimit -f 0; exec "$@"'
-    gunicorn = [sys.executable, "-m", "gunicorn", "app:create_app()"]
-    ran = run_program("sh", "-c", command, "sh", *gunicorn, env=clean_environment({}))
+    shell = ("sh", "-c", command, "sh")
+    environment = clean_environment({})
+    ran = run_program(*shell, *GUNICORN, SERVICE, env=environment)
 
     [line] = ran.stderr.splitlines()
     assert (ran.returncode, ran.stdout) == (1, "")

@@ -12,11 +12,10 @@ from tests.support.commanding import printed_by
 from tests.support.installing import copied, make_environment, name_in
 from tests.support.needs import READER, require
 from tests.support.serving import (
-    Service,
     clean_environment,
     running_service,
     start_command,
-    wait_until_it_answers,
+    wait_for_service,
 )
 
 pytestmark = pytest.mark.slow
@@ -81,8 +80,7 @@ def service(deeds, programs, tmp_path):
     settings = {"DATABASE_URL": ledger, "GUNICORN_CMD_ARGS": ""}
     log = tmp_path / "log"
     with start_command(command, log, settings, tmp_path) as process:
-        port = wait_until_it_answers(process, log)
-        yield Service(port, process, log)
+        yield wait_for_service(process, log)
 
 
 def test_it_has_what_serves_people_and_is_looked_after(deeds, service, tmp_path):

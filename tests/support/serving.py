@@ -16,14 +16,15 @@ import httpx
 import psutil
 
 from tests.support.api import Api
-from tests.support.waiting import wait_until
+from tests.support.waiting import POLL_SECONDS, wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 SERVICE = "app:create_app()"
 
+GUNICORN = (sys.executable, "-m", "gunicorn")
+
 # A start takes one to two seconds; a loaded machine may need ten times that.
 START_SECONDS_MAX = 30.0
-POLL_SECONDS = 0.02
 
 READY_URL = re.compile(r"Listening at: http://[0-9.]+:(\d+)")
 
@@ -97,11 +98,11 @@ def running_service(
     # One log per start, because the port is read from it.
     log = directory / f"service-{len(list(directory.glob('service-*.log')))}.log"
     with start_gunicorn(log, settings, application, sources) as process:
-        port = wait_until_it_answers(process, log)
+        service = wait_for_service(process, log)
         # One worker may answer before the others have started.
         count = int(settings.get("WEB_CONCURRENCY", 1))
-        wait_until(lambda: len(children(process.pid)) >= count)
-        yield Service(port, process, log)
+        wait_until(lambda: len(service.workers) >= count)
+        yield service
 
 
 @contextmanager
@@ -112,7 +113,7 @@ def start_gunicorn(
     sources: str | Path = REPOSITORY,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start gunicorn without waiting; end all its processes after the block."""
-    command = [sys.executable, "-m", "gunicorn", application]
+    command = [*GUNICORN, application]
     with start_command(command, log, settings, sources) as process:
         yield process
 
@@ -166,25 +167,21 @@ def children(pid: int) -> list[psutil.Process]:
     return started
 
 
-def wait_until_it_answers(
-    process: subprocess.Popen[bytes], log: Path, seconds_max: float = START_SECONDS_MAX
-) -> int:
-    """Return the port once a worker answers on it; fail with the log if none does."""
-    deadline = time.monotonic() + seconds_max
+def wait_for_service(process: subprocess.Popen[bytes], log: Path) -> Service:
+    """Return the service once a worker answers; fail with the log if none does."""
+    deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(POLL_SECONDS)
         ready = READY_URL.search(log.read_text(errors="replace"))
         if ready is None:
             continue
+        service = Service(int(ready[1]), process, log)
         # The kernel accepts the connection; a worker answers it once it has started.
-        with (
-            suppress(httpx.TransportError),
-            closing(Api.of_url(f"http://127.0.0.1:{ready[1]}")) as api,
-        ):
-            if api.get("/v1/info").status_code == 200:
-                return int(ready[1])
-    said = log.read_text(errors="replace")
-    raise AssertionError(f"the service did not start:\n{said}")
+        with suppress(httpx.TransportError):
+            if service.get("/v1/info").status_code == 200:
+                return service
+    text = log.read_text(errors="replace")
+    raise AssertionError(f"the service did not start:\n{text}")
 
 
 def children_rss_mb(pid: int) -> list[float]:
