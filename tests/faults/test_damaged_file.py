@@ -12,7 +12,7 @@ import pytest
 from app import prepare
 from deeds.errors import StartError
 from storage import sqlite
-from tests.support.api import UNAVAILABLE, good, refusal, served
+from tests.support.api import SUCCESS, UNAVAILABLE, good, refusal, served
 from tests.support.databases import on_sqlite, sqlite_path
 
 # SQLite's default.
@@ -63,7 +63,7 @@ def test_a_file_that_was_moved_or_replaced_is_not_written_any_more(
         assert refused.json()["detail"] == (
             "the file of the ledger was moved or deleted"
         )
-    assert good(back) == {"success": True}
+    assert good(back) == SUCCESS
 
 
 def test_a_damaged_page_is_a_503_for_what_needs_it(open_api, item_id):

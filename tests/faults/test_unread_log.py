@@ -13,7 +13,7 @@ import pytest
 
 from deeds.blueprints.log import configure_log
 from deeds.process import LogStream
-from tests.support.api import Api, environ_of, good
+from tests.support.api import SUCCESS, Api, environ_of, good
 from tests.support.commanding import run_redirected
 from tests.support.databases import sqlite_path
 from tests.support.serving import READY_URL, children, start_gunicorn
@@ -74,7 +74,7 @@ def test_a_full_pipe_holds_up_no_request_no_worker_and_no_stop(sqlite_url):
 
     assert set(answers) == {404}
     assert statuses == [200, 200]
-    assert good(swapped) == {"success": True}
+    assert good(swapped) == SUCCESS
 
 
 @pytest.fixture

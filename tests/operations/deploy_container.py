@@ -24,18 +24,19 @@ import pytest
 import yaml
 from dotenv import dotenv_values
 
-from tests.support.api import good, read_settings
+from tests.support.api import SUCCESS, good, read_settings
+from tests.support.commanding import AS_USER
 from tests.support.proxies import free_port, is_open
 from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
 from tests.support.sources import (
     found_in,
+    read_dockerfile,
     read_text,
     read_variables,
     run_gunicorn_conf,
 )
 from tests.support.waiting import wait_until
 
-WORKDIR = "/srv/deeds"
 VOLUME = "/var/lib/deeds"
 CHECKPOINTS = f"{VOLUME}-checkpoint"
 TOKEN = "t" * 64
@@ -45,15 +46,7 @@ SYSTEMD_PARSER = (
     "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
 )
 
-# root without this capability may write no more than the modes of files say.
-AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
-
-
-# The instructions of both stages of the Dockerfile, each with the rest of its line.
-INSTRUCTIONS = re.findall(
-    r"^([A-Z]+) +(.+)$", read_text("Dockerfile").replace("\\\n", " "), re.MULTILINE
-)
-
+INSTRUCTIONS = read_dockerfile()
 
 # The last one of each name.
 LAST = dict(INSTRUCTIONS)
@@ -176,7 +169,7 @@ def test_the_line_of_the_document_serves_and_keeps_its_ledger_in_the_volumes(ima
         answer = api.swap(f"+5.{item}.first", f"+5.{item}.second")
 
     assert mounted == [VOLUME, CHECKPOINTS]
-    assert good(answer) == {"success": True}
+    assert good(answer) == SUCCESS
     assert " data-code-reader" in page
     assert (image.volume / "deeds.sqlite3").exists()
     assert not (image.volume / "deeds.sqlite3-checkpoint").exists()

@@ -16,7 +16,7 @@ import pytest
 from tests.faults.journal import Sender
 from tests.faults.load import Load, line_of
 from tests.faults.mortal_service import MortalService
-from tests.support.api import refusal
+from tests.support.api import UNAVAILABLE, refusal
 from tests.support.pgbouncer import behind, running_pgbouncer
 from tests.support.proxies import free_port, running_nginx, upstream
 from tests.support.serving import children
@@ -26,8 +26,6 @@ ANSWERS_COUNT = 60
 # Below the limits of one client.
 SENT_COUNT = 8
 ROUNDS_COUNT = 2
-
-UNAVAILABLE = (503, "ledger_unavailable", None)
 
 
 @pytest.fixture

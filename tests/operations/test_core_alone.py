@@ -6,20 +6,11 @@ import subprocess
 import pytest
 
 from tests.support.commanding import printed_by
-from tests.support.installing import copied, make_environment
+from tests.support.installing import CORE_FILES, copy_sources, make_environment
 from tests.support.serving import clean_environment
 
 # What the project was asked to be built on; pytest runs the tests.
 PACKAGES = ("flask", "marshmallow", "argon2-cffi", "gunicorn", "pytest")
-CORE = (
-    "app.py",
-    "gunicorn.conf.py",
-    "gunicorn_conf.py",
-    "deeds",
-    "schemas",
-    "storage",
-    "tests/core",
-)
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +31,7 @@ def test_the_core_needs_four_packages_and_no_part(core_python, tmp_path):
     printed = printed_by(
         core_python,
         *command,
-        cwd=copied(tmp_path, *CORE),
+        cwd=copy_sources(tmp_path, *CORE_FILES, "tests/core"),
         env=clean_environment({"PYTHONPATH": "."}),
     )
 

@@ -6,7 +6,7 @@ from storage import database
 from tests.support.api import UNAVAILABLE, refusal
 from tests.support.hooks import hooked
 from tests.support.ledger_view import LedgerView
-from tests.support.watched import events
+from tests.support.watched import database_causes, events
 
 DEFECT = (500, "internal", None)
 
@@ -15,15 +15,6 @@ DEFECT = (500, "internal", None)
 def database_url(ledger_url):
     """That of this test alone, which may change its tables."""
     return ledger_url
-
-
-def causes(caplog):
-    """Return class, code and message of each line about the database."""
-    return [
-        (record.fields["error"], record.fields["database_code"], record.getMessage())
-        for record in caplog.records
-        if getattr(record, "event", None) == "database"
-    ]
 
 
 def test_a_column_that_is_not_there_is_a_defect_with_its_code(
@@ -36,7 +27,7 @@ def test_a_column_that_is_not_there_is_a_defect_with_its_code(
     answer = api.swap(f"+5.{item}.a", f"+5.{item}.b")
 
     assert refusal(answer) == DEFECT
-    [(error, code, message)] = causes(caplog)
+    [(error, code, message)] = database_causes(caplog)
     codes = {"OperationalError": "SQLITE_ERROR", "UndefinedColumn": "42703"}
     assert code == codes[error]
     assert "amount" in message
@@ -60,9 +51,9 @@ def test_a_refusal_of_the_disk_is_logged_at_most_once_a_second(
         for now_s in (1_000.0, 1_000.9, 1_001.0, 1_001.5):
             monkeypatch.setattr(database, "monotonic", lambda at_s=now_s: at_s)
             assert refusal(api.send_mint(*many)) == UNAVAILABLE
-            counts.append(len(causes(caplog)))
+            counts.append(len(database_causes(caplog)))
 
     assert counts == [1, 1, 2, 2]
-    assert set(causes(caplog)) == {
+    assert set(database_causes(caplog)) == {
         ("OperationalError", "SQLITE_FULL", "database or disk is full")
     }

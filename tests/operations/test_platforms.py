@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.commanding import printed_by
+from tests.support.commanding import AS_USER, printed_by
 from tests.support.proxies import free_port
 from tests.support.serving import (
     clean_environment,
@@ -23,6 +23,7 @@ from tests.support.serving import (
 )
 from tests.support.sources import (
     found_in,
+    read_dockerfile,
     read_text,
     read_variables,
     run_gunicorn_conf,
@@ -39,7 +40,7 @@ RAILWAY = json.loads(read_text("deploy/railway.json"))
 RENDER_ENV = {each["key"]: each for each in RENDER_WEB["envVars"]}
 
 # The last instruction of each name.
-DOCKERFILE = dict(found_in("Dockerfile", r"^([A-Z]+) +(.+)$"))
+DOCKERFILE = dict(read_dockerfile())
 
 # The variables of each file, and those values that it sets.
 SET = {
@@ -159,9 +160,7 @@ def test_the_procfile_migrates_serves_and_stops(postgres_url, tmp_path):
 def test_a_volume_of_another_user_is_said_in_one_line_with_the_remedy(tmp_path):
     volume = tmp_path / "volume"
     volume.mkdir(mode=0o555)
-    # root without this capability may write no more than the modes of files say.
-    as_user = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
-    line = [*as_user, sys.executable, *json.loads(DOCKERFILE["CMD"])[1:]]
+    line = [*AS_USER, sys.executable, *json.loads(DOCKERFILE["CMD"])[1:]]
     settings = {"DATABASE_URL": f"sqlite:///{volume}/deeds.sqlite3", "PORT": "0"}
     log = tmp_path / "log"
 

@@ -9,9 +9,9 @@ import pytest
 from tests.support.api import UNAVAILABLE, Api, environ_of, good, refusal, stop_line
 from tests.support.commanding import invoke, output_of
 from tests.support.databases import changed_url, connected
-from tests.support.ledger_view import LedgerView
+from tests.support.ledger_view import CUT_OFF, LedgerView
 from tests.support.serving import start_gunicorn
-from tests.support.watched import events
+from tests.support.watched import database_causes, events
 
 CAUSE = "too many connections for role"
 
@@ -50,11 +50,7 @@ def full(role, admin_url):
     def fill():
         with connected(admin_url) as admin:
             admin.execute(f"ALTER ROLE {role} CONNECTION LIMIT 0")
-            admin.execute(
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-                " WHERE usename = %s",
-                [role],
-            )
+            admin.execute(CUT_OFF)
             try:
                 yield
             finally:
@@ -74,12 +70,7 @@ def test_a_service_that_gets_no_connection_says_why_and_serves_once_it_gets_one(
     swapped = api.swap(f"+5.{item}.a", f"+5.{item}.b")
 
     assert {refusal(each) for each in refused} == {UNAVAILABLE}
-    causes = [
-        record.getMessage()
-        for record in caplog.records
-        if getattr(record, "event", None) == "database"
-    ]
-    assert any(CAUSE in each for each in causes)
+    assert any(CAUSE in message for *_, message in database_causes(caplog))
     assert "defect" not in {each["event"] for each in events(capfd.readouterr().err)}
     good(swapped)
     LedgerView(admin_url).assert_sound()

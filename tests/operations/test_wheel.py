@@ -9,7 +9,12 @@ import pytest
 
 from deeds.blueprints.v1 import VERSION
 from tests.support.commanding import printed_by
-from tests.support.installing import copied, make_environment, name_in
+from tests.support.installing import (
+    SERVICE_FILES,
+    copy_sources,
+    make_environment,
+    name_in,
+)
 from tests.support.needs import READER, require
 from tests.support.serving import (
     clean_environment,
@@ -20,10 +25,8 @@ from tests.support.serving import (
 
 pytestmark = pytest.mark.slow
 
-SERVICE = ("gunicorn.conf.py", "gunicorn_conf.py", "app.py")
-SERVICE += ("deeds", "schemas", "storage", "parts")
 SOURCES = ("pyproject.toml", "setup.cfg", "requirements.in", "LICENSE")
-SOURCES += SERVICE
+SOURCES += SERVICE_FILES
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 # Another project's, in the directory in which the command is used.
 FOREIGN = ("app.py", "gunicorn.conf.py", "deeds.py", "parts.py", "secrets.py")
@@ -38,7 +41,7 @@ print(COMMAND, DEFAULT_LEDGER)
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     require("npm: make test fetches what reads codes")
-    directory = copied(tmp_path_factory.mktemp("sources"), *SOURCES)
+    directory = copy_sources(tmp_path_factory.mktemp("sources"), *SOURCES)
     shutil.copytree(READER.parent, directory / "parts/pages/node_modules")
     build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."]
     printed_by(*PIP, *build, cwd=directory)
@@ -119,8 +122,7 @@ def test_where_its_ledger_is_and_what_it_says_to_run(programs, tmp_path):
 
 
 def test_where_the_reader_of_qr_codes_was_not_fetched_a_start_says_so(tmp_path):
-    (tmp_path / "sources").mkdir()
-    sources = copied(tmp_path / "sources", *SERVICE)
+    sources = copy_sources(tmp_path / "sources", *SERVICE_FILES)
 
     with running_service(tmp_path, sources=sources) as service:
         [line] = re.findall('.*"no_qr_reader".*', service.log_text())

@@ -9,17 +9,9 @@ from deeds.errors import LedgerUnavailableError
 from storage.repository import Repository
 from tests.postgresql.records import POLICY, mint_of, new_output, swap_of
 from tests.support.databases import connected
+from tests.support.watched import database_causes
 
 MARK = "mark-3f0a72"
-
-
-def causes(caplog):
-    """Return class, code and message of each line about the database."""
-    return [
-        (record.fields["error"], record.fields["database_code"], record.getMessage())
-        for record in caplog.records
-        if getattr(record, "event", None) == "database"
-    ]
 
 
 def test_a_line_has_the_causes_of_all_hosts_and_no_password(open_database, caplog):
@@ -30,7 +22,7 @@ def test_a_line_has_the_causes_of_all_hosts_and_no_password(open_database, caplo
     with pytest.raises(LedgerUnavailableError):
         database.read("SELECT 1")
 
-    [(_, _, message)] = causes(caplog)
+    [(_, _, message)] = database_causes(caplog)
     assert all(f"port {port} failed: Connection refused" in message for port in ports)
     assert MARK not in caplog.text
 
@@ -52,5 +44,5 @@ def test_what_postgresql_says_in_detail_stays_out_of_the_log(
         repository.swap(swap_of(output, outputs=outputs))
 
     message = 'new row for relation "outputs" violates check constraint "no_1"'
-    assert causes(caplog) == [("CheckViolation", "23514", message)]
+    assert database_causes(caplog) == [("CheckViolation", "23514", message)]
     assert MARK not in caplog.text

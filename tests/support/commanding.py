@@ -3,6 +3,7 @@
 Commands run in this process, which is faster, or in a separate one.
 """
 
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,10 @@ from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
 DEEDS = ("-m", "app")
+
+# The start of a command: root without this capability may write only what the modes of
+# files permit.
+AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
 
 
 def invoke(environ, *arguments, said=""):

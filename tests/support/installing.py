@@ -1,4 +1,4 @@
-"""Python environments with some distributions and nothing else."""
+"""Copies of our sources, and Python environments with a few distributions."""
 
 import re
 import shutil
@@ -9,15 +9,19 @@ from pathlib import Path
 
 from tests.support.serving import REPOSITORY
 
+CORE_FILES = ("app.py", "gunicorn.conf.py", "gunicorn_conf.py")
+CORE_FILES += ("deeds", "schemas", "storage")
+SERVICE_FILES = (*CORE_FILES, "parts")
 
-def copied(directory, *names):
+
+def copy_sources(directory, *names):
     """Copy files and directories of the repository into a directory; return it."""
     for name in names:
         source, target = REPOSITORY / name, directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            skipped = shutil.ignore_patterns("__pycache__", "node_modules")
-            shutil.copytree(source, target, ignore=skipped)
+            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+            shutil.copytree(source, target, ignore=ignored)
         else:
             shutil.copy(source, target)
     return directory
@@ -41,16 +45,16 @@ def make_environment(directory, names):
 
 def with_requirements(names):
     """Return these distributions and all their installed requirements."""
-    found, wanted = set(), set(names)
-    while wanted:
-        name = wanted.pop()
-        found.add(name)
+    distributions, pending = set(), set(names)
+    while pending:
+        name = pending.pop()
+        distributions.add(name)
         for line in distribution(name).requires or ():
-            required, _, condition = line.partition(";")
+            requirement, _, condition = line.partition(";")
             if "extra" not in condition:
-                wanted.add(name_in(required))
-        wanted = {each for each in wanted - found if is_installed(each)}
-    return found
+                pending.add(name_in(requirement))
+        pending = {other for other in pending - distributions if is_installed(other)}
+    return distributions
 
 
 def name_in(requirement):

@@ -1,11 +1,9 @@
 """A simulated next release: our sources with one more version of the tables."""
 
-import shutil
-
 from storage.schema import CORE
 from tests.support.commanding import run_deeds
+from tests.support.installing import SERVICE_FILES, copy_sources
 from tests.support.ledger_view import LedgerView
-from tests.support.serving import REPOSITORY
 
 NEXT = CORE.newest + 1
 
@@ -40,12 +38,7 @@ def write_newer_code(directory, *, permits_old, more="pass"):
     Return `directory`. With `permits_old` today's code may serve that version. `more`
     is a statement at the end of the upgrade.
     """
-    directory.mkdir(exist_ok=True)
-    ignored = shutil.ignore_patterns("node_modules", "__pycache__")
-    for name in ("deeds", "parts", "schemas", "storage"):
-        shutil.copytree(REPOSITORY / name, directory / name, ignore=ignored)
-    for name in ("app.py", "gunicorn.conf.py", "gunicorn_conf.py", "setup.cfg"):
-        shutil.copy(REPOSITORY / name, directory / name)
+    copy_sources(directory, *SERVICE_FILES, "setup.cfg")
     serves_from = CORE.newest if permits_old else NEXT
     with (directory / "storage" / "schema.py").open("a") as schema:
         schema.write(_NEXT_VERSION.format(serves_from=serves_from, more=more))
@@ -67,8 +60,8 @@ def migrate_by(sources, url):
     return without_place(ran.stdout)
 
 
-def without_place(said):
+def without_place(output):
     """Return the output of a migration after the line that names the ledger."""
-    place, _, rest = said.partition("\n")
+    place, _, rest = output.partition("\n")
     assert place.startswith("The ledger is ")
     return rest

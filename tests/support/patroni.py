@@ -19,12 +19,11 @@ import psycopg
 from tests.support.needs import POSTGRES_USER
 from tests.support.postgres import load_library
 from tests.support.proxies import free_port, is_open
-from tests.support.serving import REPOSITORY
+from tests.support.sources import read_text, replaced
 from tests.support.stoppable_postgres import signal_with_children
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 NAMES = ("db1", "db2", "db3")
-FILES = REPOSITORY / "deploy" / "patroni"
 PASSWORD = "a-password"
 
 SETTLED = {
@@ -35,9 +34,9 @@ SETTLED = {
 
 # Patroni refuses to run as root, too. The capability lets it read the tests' Python,
 # which may be readable by root only.
-AS_USER = ["setpriv", "--reuid", POSTGRES_USER, "--regid", POSTGRES_USER]
-AS_USER += ["--clear-groups", "--inh-caps=+dac_override"]
-AS_USER += ["--ambient-caps=+dac_override"]
+AS_POSTGRES = ["setpriv", "--reuid", POSTGRES_USER, "--regid", POSTGRES_USER]
+AS_POSTGRES += ["--clear-groups", "--inh-caps=+dac_override"]
+AS_POSTGRES += ["--ambient-caps=+dac_override"]
 
 
 class PatroniNode:
@@ -51,7 +50,7 @@ class PatroniNode:
         self._command = [sys.executable, "-m", "patroni"]
         if os.geteuid() == 0:
             shutil.chown(self.directory, POSTGRES_USER, POSTGRES_USER)
-            self._command = AS_USER + self._command
+            self._command = AS_POSTGRES + self._command
         self._file = base / f"{name}.yml"
         replacements = {
             "name: db1": f"name: {name}",
@@ -69,7 +68,9 @@ class PatroniNode:
             # The watchdog could reset this machine.
             "mode: automatic": 'mode: "off"',
         }
-        self._file.write_text(_replaced("patroni.yml", replacements))
+        self._file.write_text(
+            replaced(read_text("deploy/patroni/patroni.yml"), replacements)
+        )
 
     def start(self):
         """Start Patroni, which starts PostgreSQL; return once Patroni answers."""
@@ -245,7 +246,7 @@ def running_haproxy(cluster):
         replacements[f"10.0.0.{number}:5432"] = address
     directory = tempfile.mkdtemp(prefix="deeds-haproxy-")
     file = Path(directory) / "haproxy.cfg"
-    file.write_text(_replaced("haproxy.cfg", replacements))
+    file.write_text(replaced(read_text("deploy/patroni/haproxy.cfg"), replacements))
     with subprocess.Popen(["haproxy", "-f", file]) as process:
         try:
             wait_until(lambda: is_open(port))
@@ -278,12 +279,3 @@ def _running_etcd(base):
             yield port
         finally:
             process.kill()
-
-
-def _replaced(name, replacements):
-    """Return the text of a file of deploy/patroni/ after the replacements."""
-    text = (FILES / name).read_text()
-    for written, meant in replacements.items():
-        assert written in text
-        text = text.replace(written, meant)
-    return text

@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 
 from tests.support.api import Api
-from tests.support.serving import REPOSITORY, clean_environment
+from tests.support.serving import clean_environment
+from tests.support.sources import read_text, replaced
 from tests.support.waiting import wait_until
 
 # The line of deploy/nginx.conf that names an upstream server.
@@ -83,8 +84,7 @@ def running_nginx(directory, ports):
     command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     subprocess.run(command, check=True)
     tls = ssl.create_default_context(cafile=certificate)
-    text = (REPOSITORY / "deploy" / "nginx.conf").read_text()
-    for written, meant in {
+    replacements = {
         SERVER: "".join(f"{upstream(port)}\n" for port in ports),
         "server_name deeds.example.org;": "server_name localhost;",
         "listen 80": f"listen 127.0.0.1:{http_port}",
@@ -94,9 +94,8 @@ def running_nginx(directory, ports):
         "/etc/nginx/deeds": str(directory),
         "/var/cache": str(directory),
         "/var/log/nginx": str(directory),
-    }.items():
-        assert written in text
-        text = text.replace(written, meant)
+    }
+    text = replaced(read_text("deploy/nginx.conf"), replacements)
     whole = directory / "nginx.conf"
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{kind}_temp_path {directory}/{kind};" for kind in kinds)
@@ -123,8 +122,7 @@ def running_caddy(directory, ports):
     # Turn off only what would change this machine.
     apart = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n"
     file, log = directory / "Caddyfile", directory / "caddy.log"
-    written = (REPOSITORY / "deploy" / "Caddyfile").read_text()
-    file.write_text(written.replace("{\n", apart, 1))
+    file.write_text(read_text("deploy/Caddyfile").replace("{\n", apart, 1))
     places = {
         "SITE": f"https://localhost:{port}",
         "UPSTREAM": f"127.0.0.1:{service_port}",

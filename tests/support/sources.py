@@ -92,11 +92,25 @@ def found_in(path, pattern):
     return re.findall(pattern, read_text(path), re.MULTILINE)
 
 
+def read_dockerfile():
+    """Return the instructions of all stages, each as its name and its arguments."""
+    text = read_text("Dockerfile").replace("\\\n", " ")
+    return re.findall(r"^([A-Z]+) +(.+)$", text, re.MULTILINE)
+
+
 def read_setup():
     """Return the parsed setup.cfg."""
     setup = configparser.ConfigParser()
     setup.read_string(read_text("setup.cfg"))
     return setup
+
+
+def replaced(text, replacements):
+    """Return the text after the replacements, each of which must occur in it."""
+    for old, new in replacements.items():
+        assert old in text
+        text = text.replace(old, new)
+    return text
 
 
 def section(document, heading):

@@ -36,6 +36,15 @@ def retries(client):
     }
 
 
+def database_causes(caplog):
+    """Return class, code and message of each line about a refusal of the database."""
+    return [
+        (record.fields["error"], record.fields["database_code"], record.getMessage())
+        for record in caplog.records
+        if getattr(record, "event", None) == "database"
+    ]
+
+
 def events(log):
     """Return the events of a JSON log, without the fields in VARYING."""
     return [
