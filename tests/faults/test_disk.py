@@ -12,11 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.faults.load import CLIENTS_COUNT, Load, line_of
 from tests.support.api import environ_of, good
 from tests.support.applications import HASTY
 from tests.support.commanding import output_of
 from tests.support.databases import changed_url, connected, sqlite_path
+from tests.support.load import CLIENTS_COUNT, Load, line_of
 from tests.support.mounts import mounted
 from tests.support.needs import POSTGRES_USER, ROOT, require
 from tests.support.serving import running_service

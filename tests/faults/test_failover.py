@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from tests.faults.journal import BriefSender
-from tests.faults.load import CLIENTS_COUNT, Load, line_of
+from tests.support.journal import BriefSender
 from tests.support.ledger_view import LedgerView
+from tests.support.load import CLIENTS_COUNT, Load, line_of
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow

@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.faults.journal import CUT_OFF
-from tests.faults.load import Load, line_of, operations, rounds
-from tests.faults.mortal_service import MortalService
 from tests.support.api import SUCCESS, Api, replayed
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
+from tests.support.journal import CUT_OFF
+from tests.support.load import Load, line_of, operations, rounds
 from tests.support.marker import STRONG
+from tests.support.mortal_service import MortalService
 
 
 @pytest.mark.slow

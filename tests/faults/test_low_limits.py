@@ -12,11 +12,11 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from tests.faults.journal import BriefSender
-from tests.faults.load import Load
 from tests.support.abusers import GET, connected
 from tests.support.api import environ_of, good
 from tests.support.applications import CROWDED
+from tests.support.journal import BriefSender
+from tests.support.load import Load
 from tests.support.serving import GUNICORN, SERVICE, start_command, wait_for_service
 from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until

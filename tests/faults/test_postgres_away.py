@@ -7,8 +7,8 @@ import pytest
 
 from parts.postgresql.database import PROBE_SECONDS_MAX
 from parts.postgresql.pool import POOL_TIMEOUT_S
-from tests.faults.load import Load, line_of, rounds
 from tests.support.api import UNAVAILABLE, Api, refusal
+from tests.support.load import Load, line_of, rounds
 
 pytestmark = pytest.mark.slow
 

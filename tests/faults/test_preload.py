@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from tests.faults.journal import BriefSender
-from tests.faults.load import Load
+from tests.support.journal import BriefSender
 from tests.support.ledger_view import LedgerView
+from tests.support.load import Load
 from tests.support.watched import moved
 
 # Each over a connection of its own, so that every worker is met.

@@ -12,10 +12,10 @@ from http.client import HTTPResponse
 import psutil
 import pytest
 
-from tests.faults.load import Load, line_of, rounds
 from tests.support.abusers import GET, POST, connected
 from tests.support.applications import STOPPED
 from tests.support.databases import on_sqlite
+from tests.support.load import Load, line_of, rounds
 from tests.support.waiting import wait_until
 
 REQUESTS_COUNT = 6

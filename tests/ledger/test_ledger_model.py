@@ -20,8 +20,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.faults.load import rounds
 from tests.support.api import SUCCESS, fresh, good, refusal, replayed
+from tests.support.load import rounds
 from tests.support.strong_secrets import make_strong_secret
 
 AMOUNTS = st.lists(st.integers(1, 12), min_size=1, max_size=4)

@@ -9,14 +9,12 @@ PostgreSQL.
 import ipaddress
 import itertools
 import signal
-from contextlib import ExitStack
 
 import pytest
 
-from tests.faults.journal import Sender
-from tests.faults.load import Load, line_of
-from tests.faults.mortal_service import MortalService
 from tests.support.api import UNAVAILABLE, refusal
+from tests.support.journal import Sender
+from tests.support.load import Load, line_of
 from tests.support.pgbouncer import behind, running_pgbouncer
 from tests.support.proxies import free_port, running_nginx, upstream
 from tests.support.serving import children
@@ -29,27 +27,23 @@ ROUNDS_COUNT = 2
 
 
 @pytest.fixture
-def start_machine(tmp_path):
-    """Starts one on a port and a database."""
-    with ExitStack() as stack:
+def start_machine(make_service, tmp_path):
+    """A function that starts a machine on a port and a database."""
 
-        def start(port, database_url):
-            settings = {
-                "DEEDS_CHECKPOINT_FILE": str(tmp_path / f"{port}.checkpoint"),
-                "DEEDS_TRUSTED_PROXIES": "1",
-                "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
-            }
-            machine = MortalService(tmp_path, database_url, **settings)
-            stack.callback(machine.close)
-            machine.start()
-            return machine
+    def start(port, database_url):
+        settings = {
+            "DEEDS_CHECKPOINT_FILE": str(tmp_path / f"{port}.checkpoint"),
+            "DEEDS_TRUSTED_PROXIES": "1",
+            "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
+        }
+        return make_service(database_url, **settings)
 
-        yield start
+    return start
 
 
 @pytest.fixture
 def machines(start_machine, emptied_postgres_url):
-    """Two of them, each by its port."""
+    """Two machines, by their ports."""
     return {
         port: start_machine(port, emptied_postgres_url)
         for port in (free_port(), free_port())

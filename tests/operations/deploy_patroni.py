@@ -5,15 +5,13 @@ other goes through HAProxy. Needs etcd and haproxy.
 """
 
 import time
-from contextlib import ExitStack
 from itertools import pairwise
 
 import pytest
 
-from tests.faults.journal import Sender
-from tests.faults.load import Load, line_of
-from tests.faults.mortal_service import MortalService
 from tests.support.commanding import output_of
+from tests.support.journal import Sender
+from tests.support.load import Load, line_of
 from tests.support.patroni import database_url, running_haproxy, running_patroni
 from tests.support.waiting import wait_until
 
@@ -98,17 +96,16 @@ def url(cluster):
 
 
 @pytest.fixture
-def services(cluster, url, tmp_path):
+def haproxy(cluster):
+    """The address of an HAProxy in front of the cluster."""
+    with running_haproxy(cluster) as address:
+        yield address
+
+
+@pytest.fixture
+def services(url, haproxy, make_service):
     """A service that names all hosts, and one behind HAProxy."""
-    with ExitStack() as stack:
-        address = stack.enter_context(running_haproxy(cluster))
-        services = [
-            MortalService(tmp_path, each) for each in (url, database_url(address))
-        ]
-        for service in services:
-            stack.callback(service.close)
-            service.start()
-        yield services
+    return [make_service(url), make_service(database_url(haproxy))]
 
 
 def switch_over(cluster):

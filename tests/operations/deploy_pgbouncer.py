@@ -4,15 +4,13 @@ Needs pgbouncer.
 """
 
 import sys
-from contextlib import ExitStack
 
 import pytest
 
-from tests.faults.load import Load
-from tests.faults.mortal_service import MortalService
 from tests.support.api import environ_of
 from tests.support.commanding import printed_by
 from tests.support.doctoring import examined
+from tests.support.load import Load
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
 from tests.support.serving import clean_environment
 
@@ -49,22 +47,19 @@ def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
 
 
 def test_sixteen_clients_behind_pgbouncer_meet_no_error(
-    pooler, fresh_postgres_url, tmp_path
+    pooler, fresh_postgres_url, make_service
 ):
     """Two services of two processes share a few sessions.
 
     A 5xx would be an unanswered request.
     """
     url = fresh_postgres_url()
-    with ExitStack() as stack:
-        services = [MortalService(tmp_path, behind(url, pooler)) for _ in range(2)]
-        for service in services:
-            stack.callback(service.close)
-            service.start()
-        load = Load([service.find_port for service in services], seed=1)
-        with load.running():
-            load.wait_for_answers(ANSWERS_COUNT)
-        counts = load.assert_nothing_lost(url)
+    services = [make_service(behind(url, pooler)) for _ in range(2)]
+    load = Load([service.find_port for service in services], seed=1)
+
+    with load.running():
+        load.wait_for_answers(ANSWERS_COUNT)
+    counts = load.assert_nothing_lost(url)
 
     assert counts["unanswered"] == 0
     assert counts["acknowledged"] >= ANSWERS_COUNT

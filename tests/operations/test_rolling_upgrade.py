@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from storage.schema import CORE
-from tests.faults.journal import BriefSender
-from tests.faults.load import Load, line_of
 from tests.support.applications import BREAKING, HastyWorker
 from tests.support.commanding import replace_workers
+from tests.support.journal import BriefSender
+from tests.support.load import Load, line_of
 from tests.support.migrating import (
     NEXT,
     migrate_by,

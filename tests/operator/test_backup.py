@@ -11,10 +11,10 @@ import pytest
 
 import parts.operator.backup
 from deeds.errors import StartError
-from tests.faults.load import CLIENTS_COUNT, Load
 from tests.support.api import served, stop_line
 from tests.support.commanding import error_of, invoke, output_of
 from tests.support.databases import held_open
+from tests.support.load import CLIENTS_COUNT, Load
 from tests.support.readme import run_bash
 from tests.support.serving import running_service
 from tests.support.sources import read_text

@@ -12,6 +12,7 @@ from tests.support.api import Api, environ_of, opened
 from tests.support.argon2_calls import count_hashes
 from tests.support.databases import connected, sqlite_path
 from tests.support.ledger_view import LedgerView
+from tests.support.mortal_service import MortalService
 from tests.support.needs import ROOT, require
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
@@ -298,3 +299,17 @@ def shared_service(tmp_path_factory):
                 tmp_path_factory.mktemp("service"), **ONE_PROCESS | settings
             )
         )
+
+
+@pytest.fixture
+def make_service(tmp_path):
+    """A function that starts a service that can be killed: `make_service(url)`."""
+    with ExitStack() as stack:
+
+        def make(database_url, **settings):
+            service = MortalService(tmp_path, database_url, **settings)
+            stack.callback(service.close)
+            service.start()
+            return service
+
+        yield make

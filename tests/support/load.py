@@ -17,8 +17,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 
-from tests.faults.journal import JournalClient, Sender
 from tests.support.api import Api
+from tests.support.journal import JournalClient, Sender
 from tests.support.ledger_view import LedgerView
 from tests.support.waiting import wait_until
 
