@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.api import SUCCESS, Api, replayed
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
-from tests.support.journal import CUT_OFF
+from tests.support.journal import UnansweredError
 from tests.support.load import Load, line_of, operations, rounds
 from tests.support.marker import STRONG
 from tests.support.mortal_service import MortalService
@@ -67,7 +67,7 @@ def test_what_is_cut_off_at_its_commit_is_carried_out_once(failing_service):
 
         def send_cut_off(moment, *request):
             failing_service.log.with_name("failpoint").write_text(moment)
-            with pytest.raises(CUT_OFF):
+            with pytest.raises(UnansweredError):
                 api.post(*request)
 
         mint = ("/v1/mint", {"outputs": ["+2.a", "+3.b"]}, str(uuid4()))

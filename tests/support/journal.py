@@ -1,4 +1,7 @@
-"""A client that notes its requests before it sends them, to go on after a cut."""
+"""A client that records each request before it sends it, and repeats it after a fault.
+
+`load.py` runs many of them.
+"""
 
 import random
 import time
@@ -12,15 +15,16 @@ from tests.support.api import SUCCESS, Api, fresh, good
 from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import WAIT_SECONDS_MAX
 
-# What a client meets whose service is gone, or cannot reach its database.
-CUT_OFF = httpx.TransportError
+# Raised if the service is gone or cannot reach its database, so that nobody knows
+# whether a request was carried out.
+UnansweredError = httpx.TransportError
 
-# Before a request is sent again: who hurries takes the processor from what comes back.
+# Pause before a request is sent again, to leave the CPU to a service that starts.
 PAUSE_S = 0.05
 
 
 class Sender:
-    """One client's connection, opened again whenever it broke."""
+    """One client's connection, which is opened again after it breaks."""
 
     def __init__(self, find_port):
         """`find_port` waits until there is a service and returns its port."""
@@ -28,20 +32,17 @@ class Sender:
         self._api = None
 
     def send(self, path, body, key=None):
-        """Send once; raise CUT_OFF where nobody knows if it was carried out.
-
-        An answer 503 is such a case, because the service may be back soon.
-        """
+        """Send once; raise UnansweredError if nothing or a 503 comes back."""
         if self._api is None:
             self._api = Api.of_url(f"http://127.0.0.1:{self._find_port()}")
         try:
             answer = self._api.post(path, body, key)
-        except CUT_OFF:
+        except UnansweredError:
             # The service may come back on another port.
             self.close()
             raise
         if answer.status_code == 503:
-            raise CUT_OFF(f"503 {answer.json()['code']}")
+            raise UnansweredError(f"503 {answer.json()['code']}")
         return answer
 
     def close(self):
@@ -51,7 +52,7 @@ class Sender:
 
 
 class BriefSender(Sender):
-    """Opens a connection for each request: any process of the service may get it."""
+    """Opens a connection for each request, so any process may answer it."""
 
     def send(self, path, body, key=None):
         try:
@@ -62,7 +63,7 @@ class BriefSender(Sender):
 
 @dataclass(slots=True)
 class Entry:
-    """One request: what it moves, and whether the client knows that it was done."""
+    """A request: what it moves, and whether the client knows that it was done."""
 
     path: str
     body: dict[str, Any]
@@ -75,10 +76,10 @@ class Entry:
 class JournalClient:
     """Mints, swaps and trades with itself until told to stop, always with a key.
 
-    Its requests are appended to `entries`, and to `fates` how they end: "acknowledged"
-    once for each that was answered in the end, "unanswered" once for each that was not
-    at once, "found done" where its repetition was a replay, and what each try met, as
-    in "503 overloaded".
+    It appends its requests to `entries`, and what happens to them to `fates`:
+    "acknowledged" for each request once it is answered, "unanswered" for each whose
+    first attempt failed, "found done" if the repetition was a replay, and the error of
+    each failed attempt, such as "503 overloaded".
     """
 
     def __init__(
@@ -93,12 +94,13 @@ class JournalClient:
         commits_late=False,
         patience_s=WAIT_SECONDS_MAX,
     ):
-        """`looks_up` and `repeats` say what follows a request that was not answered.
+        """`looks_up` and `repeats` say what the client does with an unanswered request.
 
-        The first must be false where a dead process may commit later, the second where
-        what was acknowledged may be lost: then the client forgets the inputs. With
-        `commits_late` what a look does not show may be carried out after it. A service
-        that is away for longer than `patience_s` fails the test.
+        Without `looks_up` it does not check first whether the request was carried out,
+        as in tests in which a dead process may commit later. Without `repeats` it gives
+        the inputs up, as in tests in which acknowledged operations may be lost. With
+        `commits_late` a request may be carried out after the check. If the service is
+        away for longer than `patience_s`, the test fails.
         """
         self.sender = sender
         self.wallet = []
@@ -112,14 +114,14 @@ class JournalClient:
         self._completion = None
 
     def run(self, stop):
-        """Send until told to stop, and know how every request ended."""
+        """Send requests until `stop` is set and the last one is answered."""
         while not stop.is_set():
             entry = self._next_entry()
             self._entries.append(entry)
             try:
                 answer = self.sender.send(entry.path, entry.body, entry.key)
-            except CUT_OFF as cut:
-                self._fates.extend(["unanswered", str(cut)])
+            except UnansweredError as error:
+                self._fates.extend(["unanswered", str(error)])
                 if not self._repeats:
                     time.sleep(PAUSE_S)
                     self._completion = None
@@ -131,13 +133,13 @@ class JournalClient:
             self._acknowledge(entry, good(answer))
 
     def _find_out(self, entry):
-        """Look whether the operation is wholly there or wholly not; send it again."""
+        """Check that the operation is there as a whole or not at all; send it again."""
         states = None
         if self._looks_up and entry.inputs:
             body = {"outputs": entry.inputs + entry.outputs}
-            looked, _ = self._send_until_answered("/v1/check", body)
-            states = good(looked)["states"]
-        answer, tries_count = self._send_until_answered(
+            checked, _ = self._send_until_answered("/v1/check", body)
+            states = good(checked)["states"]
+        answer, attempts_count = self._send_until_answered(
             entry.path, entry.body, entry.key
         )
         is_replay = "Idempotency-Replayed" in answer.headers
@@ -149,32 +151,32 @@ class JournalClient:
             undone = ["unspent"] * inputs_count + ["unknown"] * outputs_count
             assert states in (done, undone)
             assert is_replay or states == undone
-            # Otherwise one of the tries may have been carried out after the look.
-            if tries_count == 1 and not self._commits_late:
+            # Otherwise an earlier attempt may have been carried out after the check.
+            if attempts_count == 1 and not self._commits_late:
                 assert is_replay == (states == done)
         return answer
 
     def _send_until_answered(self, path, body, key=None):
-        """Return the answer and the number of tries."""
+        """Return the answer and the number of attempts."""
         deadline = time.monotonic() + self._patience_s
-        tries_count = 1
+        attempts_count = 1
         while True:
             try:
-                return self.sender.send(path, body, key), tries_count
-            except CUT_OFF as cut:
-                self._fates.append(str(cut))
+                return self.sender.send(path, body, key), attempts_count
+            except UnansweredError as error:
+                self._fates.append(str(error))
                 assert time.monotonic() < deadline, "the service did not come back"
                 time.sleep(PAUSE_S)
-                tries_count += 1
+                attempts_count += 1
 
-    def _acknowledge(self, entry, said):
+    def _acknowledge(self, entry, body):
         if entry.path == "/v1/mint":
-            entry.outputs = said["rawOutputs"]
+            entry.outputs = body["rawOutputs"]
         elif entry.path == "/v1/offers":
-            assert said["state"] == "open"
-            self._completion.path = f"/v1/offers/{said['offerId']}/complete"
+            assert body["state"] == "open"
+            self._completion.path = f"/v1/offers/{body['offerId']}/complete"
         else:
-            assert said == SUCCESS
+            assert body == SUCCESS
         self.wallet = [raw for raw in self.wallet if raw not in entry.inputs]
         self.wallet += entry.outputs
         entry.is_acknowledged = True

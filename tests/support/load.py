@@ -1,4 +1,4 @@
-"""Sixteen clients with a journal, and what it says of a ledger.
+"""Sixteen clients with a journal, which is compared with the ledger afterwards.
 
 A test of a fault is written like this:
 
@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
 
-# As many as one request may name.
+# As many as one request may contain.
 CHECKED_AT_ONCE = 256
 
 
@@ -32,9 +32,12 @@ class Load:
     """The clients of one run."""
 
     def __init__(self, find_ports, seed, *, make_sender=Sender, **habits):
-        """`find_ports` find the service, one or several: clients spread over them."""
+        """Spread the clients over services.
+
+        Each of `find_ports` returns the port of a service.
+        """
         self.find_ports = find_ports
-        # All clients append to them, one thing at a time, while others count.
+        # The threads of all clients append to both.
         self.entries, self.fates = [], []
         self.clients = []
         for number in range(CLIENTS_COUNT):
@@ -44,13 +47,13 @@ class Load:
 
     @contextmanager
     def running(self):
-        """Run all clients until the block ends and each knows how its requests did."""
+        """Run all clients until the block ends and their last requests are answered."""
         stop = threading.Event()
         with ExitStack() as stack:
             for client in self.clients:
                 stack.callback(client.sender.close)
             pool = stack.enter_context(ThreadPoolExecutor(len(self.clients)))
-            # However the block ends, they stop before they are waited for.
+            # Runs before the pool waits for its threads, even if the block fails.
             stack.callback(stop.set)
             self._futures = [pool.submit(client.run, stop) for client in self.clients]
             yield
@@ -58,7 +61,7 @@ class Load:
             future.result()
 
     def wait_for_answers(self, count, fate="acknowledged"):
-        """Wait until clients have met so many more, or one of them has failed."""
+        """Wait for `count` more of a fate; fail if a client fails meanwhile."""
         goal = self.fates.count(fate) + count
         wait_until(
             lambda: (
@@ -71,7 +74,7 @@ class Load:
                 future.result()
 
     def assert_nothing_lost(self, database_url):
-        """Compare journal, service and ledger, which audits clean; return counts."""
+        """Compare journal, service and ledger, whose invariants hold; return counts."""
         spent = {raw for entry in self.entries for raw in entry.inputs}
         known = [raw for entry in self.entries for raw in entry.outputs]
         states = []
@@ -100,13 +103,13 @@ def rounds(seed, seconds):
 
 
 def line_of(counts):
-    """Return what is printed at the end; what was lost or doubled has failed it."""
-    found = ", ".join(f"{name} {count}" for name, count in counts.items())
-    return f"{found}, lost 0, doubled 0"
+    """Return the line to report. A test that loses or doubles anything has failed."""
+    text = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return f"{text}, lost 0, doubled 0"
 
 
 def operations(database_url):
-    """Return the operations of a ledger that audits clean."""
+    """Return the operations of a ledger whose invariants hold."""
     ledger = LedgerView(database_url)
     ledger.assert_sound()
     return ledger.operations()

@@ -1,4 +1,4 @@
-"""A gunicorn that is killed with its process group and started again."""
+"""A gunicorn that can be killed with its process group and started again."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ OTHER_SESSIONS = (
 
 
 class MortalService:
-    """Starts, dies, and starts again; each time on a port that the kernel chooses."""
+    """A service that starts, dies and starts again, each time on another port."""
 
     def __init__(
         self, directory, database_url, application=SERVICE, *, workers=2, **settings
@@ -25,8 +25,7 @@ class MortalService:
         self._directory = directory
         self.database_url = database_url
         self._application = application
-        # After a fault its clients look up many outputs that are not there: guesses, to
-        # a service.
+        # After a fault clients check many unknown outputs, which count as guesses.
         self._settings = {
             "DEEDS_RATE_LIMITS": "failures=off",
             **settings,
@@ -38,8 +37,8 @@ class MortalService:
         self.process = None
 
     def start(self, *, waits=True):
-        """Start it; without waiting, `wait_until_up` must follow before it is used."""
-        # Its own for each start: the port is read from it.
+        """Start; without `waits`, call `wait_until_up` before using the service."""
+        # One log per start, because the port is read from it.
         self.log = self._directory / f"{uuid4()}.log"
         gunicorn = start_gunicorn(self.log, self._settings, self._application)
         self.process = self._running.enter_context(gunicorn)
@@ -47,12 +46,12 @@ class MortalService:
             self.wait_until_up()
 
     def wait_until_up(self):
-        """Wait until it answers; nothing else is done for it."""
+        """Wait until the service answers."""
         self._port = wait_for_service(self.process, self.log).port
         self._is_up.set()
 
     def find_port(self):
-        """Return the port, once the service is up."""
+        """Wait until the service is up, and return its port."""
         assert self._is_up.wait(WAIT_SECONDS_MAX), "the service did not come back"
         return self._port
 
@@ -61,10 +60,9 @@ class MortalService:
         return f"http://127.0.0.1:{self.find_port()}"
 
     def kill(self):
-        """Kill the whole group at once, and wait until the database has noticed.
+        """Kill the whole group, and wait until its database sessions have ended.
 
-        A commit that was on its way to PostgreSQL when the process died is carried out:
-        until the sessions have ended nobody can say how a swap ended.
+        PostgreSQL carries out a COMMIT that it received from a process that then died.
         """
         self.close()
         if self.database_url.startswith("sqlite"):
@@ -73,7 +71,7 @@ class MortalService:
             wait_until(lambda: own.execute(OTHER_SESSIONS).fetchone() == (0,))
 
     def stop(self):
-        """Stop it as an operator does, under any load; return its exit code."""
+        """Stop with SIGTERM, as an operator does; return the exit code."""
         self._is_up.clear()
         os.kill(self.process.pid, signal.SIGTERM)
         code = self.process.wait(WAIT_SECONDS_MAX)
@@ -81,6 +79,6 @@ class MortalService:
         return code
 
     def close(self):
-        """Kill it, if it still runs."""
+        """Kill the processes, if they still run."""
         self._is_up.clear()
         self._running.close()
