@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.api import REUSED, fresh
-from tests.support.racing import at_once, mint_strong, race, said
+from tests.support.racing import at_once, mint_strong, outcome_of, race
 from tests.support.strong_secrets import make_strong_secret
 
 SWAPS_COUNT = 32
@@ -243,7 +243,7 @@ def test_of_completions_of_an_offer_that_expires_one_wins_or_none(
 
         *completed, _ = at_once([*trade.completions(), shared_ledger.expire_offers])
 
-        answers = [said(each) for each in completed]
+        answers = [outcome_of(each) for each in completed]
         assert Counter(answers) in ({WON: 1, NOT_OPEN: 1}, {NOT_OPEN: 2})
         winner = answers.index(WON) if WON in answers else None
         trade.assert_won(winner)

@@ -24,7 +24,7 @@ def run(path, file):
     def run_on(*arguments, typed="", path=path):
         checkpoint = {"DEEDS_CHECKPOINT_FILE": str(file.path)}
         environ = environ_of(f"sqlite:///{path}") | checkpoint
-        return invoke(environ, "accept-rollback", *arguments, said=typed)
+        return invoke(environ, "accept-rollback", *arguments, stdin=typed)
 
     return run_on
 

@@ -21,13 +21,10 @@ DEEDS = ("-m", "app")
 AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
 
 
-def invoke(environ, *arguments, said=""):
-    """Run `python -m app …` with these variables in this process.
-
-    `said` is the standard input.
-    """
+def invoke(environ, *arguments, stdin=""):
+    """Run `python -m app …` with these variables in this process."""
     words = [str(argument) for argument in arguments]
-    return CliRunner().invoke(make_command(read_settings(environ)), words, input=said)
+    return CliRunner().invoke(make_command(read_settings(environ)), words, input=stdin)
 
 
 def output_of(environ, *arguments):

@@ -17,10 +17,7 @@ from tests.support.needs import ROOT, require
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
-from tests.support.stoppable_postgres import (
-    StoppablePostgres,
-    running_replicated_postgres,
-)
+from tests.support.stoppable_postgres import ReplicatedPostgres, StoppablePostgres
 from tests.support.strong_secrets import is_strong_secret
 
 ONE_PROCESS = {"WEB_CONCURRENCY": "1"}
@@ -70,9 +67,11 @@ def stoppable_postgres():
 
 @pytest.fixture
 def replicated():
-    """A PostgreSQL whose standby may take over."""
-    with running_replicated_postgres() as replicated:
+    """A running primary; the test may start its standby, which may take over."""
+    with running_server(syncs=False) as server:
+        replicated = ReplicatedPostgres(server)
         yield replicated
+        replicated.stop_standby()
 
 
 @pytest.fixture

@@ -23,18 +23,16 @@ unix_socket_dir = {directory}
 auth_type = any
 pool_mode = transaction
 default_pool_size = {sessions}
-max_client_conn = {clients}
+max_client_conn = 500
 """
 
 
 @contextmanager
-def running_pgbouncer(
-    admin_url: str, sessions_count: int = 20, clients_count: int = 500
-) -> Iterator[str]:
+def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]:
     """Run pgbouncer in front of a PostgreSQL server; yield its socket's directory.
 
     It opens at most `sessions_count` sessions per database, by default as many as
-    pgbouncer itself, and accepts `clients_count` clients.
+    pgbouncer itself.
     """
     server = conninfo_to_dict(admin_url)
     password = server.get("password")
@@ -47,7 +45,6 @@ def running_pgbouncer(
         password=f"password={password}" if password else "",
         directory=directory,
         sessions=sessions_count,
-        clients=clients_count,
     )
     file = Path(directory) / "pgbouncer.ini"
     file.write_text(configuration)

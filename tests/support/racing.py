@@ -25,14 +25,14 @@ def at_once(calls):
 
 
 def race(requests):
-    """Send all requests at the same moment; return `said` of each answer."""
-    return [said(answer) for answer in at_once(requests)]
+    """Send all requests at the same moment; return the outcome of each."""
+    return [outcome_of(answer) for answer in at_once(requests)]
 
 
-def said(answer):
+def outcome_of(answer):
     """Return the status, code and index of an answer; None for what it lacks."""
-    told = answer.json()
-    return answer.status_code, told.get("code"), told.get("index")
+    body = answer.json()
+    return answer.status_code, body.get("code"), body.get("index")
 
 
 def mint_strong(api, *amounts):

@@ -3,14 +3,15 @@
 import os
 import shutil
 import signal
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.support.databases import changed_url, connected
-from tests.support.postgres import PostgresCluster, running_server
+from tests.support.ledger_view import LedgerView
+from tests.support.postgres import PostgresCluster
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 
@@ -102,9 +103,10 @@ class ReplicatedPostgres:
             # Set on the primary only: after a failover the new primary has no standby.
             self.primary.set("synchronous_standby_names", "*")
         self.start_lonely_standby()
-        followed = ("streaming", "sync" if is_synchronous else "async")
-        question = "SELECT state, sync_state FROM pg_stat_replication"
-        wait_until(lambda: self._ask_primary(question) == followed)
+        state = ("streaming", "sync" if is_synchronous else "async")
+        query = "SELECT state, sync_state FROM pg_stat_replication"
+        primary = LedgerView(self.primary_url)
+        wait_until(lambda: primary.read(query) == [state])
 
     def start_lonely_standby(self):
         log = self._standby_directory / "log"
@@ -135,19 +137,3 @@ class ReplicatedPostgres:
             bin_path=self._server.bin_path,
             user=self._server.system_user,
         )
-
-    def _ask_primary(self, question):
-        with connected(self.primary_url) as connection:
-            cursor = connection.execute(question)
-            return cursor.fetchone() if cursor.description else None
-
-
-@contextmanager
-def running_replicated_postgres():
-    """Run a primary until the block ends; its standby is started by the test."""
-    with running_server(syncs=False) as server:
-        replicated = ReplicatedPostgres(server)
-        try:
-            yield replicated
-        finally:
-            replicated.stop_standby()
