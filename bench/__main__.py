@@ -49,7 +49,7 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = [name for name in _PARTS if arguments.long or name != "clients"]
     RESULTS.mkdir(exist_ok=True)
-    found: list[Row] = []
+    results: list[Row] = []
     machine = _machine()
     # Not in the system's temporary directory, which is often a tmpfs and never waits
     # for a disk.
@@ -61,9 +61,9 @@ def main() -> None:
         run = Run(*how_much, Path(directory), pool, _say, ExitStack())
         for name in arguments.only or chosen:
             with run.stack:
-                found += _PARTS[name](run)
+                results += _PARTS[name](run)
     _say("")
-    print(table(found), machine, sep="\n\n")
+    print(table(results), machine, sep="\n\n")
     for name, lines in run.curves.items():
         for line, points in lines.items():
             print(

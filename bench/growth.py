@@ -9,7 +9,7 @@ from itertools import chain, islice, product
 import psycopg
 
 from bench.payload import SecretKind, item_id_of, mint_item
-from bench.run import CLIENTS_COUNT, Row, Run, middle, ratio
+from bench.run import CLIENTS_COUNT, Row, Run, median_of, ratio
 from bench.server import running, sqlite_url
 
 # Few items, so that each has over a million outputs at the end of the curve.
@@ -101,7 +101,7 @@ def _grow(
             )
         outputs_count = size
         with running(run.directory, f"{size:,} outputs", urls[0]) as grown:
-            found = run.alternate(
+            results = run.alternate(
                 empty=lambda: run.swap(empty),
                 grown=lambda: run.swap(
                     grown, raw_outputs=list(islice(unused, CLIENTS_COUNT))
@@ -111,15 +111,15 @@ def _grow(
             ("grown", database),
             ("empty", f"{database} empty, same minutes"),
         ):
-            run.add_point(
-                "CPU ms of a swap by outputs", line, size, middle(found, name, "cpu_ms")
-            )
-            run.add_point("swaps/s by outputs", line, size, middle(found, name, "rate"))
+            cpu_ms = median_of(results, name, "cpu_ms")
+            run.add_point("CPU ms of a swap by outputs", line, size, cpu_ms)
+            rate = median_of(results, name, "rate")
+            run.add_point("swaps/s by outputs", line, size, rate)
     cpu = f"{database}, {sizes[-1]:,} outputs: CPU of a swap ÷ empty ledger"
     duration = f"{database}, {sizes[-1]:,} outputs: time of a swap ÷ empty ledger"
     return [
-        ratio(cpu, "≤ 1.3", found, "grown", "empty", "cpu_ms"),
-        ratio(duration, "≤ 1.3", found, "empty", "grown"),
+        ratio(cpu, "≤ 1.3", results, "grown", "empty", "cpu_ms"),
+        ratio(duration, "≤ 1.3", results, "empty", "grown"),
     ]
 
 
@@ -127,17 +127,17 @@ def clients(run: Run) -> list[Row]:
     """Measure the curves of throughput and latency by number of clients."""
     for server in run.on_both_databases():
         for kind, count in product(SecretKind, CLIENTS_COUNTS):
-            found = run.alternate(
+            results = run.alternate(
                 swaps=partial(run.swap, server, kind, clients_count=count)
             )
             run.add_point(
                 f"{kind} swaps/s by clients",
                 server.name,
                 count,
-                middle(found, "swaps", "rate"),
+                median_of(results, "swaps", "rate"),
             )
             for name in ("p50", "p99"):
-                latency_ms = middle(found, "swaps", f"{name}_ms")
+                latency_ms = median_of(results, "swaps", f"{name}_ms")
                 run.add_point(
                     f"{kind} swaps, {name} ms by clients",
                     server.name,

@@ -16,7 +16,7 @@ from bench.payload import (
     mint_item,
     swaps,
 )
-from bench.run import CLIENTS_COUNT, Measurement, Row, Run, middle, ratio
+from bench.run import CLIENTS_COUNT, Measurement, Row, Run, median_of, ratio
 from bench.server import Server, running, sqlite_url
 from deeds.hashing import ORDINARY_COST, HashJob, argon2id
 from deeds.process import usable_cpus_count
@@ -33,34 +33,34 @@ def strong(run: Run) -> list[Row]:
     body = next(swaps(f"+1.deed_{'0' * 26}.{'0' * 32}", SecretKind.STRONG))
     sqlite, postgres = run.on_both_databases()
     bare = run.bare()
-    found = run.alternate(
+    results = run.alternate(
         sqlite=lambda: run.swap(sqlite),
         bare=lambda: run.repeat(bare, [body]),
         postgresql=lambda: run.swap(postgres),
         completed=lambda: _complete(run, sqlite),
         on_postgres=lambda: _complete(run, postgres),
     )
-    p99_ms = [each.p99_ms for each in found["sqlite"]]
-    p50 = f"p50 {middle(found, 'sqlite', 'p50_ms'):.1f} ms"
+    p99_ms = [each.p99_ms for each in results["sqlite"]]
+    p50 = f"p50 {median_of(results, 'sqlite', 'p50_ms'):.1f} ms"
     name = "strong secrets: CPU of a swap ÷ of a bare Flask POST"
     on_postgres = "strong secrets: swaps/s on PostgreSQL ÷ SQLite"
     of_offer = "strong secrets: CPU of an offer's completion ÷ of a swap"
     return [
-        ratio(name, "≤ 2.6", found, "sqlite", "bare", "cpu_ms"),
+        ratio(name, "≤ 2.6", results, "sqlite", "bare", "cpu_ms"),
         ratio(
             "strong secrets: swaps/s ÷ bare Flask POSTs/s",
             "≥ 0.25",
-            found,
+            results,
             "sqlite",
             "bare",
         ),
         Row("strong secrets: p99", "≤ 50 ms", p99_ms, note=p50),
-        ratio(on_postgres, "≥ 0.6", found, "postgresql", "sqlite"),
-        ratio(f"{of_offer}, SQLite", "≤ 1.4", found, "completed", "sqlite", "cpu_ms"),
+        ratio(on_postgres, "≥ 0.6", results, "postgresql", "sqlite"),
+        ratio(f"{of_offer}, SQLite", "≤ 1.4", results, "completed", "sqlite", "cpu_ms"),
         ratio(
             f"{of_offer}, PostgreSQL",
             "≤ 1.4",
-            found,
+            results,
             "on_postgres",
             "postgresql",
             "cpu_ms",
@@ -81,7 +81,7 @@ def ordinary(run: Run) -> list[Row]:
     # swaps that are answered in time count.
     seconds = 3 * run.seconds
     kind = SecretKind.ORDINARY
-    found = run.alternate(
+    results = run.alternate(
         sqlite=lambda: run.swap(sqlite, kind, seconds=seconds),
         postgresql=lambda: run.swap(postgres, kind, seconds=seconds),
         # A 1-to-1 swap hashes two secrets: of its input and of its output.
@@ -89,8 +89,8 @@ def ordinary(run: Run) -> list[Row]:
     )
     name = "ordinary secrets: swaps/s ÷ half of the hashes/s of argon2-cffi alone"
     return [
-        ratio(f"{name}, SQLite", "≥ 0.85", found, "sqlite", "alone"),
-        ratio(f"{name}, PostgreSQL", "≥ 0.85", found, "postgresql", "alone"),
+        ratio(f"{name}, SQLite", "≥ 0.85", results, "sqlite", "alone"),
+        ratio(f"{name}, PostgreSQL", "≥ 0.85", results, "postgresql", "alone"),
     ]
 
 
@@ -120,11 +120,11 @@ def pooler(run: Run) -> list[Row]:
     pooled = run.service(
         "pgbouncer", behind(url, run.stack.enter_context(running_pgbouncer(url)))
     )
-    found = run.alternate(
+    results = run.alternate(
         direct=lambda: run.swap(direct), pgbouncer=lambda: run.swap(pooled)
     )
     name = "strong secrets, PostgreSQL: swaps/s through pgbouncer ÷ direct"
-    return [ratio(name, "≥ 0.7", found, "pgbouncer", "direct")]
+    return [ratio(name, "≥ 0.7", results, "pgbouncer", "direct")]
 
 
 def reads(run: Run) -> list[Row]:
@@ -134,7 +134,7 @@ def reads(run: Run) -> list[Row]:
         ("SQLite", "PostgreSQL"), run.on_both_databases(), strict=True
     ):
         items, offers = _registered(server)
-        found = run.alternate(
+        results = run.alternate(
             items=partial(run.repeat, server, items),
             offers=partial(run.repeat, server, offers),
             bare=partial(run.repeat, bare, items),
@@ -142,8 +142,8 @@ def reads(run: Run) -> list[Row]:
         item = f"GET /v1/item/{{id}}, {database}: reads/s ÷ bare Flask"
         offer = f"GET /v1/offers/{{id}}, {database}: reads/s ÷ bare Flask"
         rows += [
-            ratio(item, "≥ 0.5", found, "items", "bare"),
-            ratio(offer, "≥ 0.4", found, "offers", "bare"),
+            ratio(item, "≥ 0.5", results, "items", "bare"),
+            ratio(offer, "≥ 0.4", results, "offers", "bare"),
         ]
     return rows
 

@@ -34,7 +34,7 @@ class Measurement:
     cpu_ms: float = 0.0
 
 
-Found = dict[str, list[Measurement]]
+Results = dict[str, list[Measurement]]
 
 # The points of each line of each curve.
 Curves = dict[str, dict[str, list[tuple[float, float]]]]
@@ -52,13 +52,13 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """Return the cells of the table. A row with refused requests does not pass."""
-        found = median(self.values)
+        middle = median(self.values)
         sign, bound, *_ = self.target.split()
-        is_met = found >= float(bound) if sign == "≥" else found <= float(bound)
+        is_met = middle >= float(bound) if sign == "≥" else middle <= float(bound)
         verdict = "pass" if is_met and not self.refused_count else "short"
         if self.refused_count:
             verdict += f", {self.refused_count} refused"
-        figures = (found, min(self.values), max(self.values))
+        figures = (middle, min(self.values), max(self.values))
         return (self.name, self.target, *map(_shown, figures), verdict)
 
 
@@ -96,13 +96,13 @@ class Run:
     def add_point(self, curve: str, line: str, x: float, y: float) -> None:
         self.curves.setdefault(curve, {}).setdefault(line, []).append((x, y))
 
-    def alternate(self, **measured: Callable[[], Measurement]) -> Found:
-        """Measure each in turn, in every round; return the measurements by name."""
-        found: Found = {name: [] for name in measured}
+    def alternate(self, **measured: Callable[[], Measurement]) -> Results:
+        """Measure each in turn, in every round; return the results by name."""
+        results: Results = {name: [] for name in measured}
         for _ in range(self.rounds):
             for name, measure in measured.items():
-                found[name].append(measure())
-        return found
+                results[name].append(measure())
+        return results
 
     def swap(
         self,
@@ -158,18 +158,23 @@ class Run:
 
 
 def ratio(
-    name: str, target: str, found: Found, upper: str, lower: str, figure: str = "rate"
+    name: str,
+    target: str,
+    results: Results,
+    upper: str,
+    lower: str,
+    figure: str = "rate",
 ) -> Row:
     """Return a row of `upper` ÷ `lower` in each round; its note has the medians."""
-    pairs = list(zip(found[upper], found[lower], strict=True))
+    pairs = list(zip(results[upper], results[lower], strict=True))
     values = [getattr(one, figure) / getattr(other, figure) for one, other in pairs]
     refused_count = sum(one.refused_count + other.refused_count for one, other in pairs)
-    figures = (f"{each} {_shown(middle(found, each, figure))}" for each in found)
+    figures = (f"{each} {_shown(median_of(results, each, figure))}" for each in results)
     return Row(name, target, values, refused_count, f"{figure}: {', '.join(figures)}")
 
 
-def middle(found: Found, name: str, figure: str) -> float:
-    return float(median(getattr(each, figure) for each in found[name]))
+def median_of(results: Results, name: str, figure: str) -> float:
+    return float(median(getattr(each, figure) for each in results[name]))
 
 
 def _shown(figure: float) -> str:

@@ -21,8 +21,8 @@ from bench.rows import hashes_per_s
 from bench.run import (
     CLIENTS_COUNT,
     WARM_UP_SECONDS,
-    Found,
     Measurement,
+    Results,
     Row,
     Run,
     ratio,
@@ -57,7 +57,7 @@ def flood(run: Run) -> list[Row]:
     guesses = [partial(cycle, [post("/v1/check", {"outputs": wrong})])] * BESIDE_COUNT
     interval_s = BESIDE_COUNT * WRONG_COUNT / (OVERLOAD * capacity)
     floods: list[Answers] = []
-    found = _alternate(
+    results = _alternate(
         run,
         partial(run.swap, server),
         partial(_beside, run, server, guesses, run.seconds, interval_s, floods),
@@ -67,7 +67,7 @@ def flood(run: Run) -> list[Row]:
     name = "flood of wrong ordinary secrets: strong swaps/s during it ÷ without it"
     note = f"{sum(map(len, refusals_s)):,} refused; {capacity:,.0f} hashes/s alone"
     return [
-        ratio(name, "≥ 0.6", found, "beside", "alone"),
+        ratio(name, "≥ 0.6", results, "beside", "alone"),
         Row("flood: p99 of its refusals", "≤ 60 ms", p99_ms, note=note),
     ]
 
@@ -80,7 +80,7 @@ def fairness(run: Run) -> list[Row]:
     others = [f"192.0.2.{number}" for number in range(1, CLIENTS_COUNT + 1)]
     body = mint_body(256, SecretKind.ORDINARY)
     mints = [partial(cycle, [post("/v1/mint", body, "198.51.100.1")])] * 10
-    found = _alternate(
+    results = _alternate(
         run,
         partial(
             run.swap, server, SecretKind.ORDINARY, addresses=others, seconds=seconds
@@ -88,7 +88,7 @@ def fairness(run: Run) -> list[Row]:
         partial(_beside, run, server, mints, seconds),
     )
     name = "10 connections mint 256 secrets each: ordinary swaps/s of 16 others ÷ alone"
-    return [ratio(name, "≥ 0.5", found, "beside", "alone")]
+    return [ratio(name, "≥ 0.5", results, "beside", "alone")]
 
 
 def crowd(run: Run) -> list[Row]:
@@ -97,10 +97,10 @@ def crowd(run: Run) -> list[Row]:
     for _ in range(3):
         run.pool.submit(_keep_connected, server.port)
     asked = partial(cycle, [b"GET /v1/info HTTP/1.0\r\n\r\n"])
-    found = [run.measure(server, [asked], run.seconds) for _ in range(run.rounds)]
+    measured = [run.measure(server, [asked], run.seconds) for _ in range(run.rounds)]
     name = "1,500 connections of one client: p99 of /v1/info for another"
-    p99_ms = [each.p99_ms for each in found]
-    return [Row(name, "≤ 200 ms", p99_ms, sum(each.refused_count for each in found))]
+    p99_ms = [each.p99_ms for each in measured]
+    return [Row(name, "≤ 200 ms", p99_ms, sum(each.refused_count for each in measured))]
 
 
 def _keep_connected(port: int) -> None:
@@ -121,9 +121,9 @@ def slow_clients(run: Run) -> list[Row]:
     """Measure strong swaps beside clients that send a body byte by byte."""
     server = run.service("slow clients")
     slow = (server.port, [ABUSES["a slow body"]], SLOW_CLIENTS_COUNT, 1.0)
-    found = _alternate(run, partial(run.swap, server), partial(abusing, *slow))
+    results = _alternate(run, partial(run.swap, server), partial(abusing, *slow))
     name = f"{SLOW_CLIENTS_COUNT} slow clients: p99 of strong swaps ÷ without them"
-    return [ratio(name, "≤ 2", found, "beside", "alone", "p99_ms")]
+    return [ratio(name, "≤ 2", results, "beside", "alone", "p99_ms")]
 
 
 def codes(run: Run) -> list[Row]:
@@ -133,16 +133,16 @@ def codes(run: Run) -> list[Row]:
     asked = [partial(cycle, [post("/v1/check", {"outputs": [each]})]) for each in shown]
     interval_s = CODE_INTERVAL_S * BESIDE_COUNT / CODES_COUNT
     beside = partial(_beside, run, server, asked, run.seconds, interval_s)
-    found = _alternate(run, partial(run.swap, server), beside)
+    results = _alternate(run, partial(run.swap, server), beside)
     name = f"{CODES_COUNT} shown codes: p99 of strong swaps ÷ without them"
-    return [ratio(name, "≤ 3", found, "beside", "alone", "p99_ms")]
+    return [ratio(name, "≤ 3", results, "beside", "alone", "p99_ms")]
 
 
 def _alternate(
     run: Run,
     swap: Callable[[], Measurement],
     beside: Callable[[], AbstractContextManager[object]],
-) -> Found:
+) -> Results:
     """Measure swaps alone and beside another load, in every round."""
 
     def swap_beside() -> Measurement:
