@@ -77,6 +77,27 @@ def app(sqlite_url, open_app):
     return open_app(environ_of(sqlite_url, DEEDS_METRICS="on"))
 
 
+def id_of(match):
+    prefix = {"item": "deed", "offer": "offer"}[match[1]]
+    return f"{prefix}_{'0' * 26}"
+
+
+def test_nginx_logs_the_path_of_every_page_and_endpoint(app):
+    config = read_text("deploy/nginx.conf").partition("$deeds_path {")[2]
+    patterns = re.findall(r'^ +"?~(\S+?)"? +\$uri;$', config, re.MULTILINE)
+    paths = {
+        re.sub("<.*(item|offer)_id>", id_of, rule.rule)
+        for rule in app.url_map.iter_rules()
+    }
+
+    unlogged = {
+        path for path in paths if not any(re.search(each, path) for each in patterns)
+    }
+
+    # nginx answers 404 for the first. The paths of scripts and pictures are many.
+    assert unlogged == {"/metrics", "/web/<version>/<path:name>"}
+
+
 @pytest.fixture
 def told(api):
     """The names of the metrics that the service tells."""
