@@ -1,6 +1,6 @@
-"""The alerts of docs/operations, judged by promtool: `make operations`.
+"""The alerts of docs/operations, tested with promtool: `make operations`.
 
-It is in Debian's package prometheus.
+promtool is in Debian's package prometheus.
 """
 
 import subprocess
@@ -13,11 +13,11 @@ from tests.support.sources import read_text
 TESTS = "tests/operations/alerts_test.yaml"
 
 
-def test_every_alert_fires_for_what_lasts_and_for_no_blip():
+def test_every_alert_fires_for_a_lasting_fault_and_not_for_a_blip():
     [group] = yaml.safe_load(read_text("docs/operations/alerts.yaml"))["groups"]
     alerts = {rule["alert"] for rule in group["rules"]}
     *_, fired = yaml.safe_load(read_text(TESTS))["tests"][0]["promql_expr_test"]
 
-    # The last question is what fired in all the time: each alert for one series.
+    # The last expression of the test is all that fired: each alert, for one series.
     assert len(fired["exp_samples"]) == len(alerts)
     subprocess.run(["promtool", "test", "rules", TESTS], cwd=REPOSITORY, check=True)

@@ -1,10 +1,10 @@
-"""What Dockerfile, compose.yaml, deeds.service and deeds.env say: `make operations`.
+"""Dockerfile, compose.yaml, deeds.service and deeds.env: `make operations`.
 
 Needs systemd-analyze.
 
-Nothing here builds an image: the files are put where the Dockerfile copies them, its
-packages are installed from the network, and its commands run with its environment, by a
-user who may write the volume alone.
+No image is built. The tests copy the files and install the packages as the Dockerfile
+says, then run its commands with its environment and as a user who may write only the
+volumes.
 """
 
 import json
@@ -41,7 +41,7 @@ VOLUME = "/var/lib/deeds"
 CHECKPOINTS = f"{VOLUME}-checkpoint"
 TOKEN = "t" * 64
 
-# In Debian's package systemd.
+# A program of Debian's package systemd that parses files of settings.
 SYSTEMD_PARSER = (
     "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
 )
@@ -53,7 +53,7 @@ LAST = dict(INSTRUCTIONS)
 
 
 class Image:
-    """What the Dockerfile would make of an empty machine, in a directory."""
+    """A directory with the files of the image that the Dockerfile describes."""
 
     def __init__(self, root):
         self._root = root
@@ -78,11 +78,11 @@ class Image:
             path.chmod(path.stat().st_mode & ~0o222)
 
     def place(self, path):
-        """Return where a path of the image is here."""
+        """Return the place of a path of the image in this directory."""
         return self._root / path.removeprefix("/")
 
     def settle(self, value):
-        """Return the value of a setting with the volumes where they are here."""
+        """Return the value of a setting with the volume's place in this directory."""
         return value.replace(VOLUME, str(self.volume))
 
     def _copy(self, *names):
@@ -98,20 +98,20 @@ class Image:
                 shutil.copy(REPOSITORY / source, self.code / target)
 
     def run(self, *command, check=True, **settings):
-        """Run a command of the image; fail where it does, unless it is not checked."""
+        """Run a command of the image; with `check` it must succeed."""
         environment = clean_environment(self.environment | settings)
         words = [*AS_USER, *command]
         return subprocess.run(words, cwd=self.code, env=environment, check=check)
 
     def is_healthy(self, port):
-        """Return whether the health check of the image is content."""
+        """Return whether the health check of the image succeeds."""
         _, _, command = LAST["HEALTHCHECK"].partition(" CMD ")
         ran = self.run(*json.loads(command), check=False, PORT=str(port))
         return ran.returncode == 0
 
     @contextmanager
     def running(self, **settings):
-        """Run the image's command until the block ends, as soon as it is healthy."""
+        """Run the image's command within the block; yield it once it is healthy."""
         port = free_port()
         assert not self.is_healthy(port)
         command = [*AS_USER, *json.loads(LAST["CMD"])]
@@ -136,7 +136,7 @@ def built_image(tmp_path_factory):
 
 @pytest.fixture
 def image(built_image):
-    """The image, with new volumes."""
+    """The image, with empty volumes."""
     for path in (VOLUME, CHECKPOINTS):
         shutil.rmtree(built_image.place(path), ignore_errors=True)
         built_image.place(path).mkdir(mode=0o700)
@@ -151,13 +151,13 @@ def test_packages_are_pinned_and_the_user_is_not_root():
     assert f"--owner deeds --group deeds --mode 700 {VOLUME} {CHECKPOINTS}" in runs
 
 
-def test_the_line_of_the_document_serves_and_keeps_its_ledger_in_the_volumes(image):
+def test_the_documented_command_serves_and_keeps_its_ledger_in_the_volumes(image):
     [line] = found_in("docs/deployment.md", r"^docker run ((?:.*\\\n)*.*)$")
     words = shlex.split(line.replace("\\\n", " "))
     options = list(pairwise(words))
     mounted = [value.split(":")[1] for name, value in options if name == "--volume"]
-    set_there = [value for name, value in options if name == "--env" and "=" in value]
-    settings = dict(image.settle(value).split("=", 1) for value in set_there)
+    variables = [value for name, value in options if name == "--env" and "=" in value]
+    settings = dict(image.settle(value).split("=", 1) for value in variables)
     settings |= {"DEEDS_PEPPER": "p" * 64, "DEEDS_MINT_TOKEN": TOKEN}
 
     with image.running(**settings) as service, service.open_api() as api:
@@ -177,7 +177,7 @@ def test_the_line_of_the_document_serves_and_keeps_its_ledger_in_the_volumes(ima
 
 @pytest.fixture
 def compose():
-    """compose.yaml, with what a .env would hold."""
+    """compose.yaml, with the settings that a file .env would contain."""
     text = read_text("deploy/compose.yaml")
     settings = {
         "POSTGRES_PASSWORD": "f" * 64,
@@ -187,11 +187,11 @@ def compose():
     }
     assert set(re.findall(r"\$\{(\w+):\?\}", text)) == set(settings)
     return yaml.safe_load(
-        re.sub(r"\$\{(\w+):\?\}", lambda found: settings[found[1]], text)
+        re.sub(r"\$\{(\w+):\?\}", lambda match: settings[match[1]], text)
     )
 
 
-def test_compose_connects_what_it_has(compose):
+def test_the_services_of_compose_fit_together(compose):
     app = compose["services"]["app"]
     url = urlsplit(app["environment"]["DATABASE_URL"])
     database = compose["services"][url.hostname]["environment"]
@@ -221,29 +221,29 @@ def test_systemd_finds_nothing_wrong_with_the_units_which_expose_little(tmp_path
     units = []
     for name in ("deeds.service", "deeds-backup.service", "deeds-backup.timer"):
         text = read_text(f"deploy/{name}")
-        # `verify` looks for the program.
+        # `verify` checks that the program exists.
         text = text.replace("/srv/deeds/.venv/bin", str(Path(sys.executable).parent))
         unit = tmp_path / name
         unit.write_text(text)
         units.append(unit)
 
     verified = run_systemd_analyze("verify", *units)
-    judged = [
+    ratings = [
         run_systemd_analyze("security", "--offline=true", "--no-pager", unit).stdout
         for unit in units[:2]
     ]
 
     assert (verified.returncode, verified.stdout) == (0, "")
-    # Of 10, where 0 is the safest: what systemd calls OK ends at 4.9.
-    exposures = re.findall(r"exposure level for .*: ([0-9.]+)", "".join(judged))
+    # From 0, the safest, to 10. systemd calls anything up to 4.9 OK.
+    exposures = re.findall(r"exposure level for .*: ([0-9.]+)", "".join(ratings))
     assert len(exposures) == 2
     assert max(float(exposure) for exposure in exposures) <= 1.2
 
 
-def test_systemd_takes_the_file_of_settings_as_the_commands_do(tmp_path):
-    """Ask a program of systemd that has its parser of such files and prints them.
+def test_systemd_reads_the_file_of_settings_as_the_commands_do(tmp_path):
+    """The program has systemd's parser of such files, and prints the result.
 
-    Unlike `EnvironmentFile` it expands variables: nothing here names one.
+    Unlike `EnvironmentFile` it expands variables, but the file uses none.
     """
     file = tmp_path / "environment.d" / "deeds.conf"
     file.parent.mkdir()
@@ -258,7 +258,7 @@ def test_systemd_takes_the_file_of_settings_as_the_commands_do(tmp_path):
         check=True,
     ).stdout
 
-    taken = dict(shlex.split(line)[0].split("=", 1) for line in printed.splitlines())
+    parsed = dict(shlex.split(line)[0].split("=", 1) for line in printed.splitlines())
     expected = dotenv_values(file)
     assert expected["DATABASE_URL"] == url
-    assert {name: taken.get(name) for name in expected} == expected
+    assert {name: parsed.get(name) for name in expected} == expected

@@ -2,8 +2,7 @@
 
 `make operations`.
 
-A machine is a group of gunicorn processes with a port of its own; both share a
-PostgreSQL.
+Each machine is a gunicorn with its own port; both share a PostgreSQL.
 """
 
 import ipaddress
@@ -21,7 +20,7 @@ from tests.support.serving import children
 from tests.support.waiting import wait_until
 
 ANSWERS_COUNT = 60
-# Below the limits of one client.
+# Fewer requests than the limits permit one client.
 SENT_COUNT = 8
 ROUNDS_COUNT = 2
 
@@ -53,7 +52,7 @@ def machines(start_machine, emptied_postgres_url):
 class ProxiedSender(Sender):
     """Sends each request through nginx as another client, and without a key.
 
-    The limits of one are not looked at, and nginx repeats nothing.
+    So the limits of one client do not matter, and nginx does not repeat requests.
     """
 
     addresses = map(ipaddress.ip_address("10.0.0.0").__add__, itertools.count())
@@ -69,7 +68,7 @@ class ProxiedSender(Sender):
 
 
 def set_upstreams(nginx, ports, drained=None):
-    """Let nginx send nothing to a port; wait until its old processes have ended."""
+    """Make nginx send nothing to the drained port; wait until its old workers end."""
     before = children(nginx.process.pid)
     nginx.set_upstreams(
         *(upstream(port, " down" * (port == drained)) for port in ports)
@@ -109,14 +108,14 @@ def test_a_machine_without_its_database_fails_no_keyed_request_and_no_read(
     with running_nginx(tmp_path, ports) as nginx, nginx.open_api() as api:
         items = [api.mint("+5.a", key=f"key {number}") for number in range(SENT_COUNT)]
         states = [api.check(f"+5.{item}.a") for item in items]
-        read = [api.get(f"/v1/item/{item}").status_code for item in items]
+        statuses = [api.get(f"/v1/item/{item}").status_code for item in items]
         unkeyed = [api.post("/v1/mint", {"outputs": ["+5.a"]}) for _ in items]
 
     assert states == [["unspent"]] * SENT_COUNT
-    assert read == [200] * SENT_COUNT
+    assert statuses == [200] * SENT_COUNT
     refused = [answer for answer in unkeyed if answer.status_code != 200]
-    # nginx takes turns.
+    # nginx uses the machines in turn.
     assert len(refused) == SENT_COUNT / 2
     assert {refusal(answer) for answer in refused} == {UNAVAILABLE}
-    # It was asked for the others too.
+    # nginx tried this machine for the other requests too.
     wait_until(lambda: away.log.read_text().count('"status":503') > SENT_COUNT)

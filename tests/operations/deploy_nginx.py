@@ -1,8 +1,7 @@
-"""The blocks of docs/deployment.md that install nginx, run as they stand.
+"""The blocks of docs/deployment.md that install nginx: `make operations`.
 
-`make operations`.
-
-They run as root, in namespaces of their own, on the files of Debian's packages.
+They run unchanged, as root, on the files of Debian's packages. Separate namespaces keep
+them from changing this machine.
 """
 
 import os
@@ -14,7 +13,8 @@ from tests.support.sources import section
 AS_ROOT = ["sudo"] if os.geteuid() else []
 APART = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child"]
 
-# This machine as the package `nginx` leaves it, and what would change or ask others.
+# Restores the state after an installation of the package `nginx`, and replaces the
+# commands that would change this machine or ask others.
 BEFORE = """
 mount -t tmpfs tmpfs /mnt
 for place in etc var run; do
@@ -39,7 +39,7 @@ certbot() {
 }
 """
 
-# The real certificate is served as soon as workers that have read it are there.
+# Waits for workers that serve the certificate that certbot obtained.
 AFTER = """
 until curl --silent --resolve $SITE:443:127.0.0.1 https://$SITE/v1/info \
     --cacert /etc/letsencrypt/live/$SITE/fullchain.pem; do sleep 0.1; done
@@ -59,7 +59,7 @@ def test_nginx_starts_on_debian_as_the_document_says():
         timeout=60,
     )
 
-    # No service runs there: each answer over TLS is that of nginx.
+    # No service runs, so each answer over TLS is nginx's own.
     away = '"code":"ledger_in_doubt"}'
     assert ran.stdout.count(away) == 2
     assert "packages: install nginx openssl curl certbot\n" in ran.stdout

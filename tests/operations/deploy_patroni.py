@@ -18,28 +18,28 @@ from tests.support.waiting import wait_until
 ANSWERS_COUNT = 200
 FREEZE_S = 5
 
-# Patroni's ttl; the promotion of a standby, where the machine may be busy; and the 10 s
-# that a request waits which the old leader was sent just before.
+# Patroni's ttl, the promotion of a standby on a busy machine, and the wait of a request
+# that was sent to the old leader just before.
 PAUSE_SECONDS_MAX = 20 + 10 + 10
 
-# The deadline of a COMMIT is 15 s; the machine may be busy.
+# The deadline of a COMMIT, and 2 s for a busy machine.
 ANSWER_SECONDS_MAX = 15 + 2
 
-# A client of a service that is away for the longest pause still sees it come back.
+# Clients wait longer than the longest permitted pause.
 HABITS = {"commits_late": True, "patience_s": 2 * PAUSE_SECONDS_MAX}
 
-# Until all clients have sent something, and until all of that was sent again.
+# Time for all clients to send a request, and time for them to repeat it.
 COMMITS_WAIT_S = 2
 REPLAYS_S = 5
 
 ROLLED_BACK = '"event":"ledger_rolled_back"'
 
-# One that is lost and sent again is another row.
+# If an operation is lost and sent again, its time differs.
 OPERATIONS = "SELECT id, created_at_ms FROM operations"
 
 
 class TimedSender(Sender):
-    """Notes when writes were acknowledged, and how long the slowest answer took."""
+    """Records when writes were acknowledged, and the time of the slowest answer."""
 
     def __init__(self, find_port):
         super().__init__(find_port)
@@ -47,25 +47,25 @@ class TimedSender(Sender):
         self.slowest_s = 0.0
 
     def send(self, path, body, key=None):
-        begun = time.monotonic()
+        sent_at = time.monotonic()
         try:
             answer = super().send(path, body, key)
         finally:
-            self.slowest_s = max(self.slowest_s, time.monotonic() - begun)
+            self.slowest_s = max(self.slowest_s, time.monotonic() - sent_at)
         if key is not None:
             self.acknowledged_at.append(time.monotonic())
         return answer
 
 
 class TimedLoad(Load):
-    """Clients of both services in turn."""
+    """Clients that are spread over both services."""
 
     def __init__(self, services, seed, **habits):
         find_ports = [service.find_port for service in services]
         super().__init__(find_ports, seed, make_sender=TimedSender, **habits)
 
     def pauses(self, since):
-        """Return for each service how long no write was acknowledged."""
+        """Return the longest time without an acknowledged write of each service."""
         services_count = len(self.find_ports)
         pauses = []
         for number in range(services_count):
@@ -88,7 +88,7 @@ def cluster():
 
 @pytest.fixture
 def url(cluster):
-    """The URL of an empty ledger with all hosts."""
+    """The URL of an empty ledger that names all hosts."""
     cluster.wait_until_settled()
     url = cluster.create_database()
     output_of({"DATABASE_URL": url}, "migrate")
@@ -113,7 +113,7 @@ def switch_over(cluster):
 
 
 def kill_standby(cluster):
-    """Kill the synchronous standby and its Patroni; later it comes back."""
+    """Kill the synchronous standby and its Patroni; restart it once it is replaced."""
     standby = cluster.node_of("sync_standby")
     standby.kill()
     cluster.node_of("sync_standby", other_than=standby)
@@ -121,7 +121,7 @@ def kill_standby(cluster):
 
 
 def kill_leader(cluster):
-    """Kill the leader and its Patroni; it comes back once another one leads."""
+    """Kill the leader and its Patroni; restart them once another node leads."""
     leader = cluster.node_of("leader")
     leader.kill()
     cluster.node_of("leader", other_than=leader)
@@ -129,7 +129,7 @@ def kill_leader(cluster):
 
 
 def freeze_leader(cluster):
-    """Let the leader and its Patroni hang until some time after another one leads."""
+    """Freeze the leader and its Patroni until some time after another node leads."""
     leader = cluster.node_of("leader")
     leader.freeze()
     cluster.node_of("leader", other_than=leader)
@@ -159,8 +159,10 @@ def test_no_event_loses_a_unit_or_stops_the_service(
             pauses[event.__name__] = load.pauses(since)
 
     counts = load.assert_nothing_lost(url)
-    told = {event: [f"{each:.1f} s" for each in both] for event, both in pauses.items()}
-    report(f"{told}, slowest {load.slowest_s():.1f} s, {line_of(counts)}")
+    texts = {
+        event: [f"{pause:.1f} s" for pause in both] for event, both in pauses.items()
+    }
+    report(f"{texts}, slowest {load.slowest_s():.1f} s, {line_of(counts)}")
     assert max(map(max, pauses.values())) < PAUSE_SECONDS_MAX
     assert_well_served(load, services)
 
@@ -168,15 +170,15 @@ def test_no_event_loses_a_unit_or_stops_the_service(
 def test_a_replay_is_answered_only_once_a_standby_has_the_operation(
     cluster, url, services, seed, report
 ):
-    """A leader that crashed and recovered shows commits that no standby ever got."""
-    # A look at such a leader shows them too.
+    """A leader that has recovered from a crash shows commits that no standby has."""
+    # A check would see them too.
     load = TimedLoad(services, seed, looks_up=False, **HABITS)
     leader = cluster.node_of("leader")
     followers = [node for node in cluster.nodes.values() if node is not leader]
 
     with load.running():
         load.wait_for_answers(ANSWERS_COUNT)
-        # Or it would find that no standby may take over.
+        # Otherwise it would record that no standby may take over.
         leader.freeze_patroni()
         for node in followers:
             node.kill()

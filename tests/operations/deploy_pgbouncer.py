@@ -14,8 +14,7 @@ from tests.support.load import Load
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
 from tests.support.serving import clean_environment
 
-# What the requests do, and what races may not break; test_docs.py sees that each file
-# exists.
+# The endpoints and the races.
 CONTRACT = (
     "tests/contract/test_check.py",
     "tests/contract/test_item.py",
@@ -27,7 +26,7 @@ CONTRACT = (
 )
 ANSWERS_COUNT = 1_500
 
-# Fewer than the connections of the services, so that they share them.
+# Fewer than the connections of the services, which must share them.
 SESSIONS_COUNT = 4
 
 
@@ -49,10 +48,7 @@ def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
 def test_sixteen_clients_behind_pgbouncer_meet_no_error(
     pooler, fresh_postgres_url, make_service
 ):
-    """Two services of two processes share a few sessions.
-
-    A 5xx would be an unanswered request.
-    """
+    """Four processes share a few sessions. A 503 counts as unanswered."""
     url = fresh_postgres_url()
     services = [make_service(behind(url, pooler)) for _ in range(2)]
     load = Load([service.find_port for service in services], seed=1)
@@ -65,7 +61,7 @@ def test_sixteen_clients_behind_pgbouncer_meet_no_error(
     assert counts["acknowledged"] >= ANSWERS_COUNT
 
 
-def test_the_doctor_does_not_take_the_servers_connections_for_the_poolers(
+def test_the_doctor_does_not_take_the_servers_connections_for_those_of_the_pooler(
     pooler, fresh_postgres_url
 ):
     lines = examined(environ_of(behind(fresh_postgres_url(), pooler)))

@@ -1,8 +1,6 @@
-"""The README's walk and the limits through nginx.conf and Caddyfile of deploy/.
+"""deploy/nginx.conf and deploy/Caddyfile in front of the service: `make operations`.
 
-`make operations`.
-
-nginx has to be on the machine; Caddy comes as a wheel, where there is one for it.
+Needs nginx. Caddy comes as a wheel.
 """
 
 import json
@@ -34,7 +32,7 @@ def service(gunicorn_service):
 
 @pytest.fixture(params=[running_nginx, running_caddy], ids=["nginx", "caddy"])
 def proxy(request, tmp_path, service):
-    """A proxy before the service, with the example's own settings."""
+    """A proxy in front of the service, with its file of deploy/."""
     with request.param(tmp_path, [service.port]) as proxy:
         yield proxy
 
@@ -62,10 +60,9 @@ def test_the_doctor_finds_nothing_wrong(proxy, service, monkeypatch, sqlite_url)
 
     lines = examined(environ, "--url", proxy.url)
 
-    of_proxy = {"TLS", "http", "service", "proxy", "metrics", "clients"}
-    assert {name: lines[name].split()[0] for name in of_proxy} == dict.fromkeys(
-        of_proxy, "ok"
-    ) | {"clients": "unknown"}
+    subjects = {"TLS", "http", "service", "proxy", "metrics", "clients"}
+    states = {subject: lines[subject].split()[0] for subject in subjects}
+    assert states == dict.fromkeys(subjects, "ok") | {"clients": "unknown"}
 
 
 def test_every_answer_has_hsts_and_no_file_holds_a_secret(api, service, tmp_path):
@@ -79,49 +76,46 @@ def test_every_answer_has_hsts_and_no_file_holds_a_secret(api, service, tmp_path
     service.process.wait(timeout=30)
     answers.append(api.get(path))
 
-    *served, away = (each.status_code for each in answers)
+    *served, away = (answer.status_code for answer in answers)
     assert served == [200, 404, 404]
     assert away in (502, 503)
-    told = {each.headers["Strict-Transport-Security"] for each in answers}
-    assert told == {"max-age=31536000"}
+    hsts = {answer.headers["Strict-Transport-Security"] for answer in answers}
+    assert hsts == {"max-age=31536000"}
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    telling = [path.name for path in files if secret.encode() in path.read_bytes()]
-    assert [name for name in telling if "deeds.db" not in name] == []
+    leaks = [path.name for path in files if secret.encode() in path.read_bytes()]
+    assert [name for name in leaks if "deeds.db" not in name] == []
 
 
 def test_a_body_above_the_limit_is_refused(api):
     answer = api.http.post("/v1/mint", content=b" " * (1024 * 1024 + 1), headers=JSON)
 
     assert answer.status_code == 413
-    # Caddy says nothing, unless the length it was told gets to the service before Caddy
-    # has read one byte too many.
-    told = b'{"type":"/problems#body_too_large","title":'
-    assert answer.content[:43] in (told, b"")
+    # Caddy's own answer is empty. The service answers if it gets the Content-Length
+    # before Caddy has read one byte too many.
+    problem = b'{"type":"/problems#body_too_large","title":'
+    assert answer.content[:43] in (problem, b"")
 
 
 @on_caddy
 def test_a_body_that_comes_slowly_costs_the_service_no_connection(api, service):
-    """The service closes a client after 20 s.
-
-    One that Caddy holds back it does not see.
-    """
+    """Caddy passes a request on once it is complete."""
     body = json.dumps({"outputs": ["+5.slow"]}).encode()
-    # The address of the service in hexadecimal, and the state of an open connection.
+    # The service's address in hexadecimal, and the state of an open connection.
     open_connection = [f"0100007F:{service.port:04X}", "01"]
-    held = []
+    connections = []
 
     def send_slowly():
         yield body[:-1]
         api.get("/v1/info")
         rows = Path("/proc/net/tcp").read_text().splitlines()
-        held.extend(row for row in rows if row.split()[2:4] == open_connection)
+        connections.extend(row for row in rows if row.split()[2:4] == open_connection)
         yield body[-1:]
 
     length = {"Content-Length": str(len(body))}
     answer = api.http.post("/v1/mint", content=send_slowly(), headers=JSON | length)
 
     assert answer.status_code == 200
-    assert len(held) == 1
+    assert len(connections) == 1
 
 
 @on_nginx
@@ -203,23 +197,23 @@ def test_another_name_gets_no_answer(proxy, api):
 
 @pytest.fixture
 def dying():
-    """The ports of two servers that only close, and what they received."""
-    seen = []
+    """The ports of two servers that only read and close, and what they received."""
+    received = []
 
-    def take(server):
+    def serve(server):
         with suppress(OSError):
             while True:
                 client, _ = server.accept()
                 with client:
-                    seen.append(client.recv(65536))
+                    received.append(client.recv(65536))
 
     with (
         socket.create_server(("127.0.0.1", 0)) as first,
         socket.create_server(("127.0.0.1", 0)) as second,
     ):
         for server in (first, second):
-            Thread(target=take, args=[server], daemon=True).start()
-        yield [server.getsockname()[1] for server in (first, second)], seen
+            Thread(target=serve, args=[server], daemon=True).start()
+        yield [server.getsockname()[1] for server in (first, second)], received
 
 
 @pytest.mark.parametrize(
@@ -227,21 +221,21 @@ def dying():
     [({"Idempotency-Key": ""}, 1), (KEY, 2)],
     ids=["empty key", "key"],
 )
-def test_what_a_server_has_received_goes_to_the_next_with_a_key_alone(
+def test_a_request_that_a_server_received_goes_to_the_next_only_with_a_key(
     dying, tmp_path, headers, deliveries_count
 ):
-    ports, seen = dying
+    ports, received = dying
     body = b'{"inputs": []}'
 
     with running_nginx(tmp_path, ports) as nginx, nginx.open_api() as api:
         answer = api.http.post("/v1/swap", content=body, headers=headers)
 
     assert (answer.status_code, answer.json()["code"]) == (503, "ledger_in_doubt")
-    assert len(seen) == deliveries_count
-    assert all(request.endswith(body) for request in seen)
+    assert len(received) == deliveries_count
+    assert all(request.endswith(body) for request in received)
 
 
-def test_what_no_server_has_received_goes_to_the_next_without_a_key(service, tmp_path):
+def test_a_request_that_no_server_received_goes_to_the_next(service, tmp_path):
     ports = [free_port(), service.port]
 
     with running_nginx(tmp_path, ports) as nginx, nginx.open_api() as api:

@@ -1,4 +1,4 @@
-"""The recipe of docs/operations/recovery.md, run as it stands: `make operations`."""
+"""The recipe of docs/operations/recovery.md, run unchanged: `make operations`."""
 
 import os
 import re
@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import sys
 
-import psycopg
 import pytest
 
+from tests.support.databases import connected
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.readme import FENCE
 from tests.support.serving import (
@@ -23,13 +23,13 @@ from tests.support.waiting import wait_until
 
 
 class Recipe:
-    """The blocks of the document, run one after the other on a server of our own."""
+    """The blocks of the document, run one after the other on a server of this test."""
 
     def __init__(self, server, settings):
         self._server = server
         self._blocks = iter(FENCE.findall(read_text("docs/operations/recovery.md")))
         data = server.pgdata
-        self.replaced = {
+        self.replacements = {
             "cd /var/lib/postgresql/18": f"cd {data.parent}",
             "main": data.name,
             "/var/backups/deeds": f"{data.parent}/backups",
@@ -44,18 +44,18 @@ class Recipe:
         self.as_operator = {"cwd": REPOSITORY, "env": clean_environment(settings)}
 
     def _next(self, language):
-        """Return the next block, with the places of this server."""
-        found, text = next(self._blocks)
-        assert found == language
-        for written, meant in self.replaced.items():
-            text = text.replace(written, meant)
+        """Return the next block, with the paths of this server."""
+        block_language, text = next(self._blocks)
+        assert block_language == language
+        for old, new in self.replacements.items():
+            text = text.replace(old, new)
         return text
 
-    def run_next(self, user, said=""):
+    def run_next(self, user, stdin=""):
         """Run the next block as one of the users; return what it prints."""
         return subprocess.run(
             ["bash", "-euc", self._next("sh")],
-            input=said,
+            input=stdin,
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -63,7 +63,7 @@ class Recipe:
         ).stdout
 
     def prepare(self):
-        """Run the first blocks: the server archives its log, and is backed up."""
+        """Run the first blocks: the server archives its WAL and is backed up."""
         self.run_next(self.as_postgres)
         with (self._server.pgdata / "postgresql.conf").open("a") as file:
             file.write(self._next("ini"))
@@ -73,20 +73,20 @@ class Recipe:
 
 
 def ask(url, statement):
-    with psycopg.connect(url, autocommit=True) as connection:
+    with connected(url) as connection:
         return connection.execute(statement).fetchone()[0]
 
 
 @pytest.fixture
 def server():
-    """A server with a directory for backups beside that of its data."""
+    """A server with a directory for backups beside its data."""
     with running_server() as server:
-        above = server.pgdata.parent
-        (above / "backups").mkdir()
+        parent = server.pgdata.parent
+        (parent / "backups").mkdir()
         if server.system_user is not None:
-            # As where PostgreSQL was installed.
-            shutil.chown(above, server.system_user)
-            shutil.chown(above / "backups", server.system_user)
+            # As after an installation of PostgreSQL.
+            shutil.chown(parent, server.system_user)
+            shutil.chown(parent / "backups", server.system_user)
         yield server
 
 
@@ -103,10 +103,10 @@ def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
         item = api.mint("+5.a")
         a, b, c = (f"+5.{item}.{secret}" for secret in "abc")
         assert api.swap([a], [b]).status_code == 200
-        recipe.replaced["2026-11-22 10:00:00+00"] = str(
+        recipe.replacements["2026-11-22 10:00:00+00"] = str(
             ask(url, "SELECT clock_timestamp()")
         )
-        # Some of the log is in the archive, the rest beside the database alone.
+        # The archive gets a part of the WAL; the rest is only beside the database.
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
         assert api.swap([b], [c]).status_code == 200
@@ -114,7 +114,7 @@ def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
 
     StoppablePostgres(server).kill()
     recipe.run_next(recipe.as_postgres)
-    # Sockets lie elsewhere but for this library: the backup has the lock of one.
+    # This library puts the socket among the data, so the backup contains its lock.
     for lock in server.pgdata.glob(".s.PGSQL.*.lock"):
         lock.unlink()
     server.ensure_postgres_running()
@@ -123,7 +123,7 @@ def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
     audited = recipe.run_next(recipe.as_operator)
     with start_gunicorn(tmp_path / "refused.log", settings) as refused:
         assert refused.wait(timeout=30) != 0
-    told = recipe.run_next(recipe.as_operator, said="accept\n")
+    accepted = recipe.run_next(recipe.as_operator, stdin="accept\n")
     with (
         running_service(tmp_path, **settings) as service,
         service.open_api() as api,
@@ -137,4 +137,4 @@ def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
         "is not in the ledger: this is an older copy"
         in (tmp_path / "refused.log").read_text()
     )
-    assert "accepted: the ledger continues after operation 2" in told
+    assert "accepted: the ledger continues after operation 2" in accepted
