@@ -1,4 +1,4 @@
-"""The core without its parts: what it needs."""
+"""The core without its parts needs four packages."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from tests.support.commanding import printed_by
 from tests.support.installing import CORE_FILES, copy_sources, make_environment
 from tests.support.serving import clean_environment
 
-# What the project was asked to be built on; pytest runs the tests.
+# The packages of the core, and pytest to run its tests.
 PACKAGES = ("flask", "marshmallow", "argon2-cffi", "gunicorn", "pytest")
 
 

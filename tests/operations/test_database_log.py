@@ -1,4 +1,4 @@
-"""What the log says when the database refuses: the cause, and no more than that."""
+"""The log line about a refusal of the database: its cause, at most once a second."""
 
 import pytest
 
@@ -13,7 +13,7 @@ DEFECT = (500, "internal", None)
 
 @pytest.fixture
 def database_url(ledger_url):
-    """That of this test alone, which may change its tables."""
+    """A database for one test only, which may change its tables."""
     return ledger_url
 
 

@@ -1,7 +1,4 @@
-"""DATABASE_URL of an SQLite file.
-
-What is taken, and what is said of a URL or a file that cannot be used.
-"""
+"""DATABASE_URL of an SQLite file: valid URLs, and the errors for all others."""
 
 import json
 import os
@@ -16,7 +13,7 @@ from tests.support.commanding import run_python
 PASSWORD = "mark-7c1f9e"
 PROCESSES_COUNT = 6
 
-# Processes that start and serve one request at the same moment.
+# Processes that start at the same moment, each to serve one request.
 START_AND_MINT = f"""
 import json, multiprocessing
 import app
@@ -50,7 +47,7 @@ def test_processes_that_start_at_once_on_a_new_file_all_serve(tmp_path):
     assert len(item_ids - {None}) == PROCESSES_COUNT
 
 
-def test_the_default_and_what_is_beside_it_are_for_their_owner_alone(
+def test_only_their_owner_may_read_the_default_ledger_and_its_files(
     tmp_path, open_app, monkeypatch
 ):
     directory = tmp_path / "new"
@@ -58,7 +55,7 @@ def test_the_default_and_what_is_beside_it_are_for_their_owner_alone(
     before = os.umask(0o022)
 
     app = open_app(environ_of(f"sqlite:///{directory}/deeds.db"))
-    # A service that nobody has used has no file open.
+    # SQLite creates its other files at the first use.
     Api.of_app(app).mint("+5.a")
 
     os.umask(before)
@@ -109,12 +106,12 @@ def test_a_default_that_cannot_be_created_asks_for_the_url(open_app, monkeypatch
     )
 
 
-TAKEN = [
+VALID = [
     ("sqlite:////data/50%25 of it.db", "/data/50%25 of it.db"),
     ("sqlite+pysqlite:///deeds.db", "deeds.db"),
 ]
 
-REFUSED = {
+INVALID = {
     "memory": "sqlite:///:memory:",
     "memory by URI": "sqlite:///file::memory:?uri=true",
     "no path": "sqlite:///",
@@ -125,13 +122,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("url", "path"), TAKEN)
+@pytest.mark.parametrize(("url", "path"), VALID)
 def test_a_url_names_a_file(url, path):
     assert sqlite_path(url) == Path(path)
 
 
-@pytest.mark.parametrize("url", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_used_is_refused_and_not_quoted(url, open_app):
+@pytest.mark.parametrize("url", INVALID.values(), ids=INVALID)
+def test_an_invalid_url_is_refused_and_not_quoted(url, open_app):
     line = stop_line(open_app, environ_of(url))
 
     assert line.startswith("DATABASE_URL ")

@@ -1,4 +1,4 @@
-"""The documents say what the code does, and their blocks for bash run as they stand."""
+"""The documents agree with the code, and their `bash` blocks run."""
 
 import json
 import re
@@ -25,28 +25,29 @@ from tests.support.sources import (
     read_setup,
     read_text,
     read_variables,
+    replaced,
     section,
     sources,
     table_rows,
 )
 from tests.support.strong_secrets import is_strong_secret
 
-# Variables of programs that use the service.
+# Variables of clients.
 OF_CLIENTS = {"DEEDS_URL", "DEEDS_COMMAND"}
 
-# A link in Markdown, of an image too: its path and its fragment. Those with a scheme
-# lead elsewhere.
+# A link or an image in Markdown: its path and its fragment. Links with a scheme lead to
+# other sites.
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
 
 DECISIONS = "docs/decisions/README.md"
 
-# Decisions that are cited by number, as "decisions 0001 and 0002" or with the folder.
+# Decisions that are cited by number, as in "decisions 0001 and 0002" or in a path.
 CITED_DECISIONS = re.compile(
     r"\bdecisions?[ ,/]+\d{4}\b(?:(?:,| and| to)+ \d{4}\b)*", re.IGNORECASE
 )
 
-# A section of the contract that is cited, or the first and last one. `parts` are what
-# the contract had before; a comment may begin a line in between.
+# A cited section of the contract, or the first and last one. The contract once had
+# `parts`, which must not be cited any more. A citation may continue on the next line.
 CITED = re.compile(
     r"\bcontract,? (parts? \d|[\d.]*\d)(?: (?:to|and) ([\d.]*\d))?"
     r"|(parts? \d+) of the contract",
@@ -56,7 +57,7 @@ NEXT_LINE = re.compile(r"\s*\n\s*(?:#|//|\*)?\s*")
 
 
 def named_in(paths, pattern):
-    """Return what the pattern finds in any of the files."""
+    """Return the matches of a pattern in the files."""
     return {name for path in paths for name in found_in(path, pattern)}
 
 
@@ -69,11 +70,11 @@ def test_the_settings_page_and_the_example_list_every_setting_and_no_other():
     assert listed == in_example == read_variables()
 
 
-def test_no_document_names_a_setting_that_nobody_reads():
+def test_the_documents_name_no_unknown_setting():
     ours = [path for path in documents() if not path.startswith("client/")]
-    places = [*ours, "Makefile", "gunicorn_conf.py", ".env.example"]
+    paths = [*ours, "Makefile", "gunicorn_conf.py", ".env.example"]
 
-    named = named_in(places, r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b")
+    named = named_in(paths, r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b")
 
     assert named <= read_variables() | OF_CLIENTS
 
@@ -147,7 +148,7 @@ def test_every_link_leads_to_a_file_and_a_heading_in_it(document):
         if not fragment:
             continue
         text = read_text(target)
-        # As GitHub makes fragments of headings: `## Who is it?` becomes `-who-is-it`.
+        # Headings become fragments as on GitHub: `## Who is it?` becomes `-who-is-it`.
         lines = re.sub(r"[^\w\n -]", "", text.lower()).replace(" ", "-")
         if f"\n-{fragment}\n" not in lines:
             broken.append(f"{path}#{fragment}")
@@ -177,19 +178,19 @@ def test_the_contract_derives_secrets_as_the_vectors_say():
     [item_id] = re.findall("`(deed_[0-9a-z]{26})`", page)
     names, vectors = {}, json.loads(read_text("tests/support/wallet_vectors.json"))
     exec(code, names)  # noqa: S102
-    rows = [[each.strip("`") for each in row] for row in table_rows(page)]
+    rows = [[cell.strip("`") for cell in row] for row in table_rows(page)]
 
-    shown = [row for row in rows if is_strong_secret(row[2])]
-    made = [
+    examples = [row for row in rows if is_strong_secret(row[2])]
+    secrets = [
         names["make_secret"](
             bytes.fromhex(each["seed"]), each["branch"], each["itemId"], each["number"]
         )
         for each in vectors
     ]
 
-    assert made == [each["secret"] for each in vectors]
-    assert len(shown) > 5
-    for branch, number, secret in shown:
+    assert secrets == [each["secret"] for each in vectors]
+    assert len(examples) > 5
+    for branch, number, secret in examples:
         assert secret == names["make_secret"](
             bytes.fromhex(seed), branch, item_id, int(number)
         )
@@ -214,12 +215,12 @@ def test_decisions_are_numbered_without_a_gap_and_every_one_that_is_cited_exists
 
 def test_every_file_beside_the_decisions_is_linked_from_them():
     folder = "docs/decisions/"
-    beside = {path for path in documents() if path.startswith(folder)} - {DECISIONS}
+    others = {path for path in documents() if path.startswith(folder)} - {DECISIONS}
 
     linked = {folder + path for path, _ in LINK.findall(read_text(DECISIONS))}
 
-    assert len(beside) > 0
-    assert beside <= linked
+    assert len(others) > 0
+    assert others <= linked
 
 
 def test_setup_cfg_and_the_changelog_have_the_version():
@@ -243,10 +244,9 @@ def test_the_blocks_of_the_readme_and_of_clients_answer_as_shown(gunicorn_servic
 
 def test_the_line_for_backups_makes_one_that_passes_the_audit(sqlite_url, tmp_path):
     [line] = named_in(["docs/backups.md"], "^.*app backup.*$")
-    shown, backup = "/elsewhere/deeds-monday.sqlite3", tmp_path / "backup.sqlite3"
-    assert shown in line
+    example, backup = "/elsewhere/deeds-monday.sqlite3", tmp_path / "backup.sqlite3"
 
-    run_bash(line.replace(shown, str(backup)), DATABASE_URL=sqlite_url)
+    run_bash(replaced(line, {example: str(backup)}), DATABASE_URL=sqlite_url)
 
     audited = invoke({"DATABASE_URL": f"sqlite:///{backup}"}, "audit")
     assert audited.exit_code == 0, audited.output
@@ -260,13 +260,13 @@ def test_the_python_line_makes_strong_secrets():
     assert is_strong_secret(run_bash(block).strip())
 
 
-def test_every_command_that_a_document_or_a_file_runs_is_there():
-    deployed = (REPOSITORY / "deploy").rglob("*.*")
-    places = [str(path.relative_to(REPOSITORY)) for path in deployed]
-    places += [*documents(), "Makefile", "Procfile", "Dockerfile"]
-    word = r"-m[ \",]+app[ \",]+(?:--env-file \S+[ \\\n]+)?([a-z][-a-z]+)"
+def test_every_command_that_a_document_or_a_file_runs_exists():
+    files = (REPOSITORY / "deploy").rglob("*.*")
+    paths = [str(path.relative_to(REPOSITORY)) for path in files]
+    paths += [*documents(), "Makefile", "Procfile", "Dockerfile"]
+    command = r"-m[ \",]+app[ \",]+(?:--env-file \S+[ \\\n]+)?([a-z][-a-z]+)"
 
-    named = named_in(places, word)
+    named = named_in(paths, command)
 
     assert named >= {"serve", "migrate", "backup", "restore", "audit", "secret"}
     assert named <= set(make_command().commands)

@@ -1,7 +1,4 @@
-"""The log.
-
-Every request has one line, every line one shape, and none holds what was sent.
-"""
+"""The log: one line for each request, one form, and nothing that a client sent."""
 
 import json
 import logging
@@ -23,7 +20,7 @@ from tests.support.watched import events
 
 JSON = {"DEEDS_LOG": "json", "DEEDS_ARGON2": "m=8,t=1,p=1"}
 
-# In the order in which the requests of a test log them.
+# The levels of the lines of one test, in the order in which it causes them.
 LEVELS = ["debug", "info", "warning", "error", "error"]
 
 MALFORMED = [
@@ -36,7 +33,7 @@ MALFORMED = [
 
 @pytest.fixture
 def database_url(sqlite_url):
-    """One kind of database will do here."""
+    """These tests do not depend on the kind of database."""
     return sqlite_url
 
 
@@ -56,11 +53,11 @@ def test_a_harmless_id_comes_back(api, request_id):
 @pytest.mark.parametrize(
     "request_id", ["", "x" * 65, "a,b", "é", f"+5.deed_x.{MARK}", f"-{KEY}"]
 )
-def test_another_id_takes_the_place_of_a_harmful_one(client, request_id):
+def test_a_new_id_replaces_a_harmful_one(client, request_id):
     answer = client.get("/v1/info", headers={"X-Request-ID": request_id})
 
-    [made] = answer.headers.getlist("X-Request-ID")
-    assert re.fullmatch("[0-9a-f]{32}", made)
+    [new_id] = answer.headers.getlist("X-Request-ID")
+    assert re.fullmatch("[0-9a-f]{32}", new_id)
 
 
 def test_writes_log_their_operation_and_whether_they_were_replayed(api, read_log):
@@ -149,22 +146,22 @@ def test_no_request_fails_because_its_line_cannot_be_written(api, read_log):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "fields"),
     [
         ("gunicorn.error", {"event": "server"}),
         ("waitress", {"event": "library", "logger": "waitress"}),
     ],
 )
-def test_a_line_of_others_quotes_no_exception(app, read_log, name, said):
+def test_a_line_of_a_library_quotes_no_exception(app, read_log, name, fields):
     with pytest.raises(ValueError, match="deed") as caught:
         int(f"deed {MARK}")
 
     logger = logging.getLogger(name)
     logger.warning("%s is %s", "worker", 5, exc_info=caught.value)
 
-    [told] = read_log()
-    assert re.fullmatch(r"\S*tests/operations/test_log\.py:\d+", told.pop("places"))
-    assert told == said | {
+    [line] = read_log()
+    assert re.fullmatch(r"\S*tests/operations/test_log\.py:\d+", line.pop("places"))
+    assert line == fields | {
         "level": "warning",
         "message": "worker is 5",
         "error": "ValueError",
@@ -183,8 +180,8 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens(
     )
 
     answers = [service.send_bytes(each.encode()).decode() for each in MALFORMED]
-    # What is refused before the application sees it has the id of its answer. A worker
-    # that is killed loses the last lines.
+    # A request that the server refuses is logged with the id of its answer. Wait for
+    # it, because a worker that is killed loses its last lines.
     [refused] = re.findall(r"x-request-id: (\w+)", answers[0].lower())
     wait_until(lambda: refused in service.log_text())
     replace_workers(service, service.workers[0], signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A run of the tests where one is skipped, and what `make run` fetches and builds."""
+"""A run in which a test is skipped, and what `make run` fetches and builds."""
 
 import os
 import shutil
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "ci"), [([], "true"), (["--all"], "")], ids=["in CI", "with --all"]
 )
-def test_where_none_may_be_skipped_the_run_fails_and_says_so(tmp_path, arguments, ci):
+def test_a_run_that_may_skip_no_test_fails_and_says_so(tmp_path, arguments, ci):
     file = tmp_path / "test_one.py"
     file.write_text("import pytest\n\npytest.skip('no', allow_module_level=True)\n")
     command = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest"]
 
-    # Plugins that this run has no use for take a second to load.
+    # Without plugins, which take a second to load.
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": ci}
     ran = run_python(*command, *arguments, file, **alone)
 
@@ -56,8 +56,8 @@ print(argon2id(HashJob("secret", bytes({SALT_BYTES}), STRONG_COST, None)).hex())
 
 def make(environment, *variables):
     require("a C compiler with Python's headers")
-    # What `make run` makes first. As in the Makefile: relative, while pip builds
-    # elsewhere.
+    # The target that `make run` builds first. The path is relative, as in the Makefile,
+    # although pip builds in another directory.
     relative = os.path.relpath(environment, REPOSITORY)
     command = ["make", f"VENV={relative}", f"{relative}/native.stamp", *variables]
     # A build takes twenty seconds; a loaded machine may need many times that.
@@ -65,13 +65,13 @@ def make(environment, *variables):
 
 
 def in_use(environment):
-    """Return where the environment imports its build from, and a digest by it."""
+    """Return the path of the environment's build of Argon2, and a digest made by it."""
     python = environment / "bin" / "python"
     return printed_by(python, "-c", DIGEST, cwd=REPOSITORY).split()
 
 
 def test_make_run_tries_to_build_argon2_once_and_else_uses_the_wheel(tmp_path):
-    # An environment that sees our libraries, as if requirements.txt were installed.
+    # An environment that sees this one's libraries, as after installing them.
     environment = tmp_path / "venv"
     venv.create(environment, symlinks=True, with_pip=False)
     [site] = environment.glob("lib/*/site-packages")

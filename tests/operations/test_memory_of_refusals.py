@@ -1,4 +1,4 @@
-"""Requests that are refused leave no memory behind, in a real gunicorn."""
+"""Refused requests leak no memory, in a real gunicorn."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -12,20 +12,20 @@ from tests.support.serving import children_rss_mb
 HEAD = b"POST /v1/mint HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"
 CLIENTS_COUNT = 8
 SENT_MB = 200
-# The allocator keeps the most that the threads took at once, which soon stops growing.
-# A leak grows in every round.
+# The allocator keeps the peak use of the threads, which soon stops growing. A leak
+# grows in every round.
 ROUNDS_COUNT = 4
 
-# Bodies just below the limit, which are read whole.
+# Bodies just below the limit, which the service reads.
 BODIES = [
     b" " * BODY_BYTES_MAX,
     b'{"inputs":"' + b"a" * (BODY_BYTES_MAX - 13) + b'"}',
-    # Parsed, this would take up to 25 times its bytes.
+    # Parsed, this would take up to 25 times its size.
     b'{"outputs":["ab"' + b',"ab"' * 209_000 + b"]}",
 ]
 CHUNK = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
 
-# Each is sent as often as makes its share of all.
+# Requests and the status of their answers. Each request gets an equal share of SENT_MB.
 REQUESTS = [
     *[
         (HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body, 400)
@@ -40,9 +40,9 @@ SMALL = HEAD + b"Content-Length: 2\r\n\r\n{}"
 
 
 @pytest.mark.slow
-def test_200_mb_of_refused_bodies_leave_no_memory_behind(gunicorn_service):
+def test_200_mb_of_refused_bodies_leak_no_memory(gunicorn_service):
     service = gunicorn_service()
-    # Until it has had a small request a thread holds its last one.
+    # A thread keeps its last request until the next one, so end with small ones.
     settling = [SMALL] * 8 * CLIENTS_COUNT
     expected = Counter()
     sent = []

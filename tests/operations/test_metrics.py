@@ -1,7 +1,4 @@
-"""What GET /metrics tells.
-
-Of one process, and of a gunicorn whose processes come and go.
-"""
+"""GET /metrics: of one process, and of a gunicorn whose processes are replaced."""
 
 import re
 import signal
@@ -28,7 +25,7 @@ ROOM = "deeds_hash_queue_requests_max{}"
 
 @pytest.fixture
 def settings(sqlite_url):
-    """One kind of database will do here."""
+    """These tests do not depend on the kind of database."""
     return environ_of(sqlite_url, DEEDS_METRICS="on", DEEDS_RATE_LIMITS="qr=1/day")
 
 
@@ -88,7 +85,7 @@ def test_each_endpoint_has_a_kind_of_its_own_which_the_document_lists(api):
     assert sorted(kinds) == sorted(listed)
 
 
-def test_every_code_of_a_refusal_begins_with_0(api):
+def test_every_code_of_a_refusal_starts_at_0(api):
     series = read_metrics(api.get("/metrics").text)
 
     refusals = {name: series[name] for name in series if "deeds_refusals" in name}
@@ -107,7 +104,7 @@ def test_hashes_are_counted_by_class_with_their_time(api):
     assert series["deeds_hash_seconds_sum{secret_class=strong}"] > 0
 
 
-def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(api, hash_costs):
+def test_the_queue_of_ordinary_secrets_is_counted(api, hash_costs):
     texts = []
     hash_costs.meanwhile = lambda: texts.append(api.get("/metrics").text)
 
@@ -140,7 +137,7 @@ def figures(service):
 
 
 def wait_until_all_serve(service):
-    """Wait until every process has told its room."""
+    """Wait until every process has reported the size of its queue."""
     wait_until(lambda: figures(service).get(ROOM) == WORKERS * 24)
 
 
@@ -158,7 +155,7 @@ def test_the_sum_of_all_processes_outlives_them_and_their_files_do_not(service):
     [directory] = [path for path in opened if path.name.startswith("deeds-metrics-")]
     mint_some(service)
     service.send_bytes(b"garbage\r\n\r\n")
-    told = [figures(service) for _ in range(3 * WORKERS)]
+    before = [figures(service) for _ in range(3 * WORKERS)]
     for victim in service.workers:
         replace_workers(service, victim, signal.SIGKILL)
         wait_until_all_serve(service)
@@ -167,10 +164,11 @@ def test_the_sum_of_all_processes_outlives_them_and_their_files_do_not(service):
     wait_until_all_serve(service)
     mint_some(service)
 
-    assert {each[MINTED] for each in told} == {MINTS_COUNT}
-    assert {each["deeds_refusals_total{code=bad_request}"] for each in told} == {1}
+    assert {series[MINTED] for series in before} == {MINTS_COUNT}
+    refusals = "deeds_refusals_total{code=bad_request}"
+    assert {series[refusals] for series in before} == {1}
     assert figures(service)[MINTED] == 2 * MINTS_COUNT
-    # There are never more files than workers, and none after the end.
+    # A new worker reuses the files of an old one.
     assert numbers == {str(number) for number in range(WORKERS)}
     assert directory.stat().st_mode & 0o077 == 0
     service.process.terminate()
@@ -178,11 +176,11 @@ def test_the_sum_of_all_processes_outlives_them_and_their_files_do_not(service):
     assert not directory.exists()
 
 
-def test_metrics_are_text_for_prometheus_where_they_are_asked_for(api, open_api):
+def test_metrics_are_text_for_prometheus_if_they_are_on(api, open_api):
     answer = api.get("/metrics")
 
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     assert answer.headers["Cache-Control"] == "no-store"
     assert "Access-Control-Allow-Origin" not in answer.headers
-    not_asked = open_api(DEEDS_METRICS="off").get("/metrics")
-    assert refusal(not_asked) == (404, "not_found", None)
+    off = open_api(DEEDS_METRICS="off").get("/metrics")
+    assert refusal(off) == (404, "not_found", None)

@@ -1,6 +1,6 @@
-"""GET /healthz: the process lives. GET /readyz: its requests would not be refused.
+"""GET /healthz: the process lives. GET /readyz: it would not refuse requests.
 
-With a database that goes away and comes back: tests/faults/test_postgres_away.py.
+tests/faults/test_postgres_away.py has a database that fails and returns.
 """
 
 from storage import database
@@ -39,7 +39,7 @@ def test_tables_of_a_later_version_are_not_ready(api, database_url):
 
     answer = api.get("/readyz")
 
-    # Other tests use this database too.
+    # Restore them, because other tests use this database too.
     ledger.execute(raise_versions, -98, -98)
     assert refusal(answer) == UNAVAILABLE
     assert "have version 99" in answer.json()["detail"]
@@ -67,7 +67,7 @@ def test_all_monitors_of_a_disk_that_refuses_writes_try_one_in_a_second(
 
     assert {refusal(each) for each in (refused, *unready)} == {UNAVAILABLE}
     assert good(ready) == READY
-    # The mint, one try for all five, and one a second later.
+    # One attempt by the mint, one by all five requests, and one a second later.
     assert tries == ["PRAGMA query_only = ON"] * 2 + [disk]
 
 

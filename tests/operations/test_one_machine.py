@@ -1,7 +1,7 @@
-"""One machine: the units, their one file of settings, and what installs them.
+"""One machine: the units, their file of settings, and the document that installs them.
 
-Both readers of the file must take it alike: systemd (`EnvironmentFile`) and the
-commands (`--env-file`, which is python-dotenv).
+systemd (`EnvironmentFile`) and the commands (`--env-file`, by python-dotenv) must read
+the file alike.
 """
 
 import os
@@ -21,8 +21,8 @@ from tests.support.sources import documents, found_in, read_text, read_variables
 UNITS = ["deploy/deeds.service", "deploy/deeds-backup.service"]
 FILE = "/etc/deeds/deeds.env"
 
-# A value as the file asks for. systemd and dotenv take quotes, backslashes, a "#" after
-# a space, and "${" differently.
+# An assignment as the file describes it. systemd and dotenv interpret quotes,
+# backslashes, a "#" after a space, and "${" differently.
 ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=((?:(?!\$\{)[!-~])*)")
 
 
@@ -33,7 +33,7 @@ def unit_value(unit, name):
 
 @pytest.fixture
 def assignments():
-    """The settings of deploy/deeds.env, by the rule that the file states."""
+    """The settings of deploy/deeds.env, parsed by the rule that the file states."""
     lines = read_text("deploy/deeds.env").splitlines()
     matches = [ASSIGNMENT.fullmatch(line) for line in lines if line and line[0] != "#"]
     assert all(matches)
@@ -41,11 +41,11 @@ def assignments():
     return {match[1]: match[2] for match in matches}
 
 
-def test_the_commands_take_every_line_as_it_stands(assignments):
+def test_the_commands_read_every_line_unchanged(assignments):
     assert dotenv_values("deploy/deeds.env") == assignments
 
 
-def test_the_file_sets_what_the_service_reads_and_accepts(assignments):
+def test_the_file_sets_only_what_the_service_reads_and_accepts(assignments):
     settings = read_settings(assignments)
 
     assert set(assignments) <= read_variables()
@@ -67,7 +67,7 @@ def test_the_units_may_write_where_the_file_keeps_the_ledger_and_its_checkpoint(
         assert directories <= {f"/var/lib/{state}" for state in states}
         assert unit_value(unit, "EnvironmentFile") == FILE
         assert (unit_value(unit, "User"), unit_value(unit, "Group")) == ("deeds",) * 2
-        # It comes before the file, and would be another place for settings.
+        # Environment= would be another place for settings.
         assert not found_in(unit, "^Environment=|^DynamicUser=")
 
 
@@ -78,7 +78,7 @@ def test_the_document_installs_what_the_units_use():
     assert unit_value(UNITS[1], "WorkingDirectory") == directory
     assert unit_value(UNITS[0], "ExecStart").startswith(f"{directory}/.venv/bin/")
     assert f" {directory}    # this repository\n" in document
-    # No other user of the machine reads the ledger or the pepper.
+    # No other user of the machine may read the ledger or the pepper.
     assert "-o deeds -g deeds -m 700 /var/lib/deeds /var/lib/deeds-check" in document
     assert "install -d -g deeds -m 750 /etc/deeds\n" in document
     assert "install -g deeds -m 640 deploy/deeds.env /etc/deeds/\n" in document
@@ -114,21 +114,21 @@ def test_commands_read_the_file_and_the_environment_goes_before_it(
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "reason"),
     [
         (b"A=1\n\n# x\n\nDEEDS_PEPPER 'forgotten'\n", ", line 5: must look like NAME="),
         (b"A=1\nDEEDS_MINT_TOKEN\n", ", line 2: must look like NAME=value"),
         (b"DEEDS_PEPPER=\xff\n", " is not UTF-8 text"),
     ],
 )
-def test_a_line_that_is_no_setting_stops_a_command(run, tmp_path, text, says):
+def test_a_line_that_is_not_a_setting_stops_a_command(run, tmp_path, text, reason):
     ran = run(text, "stats")
 
     assert (ran.exit_code, ran.stdout) == (2, "")
-    assert f"Error: {tmp_path / 'deeds.env'}{says}" in ran.stderr
+    assert f"Error: {tmp_path / 'deeds.env'}{reason}" in ran.stderr
 
 
-def test_the_script_for_backups_takes_the_file_from_its_third_argument(
+def test_the_script_for_backups_reads_the_file_of_its_third_argument(
     sqlite_url, tmp_path
 ):
     file = tmp_path / "deeds.env"

@@ -1,7 +1,7 @@
-"""The files for operators.
+"""The files for operators agree with the service.
 
-The unit and nginx.conf agree with the service's settings;
-the alert rules, the dashboard and their document name what the service really tells.
+deeds.service and nginx.conf fit its settings; the alerts, the dashboard and their
+document name metrics, labels and events that exist.
 """
 
 import json
@@ -25,11 +25,11 @@ from tests.support.watched import read_metrics
 
 DOCUMENT = "docs/operations/watching.md"
 
-# A metric, of ours or another exporter's, and what a label must be:
-# deeds_refusals_total{code=~"a|b"}.
+# The name of a metric of the service or another exporter, and a condition on a label,
+# as in deeds_refusals_total{code=~"a|b"}.
 NAME = re.compile(r"\b(?:deeds|node|patroni|probe)_[a-z_]+\b")
 MATCHER = re.compile(r'(code|route|secret_class|kind|outcome|reason)=~?"([^"$]*)"')
-# An event of ours, and the names of others' lines.
+# An event of the service, or one for lines of gunicorn and libraries.
 EVENT = re.compile(r'''extra ?= ?{"event": "(\w+)"|"event"[:,] "(server|library)"''')
 
 
@@ -44,7 +44,7 @@ def nginx_values(name):
 
 
 def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
-    """Anybody may send them, and what they write is never deleted."""
+    """Anybody may send them, and their data is never deleted."""
     [compose] = found_in("deploy/compose.yaml", r"DEEDS_RATE_LIMITS: (.*)")
     [unit] = found_in("deploy/deeds.env", "^DEEDS_RATE_LIMITS=(.*)$")
     rates = found_in("deploy/nginx.conf", r"zone=deeds_(.*)s:10m rate=([0-9]+)r/m;")
@@ -60,8 +60,7 @@ def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
 
 def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
     gunicorn = run_gunicorn_conf({})
-    # The first is that of the upstream: nginx must be the one to close an idle
-    # connection.
+    # The first is that of the upstream, because nginx must close idle connections.
     idle, *_ = nginx_values("keepalive_timeout")
     [answer] = nginx_values("proxy_read_timeout")
     [stop] = unit_values("TimeoutStopSec")
@@ -99,8 +98,8 @@ def test_nginx_logs_the_path_of_every_page_and_endpoint(app):
 
 
 @pytest.fixture
-def told(api):
-    """The names of the metrics that the service tells."""
+def metrics(api):
+    """The names of the service's metrics."""
     api.mint("+5.a")
     series = read_metrics(api.get("/metrics").text)
     return {name.partition("{")[0] for name in series}
@@ -108,7 +107,7 @@ def told(api):
 
 @pytest.fixture(scope="module")
 def expressions():
-    """What the alerts and the dashboard ask Prometheus."""
+    """The expressions of the alerts and the dashboard."""
     groups = yaml.safe_load(read_text("docs/operations/alerts.yaml"))["groups"]
     panels = json.loads(read_text("docs/operations/dashboard.json"))["panels"]
     rules = [rule["expr"] for group in groups for rule in group["rules"]]
@@ -116,21 +115,21 @@ def expressions():
     return "\n".join(rules + targets)
 
 
-def test_alerts_and_dashboard_name_only_metrics_there_are(expressions, told):
+def test_alerts_and_dashboard_name_only_existing_metrics(expressions, metrics):
     others = set(NAME.findall(section(DOCUMENT, "Alerts")))
 
-    assert set(NAME.findall(expressions)) - told == others
+    assert set(NAME.findall(expressions)) - metrics == others
     assert "deeds_backup_timestamp_seconds" in read_text("deploy/deeds-backup.service")
 
 
-def test_the_document_lists_every_metric_and_no_other(told):
-    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}
+def test_the_document_lists_every_metric_and_no_other(metrics):
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in metrics}
 
     assert set(NAME.findall(section(DOCUMENT, "Metrics"))) == families
 
 
-def test_alerts_and_dashboard_ask_only_for_labels_there_are(expressions, app):
-    given = {
+def test_alerts_and_dashboard_name_only_existing_labels(expressions, app):
+    values_by_label = {
         "code": set(PROBLEMS),
         "route": {rule.rule for rule in app.url_map.iter_rules()},
         "secret_class": {"ordinary", "strong"},
@@ -139,11 +138,11 @@ def test_alerts_and_dashboard_ask_only_for_labels_there_are(expressions, app):
         "reason": {"conflict", "disconnect", "checkpoint"},
     }
 
-    asked = MATCHER.findall(expressions)
+    conditions = MATCHER.findall(expressions)
 
-    assert len(asked) > 5
-    for label, values in asked:
-        assert set(values.split("|")) - given[label] == set()
+    assert len(conditions) > 5
+    for label, values in conditions:
+        assert set(values.split("|")) <= values_by_label[label]
 
 
 def test_the_document_lists_every_event_of_the_log_and_no_other():

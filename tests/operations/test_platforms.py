@@ -1,7 +1,7 @@
 """The files for platforms: Procfile, app.json, Dockerfile and those of deploy/.
 
-No platform runs here. The files are held to what the platforms document, and the
-commands of the Procfile run in a shell as a platform runs them.
+No platform runs here. The tests compare the files with the platforms' documents, and
+run the commands of the Procfile in a shell, as a platform does.
 """
 
 import json
@@ -42,7 +42,7 @@ RENDER_ENV = {each["key"]: each for each in RENDER_WEB["envVars"]}
 # The last instruction of each name.
 DOCKERFILE = dict(read_dockerfile())
 
-# The variables of each file, and those values that it sets.
+# The variables of each file; the value is None if the platform makes it.
 SET = {
     "app.json": {name: each.get("value") for name, each in HEROKU["env"].items()},
     "deploy/render.yaml": {
@@ -61,11 +61,11 @@ def test_each_platform_migrates_before_new_code_serves():
         of_railway,
     ]
 
-    # Heroku takes the release phase of the Procfile.
+    # Heroku runs `release` of the Procfile.
     assert steps == [PROCFILE["release"]] * 3
 
 
-def test_each_platform_gives_a_postgresql_and_makes_the_secrets():
+def test_each_platform_provides_a_postgresql_and_makes_the_secrets():
     [database] = RENDER["databases"]
 
     assert HEROKU["addons"] == ["heroku-postgresql:essential-0"]
@@ -73,7 +73,7 @@ def test_each_platform_gives_a_postgresql_and_makes_the_secrets():
         "name": database["name"],
         "property": "connectionString",
     }
-    # Where it is attached by hand, no file names another ledger.
+    # It is attached by hand, so the file must not name another ledger.
     assert "DATABASE_URL" not in FLY["env"]
     for name in ("DEEDS_PEPPER", "DEEDS_MINT_TOKEN"):
         assert HEROKU["env"][name]["generator"] == "secret"
@@ -93,7 +93,7 @@ def test_each_platform_waits_longer_for_a_stop_than_it_takes():
     assert FLY["kill_signal"] == "SIGTERM"
 
 
-def test_a_check_that_restarts_asks_for_life_and_one_that_routes_for_readiness():
+def test_checks_that_restart_use_healthz_and_checks_that_route_use_readyz():
     assert RENDER_WEB["healthCheckPath"] == "/healthz"
     assert FLY_CHECK["path"] == "/readyz"
     assert RAILWAY["deploy"]["healthcheckPath"] == "/readyz"
@@ -105,11 +105,11 @@ def test_files_set_only_what_the_service_reads(values):
 
     assert set(values) <= read_variables()
     assert int(values["DEEDS_TRUSTED_PROXIES"]) >= 1
-    # What mints and offers write is never deleted: everywhere the same.
+    # The same limits everywhere, because the data of mints and offers is never deleted.
     assert [values["DEEDS_RATE_LIMITS"]] == limits
 
 
-def test_the_image_names_no_ledger_and_no_volume_and_its_user_by_number():
+def test_the_image_sets_no_ledger_and_no_volume_and_its_user_by_number():
     assert "VOLUME" not in DOCKERFILE
     assert DOCKERFILE["USER"] == "10001"
     assert DOCKERFILE["ENV"] == "HOST=0.0.0.0 PORT=8000 PYTHONUNBUFFERED=1"
@@ -149,15 +149,15 @@ def test_the_procfile_migrates_serves_and_stops(postgres_url, tmp_path):
     printed_by("bash", "-c", PROCFILE["release"], env=environment)
     with start_command(["bash", "-c", PROCFILE["web"]], log, environment) as process:
         assert wait_for_service(process, log).port == port
-        # Heroku sends it to every process of a dyno, most others to the first.
+        # Heroku signals every process of a dyno, most other platforms only the first.
         os.killpg(process.pid, signal.SIGTERM)
-        # Cloud Run waits least of all.
+        # Cloud Run waits for 10 s, less than the others.
         assert process.wait(timeout=10) == 0
 
     assert f"Listening at: http://0.0.0.0:{port} " in log.read_text()
 
 
-def test_a_volume_of_another_user_is_said_in_one_line_with_the_remedy(tmp_path):
+def test_a_volume_of_another_user_stops_the_start_in_one_line_with_the_remedy(tmp_path):
     volume = tmp_path / "volume"
     volume.mkdir(mode=0o555)
     line = [*AS_USER, sys.executable, *json.loads(DOCKERFILE["CMD"])[1:]]

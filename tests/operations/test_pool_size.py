@@ -1,4 +1,4 @@
-"""DEEDS_POOL_SIZE is what one instance has open on PostgreSQL; and none may be free."""
+"""DEEDS_POOL_SIZE limits connections to PostgreSQL, which may have none left."""
 
 import json
 import secrets
@@ -18,7 +18,7 @@ CAUSE = "too many connections for role"
 
 @pytest.fixture
 def role(postgres):
-    """A role of the server without privileges."""
+    """The name of a role without privileges."""
     name = f"deeds_test_{secrets.token_hex(6)}"
     with connected(postgres.admin_url) as admin:
         admin.execute(f"CREATE ROLE {name} LOGIN")
@@ -28,7 +28,7 @@ def role(postgres):
 
 @pytest.fixture
 def admin_url(role, fresh_postgres_url):
-    """The URL of a ledger that the role may use, for its administrator."""
+    """The administrator's URL of a ledger that the role may use."""
     url = fresh_postgres_url()
     with connected(url) as admin:
         for objects in ("SCHEMA", "ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA"):
@@ -38,13 +38,13 @@ def admin_url(role, fresh_postgres_url):
 
 @pytest.fixture
 def database_url(role, admin_url):
-    """The URL of the ledger for the role."""
+    """The role's URL of the ledger."""
     return changed_url(admin_url, user=role)
 
 
 @pytest.fixture
 def full(role, admin_url):
-    """A context in which the role gets no connection, and has none."""
+    """A context in which the role has no connection and gets none."""
 
     @contextmanager
     def fill():
@@ -102,14 +102,14 @@ def test_fewer_connections_than_processes_stop_the_start_and_no_command(
 
 
 @pytest.mark.parametrize(
-    ("workers", "said"),
+    ("workers", "reason"),
     [
         ("--workers 3", "DEEDS_POOL_SIZE is 2, and each of 3 processes needs"),
         ("--workers 2 --preload", "--preload and 2 workers: set WEB_CONCURRENCY"),
     ],
 )
-def test_workers_that_gunicorn_is_told_of_count_too(
-    fresh_postgres_url, tmp_path, workers, said
+def test_workers_among_the_arguments_of_gunicorn_count_too(
+    fresh_postgres_url, tmp_path, workers, reason
 ):
     url = fresh_postgres_url()
     settings = {
@@ -121,7 +121,7 @@ def test_workers_that_gunicorn_is_told_of_count_too(
         assert master.wait(timeout=30) == 1
 
     *_, line = map(json.loads, (tmp_path / "log").read_text().splitlines())
-    assert line["message"].startswith(f"deeds: {said}")
+    assert line["message"].startswith(f"deeds: {reason}")
 
 
 def test_migrate_waits_for_a_free_connection_and_says_so_once(
@@ -155,7 +155,7 @@ def test_migrate_ends_in_one_line_where_no_connection_becomes_free(
     with full():
         ran = invoke(environ_of(database_url), "migrate")
 
-    # The runner prints there what would end the process.
+    # Click's runner prints the message of a SystemExit to stdout.
     [line] = ran.stdout.splitlines()
     assert ran.exit_code == 1
     assert CAUSE in line

@@ -1,7 +1,4 @@
-"""An upgrade without an outage.
-
-A migration under load, old and new code beside each other.
-"""
+"""An upgrade without an outage: a migration under load, old beside new code."""
 
 import json
 import random
@@ -36,19 +33,19 @@ SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
 
 @pytest.fixture
 def database_url(ledger_url):
-    """That of this test alone, which may change its version."""
+    """A database for one test only, which may change its version."""
     return ledger_url
 
 
 def lines_of(service, **fields):
     """Return the lines of the log with these fields."""
-    # The last one may be half there.
+    # The last line may be incomplete.
     lines = [json.loads(line) for line in service.log_text().split("\n")[:-1]]
     return [line for line in lines if fields.items() <= line.items()]
 
 
 class CalmSender(BriefSender):
-    """Leaves time to what is starting."""
+    """Pauses before each request, to leave the CPU to a service that starts."""
 
     def send(self, *request):
         time.sleep(0.25)
@@ -76,7 +73,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
 
     with load.running():
         load.wait_for_answers(ANSWERS_COUNT)
-        said = migrate_by(newer, database_url)
+        output = migrate_by(newer, database_url)
         with running_service(tmp_path, sources=newer, **settings) as new:
             ports.append(new.port)
             load.wait_for_answers(ANSWERS_COUNT)
@@ -90,11 +87,11 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
             ports.remove(new.port)
         load.wait_for_answers(ANSWERS_COUNT)
 
-    assert said == upgrade_line(CORE.newest, NEXT, CORE.newest)
+    assert output == upgrade_line(CORE.newest, NEXT, CORE.newest)
     assert ready == [200, 200]
     assert lines_of(old, event="cannot_start") == []
     assert fates_before_the_kill == {"acknowledged"}
-    # Any other answer but 200 fails the load itself.
+    # Other errors make the load fail.
     assert [fate for fate in load.fates if fate.startswith("503")] == []
     counts = load.assert_nothing_lost(database_url)
     report(line_of(counts))
@@ -104,10 +101,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
 def test_old_code_refuses_a_version_that_does_not_permit_it_without_haste(
     database_url, gunicorn_service, tmp_path, ledger
 ):
-    """The worker that is left serves on.
-
-    The place of the dead one is tried now and then.
-    """
+    """The remaining worker goes on serving; the dead one is replaced now and then."""
     service = gunicorn_service(DATABASE_URL=database_url, **HASTY, **SETTINGS)
     load = load_on([service.port])
 
@@ -128,11 +122,11 @@ def test_old_code_refuses_a_version_that_does_not_permit_it_without_haste(
         f" {CORE.newest} must not serve; run newer code"
     )
     refused = lines_of(service, event="cannot_start")
-    begun, again, *_ = (datetime.fromisoformat(line["time"]) for line in refused)
+    first_at, next_at, *_ = (datetime.fromisoformat(line["time"]) for line in refused)
     assert ready == 503
     assert set(load.fates) == {"acknowledged"}
     assert {line["message"] for line in refused} == {message}
-    assert again - begun >= timedelta(seconds=HastyWorker.retry_seconds)
+    assert next_at - first_at >= timedelta(seconds=HastyWorker.retry_seconds)
     assert lines_of(service, level="error") == refused
 
 
@@ -159,7 +153,7 @@ def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(
     breaks = {"BREAKS": "a later start", "TRIGGER": str(trigger)}
 
     service = gunicorn_service(application=BREAKING, **breaks, **HASTY, **SETTINGS)
-    # Of the first two workers none may break: that ends the master.
+    # The first two workers must not break, because that ends the master.
     wait_until(lambda: len(list(tmp_path.glob("unbroken-*"))) == 2)
 
     trigger.touch()

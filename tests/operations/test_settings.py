@@ -1,7 +1,4 @@
-"""The settings.
-
-What is accepted, and that invalid values stop the start with one line.
-"""
+"""The settings: values that are accepted, and one-line errors for all others."""
 
 from dataclasses import astuple, fields
 from hashlib import sha256
@@ -37,8 +34,7 @@ A_CONTACT = "must be an address that begins with https:// or mailto:, or a text 
 A_PEPPER = "must have at least 32 characters, no comma and no space; make one with"
 TOKENS_OF = "must hold tokens of 16 to 255 printable ASCII characters without spaces"
 
-# Each with the setting, a value that it refuses, and how the error goes on after its
-# name.
+# A setting, a value that it refuses, and the start of the error after its name.
 INVALID = {
     "below a range": ("DEEDS_POOL_SIZE", "0", "must be a whole number from 1 to 1024"),
     "too many elements": (
@@ -104,7 +100,7 @@ def test_nothing_has_to_be_set(value):
     assert run_gunicorn_conf(environ)["bind"] == "[127.0.0.1]:8000"
 
 
-# Each variable, what it is set to, the field of the settings and its value.
+# A variable, its text, and the field of Settings and its value.
 EVERYTHING = [
     ("DATABASE_URL", POSTGRES, "database_url", POSTGRES),
     ("DEEDS_ARGON2", COST_MAX, "ordinary_cost", HashPolicy(4_194_304, 9999, 999)),
@@ -133,22 +129,22 @@ def test_everything_can_be_set_and_no_repr_shows_a_pepper_or_password():
 
     settings, gunicorn = read_settings(environ), run_gunicorn_conf(environ)
 
-    found = {each.name: getattr(settings, each.name) for each in fields(Settings)}
-    # Only refused.
-    del found["rate_limits_storage"]
-    assert found == {name: value for *_, name, value in EVERYTHING}
+    values = {field.name: getattr(settings, field.name) for field in fields(Settings)}
+    # It is refused if set.
+    del values["rate_limits_storage"]
+    assert values == {name: value for *_, name, value in EVERYTHING}
     assert (gunicorn["bind"], gunicorn["workers"]) == ("[::]:0", 1024)
     assert (gunicorn["loglevel"], gunicorn["keepalive"]) == ("error", 3600)
     assert MARK not in repr(settings)
 
 
-@pytest.mark.parametrize(("name", "value", "said"), INVALID.values(), ids=INVALID)
+@pytest.mark.parametrize(("name", "value", "reason"), INVALID.values(), ids=INVALID)
 def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(
-    name, value, said
+    name, value, reason
 ):
     line = stop_line(read_settings, {name: value})
 
-    assert line.startswith(f"{name} {said}")
+    assert line.startswith(f"{name} {reason}")
     assert MARK not in line
 
 
@@ -179,7 +175,7 @@ def test_a_platform_that_discards_its_disk_asks_for_the_url(variable):
     assert read_settings({variable: MARK, "DATABASE_URL": url}).database_url == url
 
 
-# As files and shells can hold them: no NUL, and of UTF-8.
+# Texts that files and shells can contain: UTF-8 without NUL.
 PEPPER_TEXTS = st.text(
     st.characters(exclude_characters="\0", exclude_categories=["Cs"]),
     min_size=32,
@@ -218,7 +214,7 @@ def test_secrets_may_be_in_files_of_one_a_line(tmp_path):
 
 
 def test_an_empty_file_sets_no_default(tmp_path):
-    """An empty ledger would be served, or anybody could mint."""
+    """With the defaults, anybody could mint, or an empty ledger would be served."""
     file = tmp_path / "empty"
     file.write_text("\n")
 

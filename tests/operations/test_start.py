@@ -1,7 +1,4 @@
-"""The start.
-
-How many processes serve, and where, or in one line which setting is wrong.
-"""
+"""The start: how many processes serve, and where; a one-line error if it fails."""
 
 import json
 import os
@@ -47,7 +44,7 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(gunicorn_service):
 
 
 def ledger_line(service):
-    """Return the first line of a log, which alone names the ledger."""
+    """Return the first line of a log, which must be the only one of the ledger."""
     first, *others = map(json.loads, service.log_text().splitlines())
     assert "ledger" not in {each["event"] for each in others}
     del first["time"]
@@ -72,7 +69,7 @@ def test_the_first_line_names_the_ledger(gunicorn_service, tmp_path):
     made_at = datetime.fromisoformat(used.pop("last_operation_at"))
     assert new == always | {"last_operation": 0, "new": True}
     assert used == always | {"last_operation": 1, "new": False}
-    # It is in whole seconds.
+    # The log has whole seconds.
     assert begun_at - timedelta(seconds=1) <= made_at <= datetime.now(UTC)
 
 
@@ -89,12 +86,12 @@ def started(tmp_path, **settings):
         yield log.read_text()
 
 
-def test_what_is_set_to_no_good_is_a_warning_of_the_start(tmp_path):
+def test_unknown_settings_and_unsafe_arguments_are_warnings_of_the_start(tmp_path):
     arguments = "--worker-class gthread --threads 8 --bind 127.0.0.1:0"
 
     variables = {
         "DEEDS_PEPER": "mark-7c1f9e",
-        # Of the client, and of Kubernetes for a service named "deeds".
+        # Set for the client, and by Kubernetes for a service named "deeds".
         "DEEDS_URL": "http://127.0.0.1",
         "DEEDS_PORT_8000_TCP_ADDR": "127.0.0.1",
     }
@@ -120,7 +117,7 @@ def test_it_listens_at_an_ipv6_address(tmp_path):
             assert api.get("/v1/info").status_code == 200
 
 
-def test_a_port_that_is_taken_is_said_in_one_line_with_the_remedy(tmp_path):
+def test_a_port_that_is_taken_stops_the_start_in_one_line_with_the_remedy(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with started(tmp_path, PORT=str(port), DEEDS_LOG="console") as log:
@@ -129,10 +126,10 @@ def test_a_port_that_is_taken_is_said_in_one_line_with_the_remedy(tmp_path):
             ]
 
 
-# A setting, and why the service cannot listen.
-UNHEARD = {
+# A setting, and the reason why the service cannot listen.
+UNUSABLE = {
     "an address of another machine": (
-        # An address for documents: RFC 5737.
+        # An address that no machine has: RFC 5737.
         {"HOST": "192.0.2.1"},
         "192.0.2.1 is not an address of this machine: set DEEDS_HOST",
     ),
@@ -143,8 +140,8 @@ UNHEARD = {
 }
 
 
-@pytest.mark.parametrize(("settings", "reason"), UNHEARD.values(), ids=UNHEARD)
-def test_where_it_cannot_listen_is_said_in_one_line(tmp_path, settings, reason):
+@pytest.mark.parametrize(("settings", "reason"), UNUSABLE.values(), ids=UNUSABLE)
+def test_an_unusable_address_stops_the_start_in_one_line(tmp_path, settings, reason):
     with started(tmp_path, **settings) as log:
         _, refusal = map(json.loads, log.splitlines())
 
@@ -157,8 +154,8 @@ def test_an_invalid_form_of_the_log_is_one_line(tmp_path):
         assert log == "deeds: DEEDS_LOG must be one of auto, json, console\n"
 
 
-def test_no_directory_for_temporary_files_is_said_in_one_line():
-    # No file takes a byte, wherever it is.
+def test_without_a_directory_for_temporary_files_the_start_fails_in_one_line():
+    # No byte can be written to any file.
     command = 'ulimit -f 0; exec "$@"'
     shell = ("sh", "-c", command, "sh")
     environment = clean_environment({})
@@ -171,8 +168,8 @@ def test_no_directory_for_temporary_files_is_said_in_one_line():
     )
 
 
-def test_serve_names_what_gunicorn_would_not():
-    """gunicorn reads WEB_CONCURRENCY first, and ends with a traceback."""
+def test_serve_names_an_invalid_setting_that_gunicorn_reads_first():
+    """gunicorn alone would end with a traceback."""
     ran = run_python("-m", "app", "serve", WEB_CONCURRENCY="many")
 
     assert ran.returncode == 1
@@ -190,8 +187,8 @@ def test_it_serves_on_a_unix_socket_too(gunicorn_service, tmp_path):
         assert client.get("http://localhost/v1/info").status_code == 200
 
 
-# The groups that a process is in, the files of their quotas, and how many of 16 CPUs it
-# may use.
+# The cgroups of a process, the files with their quotas, and how many of 16 CPUs it may
+# use.
 QUOTAS = {
     "no quota": ("0::/\n", {"cpu.max": "max 100000\n"}, 16),
     "rounded up": ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),

@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own, used far from the sources."""
+"""The wheel in an environment of its own, used outside the repository."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 SOURCES = ("pyproject.toml", "setup.cfg", "requirements.in", "LICENSE")
 SOURCES += SERVICE_FILES
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-# Another project's, in the directory in which the command is used.
+# Files of another project in the directory in which the command runs.
 FOREIGN = ("app.py", "gunicorn.conf.py", "deeds.py", "parts.py", "secrets.py")
 DEFAULT = """
 import os
@@ -51,11 +51,10 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def programs(wheel, tmp_path_factory):
-    """The `bin` of an environment with the wheel and what its metadata asks for."""
-    [found] = metadata.distributions(path=[str(wheel)])
-    needed = [name_in(each) for each in found.requires]
-    directory = tmp_path_factory.mktemp("installed")
-    programs = make_environment(directory, needed)
+    """The `bin` of an environment with the wheel and the packages that it requires."""
+    [built] = metadata.distributions(path=[str(wheel)])
+    names = [name_in(requirement) for requirement in built.requires]
+    programs = make_environment(tmp_path_factory.mktemp("installed"), names)
     install = ["install", "--no-index", "--no-deps", wheel]
     printed_by(*PIP, "--python", programs / "python", *install)
     return programs
@@ -86,21 +85,21 @@ def service(deeds, programs, tmp_path):
         yield wait_for_service(process, log)
 
 
-def test_it_has_what_serves_people_and_is_looked_after(deeds, service, tmp_path):
+def test_it_has_the_pages_and_the_commands(deeds, service, tmp_path):
     with service.open_api() as api:
         item_id = api.mint("+5.a")
         api.swap([f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
         paths = ["/openapi.json", "/docs", "/problems", "/till", "/wallet"]
-        found = {path: api.get(path).status_code for path in paths}
+        statuses = {path: api.get(path).status_code for path in paths}
         page = api.http.get("/mint", headers={"Accept-Language": "de"}).text
         files = re.findall(r'"(/web/[^"]+)"', page)
         base = files[0].rsplit("/", 2)[0]
         files += [f"{base}/vendor/qr/decode.js", f"{base}/languages/de.js"]
         files += [f"{base}/vendor/unhomoglyph/data.json"]
-        found |= {path: api.get(path).status_code for path in files}
+        statuses |= {path: api.get(path).status_code for path in files}
     backed_up = deeds("backup", tmp_path / "copy.sqlite3")
 
-    assert set(found.values()) == {200}, found
+    assert set(statuses.values()) == {200}, statuses
     assert '<html lang="de"' in page
     assert "no_qr_reader" not in service.log_text()
     assert "Every invariant holds." in backed_up
@@ -108,20 +107,20 @@ def test_it_has_what_serves_people_and_is_looked_after(deeds, service, tmp_path)
     assert deeds("--version") == f"deeds {VERSION}\n"
 
 
-def test_where_its_ledger_is_and_what_it_says_to_run(programs, tmp_path):
+def test_its_default_ledger_and_the_name_of_its_command(programs, tmp_path):
     python, environment = programs / "python", clean_environment({"HOME": "/home/ann"})
 
-    said = [
+    printed = [
         printed_by(python, "-c", DEFAULT.format(user=user), cwd="/", env=environment)
         for user in (1000, 0)
     ]
-    assert said == [
+    assert printed == [
         "deeds /home/ann/.local/share/deeds/deeds.sqlite3\n",
         "deeds /var/lib/deeds/deeds.sqlite3\n",
     ]
 
 
-def test_where_the_reader_of_qr_codes_was_not_fetched_a_start_says_so(tmp_path):
+def test_a_start_without_the_reader_of_qr_codes_says_so(tmp_path):
     sources = copy_sources(tmp_path / "sources", *SERVICE_FILES)
 
     with running_service(tmp_path, sources=sources) as service:
