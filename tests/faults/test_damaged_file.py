@@ -1,4 +1,4 @@
-"""An SQLite file that is moved or damaged: no start, or 503 for what needs it."""
+"""An SQLite file that is moved or damaged: 503 for requests that need it, no start."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from storage import sqlite
 from tests.support.api import SUCCESS, UNAVAILABLE, good, refusal, served
 from tests.support.databases import on_sqlite, sqlite_path
 
-# SQLite's default.
+# SQLite's default page size.
 PAGE_BYTES = 4096
 
 pytestmark = on_sqlite
@@ -32,10 +32,8 @@ def item_id(settings, path):
     with served(settings) as api:
         item_id = api.mint("+5.a")
     with closing(sqlite3.connect(path)) as connection:
-        found = connection.execute(
-            "SELECT rootpage FROM sqlite_master WHERE name = 'outputs'"
-        )
-        [page] = found.fetchone()
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'outputs'"
+        [(page,)] = connection.execute(query)
     with path.open("r+b") as file:
         file.seek((page - 1) * PAGE_BYTES)
         file.write(b"\xff" * PAGE_BYTES)
@@ -45,7 +43,7 @@ def item_id(settings, path):
 def test_a_file_that_was_moved_or_replaced_is_not_written_any_more(
     path, open_api, tmp_path
 ):
-    """What would be answered as done would be in a file that nobody finds."""
+    """Otherwise acknowledged operations would be in a file that nobody finds."""
     api = open_api()
     item_id = api.mint("+5.a")
     swap = partial(api.swap, f"+5.{item_id}.a", f"+5.{item_id}.b")
@@ -66,7 +64,7 @@ def test_a_file_that_was_moved_or_replaced_is_not_written_any_more(
     assert good(back) == SUCCESS
 
 
-def test_a_damaged_page_is_a_503_for_what_needs_it(open_api, item_id):
+def test_a_damaged_page_is_a_503_for_requests_that_need_it(open_api, item_id):
     api = open_api()
 
     checked = api.send_check(f"+5.{item_id}.a")
@@ -101,7 +99,9 @@ def test_garbage_in_any_page_stops_the_start_and_is_left_alone(
 
 
 @pytest.mark.usefixtures("item_id")
-def test_what_would_take_too_long_is_left_to_the_audit(path, database_url, monkeypatch):
+def test_a_check_that_takes_too_long_is_left_to_the_audit(
+    path, database_url, monkeypatch
+):
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setattr(sqlite, "CHECKED_BYTES_MAX", path.stat().st_size - 1)
 

@@ -1,4 +1,4 @@
-"""A real gunicorn on a disk that takes no more: 503 for writers, and nothing lost."""
+"""A real gunicorn on a full or missing disk: writers get 503, and nothing is lost."""
 
 import os
 import resource
@@ -22,7 +22,7 @@ from tests.support.needs import POSTGRES_USER, ROOT, require
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
-# Fewer than SQLite writes to its log before it starts the log again.
+# Fewer than fill the WAL, after which SQLite would start to overwrite it.
 ANSWERS_COUNT = 50
 
 
@@ -38,10 +38,10 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
     with load.running():
         load.wait_for_answers(ANSWERS_COUNT)
         item_id = load.entries[0].outputs[0].split(".")[1]
-        # The kernel refuses each write past this size, as it does on a full disk.
+        # The kernel refuses writes beyond this size, as on a full disk.
         for worker in workers:
             worker.rlimit(resource.RLIMIT_FSIZE, (log.stat().st_size, hard))
-        # Each looks meanwhile whether what was refused is wholly undone.
+        # Meanwhile each client checks that its refused request left nothing behind.
         load.wait_for_answers(3 * CLIENTS_COUNT, "503 ledger_unavailable")
         read = service.get(f"/v1/item/{item_id}")
         wait_until(lambda: has_failing_disk(service.get("/readyz")))
@@ -56,20 +56,20 @@ def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
 
 
 def has_failing_disk(answer):
-    """Return whether a monitor learns that writes fail, as at a quota or a limit."""
+    """Return whether an answer says that writes fail, as at a limit on file sizes."""
     return answer.json().get("detail") == "the disk of the ledger fails"
 
 
 @pytest.fixture
 def small_disk(mount_point):
-    """A directory on a disk of its own with 4 MB."""
+    """A directory on a separate disk of 4 MB."""
     with mounted(mount_point, "-t", "tmpfs", "-o", "size=4m", "tmpfs"):
         yield mount_point
 
 
 @pytest.fixture
 def small_tablespace(postgres):
-    """The URL of a database on a disk of its own with 16 MB, and where that is."""
+    """The URL of a database on a separate disk of 16 MB, and the disk's path."""
     require(ROOT)
     path = Path(tempfile.mkdtemp(prefix="deeds-disk-"))
     name = f"deeds_test_{secrets.token_hex(6)}"
@@ -90,7 +90,7 @@ def small_tablespace(postgres):
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def full_disk(request):
-    """The URL of a ledger, and a file without which its disk has room."""
+    """The URL of a ledger, and the path of a file that can fill its disk."""
     if request.param == "sqlite":
         path = request.getfixturevalue("small_disk")
         url = f"sqlite:///{path / 'deeds.db'}"
@@ -118,7 +118,7 @@ def test_a_full_disk_is_named_and_not_ready_until_it_has_room(
                 break
         unready = [api.get("/readyz") for _ in range(3)]
         alive, read = api.get("/healthz"), api.get(f"/v1/item/{item}")
-        # A small write may succeed, into what the log or a page has left over.
+        # A small write may succeed, in free space of the WAL or of a page.
         api.swap(f"+5.{item}.a", f"+5.{item}.b")
         unready += [api.get("/readyz") for _ in range(3)]
         ballast.unlink()
@@ -134,8 +134,8 @@ def test_a_full_disk_is_named_and_not_ready_until_it_has_room(
 
 
 @pytest.mark.slow
-def test_a_worker_begins_no_ledger_where_the_disk_has_gone(tmp_path, mount_point):
-    """The checkpoint file, beside the ledger, has gone with it."""
+def test_a_worker_creates_no_ledger_if_the_disk_is_gone(tmp_path, mount_point):
+    """The checkpoint file is gone too, because it is beside the ledger."""
     disk, settings = tmp_path / "disk", environ_of(f"sqlite:///{mount_point}/deeds.db")
     settings["GUNICORN_CMD_ARGS"] = HASTY
     disk.mkdir()
@@ -148,18 +148,18 @@ def test_a_worker_begins_no_ledger_where_the_disk_has_gone(tmp_path, mount_point
         with gone(mount_point, disk):
             service.workers[0].kill()
             wait_until(lambda: "is gone: is its disk mounted?" in service.log_text())
-            left = list(mount_point.iterdir())
+            files = list(mount_point.iterdir())
         wait_until(lambda: is_ready(service))
         with service.open_api() as api:
             states = api.check(f"+5.{item}.a")
 
-    assert left == []
+    assert files == []
     assert states == ["unspent"]
 
 
 @contextmanager
 def gone(mount_point, disk):
-    """Take a disk away from processes that have files of it open."""
+    """Unmount a disk within the block, although processes have files of it open."""
     subprocess.run(["umount", "--lazy", mount_point], check=True)
     yield
     subprocess.run(["mount", "--bind", disk, mount_point], check=True)

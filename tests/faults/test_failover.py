@@ -36,7 +36,7 @@ def checkpoint(tmp_path):
 
 @pytest.fixture
 def service(replicated, checkpoint, make_service):
-    """A service of two processes that knows both servers."""
+    """A service of two processes that knows both hosts."""
     url = f"{replicated.url}&target_session_attrs=read-write"
     settings = {"workers": WORKERS_COUNT, "DEEDS_CHECKPOINT_FILE": str(checkpoint)}
     return make_service(url, application=RASH, **settings)
@@ -72,7 +72,8 @@ def test_after_a_failover_that_lost_operations_nothing_is_written(
     with load.running():
         load.wait_for_answers(ANSWERS_COUNT)
         replicated.stop_standby()
-        # Of each client one may have reached the standby, and be acknowledged only now.
+        # One operation of each client may have reached the standby, and is acknowledged
+        # only now.
         load.wait_for_answers(LOST_COUNT_MIN + CLIENTS_COUNT)
         replicated.primary.kill()
         replicated.start_lonely_standby()
@@ -91,7 +92,7 @@ def test_after_a_failover_that_lost_operations_nothing_is_written(
     replicated.primary.start()
     lost_ids = operation_ids(replicated.primary_url) - left_ids
     assert len(lost_ids) >= LOST_COUNT_MIN
-    # What it names stops the next start.
+    # The checkpoint file names a lost operation, so the next start fails.
     _, named, *_ = checkpoint.read_text().split()
     assert int(named) in lost_ids
     refused_count = load.fates.count(ROLLED_BACK)

@@ -1,4 +1,4 @@
-"""A flood of ordinary secrets of one client turns away no other client."""
+"""One client's flood of ordinary secrets does not lock out other clients."""
 
 from tests.support.api import Api, refusal
 from tests.support.databases import on_sqlite
@@ -7,10 +7,10 @@ from tests.support.waiting import wait_until
 
 
 @on_sqlite
-def test_one_client_that_hashes_much_turns_away_no_other_and_no_strong_secret(
+def test_one_client_that_hashes_much_locks_out_no_other_and_no_strong_secret(
     settings, open_app, monkeypatch, hash_costs, thread
 ):
-    # One client may have three quarters of them.
+    # One client may use three quarters of the queue: here one place of two.
     monkeypatch.setattr("app.HASH_REQUESTS_MAX", 2)
     app = open_app(settings)
     flooding, other = Api.of_app(app), Api.of_app(app, "192.0.2.1")
@@ -22,7 +22,7 @@ def test_one_client_that_hashes_much_turns_away_no_other_and_no_strong_secret(
         sent.append(thread.submit(flooding.send_mint, strong))
         sent.append(thread.submit(other.send_mint, "+1.a"))
         wait_until(sent[1].done)
-        # The last has the last place, or was refused.
+        # The request of the other client has the last place, or was refused.
         wait_until(lambda: sent[2].done() or flooding.get("/readyz").status_code == 503)
 
     hash_costs.meanwhile = send_meanwhile

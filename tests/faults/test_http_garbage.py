@@ -1,15 +1,14 @@
-"""Bytes that are not HTTP, or barely, against a real gunicorn over a real socket.
+"""Bytes that are not HTTP, or barely, sent to a real gunicorn over a real socket.
 
-Whatever arrives is answered 4xx, as a problem, or the connection is closed. The log
-never holds a byte of it, and the service goes on.
+The service answers with a 4xx problem or closes the connection, logs nothing of what
+was sent, and goes on.
 """
 
 import json
 
 import pytest
 
-# Stands where a secret could stand. It must come back neither in an answer nor in the
-# log.
+# Stands for a secret, which must be in no answer and not in the log.
 MARK = b"mark-7c1f9e"
 
 HOST = b"Host: localhost\r\n"
@@ -20,7 +19,7 @@ INFO = b"GET /v1/info HTTP/1.1\r\n"
 MINT = b"POST /v1/mint HTTP/1.1\r\n" + CLOSE + b"Content-Type: application/json\r\n"
 CHUNKED = MINT + b"Transfer-Encoding: chunked\r\n\r\n"
 
-# What a client that expects TLS sends first (RFC 8446, 4.1.2), cut short.
+# The start of the first message of a TLS client (RFC 8446, 4.1.2).
 TLS_CLIENT_HELLO = bytes.fromhex("16030100f1010000ed0303") + bytes(range(256))[:230]
 
 MALFORMED = {
@@ -46,12 +45,11 @@ MALFORMED = {
     "chunked in HTTP/1.0": b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"
     b"5\r\nmark-7c1f9e",
     "chunk size of letters": CHUNKED + b"mark-7c1f9e\r\n",
-    # Nobody knows where a good request after it starts: to answer that would be request
-    # smuggling.
+    # To answer a request that may start anywhere would permit request smuggling.
     "a good request after it": MARK + b"\r\n\r\n" + INFO + END,
 }
 
-# The application gets most of these and refuses them.
+# The status and the request. Most of them reach the application, which refuses them.
 REFUSED = {
     "target endless": (431, b"GET /" + MARK * 20_000),
     "chunk size huge": (413, CHUNKED + b"f" * 4000 + b"\r\nmark-7c1f9e"),
@@ -79,7 +77,7 @@ def service(shared_service):
 
 
 @pytest.fixture(autouse=True)
-def _service_goes_on_and_says_nothing(service):
+def _service_goes_on_and_logs_no_error(service):
     yield
     assert service.get("/v1/info").status_code == 200
     log = service.log_text()
@@ -89,7 +87,7 @@ def _service_goes_on_and_says_nothing(service):
 
 
 def problem_status(answer):
-    """Return the status of a problem that is all that was answered."""
+    """Return the status of an answer, which must be one whole problem."""
     head, _, body = answer.partition(b"\r\n\r\n")
     lines = head.decode("ascii").split("\r\n")
     assert "Content-Type: application/problem+json" in lines
@@ -102,12 +100,12 @@ def problem_status(answer):
 
 
 @pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_not_http_is_refused_with_a_problem(service, data):
+def test_bytes_that_are_not_http_are_refused_with_a_problem(service, data):
     assert problem_status(service.send_bytes(data)) == 400
 
 
 @pytest.mark.parametrize(("status", "data"), REFUSED.values(), ids=REFUSED)
-def test_what_is_barely_http_is_refused_with_a_problem(service, status, data):
+def test_bytes_that_are_barely_http_are_refused_with_a_problem(service, status, data):
     assert problem_status(service.send_bytes(data)) == status
 
 
@@ -126,12 +124,12 @@ LARGE_HEADS = {
 
 @pytest.mark.parametrize("head", LARGE_HEADS.values(), ids=LARGE_HEADS)
 def test_no_head_takes_long_to_parse(service, head):
-    """waitress parses in the thread that waits on all connections."""
+    """waitress parses in the thread that serves all connections."""
     [worker] = service.workers
     before_s = sum(worker.cpu_times()[:2])
 
     assert problem_status(service.send_bytes(head + b"\r\n\r\n")) == 400
-    # What it computes, however long it waits for a processor.
+    # CPU time, because the machine may be busy.
     assert sum(worker.cpu_times()[:2]) - before_s < 1
 
 

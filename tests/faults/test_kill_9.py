@@ -1,4 +1,4 @@
-"""The service or its workers are killed, at random under load and at a commit."""
+"""The service is killed, at random under load and at a commit."""
 
 import time
 from contextlib import closing
@@ -29,7 +29,7 @@ def test_a_killed_service_loses_and_doubles_nothing(
                 if is_up:
                     service.wait_until_up()
                     load.wait_for_answers(rng.randint(1, 100))
-                # Somewhere in the next few requests, or in the start.
+                # The kill may come during a request, or during the start.
                 time.sleep(rng.uniform(0, 0.01 if is_up else 1.0))
                 service.kill()
                 kills_count += 1
@@ -61,7 +61,7 @@ def failing_service(request, tmp_path_factory):
         postgres.drop_database(url)
 
 
-def test_what_is_cut_off_at_its_commit_is_carried_out_once(failing_service):
+def test_a_request_that_is_cut_off_at_its_commit_is_carried_out_once(failing_service):
     before = operations(failing_service.database_url)
     with closing(Api.of_url(failing_service.url)) as api:
 
@@ -86,5 +86,5 @@ def test_what_is_cut_off_at_its_commit_is_carried_out_once(failing_service):
 
     assert undone == ["unspent", "unspent", "unknown"]
     assert done == ["spent", "spent", "unspent"]
-    made = [("mint", 0, 2), ("offer", 1, 1), ("swap", 2, 1)]
-    assert operations(failing_service.database_url) == [*before, *made]
+    added = [("mint", 0, 2), ("offer", 1, 1), ("swap", 2, 1)]
+    assert operations(failing_service.database_url) == [*before, *added]

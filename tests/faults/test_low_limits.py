@@ -1,6 +1,6 @@
-"""Low limits of open files and threads make for less at once, and end no service.
+"""Low limits on open files and threads reduce concurrency, but do not stop a service.
 
-One client that holds more connections than there is room for locks nobody out.
+A client that holds more connections than the service accepts locks nobody out.
 """
 
 import json
@@ -21,14 +21,14 @@ from tests.support.serving import GUNICORN, SERVICE, start_command, wait_for_ser
 from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
 
-# More than the connections that the limits below allow.
+# More connections than the limits below permit.
 IDLE_COUNT = 300
 SWAPS_COUNT = 64
 
 
 @contextmanager
 def limited(tmp_path, settings, *limits):
-    """Start the service in a shell that has run `ulimit` with each of the limits."""
+    """Start the service from a shell after `ulimit` with each of the limits."""
     shell = " && ".join([*(f"ulimit {each}" for each in limits), 'exec "$@"'])
     log = tmp_path / "log"
     command = ["sh", "-c", shell, "sh", *GUNICORN, SERVICE]
@@ -42,9 +42,9 @@ def settings(sqlite_url):
 
 
 def swap_while_others_idle(service, idle_count, seed):
-    """Hold connections that send nothing more, and let clients swap meanwhile.
+    """Hold idle connections while clients swap, none of which may be refused.
 
-    None is refused. Return how long the process then computes in a second.
+    Return the CPU time that the worker then uses in one second.
     """
     with ExitStack() as stack:
         for _ in range(idle_count):
@@ -68,12 +68,12 @@ def warnings(log):
 def test_connections_follow_the_limit_and_nobody_is_locked_out(
     tmp_path, settings, seed
 ):
-    # The soft limit is raised first.
+    # The service raises the soft limit first.
     with limited(tmp_path, settings, "-Sn 200", "-Hn 256") as (process, log):
         service = wait_for_service(process, log)
         spent_s = swap_while_others_idle(service, IDLE_COUNT, seed)
 
-    # A loop that spins takes all of a second.
+    # A busy loop would use the whole second.
     assert spent_s < 0.5
     [warning] = warnings(log)
     assert warning == (
@@ -83,8 +83,8 @@ def test_connections_follow_the_limit_and_nobody_is_locked_out(
 
 
 @pytest.mark.slow
-def test_where_no_file_is_left_an_idle_connection_makes_room(tmp_path, settings, seed):
-    """Other processes may take the files of the machine; here the limit falls."""
+def test_if_no_file_is_left_idle_connections_are_closed(tmp_path, settings, seed):
+    """Other processes may use up the machine's files; here the limit is lowered."""
     settings |= {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0 --threads 1"}
     with limited(tmp_path, settings) as (process, log):
         service = wait_for_service(process, log)
@@ -115,7 +115,9 @@ def test_a_limit_that_is_too_low_stops_the_start_in_one_line(tmp_path, settings)
     )
 
 
-def test_where_no_thread_can_be_started_those_that_there_are_serve(gunicorn_service):
+def test_a_service_that_can_start_no_more_threads_serves_on(
+    gunicorn_service,
+):
     service = gunicorn_service(application=CROWDED)
 
     def mint(_number):

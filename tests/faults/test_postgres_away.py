@@ -1,4 +1,4 @@
-"""PostgreSQL stops, is killed or hangs: 503 meanwhile, nothing lost, no restart."""
+"""PostgreSQL stops, is killed or hangs: 503 until it is back, and nothing is lost."""
 
 import time
 from contextlib import closing, contextmanager
@@ -34,7 +34,7 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
 
     with load.running():
         for rng in rounds(seed, soak_seconds):
-            # As for an update, and as at a power cut.
+            # As for an update, and as in a power cut.
             for end in (stoppable_postgres.stop, stoppable_postgres.kill):
                 load.wait_for_answers(rng.randint(1, 150))
                 time.sleep(rng.uniform(0, 0.01))
@@ -56,8 +56,7 @@ def test_a_frozen_postgresql_is_refused_soon_and_used_again_at_once(
     with load.running():
         load.wait_for_answers(50)
         with frozen(stoppable_postgres) as seconds_since:
-            # Once one client was refused, others hold each connection that there may
-            # be.
+            # After the first refusal, the other clients hold all connections.
             load.wait_for_answers(1, "unanswered")
             refused_s = seconds_since()
         load.wait_for_answers(1)
@@ -76,7 +75,7 @@ def test_a_frozen_postgresql_is_refused_soon_and_used_again_at_once(
 
     assert load.fates.count("503 overloaded") > 0
     assert refusal(unready) == UNAVAILABLE
-    # Two more for a busy machine.
+    # Two seconds more for a busy machine.
     assert refused_s < POOL_TIMEOUT_S + 2.0
     assert unready_s < PROBE_SECONDS_MAX + 2.0
     assert served_s < 2.0
@@ -87,10 +86,10 @@ def test_a_frozen_postgresql_is_refused_soon_and_used_again_at_once(
 
 @contextmanager
 def frozen(stoppable_postgres):
-    """Freeze the server within the block; yield how many seconds have passed since."""
+    """Freeze the server within the block; yield a function: the seconds since then."""
     stoppable_postgres.freeze()
-    begun_at = time.monotonic()
+    frozen_at = time.monotonic()
     try:
-        yield lambda: time.monotonic() - begun_at
+        yield lambda: time.monotonic() - frozen_at
     finally:
         stoppable_postgres.thaw()

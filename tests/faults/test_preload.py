@@ -1,6 +1,6 @@
 """gunicorn's --preload: the application is loaded before the workers are forked.
 
-No connection, lock or thread of the start may be carried into them.
+The workers must not inherit a connection, a lock or a thread.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from tests.support.ledger_view import LedgerView
 from tests.support.load import Load
 from tests.support.watched import moved
 
-# Each over a connection of its own, so that every worker is met.
+# Each request has its own connection, so that every worker gets some.
 ANSWERS_COUNT = 500
 
 
@@ -34,7 +34,7 @@ def test_preloaded_workers_lose_nothing_and_confuse_nothing(
         load.wait_for_answers(ANSWERS_COUNT)
     load.assert_nothing_lost(ledger_url)
     counted = moved(service.get("/metrics").text, "deeds_operations_total")
-    # As it is told to stop; then the last second is in the checkpoint file.
+    # A stop writes the operations of the last second to the checkpoint file.
     service.process.terminate()
     service.process.wait()
 

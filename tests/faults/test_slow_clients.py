@@ -1,7 +1,8 @@
-"""Clients that send slowly, or nothing, or never close: others notice nothing."""
+"""Clients that send slowly, send nothing or never close do not affect others."""
 
 import json
 import os
+import re
 import socket
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -22,14 +23,13 @@ from tests.support.applications import IMPATIENT
 from tests.support.marker import MARK
 from tests.support.waiting import wait_until
 
-# Threads of one process (gunicorn.conf.py), so that as many clients could hold them
-# all.
+# The threads of one process (gunicorn_conf.py).
 THREADS_COUNT = 32
 
 
 @pytest.fixture(scope="module")
 def service(shared_service):
-    """The service, whose clients have half a second for a request."""
+    """A service whose clients have half a second for a request."""
     service = shared_service(GUNICORN_CMD_ARGS=IMPATIENT)
     yield service
     assert '"level":"error"' not in service.log_text()
@@ -44,8 +44,8 @@ def lasting(shared_service):
     )
 
 
-def test_a_request_that_is_not_whole_in_time_is_cut_off(service):
-    """Each byte comes soon after the last, but the whole request takes too long."""
+def test_a_request_that_is_not_complete_in_time_is_cut_off(service):
+    """Its bytes keep coming, but the whole request takes too long."""
     slow = [ABUSES[name] for name in ("a slow head", "a slow body", "endless chunks")]
     with abusing(service.port, slow, THREADS_COUNT) as clients:
         assert service.get("/v1/info").status_code == 200
@@ -65,7 +65,7 @@ def test_a_client_that_does_not_read_its_answers_is_cut_off(service):
 
 
 def test_urgent_data_ends_a_connection(service):
-    """It would wake the loop again and again."""
+    """Otherwise it would wake the server's loop again and again."""
     with connected(service, b"") as client:
         client.send(b"!", socket.MSG_OOB)
 
@@ -74,8 +74,8 @@ def test_urgent_data_ends_a_connection(service):
 
 
 @pytest.mark.slow
-def test_the_deadline_is_over_once_a_request_is_whole(lasting):
-    """However long the answer takes, the connection stays what it was."""
+def test_the_deadline_ends_once_a_request_is_complete(lasting):
+    """The answer may take longer, and the connection stays usable."""
     post = b"POST /?last HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody"
     with connected(lasting, post) as client:
         while not (answer := client.recv(65_536)).endswith(b"body"):
@@ -86,7 +86,7 @@ def test_the_deadline_is_over_once_a_request_is_whole(lasting):
 
 
 def test_monitors_are_answered_while_all_other_threads_wait(lasting):
-    """For a database that has stopped, say: /readyz waits for it too."""
+    """For example for a database that has stopped, as /readyz does too."""
     last = b"GET /%s?last HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with ExitStack() as stack:
         others = [
@@ -104,26 +104,26 @@ def test_monitors_are_answered_while_all_other_threads_wait(lasting):
 
 
 @pytest.mark.slow
-def test_what_is_received_or_not_yet_read_is_on_no_disk(service):
+def test_no_part_of_a_body_is_on_disk(service):
     """A body holds secrets, and waitress would write large ones to temporary files."""
     [worker] = service.workers
     with abusing(service.port, [STUCK], 4):
         assert service.get("/v1/info").status_code == 200
 
-        # realpath, because the one that reads the directory is closed meanwhile.
+        # Not readlink, because the descriptor of the directory itself is closed by now.
         descriptors = Path(f"/proc/{worker.pid}/fd").iterdir()
         files = [os.path.realpath(each) for each in descriptors]
 
     assert not any(file.endswith("(deleted)") and "/shm/" not in file for file in files)
 
 
-def test_what_would_end_a_process_ends_only_its_connection_and_is_logged(lasting):
-    """Else the client would wait for ever, in a connection that nobody closes."""
+def test_a_system_exit_ends_only_its_connection_and_is_logged(lasting):
+    """Otherwise the client would wait for ever on a connection that nobody closes."""
     answer = lasting.send_bytes(b"GET /?exit HTTP/1.1\r\nHost: a\r\n\r\n")
 
     assert answer == b""
     assert lasting.get("/v1/info").status_code == 200
     wait_until(lambda: "SystemExit" in lasting.log_text())
-    [line] = [each for each in lasting.log_text().splitlines() if "SystemExit" in each]
+    [line] = re.findall(".*SystemExit.*", lasting.log_text())
     assert json.loads(line)["event"] == "defect"
     assert MARK not in lasting.log_text()

@@ -1,4 +1,4 @@
-"""A stop answers what has begun, keeps what it answers, and waits for nobody else."""
+"""A stop completes requests that have begun, and waits for no other client."""
 
 import json
 import os
@@ -20,18 +20,18 @@ from tests.support.waiting import wait_until
 
 REQUESTS_COUNT = 6
 
-# One that waits for idle clients lasts 95 s, and one that must be forced 10.
+# A stop that waited for idle clients would take 95 s, and one that is forced 10 s.
 STOP_SECONDS_MAX = 8
 
-# `Expect` makes the service say when it waits for the body.
+# With `Expect` the service says when it waits for the body.
 HEAD = POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-def kept(service):
-    """Return a connection that has had an answer and is kept open by both sides.
+def idle_connection(service):
+    """Return a connection that is kept open after an answer.
 
-    An empty line has followed the request, as old clients send it.
+    An empty line follows the request, as old clients send it.
     """
     client = connected(service, GET + b"\r\n" + b"\r\n")
     client.settimeout(STOP_SECONDS_MAX)
@@ -43,15 +43,15 @@ def kept(service):
     return client
 
 
-def begun(service, body):
-    """Return a connection of which the service waits for the body."""
+def unfinished_request(service, body):
+    """Return a connection on which the service waits for the body."""
     client = connected(service, HEAD % len(body))
     assert client.recv(len(CONTINUE), socket.MSG_WAITALL) == CONTINUE
     return client
 
 
 @pytest.mark.slow
-def test_a_stop_finishes_what_was_begun_and_waits_for_no_other_client(
+def test_a_stop_completes_requests_and_waits_for_no_other_client(
     gunicorn_service,
 ):
     service = gunicorn_service(WEB_CONCURRENCY="2")
@@ -59,13 +59,13 @@ def test_a_stop_finishes_what_was_begun_and_waits_for_no_other_client(
     with ExitStack() as stack:
         idle, requests = [], []
         for _ in range(REQUESTS_COUNT):
-            idle.append(stack.enter_context(kept(service)))
-            requests.append(stack.enter_context(begun(service, body)))
+            idle.append(stack.enter_context(idle_connection(service)))
+            requests.append(stack.enter_context(unfinished_request(service, body)))
         stack.enter_context(connected(service))
 
         stopped_at = time.monotonic()
         service.process.terminate()
-        # Raises ConnectionResetError where the end is not an orderly one.
+        # Raises ConnectionResetError if the connection is not closed in order.
         ends = [client.recv(1) for client in idle]
         for client in requests:
             client.sendall(body)
@@ -86,7 +86,7 @@ def test_ctrl_c_waits_for_nobody(gunicorn_service):
     with ExitStack() as stack:
         for data in (b"", GET + b"\r\n", GET + b"X: "):
             stack.enter_context(connected(service, data))
-        # By now those before it are served or read.
+        # After this the service has read what the other connections sent.
         assert service.get("/v1/info").status_code == 200
 
         started = time.monotonic()
@@ -103,15 +103,15 @@ def test_workers_end_when_told_to_just_after_their_fork_and_with_their_master(
 ):
     service = gunicorn_service(WEB_CONCURRENCY="2", GUNICORN_CMD_ARGS=STOPPED)
     first = re.findall(r"Booting worker with pid: (\d+)", service.log_text())[0]
-    # Otherwise gunicorn would wait for it for 10 s and kill it.
+    # Otherwise gunicorn would kill it after 10 s.
     wait_until(lambda: f"Worker exiting (pid: {first})" in service.log_text())
 
-    with kept(service):
+    with idle_connection(service):
         workers = service.workers
         service.process.kill()
-        _, left = psutil.wait_procs(workers, timeout=STOP_SECONDS_MAX)
+        _, alive = psutil.wait_procs(workers, timeout=STOP_SECONDS_MAX)
 
-    assert left == []
+    assert alive == []
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A log that nobody reads holds up no request, no worker and no stop."""
+"""A log that nobody reads delays no request, no worker and no stop."""
 
 import fcntl
 import json
@@ -19,10 +19,10 @@ from tests.support.databases import sqlite_path
 from tests.support.serving import READY_URL, children, start_gunicorn
 from tests.support.waiting import wait_until
 
-# Enough for the first lines: the master drops a line for which no page is free.
+# Enough for the first lines, because the master drops lines that do not fit.
 PIPE_BYTES = 16_384
 
-# A stop without requests takes less than a second; its log may add one.
+# A stop without requests takes less than a second; the log may add another.
 STOP_SECONDS_MAX = 5
 
 
@@ -39,10 +39,9 @@ def service_into_pipe(**settings):
         start_gunicorn(Path(f"/dev/fd/{writer}"), settings) as process,
     ):
         os.close(writer)
-        said = ""
-        while not READY_URL.search(said):
-            said += log.readline().decode()
-        yield process, f"http://127.0.0.1:{READY_URL.search(said)[1]}"
+        while (ready := READY_URL.search(log.readline().decode())) is None:
+            pass
+        yield process, f"http://127.0.0.1:{ready[1]}"
 
 
 def is_replaced(process, pid):
@@ -50,11 +49,11 @@ def is_replaced(process, pid):
     return len(pids) == 2 and pid not in pids
 
 
-def test_a_full_pipe_holds_up_no_request_no_worker_and_no_stop(sqlite_url):
+def test_a_full_pipe_delays_no_request_no_worker_and_no_stop(sqlite_url):
     settings = environ_of(sqlite_url) | {"WEB_CONCURRENCY": "2", "DEEDS_LOG": "json"}
     with service_into_pipe(**settings) as (process, url):
         with closing(Api.of_url(url)) as api:
-            # A line has more than 200 bytes: three times what the pipe holds.
+            # A line has more than 200 bytes, so they are three times the pipe's size.
             answers = [
                 api.get("/v1/item/deed_nobody").status_code
                 for _ in range(3 * PIPE_BYTES // 200)
@@ -67,10 +66,10 @@ def test_a_full_pipe_holds_up_no_request_no_worker_and_no_stop(sqlite_url):
             statuses = [api.get(path).status_code for path in ("/healthz", "/readyz")]
             swapped = api.swap([f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
 
-        begun = time.monotonic()
+        stopped_at = time.monotonic()
         process.terminate()
         assert process.wait(timeout=30) == 0
-        assert time.monotonic() - begun < STOP_SECONDS_MAX
+        assert time.monotonic() - stopped_at < STOP_SECONDS_MAX
 
     assert set(answers) == {404}
     assert statuses == [200, 200]
@@ -79,7 +78,7 @@ def test_a_full_pipe_holds_up_no_request_no_worker_and_no_stop(sqlite_url):
 
 @pytest.fixture
 def pipe(monkeypatch):
-    """A full pipe in the place of standard error; what has filled it is read first."""
+    """A full pipe in place of stderr: a function that empties it, and its reader."""
     reader, writer = os.pipe()
     monkeypatch.setattr("deeds.process.STDERR", writer)
     filled = os.write(writer, b"x" * fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ))
@@ -90,7 +89,7 @@ def pipe(monkeypatch):
 
 @pytest.fixture
 def stream(monkeypatch):
-    """A stream of its own, to which everything is logged."""
+    """A new stream, to which everything is logged."""
     stream = LogStream()
     monkeypatch.setattr("deeds.blueprints.log.LOG_STREAM", stream)
     root = logging.getLogger()
@@ -101,7 +100,7 @@ def stream(monkeypatch):
     root.handlers[:] = before
 
 
-def test_the_queue_is_bounded_and_what_is_dropped_is_counted_and_said(
+def test_the_queue_is_bounded_and_dropped_lines_are_counted_and_reported(
     pipe, stream, monkeypatch
 ):
     empty_pipe, log = pipe
@@ -115,16 +114,16 @@ def test_the_queue_is_bounded_and_what_is_dropped_is_counted_and_said(
         stream.write_line(b"dropped\n")
     empty_pipe()
 
-    # Also where the queue is full still.
+    # The report is written even if the queue is still full.
     assert log.readline() == b"first\n"
-    said = json.loads(log.readline())
-    assert (said["level"], said["event"]) == ("warning", "log_dropped")
-    assert said["message"] == "dropped log lines: 7"
+    line = json.loads(log.readline())
+    assert (line["level"], line["event"]) == ("warning", "log_dropped")
+    assert line["message"] == "dropped log lines: 7"
     assert sum(counts) == 7
 
 
 def test_without_a_thread_a_line_is_written_at_once_or_dropped(pipe, stream):
-    """The master of gunicorn forks, so that it must have no thread."""
+    """The master of gunicorn must have no thread, because it forks."""
     empty_pipe, log = pipe
 
     stream.write_line(b"dropped\n")
@@ -135,8 +134,8 @@ def test_without_a_thread_a_line_is_written_at_once_or_dropped(pipe, stream):
     assert json.loads(log.readline())["message"] == "dropped log lines: 1"
 
 
-def test_a_closed_standard_error_writes_into_no_file(sqlite_url):
-    """Its number would be the next file's that is opened: the ledger's, say."""
+def test_with_a_closed_standard_error_the_log_is_written_to_no_file(sqlite_url):
+    """The next file that is opened, such as the ledger, gets the number of stderr."""
     script = (
         "import app; client = app.create_app().test_client();"
         ' print(client.post("/v1/mint", json={"outputs": ["+5.a"]}).status_code)'
@@ -144,12 +143,12 @@ def test_a_closed_standard_error_writes_into_no_file(sqlite_url):
     ran = run_redirected("2>&-", "-c", script, **environ_of(sqlite_url))
 
     path = Path(sqlite_path(sqlite_url))
-    beside = [each for each in path.parent.iterdir() if each.name.startswith(path.name)]
+    files = path.parent.glob(f"{path.name}*")
     assert (ran.returncode, ran.stdout) == (0, "200\n")
-    assert [each for each in beside if b"event" in each.read_bytes()] == []
+    assert [file for file in files if b"event" in file.read_bytes()] == []
 
 
-def test_lines_that_no_pipe_takes_at_once_are_whole_and_in_order(pipe, stream):
+def test_lines_that_the_pipe_cannot_take_at_once_stay_whole_and_in_order(pipe, stream):
     empty_pipe, log = pipe
     empty_pipe()
     stream.start()
