@@ -1,4 +1,4 @@
-"""What runs where, and a look at what must not change."""
+"""Which tests `make test` leaves out, and a check that a test changes no row."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from tests.support.ledger_view import LedgerView
 
 
 def pytest_itemcollected(item):
-    """Leave PostgreSQL to `make check`: what a client sees is decided above it."""
+    """Leave PostgreSQL to `make check`, because answers do not depend on it."""
     if "[postgresql" in item.name:
         item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
 def nothing_moves(shared_url):
-    """Compares the shared database after the test with what it was before."""
+    """Compares the shared database before and after the test."""
     with LedgerView(shared_url).unchanged():
         yield

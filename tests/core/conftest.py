@@ -1,4 +1,7 @@
-"""The core alone, for tests that need pytest and its four packages and nothing else."""
+"""The core alone, for tests that need only pytest and the core's four packages.
+
+They must import nothing from tests/support.
+"""
 
 import itertools
 
@@ -10,7 +13,7 @@ from deeds.settings import read_settings
 
 @pytest.fixture
 def client(tmp_path):
-    """A client of the core without any part, whose randomness is given."""
+    """A client of the core without parts and with predictable randomness."""
     environ = {
         "DATABASE_URL": f"sqlite:///{tmp_path / 'deeds.sqlite3'}",
         "DEEDS_ARGON2": "m=8,t=1,p=1",

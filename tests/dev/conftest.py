@@ -1,7 +1,10 @@
-"""What runs in the background of a shell ignores Ctrl-C, and so would `deeds dev`."""
+"""Restores the signals that `deeds dev` must get.
+
+If a shell runs the tests in the background, they and their children ignore Ctrl-C.
+"""
 
 import signal
 
-for each in (signal.SIGINT, signal.SIGHUP):
-    if signal.getsignal(each) == signal.SIG_IGN:
-        signal.signal(each, signal.SIG_DFL)
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)

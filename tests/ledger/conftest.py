@@ -12,7 +12,8 @@ from tests.support.ledger_view import LedgerView
 
 PEPPER = "a-pepper-of-32-or-more-characters"
 
-# Where SQL or the number of statements decides, `make test` asks both databases.
+# Tests of SQL and of the number of statements run on both databases in `make test`. All
+# others run on SQLite only.
 OF_BOTH_DATABASES = {"test_repository.py", "test_swap_counts.py"}
 
 
@@ -36,7 +37,7 @@ def apis(open_api):
 
 @pytest.fixture
 def shared_ledger(shared_url):
-    """A look into the shared database. After each test its books must balance."""
+    """A view of the shared database, whose invariants are checked after each test."""
     view = LedgerView(shared_url)
     yield view
     view.assert_sound()
@@ -63,11 +64,11 @@ def masters(shared_url, shared_service):
     ]
 )
 def racers(request, shared_url, open_app):
-    """Clients of one ledger in turn, without end: of one process or of several."""
+    """An endless iterator over clients of one ledger, in one process or several."""
     if request.param == "two masters":
         return cycle(request.getfixturevalue("masters"))
     older = environ_of(shared_url, DEEDS_PEPPERS_OLD=PEPPER)
     newer = environ_of(shared_url, DEEDS_PEPPER=PEPPER, DEEDS_ARGON2="m=16,t=1,p=1")
-    # As in the middle of a rolling change of cost and pepper.
-    chosen = [older, newer] if request.param == "different settings" else [older]
-    return cycle([Api.of_app(open_app(each)) for each in chosen])
+    # As during a rolling change of cost and pepper.
+    environs = [older, newer] if request.param == "different settings" else [older]
+    return cycle([Api.of_app(open_app(environ)) for environ in environs])

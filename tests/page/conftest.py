@@ -1,7 +1,4 @@
-"""Fixtures of the tests in a browser.
-
-One browser and one service do for all of them.
-"""
+"""Fixtures of the tests in a browser, which share one browser and one service."""
 
 import os
 from functools import partial
@@ -14,22 +11,23 @@ from tests.page.visitor import visiting
 from tests.support.needs import chromium_path, require
 from tests.support.proxies import free_port
 from tests.support.serving import running_service
+from tests.support.waiting import WAIT_SECONDS_MAX
 
-# As long as `wait_until` waits: five seconds are too few on a busy machine.
-expect.set_options(timeout=30_000)
+# Playwright's five seconds are too few on a busy machine.
+expect.set_options(timeout=1000 * WAIT_SECONDS_MAX)
 
 EMPTY_TABLE = [("", 0.5)]
 
 
 @pytest.fixture
 def database_url(sqlite_url):
-    """One kind of database will do here."""
+    """The pages do not depend on the kind of database."""
     return sqlite_url
 
 
 @pytest.fixture(scope="package")
 def camera_path(tmp_path_factory):
-    """The film that the camera shows: an empty table, unless a test writes another."""
+    """The path of the camera's film: an empty table, unless a test writes another."""
     path = tmp_path_factory.mktemp("camera") / "film.y4m"
     film(path, EMPTY_TABLE)
     return path
@@ -37,19 +35,19 @@ def camera_path(tmp_path_factory):
 
 @pytest.fixture
 def film_path(camera_path):
-    """The camera's film, for one test: the next one must not see what it showed."""
+    """The path of a film for one test; the next test gets the empty table again."""
     yield camera_path
     film(camera_path, EMPTY_TABLE)
 
 
-# Playwright runs an event loop in this thread for as long as it is there, in which no
-# other test could run one: so it ends with this package.
+# Playwright runs an event loop in this thread, in which no other test could run one, so
+# it ends with this package.
 @pytest.fixture(scope="package")
 def browser(camera_path):
-    """Debian's Chromium, without a window: Playwright brings no browser of its own."""
+    """Debian's Chromium without a window; Playwright installs no browser."""
     require("Chromium")
     arguments = [
-        # A name for this machine that browsers do not trust as they do localhost.
+        # A name for this machine that browsers do not trust like localhost.
         "--host-resolver-rules=MAP deeds.test 127.0.0.1",
         "--use-fake-device-for-media-stream",
         f"--use-file-for-fake-video-capture={camera_path}",
@@ -101,10 +99,7 @@ def life(tmp_path, database_url, port):
 
 @pytest.fixture(scope="package")
 def phone(browser, web_service):
-    """The phone that one visitor after another uses.
-
-    A fresh profile would load all files again.
-    """
+    """The browser profile of all visitors; a new one would load all files again."""
     with visiting(browser, web_service.url) as visitor:
         yield visitor
 
@@ -124,6 +119,6 @@ def other_phone(browser, web_service):
 
 @pytest.fixture
 def stranger(other_phone):
-    """A person at another browser, in a profile of their own."""
+    """A person at another browser, with another profile."""
     yield other_phone
     other_phone.forget()

@@ -30,8 +30,13 @@ FITS = "request.querySelector('.request-inner').scrollWidth <= innerWidth"
 
 def open_till(visitor, item_id):
     page = visitor.go(f"/till#{item_id}")
-    expect(page.get_by_label("Amount")).to_be_focused()
+    expect_till(page)
     return page
+
+
+def expect_till(page):
+    """Wait until the till takes keys; it sets the focus last."""
+    expect(page.get_by_label("Amount")).to_be_focused()
 
 
 def ask(page, digits):
@@ -117,7 +122,7 @@ def test_the_longest_word_for_what_was_paid_fits_the_smallest_screen(visitor):
 def test_a_till_says_what_it_cannot_do_now_and_cancels_a_request(visitor, stranger):
     page, _ = hold(visitor, 5, metadata=DRINK)
     choose(page, "Till")
-    expect(page.get_by_label("Amount")).to_be_focused()
+    expect_till(page)
     said = page.locator("#request-state")
     cut_off(page, "**/v1/**")
     page.keyboard.type("2")
@@ -193,6 +198,7 @@ def test_a_till_offers_the_deeds_of_this_browser_and_says_which_have_expired(vis
 
     follow(visitor.go("/till"), "A drink")
 
+    expect_till(page)
     expired = re.compile(r"^Expired on Fri,.Jan.2(,.2026)?.· 3:04")
     expect_text(page, "#until", expired)
     expect(page.locator("#until")).to_have_css("color", "rgb(168, 35, 27)")

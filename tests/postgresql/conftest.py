@@ -1,4 +1,4 @@
-"""A PostgreSQL database of the ledger, and what other sessions do to it."""
+"""Fixtures: a PostgreSQL database, with a ledger and with other sessions."""
 
 from contextlib import ExitStack
 
@@ -19,13 +19,13 @@ def database_url(emptied_postgres_url):
 
 @pytest.fixture
 def own_url(fresh_postgres_url):
-    """The URL of a ledger that the test may change as it likes."""
+    """The URL of a ledger for one test only, which may change its tables."""
     return fresh_postgres_url()
 
 
 @pytest.fixture
 def retries():
-    """Why the databases of this test tried again."""
+    """The reasons for which the databases of this test repeated a transaction."""
     return []
 
 

@@ -38,7 +38,7 @@ def database(path, closing_all):
 
 @pytest.fixture
 def start(path, file, closing_all):
-    """A function that starts a service on the ledger, as a process would."""
+    """A function that opens and checks the ledger, as a service does at startup."""
 
     def start_on(database=None, *, file=file, check_interval_s=SOON_S, on_retry=None):
         database = database or open_database(path)
