@@ -8,6 +8,7 @@ from app import now_ms
 from parts.postgresql.database import PostgresqlDatabase
 from storage.repository import Repository
 from tests.postgresql.records import POLICY
+from tests.support.databases import connected
 from tests.support.ledger_view import CUT_OFF
 
 
@@ -52,6 +53,21 @@ def repository(database):
     repository = Repository(database)
     repository.open_policies(POLICY)
     return repository
+
+
+@pytest.fixture
+def other(database_url):
+    """A second connection to a PostgreSQL database."""
+    with connected(database_url) as connection:
+        yield connection
+
+
+@pytest.fixture
+def set_default(other):
+    """A function that sets the default of a parameter for sessions of the database."""
+    alter = f'ALTER DATABASE "{other.info.dbname}"'
+    yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
+    other.execute(f"{alter} RESET ALL")
 
 
 @pytest.fixture

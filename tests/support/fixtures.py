@@ -10,7 +10,7 @@ import pytest
 from tests.support import hooks  # noqa: F401 - before any connection is opened
 from tests.support.api import Api, environ_of, opened
 from tests.support.argon2_calls import count_hashes
-from tests.support.databases import connected, sqlite_path
+from tests.support.databases import sqlite_path
 from tests.support.ledger_view import LedgerView
 from tests.support.mortal_service import MortalService
 from tests.support.needs import ROOT, require
@@ -132,21 +132,6 @@ def sqlite_url(sqlite_template, tmp_path):
     """The URL of an SQLite database with the service's tables, all empty."""
     # A copy: creating the tables takes five times as long as the rest of a short test.
     return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'deeds.sqlite3')}"
-
-
-@pytest.fixture
-def other(database_url):
-    """A second connection to a PostgreSQL database."""
-    with connected(database_url) as connection:
-        yield connection
-
-
-@pytest.fixture
-def set_default(other):
-    """A function that sets the default of a parameter for sessions of the database."""
-    alter = f'ALTER DATABASE "{other.info.dbname}"'
-    yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
-    other.execute(f"{alter} RESET ALL")
 
 
 @pytest.fixture
