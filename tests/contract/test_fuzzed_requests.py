@@ -3,7 +3,7 @@
 By Schemathesis from the OpenAPI document, and from almost good bytes.
 
 Schemathesis holds the running service against the document, with all its checks. What
-it is told is in tests/support/fuzz_checks.py.
+it is told is in tests/contract/fuzz_checks.py.
 """
 
 import json
@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from tests.contract.mutating import BYTE_PIECES, near_misses
 from tests.support.api import fresh
 from tests.support.commanding import printed_by
 from tests.support.databases import on_sqlite
-from tests.support.mutating import BYTE_PIECES, near_misses
 from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
@@ -38,7 +38,7 @@ MET = {
 
 # All phases, links followed too; a soak repeats them.
 SCHEMATHESIS = [sys.executable, "-m", "schemathesis.cli", "run", "--max-examples", "10"]
-# tests/support/fuzz_checks.py has a sharper one.
+# tests/contract/fuzz_checks.py has a sharper one.
 SCHEMATHESIS += ["--exclude-checks", "positive_data_acceptance"]
 SCHEMATHESIS += ["--continue-on-failure", "--no-color", "--warnings", "off"]
 SCHEMATHESIS += ["--generation-database", "none"]
@@ -60,7 +60,7 @@ def service(gunicorn_service, database_url):
 def test_the_running_service_is_what_its_document_says(service, tmp_path):
     hooks = {
         "PYTHONPATH": str(REPOSITORY),
-        "SCHEMATHESIS_HOOKS": "tests.support.fuzz_checks",
+        "SCHEMATHESIS_HOOKS": "tests.contract.fuzz_checks",
     }
 
     command = [*SCHEMATHESIS, f"{service.url}/openapi.json"]

@@ -27,7 +27,7 @@ from deeds.raw_output import (
     parse_mint_output,
     parse_raw_output,
 )
-from tests.support.mutating import ANY_TEXT, TEXT_PIECES, near_misses
+from tests.contract.mutating import ANY_TEXT, TEXT_PIECES, near_misses
 from tests.support.sources import read_text
 
 # No amount as text: not ASCII digits alone, a leading zero, or above 2**53 - 1.

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import pytest
 
+from tests.operations.patroni import database_url, running_haproxy, running_patroni
 from tests.support.commanding import output_of
 from tests.support.journal import Sender
 from tests.support.load import Load, line_of
-from tests.support.patroni import database_url, running_haproxy, running_patroni
 from tests.support.waiting import wait_until
 
 ANSWERS_COUNT = 200

@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.page.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 from tests.page.steps import (
     mint_outputs,
     open_deed,
@@ -17,7 +18,6 @@ from tests.page.steps import (
     wait_for_rows,
 )
 from tests.page.visitor import ALL_CAME, wait_for_true
-from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import pytest
 
 from deeds.model import Item
 from parts.pages.card import TEXT_LENGTH_MAX, DeedCard, deed_card
+from tests.page.hostile_metadata import IMAGES
 from tests.page.html import preview, read_page
-from tests.support.hostile_metadata import IMAGES
 from tests.support.serving import REPOSITORY
 from tests.support.ways_to_fail import no_database
 

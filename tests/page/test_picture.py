@@ -6,9 +6,9 @@ import pytest
 
 from parts.pages.picture import PICTURE_BYTES_MAX, uploaded_picture
 from parts.pages.static_files import read_static_files
+from tests.page.hostile_metadata import ACCEPTED_IMAGES, IMAGES
 from tests.page.html import preview, read_page
 from tests.page.test_item_page import ID
-from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES
 
 PICTURES = {
     "png": b"\x89PNG\r\n\x1a\nx",

@@ -9,9 +9,9 @@ import pypdfium2
 import pytest
 from playwright.sync_api import expect
 
+from tests.page.qr_reader import read_codes
 from tests.page.steps import SHED, TICKET, amounts, claim_link, hold, press, records
 from tests.page.visitor import cut_off, wait_for_true
-from tests.support.qr_reader import read_codes
 
 pytestmark = pytest.mark.slow
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.page.qr_reader import read_codes
 from tests.page.steps import (
     TICKET,
     claim,
@@ -16,7 +17,6 @@ from tests.page.steps import (
     records,
 )
 from tests.page.visitor import visiting
-from tests.support.qr_reader import read_codes
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
