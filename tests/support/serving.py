@@ -59,13 +59,8 @@ class Service:
         with self.open_api() as api:
             return api.get(path)
 
-    def send_bytes(
-        self, data: bytes, *, half_close: bool = True, timeout_s: float = 10
-    ) -> bytes:
-        """Send `data` as it is and return all that comes back until the service closes.
-
-        With `half_close` the service sees the end of the input after `data`.
-        """
+    def send_bytes(self, data: bytes, *, timeout_s: float = 10) -> bytes:
+        """Send `data` and the end of the input; return all until the service closes."""
         answer = b""
         with socket.create_connection(
             ("127.0.0.1", self.port), timeout=timeout_s
@@ -73,8 +68,7 @@ class Service:
             # The service may refuse and close the connection before it has read all.
             with suppress(BrokenPipeError, ConnectionResetError):
                 client.sendall(data)
-                if half_close:
-                    client.shutdown(socket.SHUT_WR)
+                client.shutdown(socket.SHUT_WR)
             with suppress(ConnectionResetError):
                 while received := client.recv(65_536):
                     answer += received
