@@ -9,8 +9,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.abusers import ABUSES, GET, STUCK, abusing, connected, readable
+from tests.support.abusers import (
+    ABUSES,
+    GET,
+    STUCK,
+    abusing,
+    open_connection,
+    readable,
+)
 from tests.support.api import good
+from tests.support.applications import PATIENT
 
 # Of each kind more than a process has threads (32), and of all kinds more than it takes
 # clients.
@@ -24,10 +32,7 @@ GOOD_CLIENTS_COUNT = 4
 
 @pytest.fixture(scope="module")
 def service(shared_service):
-    worker = "tests.support.applications.PatientWorker"
-    service = shared_service(
-        GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:0 --worker-class {worker}"
-    )
+    service = shared_service(GUNICORN_CMD_ARGS=PATIENT)
     yield service
     assert "Traceback" not in service.log_text()
 
@@ -74,7 +79,7 @@ def test_who_has_waited_longest_makes_room_for_others(service, name):
 
 def test_the_address_with_most_connections_makes_room_first(service):
     with (
-        connected(service, address="127.0.0.2") as other,
+        open_connection(service, address="127.0.0.2") as other,
         abusing(service.port, [ABUSES["a slow head"]], CONNECTIONS_MAX) as abusers,
     ):
         serve_good_clients(service)
@@ -86,7 +91,8 @@ def test_of_as_many_addresses_who_has_waited_longest_makes_room(service):
     addresses = [f"127.1.{number // 200}.{number % 200 + 1}" for number in range(520)]
     with ExitStack() as stack:
         clients = [
-            stack.enter_context(connected(service, address=each)) for each in addresses
+            stack.enter_context(open_connection(service, address=each))
+            for each in addresses
         ]
         assert service.get("/v1/info").status_code == 200
 
@@ -101,7 +107,7 @@ def test_connections_that_come_at_once_are_accepted_together(service):
         api.get("/v1/info")
         worker.suspend()
         for _ in range(500):
-            last = stack.enter_context(connected(service))
+            last = stack.enter_context(open_connection(service))
         last.sendall(GET + b"\r\n")
         worker.resume()
         answers_count = 0

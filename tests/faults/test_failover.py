@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.support.applications import RASH
 from tests.support.journal import BriefSender
 from tests.support.ledger_view import LedgerView
 from tests.support.load import CLIENTS_COUNT, Load, line_of
@@ -18,7 +19,6 @@ ANSWERS_COUNT = 60
 SECONDS_MAX = 2.0
 ROLLED_BACK = "503 ledger_rolled_back"
 ERROR = '"event":"ledger_rolled_back"'
-RASH = "tests.support.applications:create_rash_app()"
 
 
 def operation_ids(url):

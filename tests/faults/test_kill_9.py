@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.api import SUCCESS, Api, replayed
-from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
+from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT, FAILING
 from tests.support.journal import UnansweredError
 from tests.support.load import Load, line_of, operations, rounds
 from tests.support.marker import STRONG
@@ -52,9 +52,8 @@ def failing_service(request, tmp_path_factory):
     if request.param == "postgresql":
         postgres = request.getfixturevalue("postgres")
         url = postgres.create_migrated_database()
-    application = "tests.support.applications:create_failing_app()"
     settings = {"workers": 1, "FAILPOINT_FILE": str(directory / "failpoint")}
-    with closing(MortalService(directory, url, application, **settings)) as service:
+    with closing(MortalService(directory, url, FAILING, **settings)) as service:
         service.start()
         yield service
     if request.param == "postgresql":

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from tests.support.abusers import GET, connected
+from tests.support.abusers import GET, open_connection
 from tests.support.api import environ_of, good
 from tests.support.applications import CROWDED
 from tests.support.journal import BriefSender
@@ -48,7 +48,7 @@ def swap_while_others_idle(service, idle_count, seed):
     """
     with ExitStack() as stack:
         for _ in range(idle_count):
-            stack.enter_context(connected(service, GET))
+            stack.enter_context(open_connection(service, GET))
         load = Load([lambda: service.port], seed, make_sender=BriefSender)
         with load.running():
             load.wait_for_answers(SWAPS_COUNT)

@@ -15,11 +15,11 @@ from tests.support.abusers import (
     STUCK,
     UNREAD,
     abusing,
-    connected,
+    open_connection,
     readable,
     slow_reader,
 )
-from tests.support.applications import IMPATIENT
+from tests.support.applications import IMPATIENT, LASTING
 from tests.support.marker import MARK
 from tests.support.waiting import wait_until
 
@@ -38,10 +38,7 @@ def service(shared_service):
 @pytest.fixture(scope="module")
 def lasting(shared_service):
     """The same worker with an application that waits before it answers."""
-    return shared_service(
-        application="tests.support.applications:lasting_app",
-        GUNICORN_CMD_ARGS=IMPATIENT,
-    )
+    return shared_service(application=LASTING, GUNICORN_CMD_ARGS=IMPATIENT)
 
 
 def test_a_request_that_is_not_complete_in_time_is_cut_off(service):
@@ -66,7 +63,7 @@ def test_a_client_that_does_not_read_its_answers_is_cut_off(service):
 
 def test_urgent_data_ends_a_connection(service):
     """Otherwise it would wake the server's loop again and again."""
-    with connected(service, b"") as client:
+    with open_connection(service, b"") as client:
         client.send(b"!", socket.MSG_OOB)
 
         with suppress(ConnectionResetError):
@@ -77,7 +74,7 @@ def test_urgent_data_ends_a_connection(service):
 def test_the_deadline_ends_once_a_request_is_complete(lasting):
     """The answer may take longer, and the connection stays usable."""
     post = b"POST /?last HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody"
-    with connected(lasting, post) as client:
+    with open_connection(lasting, post) as client:
         while not (answer := client.recv(65_536)).endswith(b"body"):
             assert answer
         client.sendall(GET + b"Connection: close\r\n\r\n")
@@ -90,10 +87,10 @@ def test_monitors_are_answered_while_all_other_threads_wait(lasting):
     last = b"GET /%s?last HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with ExitStack() as stack:
         others = [
-            stack.enter_context(connected(lasting, last % b""))
+            stack.enter_context(open_connection(lasting, last % b""))
             for _ in range(THREADS_COUNT)
         ]
-        monitor = stack.enter_context(connected(lasting, last % b"readyz"))
+        monitor = stack.enter_context(open_connection(lasting, last % b"readyz"))
 
         for path in ("/healthz", "/metrics", "/v1/info"):
             assert lasting.get(path).status_code == 200

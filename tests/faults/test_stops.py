@@ -12,7 +12,7 @@ from http.client import HTTPResponse
 import psutil
 import pytest
 
-from tests.support.abusers import GET, POST, connected
+from tests.support.abusers import GET, POST, open_connection
 from tests.support.applications import STOPPED
 from tests.support.databases import on_sqlite
 from tests.support.load import Load, line_of, rounds
@@ -33,7 +33,7 @@ def idle_connection(service):
 
     An empty line follows the request, as old clients send it.
     """
-    client = connected(service, GET + b"\r\n" + b"\r\n")
+    client = open_connection(service, GET + b"\r\n" + b"\r\n")
     client.settimeout(STOP_SECONDS_MAX)
     answer = HTTPResponse(client)
     answer.begin()
@@ -45,7 +45,7 @@ def idle_connection(service):
 
 def unfinished_request(service, body):
     """Return a connection on which the service waits for the body."""
-    client = connected(service, HEAD % len(body))
+    client = open_connection(service, HEAD % len(body))
     assert client.recv(len(CONTINUE), socket.MSG_WAITALL) == CONTINUE
     return client
 
@@ -61,7 +61,7 @@ def test_a_stop_completes_requests_and_waits_for_no_other_client(
         for _ in range(REQUESTS_COUNT):
             idle.append(stack.enter_context(idle_connection(service)))
             requests.append(stack.enter_context(unfinished_request(service, body)))
-        stack.enter_context(connected(service))
+        stack.enter_context(open_connection(service))
 
         stopped_at = time.monotonic()
         service.process.terminate()
@@ -85,7 +85,7 @@ def test_ctrl_c_waits_for_nobody(gunicorn_service):
     service = gunicorn_service()
     with ExitStack() as stack:
         for data in (b"", GET + b"\r\n", GET + b"X: "):
-            stack.enter_context(connected(service, data))
+            stack.enter_context(open_connection(service, data))
         # After this the service has read what the other connections sent.
         assert service.get("/v1/info").status_code == 200
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from storage.schema import CORE
-from tests.support.applications import BREAKING, HastyWorker
+from tests.support.applications import BREAKING, HASTY, PATIENT, HastyWorker
 from tests.support.commanding import replace_workers
 from tests.support.journal import BriefSender
 from tests.support.load import Load, line_of
@@ -26,9 +26,8 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 ANSWERS_COUNT = 20
-WORKER = "--bind 127.0.0.1:0 --worker-class tests.support.applications."
-HASTY = {"GUNICORN_CMD_ARGS": f"{WORKER}HastyWorker"}
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
+HASTY_SETTINGS = SETTINGS | {"GUNICORN_CMD_ARGS": HASTY}
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def test_old_code_refuses_a_version_that_does_not_permit_it_without_haste(
     database_url, gunicorn_service, tmp_path, ledger
 ):
     """The remaining worker goes on serving; the dead one is replaced now and then."""
-    service = gunicorn_service(DATABASE_URL=database_url, **HASTY, **SETTINGS)
+    service = gunicorn_service(DATABASE_URL=database_url, **HASTY_SETTINGS)
     load = load_on([service.port])
 
     newer = write_newer_code(tmp_path / "newer", permits_old=False)
@@ -134,7 +133,7 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
     sqlite_url, gunicorn_service, tmp_path
 ):
     # gunicorn would kill it after five minutes.
-    patient = {"GUNICORN_CMD_ARGS": f"{WORKER}PatientWorker --graceful-timeout 300"}
+    patient = {"GUNICORN_CMD_ARGS": f"{PATIENT} --graceful-timeout 300"}
     service = gunicorn_service(DATABASE_URL=sqlite_url, **patient, **SETTINGS)
     newer = write_newer_code(tmp_path / "newer", permits_old=False)
     migrate_by(newer, sqlite_url)
@@ -152,7 +151,7 @@ def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(
     trigger = tmp_path / "broken"
     breaks = {"BREAKS": "a later start", "TRIGGER": str(trigger)}
 
-    service = gunicorn_service(application=BREAKING, **breaks, **HASTY, **SETTINGS)
+    service = gunicorn_service(application=BREAKING, **breaks, **HASTY_SETTINGS)
     # The first two workers must not break, because that ends the master.
     wait_until(lambda: len(list(tmp_path.glob("unbroken-*"))) == 2)
 

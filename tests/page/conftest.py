@@ -8,6 +8,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from tests.page.camera import film
 from tests.page.visitor import visiting
+from tests.support.applications import HELD
 from tests.support.needs import chromium_path, require
 from tests.support.proxies import free_port
 from tests.support.serving import running_service
@@ -88,7 +89,7 @@ def life(tmp_path, database_url, port):
     return partial(
         running_service,
         tmp_path,
-        application="tests.support.applications:create_held_app()",
+        application=HELD,
         DATABASE_URL=database_url,
         DEEDS_ARGON2="m=8,t=1,p=1",
         GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",

@@ -91,7 +91,7 @@ def slow_reader(port: int) -> socket.socket:
     return client
 
 
-def connected(
+def open_connection(
     service: Service, data: bytes = b"", address: str = "127.0.0.1"
 ) -> socket.socket:
     """Return a connection from this address, after sending `data`."""

@@ -1,4 +1,4 @@
-"""Variants of the service's worker and application, imported by gunicorn."""
+"""Variants of the service's worker and application, which gunicorn imports by name."""
 
 import os
 import signal
@@ -12,16 +12,20 @@ from parts.server.worker import WaitressWorker
 from tests.support.hooks import add_hook
 from tests.support.marker import MARK
 
-BREAKING = "tests.support.applications:create_breaking_app()"
+# Names of applications.
+BREAKING = f"{__name__}:create_breaking_app()"
+CROWDED = f"{__name__}:create_crowded_app()"
+FAILING = f"{__name__}:create_failing_app()"
+HELD = f"{__name__}:create_held_app()"
+LASTING = f"{__name__}:lasting_app"
+RASH = f"{__name__}:create_rash_app()"
 
-CROWDED = "tests.support.applications:create_crowded_app()"
-
-# Arguments of gunicorn.
-IMPATIENT = (
-    "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
-)
-HASTY = "--bind 127.0.0.1:0 --worker-class tests.support.applications.HastyWorker"
-STOPPED = "--bind 127.0.0.1:0 --worker-class tests.support.applications.StoppedWorker"
+# Arguments of gunicorn that select a worker.
+_WORKER = f"--bind 127.0.0.1:0 --worker-class {__name__}."
+HASTY = f"{_WORKER}HastyWorker"
+IMPATIENT = f"{_WORKER}ImpatientWorker"
+PATIENT = f"{_WORKER}PatientWorker"
+STOPPED = f"{_WORKER}StoppedWorker"
 
 # Moments of a commit. A test writes one into a file just before a request. The first
 # commit that reaches it deletes the file.
