@@ -3,11 +3,9 @@
 promtool is in Debian's package prometheus.
 """
 
-import subprocess
-
 import yaml
 
-from tests.support.serving import REPOSITORY
+from tests.support.commanding import printed_by
 from tests.support.sources import read_text
 
 TESTS = "tests/operations/alerts_test.yaml"
@@ -20,4 +18,4 @@ def test_every_alert_fires_for_a_lasting_fault_and_not_for_a_blip():
 
     # The last expression of the test is all that fired: each alert, for one series.
     assert len(fired["exp_samples"]) == len(alerts)
-    subprocess.run(["promtool", "test", "rules", TESTS], cwd=REPOSITORY, check=True)
+    printed_by("promtool", "test", "rules", TESTS)

@@ -25,7 +25,7 @@ import yaml
 from dotenv import dotenv_values
 
 from tests.support.api import SUCCESS, good, read_settings
-from tests.support.commanding import AS_USER
+from tests.support.commanding import AS_USER, printed_by, run_program
 from tests.support.proxies import free_port, is_open
 from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
 from tests.support.sources import (
@@ -207,16 +207,6 @@ def test_the_services_of_compose_fit_together(compose):
     assert grace_s == run_gunicorn_conf({})["graceful_timeout"] + 10
 
 
-def run_systemd_analyze(*arguments):
-    return subprocess.run(
-        ["systemd-analyze", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-
-
 def test_systemd_finds_nothing_wrong_with_the_units_which_expose_little(tmp_path):
     units = []
     for name in ("deeds.service", "deeds-backup.service", "deeds-backup.timer"):
@@ -227,13 +217,11 @@ def test_systemd_finds_nothing_wrong_with_the_units_which_expose_little(tmp_path
         unit.write_text(text)
         units.append(unit)
 
-    verified = run_systemd_analyze("verify", *units)
-    ratings = [
-        run_systemd_analyze("security", "--offline=true", "--no-pager", unit).stdout
-        for unit in units[:2]
-    ]
+    verified = run_program("systemd-analyze", "verify", *units)
+    security = ("systemd-analyze", "security", "--offline=true", "--no-pager")
+    ratings = [run_program(*security, unit).stdout for unit in units[:2]]
 
-    assert (verified.returncode, verified.stdout) == (0, "")
+    assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
     # From 0, the safest, to 10. systemd calls anything up to 4.9 OK.
     exposures = re.findall(r"exposure level for .*: ([0-9.]+)", "".join(ratings))
     assert len(exposures) == 2
@@ -250,13 +238,8 @@ def test_systemd_reads_the_file_of_settings_as_the_commands_do(tmp_path):
     url = "postgresql://deeds:a%40b#c@db1,db2/deeds?x=y&sslmode=verify-full"
     file.write_text(f"{read_text('deploy/deeds.env')}\nDATABASE_URL={url}\n")
 
-    printed = subprocess.run(
-        [SYSTEMD_PARSER],
-        env={"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    home = {"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    printed = printed_by(SYSTEMD_PARSER, env=home)
 
     parsed = dict(shlex.split(line)[0].split("=", 1) for line in printed.splitlines())
     expected = dotenv_values(file)

@@ -5,8 +5,8 @@ them from changing this machine.
 """
 
 import os
-import subprocess
 
+from tests.support.commanding import printed_by
 from tests.support.readme import FENCE
 from tests.support.sources import section
 
@@ -51,17 +51,12 @@ def test_nginx_starts_on_debian_as_the_document_says():
     blocks = FENCE.findall(section("docs/deployment.md", "nginx on Debian 12 and 13"))
     first, second = (text for language, text in blocks if language == "sh")
 
-    ran = subprocess.run(
-        [*AS_ROOT, *APART, "bash", "-eu", "-c", BEFORE + first + second + AFTER],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    script = BEFORE + first + second + AFTER
+    printed = printed_by(*AS_ROOT, *APART, "bash", "-euc", script, timeout=60)
 
     # No service runs, so each answer over TLS is nginx's own.
     away = '"code":"ledger_in_doubt"}'
-    assert ran.stdout.count(away) == 2
-    assert "packages: install nginx openssl curl certbot\n" in ran.stdout
-    assert "proven\n" in ran.stdout
-    assert ran.stdout.endswith("/var/cache/nginx-deeds of www-data\n")
+    assert printed.count(away) == 2
+    assert "packages: install nginx openssl curl certbot\n" in printed
+    assert "proven\n" in printed
+    assert printed.endswith("/var/cache/nginx-deeds of www-data\n")

@@ -3,11 +3,11 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
 
+from tests.support.commanding import printed_by
 from tests.support.databases import connected
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.readme import FENCE
@@ -33,7 +33,7 @@ class Recipe:
             "cd /var/lib/postgresql/18": f"cd {data.parent}",
             "main": data.name,
             "/var/backups/deeds": f"{data.parent}/backups",
-            ".venv/bin/flask": f"{sys.executable} -m flask",
+            ".venv/bin/python": sys.executable,
         }
         environment = {
             "PATH": f"{server.bin_path}:{os.environ['PATH']}",
@@ -53,14 +53,7 @@ class Recipe:
 
     def run_next(self, user, stdin=""):
         """Run the next block as one of the users; return what it prints."""
-        return subprocess.run(
-            ["bash", "-euc", self._next("sh")],
-            input=stdin,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            **user,
-        ).stdout
+        return printed_by("bash", "-euc", self._next("sh"), input=stdin, **user)
 
     def prepare(self):
         """Run the first blocks: the server archives its WAL and is backed up."""

@@ -1,11 +1,10 @@
 """The core without its parts needs four packages."""
 
 import re
-import subprocess
 
 import pytest
 
-from tests.support.commanding import printed_by
+from tests.support.commanding import printed_by, run_program
 from tests.support.installing import CORE_FILES, copy_sources, make_environment
 from tests.support.serving import clean_environment
 
@@ -22,10 +21,7 @@ def core_python(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_core_needs_four_packages_and_no_part(core_python, tmp_path):
-    missing = subprocess.run(
-        [core_python, "-c", "import psycopg"], capture_output=True, check=False
-    )
-    assert missing.returncode == 1
+    assert run_program(core_python, "-c", "import psycopg").returncode == 1
 
     command = ["-m", "pytest", "-q", "-c", "/dev/null", "--rootdir", ".", "tests/core"]
     printed = printed_by(
