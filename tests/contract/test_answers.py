@@ -12,10 +12,8 @@ import pytest
 from tests.support.api import refusal
 from tests.support.databases import on_shared_sqlite, on_sqlite
 from tests.support.openapi import answer_faults, operation_of
-from tests.support.sources import read_problems
+from tests.support.problems import PROBLEMS
 from tests.support.ways_to_fail import PLACES, WAYS, Ground
-
-PROBLEMS = read_problems()
 
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
 METHODS += ["", "PO ST", "POST\n", "P\xd6ST", "M" * 10_000, "<b>"]

@@ -4,7 +4,6 @@ import configparser
 import os
 import re
 import runpy
-from typing import NamedTuple
 
 import pytest
 
@@ -40,24 +39,6 @@ def module_paths():
     packages = ("deeds", "schemas", "storage", "parts")
     found = _found(f"{package}/**/*.py" for package in packages)
     return [path for path in found if not path.endswith("__init__.py")]
-
-
-class Problem(NamedTuple):
-    """A problem as documented in docs/problems.md."""
-
-    status: int
-    is_final: bool
-    title: str
-    meaning: str
-
-
-def read_problems():
-    """Return the documented problems, by code."""
-    rows = table_rows(section("docs/problems.md", "Codes"))
-    return {
-        code.strip("`"): Problem(int(status), is_final == "yes", title, meaning)
-        for code, status, is_final, title, meaning in rows
-    }
 
 
 # The suffixes of Python and JavaScript files.
