@@ -155,8 +155,8 @@ def _registered(server: Server) -> tuple[list[bytes], list[bytes]]:
         mint_item(server.port, 1, SecretKind.STRONG, metadata) for _ in range(256)
     ]
     ids = [item_id_of(raw_output) for [raw_output] in minted]
-    asked = [f"+1.{item_id}.{SecretKind.STRONG.make()}" for item_id in ids]
-    offers = [get(path) for path in make_offers(server.port, asked)]
+    requested = [f"+1.{item_id}.{SecretKind.STRONG.make()}" for item_id in ids]
+    offers = [get(path) for path in make_offers(server.port, requested)]
     return [get(f"/v1/item/{item_id}") for item_id in ids], offers
 
 

@@ -118,13 +118,13 @@ class Run:
 
         Without `raw_outputs`, mint one for each client first.
         """
-        owned = raw_outputs or [
+        raws = raw_outputs or [
             mint_item(server.port, 1, kind)[0] for _ in range(clients_count)
         ]
-        named = addresses or (None,) * len(owned)
+        forwarded = addresses or (None,) * len(raws)
         chains = [
-            partial(swaps, raw, kind, name)
-            for raw, name in zip(owned, named, strict=True)
+            partial(swaps, raw, kind, address)
+            for raw, address in zip(raws, forwarded, strict=True)
         ]
         return self.measure(server, chains, seconds or self.seconds)
 

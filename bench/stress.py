@@ -1,4 +1,4 @@
-"""The rows under attack: by guesses, and by greedy, many and slow clients."""
+"""The rows under attack, by guesses and by greedy, numerous and slow clients."""
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -96,8 +96,8 @@ def crowd(run: Run) -> list[Row]:
     server = run.service("crowded")
     for _ in range(3):
         run.pool.submit(_keep_connected, server.port)
-    asked = partial(cycle, [b"GET /v1/info HTTP/1.0\r\n\r\n"])
-    measured = [run.measure(server, [asked], run.seconds) for _ in range(run.rounds)]
+    reads = partial(cycle, [b"GET /v1/info HTTP/1.0\r\n\r\n"])
+    measured = [run.measure(server, [reads], run.seconds) for _ in range(run.rounds)]
     name = "1,500 connections of one client: p99 of /v1/info for another"
     p99_ms = [each.p99_ms for each in measured]
     return [Row(name, "≤ 200 ms", p99_ms, sum(each.refused_count for each in measured))]
@@ -110,8 +110,8 @@ def _keep_connected(port: int) -> None:
         while True:
             with socket.create_connection(
                 ("127.0.0.1", port), 60, ("127.0.0.2", 0)
-            ) as kept:
-                kept.recv(1)
+            ) as client:
+                client.recv(1)
 
     with ThreadPoolExecutor(CROWD_COUNT) as threads:
         threads.map(keep, range(CROWD_COUNT))
@@ -130,9 +130,9 @@ def codes(run: Run) -> list[Row]:
     """Measure strong swaps while the pages of waiting guests poll their codes."""
     server = run.service("shown codes")
     shown = mint_item(server.port, BESIDE_COUNT, SecretKind.STRONG)
-    asked = [partial(cycle, [post("/v1/check", {"outputs": [each]})]) for each in shown]
+    checks = [partial(cycle, [post("/v1/check", {"outputs": [raw]})]) for raw in shown]
     interval_s = CODE_INTERVAL_S * BESIDE_COUNT / CODES_COUNT
-    beside = partial(_beside, run, server, asked, run.seconds, interval_s)
+    beside = partial(_beside, run, server, checks, run.seconds, interval_s)
     results = _alternate(run, partial(run.swap, server), beside)
     name = f"{CODES_COUNT} shown codes: p99 of strong swaps ÷ without them"
     return [ratio(name, "≤ 3", results, "beside", "alone", "p99_ms")]
@@ -159,12 +159,15 @@ def _beside(
     requests: Sequence[Requests],
     seconds: float,
     interval_s: float = 0.0,
-    seen: list[Answers] | None = None,
+    recorded: list[Answers] | None = None,
 ) -> Iterator[None]:
-    """Send these requests during a measurement, its mint and its warm-up."""
+    """Send these requests during a measurement, its mint and its warm-up.
+
+    Append their answers to `recorded`.
+    """
     stretch = Stretch.soon(seconds + 2 * WARM_UP_SECONDS + 1, interval_s=interval_s)
     wait = start_load(run.pool, server.port, requests, stretch)
     yield
     answers = wait()
-    if seen is not None:
-        seen.append(answers)
+    if recorded is not None:
+        recorded.append(answers)
