@@ -10,7 +10,7 @@ import pytest
 from tests.support.journal import BriefSender
 from tests.support.ledger_view import LedgerView
 from tests.support.load import Load
-from tests.support.watched import moved
+from tests.support.watched import nonzero_series
 
 # Each request has its own connection, so that every worker gets some.
 ANSWERS_COUNT = 500
@@ -33,7 +33,7 @@ def test_preloaded_workers_lose_nothing_and_confuse_nothing(
     with load.running():
         load.wait_for_answers(ANSWERS_COUNT)
     load.assert_nothing_lost(ledger_url)
-    counted = moved(service.get("/metrics").text, "deeds_operations_total")
+    counted = nonzero_series(service.get("/metrics").text, "deeds_operations_total")
     # A stop writes the operations of the last second to the checkpoint file.
     service.process.terminate()
     service.process.wait()

@@ -15,7 +15,7 @@ from tests.support.problems import PROBLEMS
 from tests.support.sources import section, table_rows
 from tests.support.strong_secrets import make_strong_secret
 from tests.support.waiting import wait_until
-from tests.support.watched import moved, read_metrics
+from tests.support.watched import nonzero_series, read_metrics
 
 WORKERS = 3
 MINTS_COUNT = 30
@@ -47,7 +47,7 @@ def test_operations_refusals_and_requests_are_counted_and_nothing_is_quoted(
 
     text = api.get("/metrics").text
 
-    assert moved(text, "deeds_operations_total") == {
+    assert nonzero_series(text, "deeds_operations_total") == {
         MINTED: 1,
         "deeds_operations_total{kind=mint,outcome=replayed}": 1,
         "deeds_operations_total{kind=swap,outcome=done}": 1,
@@ -57,7 +57,7 @@ def test_operations_refusals_and_requests_are_counted_and_nothing_is_quoted(
         "deeds_operations_total{kind=item,outcome=item_not_found}": 1,
         "deeds_operations_total{kind=item,outcome=internal}": 1,
     }
-    assert moved(text, "deeds_refusals_total") == {
+    assert nonzero_series(text, "deeds_refusals_total") == {
         "deeds_refusals_total{code=spent_input}": 1,
         "deeds_refusals_total{code=item_not_found}": 1,
         "deeds_refusals_total{code=not_found}": 1,
@@ -66,7 +66,7 @@ def test_operations_refusals_and_requests_are_counted_and_nothing_is_quoted(
         "deeds_refusals_total{code=internal}": 1,
     }
     name = "deeds_request_duration_seconds_count"
-    series = moved(text, name)
+    series = nonzero_series(text, name)
     assert series[f"{name}{{method=GET,route=/v1/item/<item_id>}}"] == 3
     assert series[f"{name}{{method=other,route=unmatched}}"] == 1
     assert item not in text
@@ -77,7 +77,7 @@ def test_each_endpoint_has_a_kind_of_its_own_which_the_document_lists(api):
     for path, method, _ in operations(api.get("/openapi.json").json()):
         api.http.request(method, path)
 
-    counted = moved(api.get("/metrics").text, "deeds_operations_total")
+    counted = nonzero_series(api.get("/metrics").text, "deeds_operations_total")
     kinds = [re.findall("kind=([a-z_]+)", name)[0] for name in counted]
     rows = table_rows(section("docs/operations/watching.md", "Metrics"))
     [labels] = [row[1] for row in rows if row[0] == "`deeds_operations_total`"]
@@ -111,7 +111,7 @@ def test_the_queue_of_ordinary_secrets_is_counted(api, hash_costs):
     api.mint("+5.a", "+5.b")
     texts.append(api.get("/metrics").text)
 
-    during, after = (moved(text, "deeds_hash_queue") for text in texts)
+    during, after = (nonzero_series(text, "deeds_hash_queue") for text in texts)
     assert during == {
         ROOM: 24,
         "deeds_hash_queue_requests{}": 1,

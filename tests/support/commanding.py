@@ -77,11 +77,11 @@ def printed_by(*command, **options):
     return ran.stdout
 
 
-def replace_workers(service, process, how):
+def replace_workers(service, process, signal_number):
     """Signal a worker, or the master for all workers, and wait for the new workers."""
     before = set(service.workers)
     ended = before & {process} or before
-    process.send_signal(how)
+    process.send_signal(signal_number)
 
     def are_replaced():
         now = set(service.workers)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.support.api import good
 from tests.support.strong_secrets import make_strong_secret
 
-WAIT_SECONDS_MAX = 60
+START_SECONDS_MAX = 60
 
 
 def at_once(calls):
@@ -17,7 +17,7 @@ def at_once(calls):
     start = threading.Barrier(len(calls))
 
     def run(call):
-        start.wait(WAIT_SECONDS_MAX)
+        start.wait(START_SECONDS_MAX)
         return call()
 
     with ThreadPoolExecutor(len(calls)) as pool:

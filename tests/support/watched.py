@@ -1,7 +1,6 @@
 """Reads the service's metrics as values and its log as events."""
 
 import json
-import re
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -19,20 +18,12 @@ def read_metrics(text):
     return series
 
 
-def moved(text, start=""):
+def nonzero_series(text, start=""):
     """Return the series with this prefix that are not 0, except for buckets."""
     return {
         name: value
         for name, value in read_metrics(text).items()
         if value and name.startswith(start) and "_bucket{" not in name
-    }
-
-
-def retries(client):
-    """Return the number of retried transactions by reason."""
-    series = moved(client.get("/metrics").text, "deeds_database_retries")
-    return {
-        re.findall("reason=([a-z]+)", name)[0]: count for name, count in series.items()
     }
 
 
