@@ -108,8 +108,6 @@ def test_updates_of_two_tabs_at_once_come_one_after_the_other(one, other):
 
 
 def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, other):
-    other.evaluate("inBrowser.store.close()")
-
     newer = "inBrowser.open(6, (database) => database.version)"
     assert other.evaluate(newer) == 6
 

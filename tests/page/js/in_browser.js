@@ -67,7 +67,6 @@ const inBrowser = {
     const wanted = Array.isArray(outputs) ? { outputs } : outputs;
     const wallet = all.makeWallet({ store, api, arrayMax });
     const { operation } = await wallet.mint({ ...wanted, metadata });
-    store.close();
     return operation.itemId;
   },
 

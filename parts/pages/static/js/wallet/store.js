@@ -78,9 +78,8 @@ export async function openStore(onClosed = () => {}) {
   const listeners = new Set();
   /** @type {Promise<StoreError> | null} */
   let ending = null;
-  let isClosed = false;
-  const tell = () => listeners.forEach((listener) => listener());
-  channel.onmessage = tell;
+  const notify = () => listeners.forEach((listener) => listener());
+  channel.onmessage = notify;
   database.onclose = () => end(meaningOf({}, "closed"));
   // A newer page wants to upgrade the store, and waits until all other pages close it.
   database.onversionchange = ({ newVersion }) =>
@@ -88,14 +87,9 @@ export async function openStore(onClosed = () => {}) {
 
   function end(reason) {
     ending ??= reason;
-    close();
-    reason.then(onClosed);
-  }
-
-  function close() {
-    isClosed = true;
     database.close();
     channel.close();
+    reason.then(onClosed);
   }
 
   async function run(mode, wanted, apply) {
@@ -129,13 +123,13 @@ export async function openStore(onClosed = () => {}) {
      * @param {(slices: import("./records.js").Slices) => any} apply
      */
     async update(wanted, apply) {
-      let isTold = false;
+      let hasNews = false;
       let isHolding = false;
       const result = await run("readwrite", wanted, (slices) => {
         const changed = apply(slices);
         isHolding ||= Boolean(changed.outputs);
         // A stored QR code changes nothing that pages show.
-        isTold = KINDS.some((kind) => kind !== "codes" && changed[kind]);
+        hasNews = KINDS.some((kind) => kind !== "codes" && changed[kind]);
         return changed;
       });
       // A database does not show that it was emptied, so remember that there was a
@@ -143,8 +137,8 @@ export async function openStore(onClosed = () => {}) {
       if (isHolding && !inBrowser.read(SINCE))
         inBrowser.write(SINCE, String(Date.now()));
       // The store may have been closed for a newer page, but the records are written.
-      if (isTold && !isClosed) channel.postMessage("changed");
-      if (isTold) tell();
+      if (hasNews && !ending) channel.postMessage("changed");
+      if (hasNews) notify();
       return result;
     },
 
@@ -156,8 +150,6 @@ export async function openStore(onClosed = () => {}) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-
-    close,
   };
 }
 
