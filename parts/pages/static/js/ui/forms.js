@@ -129,8 +129,7 @@ export function onSubmit(form, button, act) {
 export async function onceAtATime(button, act) {
   if (button.disabled) return;
   button.disabled = true;
-  await act();
-  button.disabled = false;
+  await act().finally(() => (button.disabled = false));
 }
 
 export class FieldError extends Error {
