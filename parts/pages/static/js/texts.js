@@ -276,14 +276,16 @@ export function waitText(problem, then = gettext("We keep trying; nothing is los
   return `${textFor(problem).replace(/\. .*/, ".")} ${then}`.trim();
 }
 
-/** @param {import("./wallet/records.js").OperationRecord} operation */
-function endText({ kind, state, amount, unit, code }) {
-  const values = { units: unitsText(amount, unit) };
-  if (state === "done") return fill(OPERATIONS[kind][0], values);
+/** Return how an operation has ended; empty if it has not. */
+function endText(
+  /** @type {import("./wallet/records.js").OperationRecord} */ operation,
+) {
+  const { state, amount, unit } = operation;
+  const what = operationText(operation, () => null, unitsText(amount, unit));
+  if (state === "done") return what;
   if (state !== "refused") return "";
   // It stands in the middle of a sentence, so it has no full stop.
-  const reason = refusalText({ code, kind }).replace(/\.$/, "");
-  const what = fill(OPERATIONS[kind][1], values);
+  const reason = refusalText(operation).replace(/\.$/, "");
   return gettext("{what} was refused ({reason})", { what, reason });
 }
 

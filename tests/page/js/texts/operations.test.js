@@ -33,6 +33,14 @@ test("what is finished is said in one sentence for all", () => {
   );
 });
 
+test("a scan at a door that has ended is named as in the history", () => {
+  const scan = { kind: "claim", amount: 1, state: "done", atDoor: true };
+
+  const text = outcomesText([{ operation: scan }], false);
+
+  assert.match(text, /: Collected at the door: 1 unit\. See My deeds\.$/);
+});
+
 test("every kind has a word", () => {
   const kinds =
     "mint claim send split merge takeBack ask trade complete withdraw".split(" ");
