@@ -9,7 +9,7 @@ const BYTE_ORDER_MARK = "\ufeff";
 /** Text that a spreadsheet runs as a formula unless another apostrophe precedes it. */
 const FORMULA = /^'*(?:[\t\r]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
 
-export function csvOf(outputs, addressOf, separator = separatorOf()) {
+export function csvOf(outputs, addressOf, separator) {
   const rows = outputs.map((output) => {
     return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
   });
@@ -23,7 +23,7 @@ export function csvOf(outputs, addressOf, separator = separatorOf()) {
  * home, and whose code states no number, has two rows once admitted. So the units of
  * all rows add up to `made`.
  */
-export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
+export function statesCsvOf(links, textsOf, counts, separator) {
   const { redeemed, made } = counts;
   // After an undone admission the next link of that number has the units.
   const isReplaced = ({ output: { number, issue = 1 }, state }) =>
@@ -32,7 +32,7 @@ export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
     links.some(({ output }) => output.number === number && output.issue > issue);
   const rows = links.map((link) => {
     const { output, state, at } = link;
-    const [told, said] = textsOf(link);
+    const [word, said] = textsOf(link);
     const {
       number = rangesText(output.numbers),
       issue = 1,
@@ -41,7 +41,7 @@ export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
     } = output;
     const time = at ? new Date(at).toLocaleString("sv") : "";
     const units = isReplaced({ output, state }) ? 0 : amount;
-    return [number, number && issue, units, told, time, note, said];
+    return [number, number && issue, units, word, time, note, said];
   });
   const listed = rows.reduce((sum, [, , units]) => sum + units, -redeemed);
   const takeOff = (units, text) =>
@@ -55,15 +55,15 @@ export function statesCsvOf(links, textsOf, counts, separator = separatorOf()) {
   );
 }
 
-export function paymentsCsvOf(payments, signsOf, separator = separatorOf()) {
+export function paymentsCsvOf(payments, signsOf) {
   const rows = payments.map((payment) => {
     const time = new Date(payment.endedAt).toLocaleString("sv");
     return [time, payment.amount, signsOf(payment)];
   });
-  return tableOf(["time", "units", "code"], rows, separator);
+  return tableOf(["time", "units", "code"], rows);
 }
 
-function tableOf(head, rows, separator) {
+function tableOf(head, rows, separator = separatorOf()) {
   const lines = [head, ...rows].map((row) => row.map(cell).join(separator));
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }

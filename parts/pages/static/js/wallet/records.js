@@ -141,10 +141,8 @@ export const unitsOf = (records) =>
 
 /** Return the units of records by item, in order of each item's first record. */
 export function sumsOf(records) {
-  const sums = new Map();
-  for (const { itemId, amount } of records)
-    sums.set(itemId, (sums.get(itemId) ?? 0) + amount);
-  return Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
+  const byItem = grouped(records, ({ itemId }) => itemId);
+  return Array.from(byItem, ([itemId, all]) => ({ itemId, amount: unitsOf(all) }));
 }
 
 /** Return the key of an output's record: no item has two outputs with one secret. */
