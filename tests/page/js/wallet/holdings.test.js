@@ -7,7 +7,7 @@ import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js"
 import {
   historyOf,
   readHolding,
-  SUMMARIES_WANTED,
+  SUMMARIES_PLAN,
   summariesOf,
 } from "../../../../parts/pages/static/js/wallet/holdings.js";
 import { noteOf } from "../../../../parts/pages/static/js/format/tickets.js";
@@ -31,7 +31,7 @@ import {
 
 /** Return the fields of each summary that are not nothing, without its item. */
 async function told(store) {
-  const summaries = await store.read(SUMMARIES_WANTED, summariesOf);
+  const summaries = await store.read(SUMMARIES_PLAN, summariesOf);
   return summaries.map(({ itemId, item, most: _, ...more }) =>
     Object.fromEntries(Object.entries(more).filter(([, value]) => value)),
   );

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  SUMMARIES_WANTED,
+  SUMMARIES_PLAN,
   summariesOf,
 } from "../../../../parts/pages/static/js/wallet/holdings.js";
 import { assertAllIsHere, makerOn, throughText, walletOn } from "./parts.js";
@@ -49,7 +49,7 @@ for (const seed of SEEDS) {
 
     assertAllIsHere(world.service, store);
     for (const { lost, claimed, ...here } of await store.read(
-      SUMMARIES_WANTED,
+      SUMMARIES_PLAN,
       summariesOf,
     )) {
       assert.deepEqual([lost, claimed], [0, 0]);

@@ -17,7 +17,7 @@ import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { deriveSecrets } from "../../../../parts/pages/static/js/wallet/seeds.js";
 import {
-  believed,
+  fromFile,
   inState,
   withEnds,
 } from "../../../../parts/pages/static/js/wallet/states.js";
@@ -206,7 +206,7 @@ async function run(mock, vector) {
   const store = memoryStore(before.seeds.find(({ isOwn }) => isOwn));
   const records = readRecords(before);
   const outputs = withEnds(records.outputs, records.operations)
-    .map(believed)
+    .map(fromFile)
     .map(inState);
   store.put({ ...records, outputs });
   // A key with which nothing was begun is free again.

@@ -254,8 +254,8 @@ export async function findOrigins(store, items) {
  */
 export function findOwn(store, items) {
   const unsure = items.filter((each) => !each.isMinted);
-  const wanted = { outputs: unsure.map(({ id }) => ({ itemId: id })) };
-  return store.read(wanted, ({ outputs }) =>
+  const plan = { outputs: unsure.map(({ id }) => ({ itemId: id })) };
+  return store.read(plan, ({ outputs }) =>
     items.filter(
       (each) => each.isMinted || outputs.list({ itemId: each.id }).some(isMade),
     ),

@@ -22,7 +22,7 @@ import {
   unitsOf,
   WalletError,
 } from "./records.js";
-import { numbersWanted } from "./seeds.js";
+import { numbersKeys } from "./seeds.js";
 import { isUnderWay } from "./states.js";
 
 /**
@@ -31,26 +31,25 @@ import { isUnderWay } from "./states.js";
 const CHOSEN_FROM = ["held", "leaving", "offered"];
 
 /**
- * A rule decides how an operation begins. It returns `inputs` and the outputs `made`
- * from them; or a complete operation; or, as `begun`, the operation that has begun
- * already.
- * @typedef {(draft: import("./records.js").Draft, plan: any) => any} Rule
+ * A rule decides how an operation begins. It returns the `inputs` and `outputs` of a
+ * swap or of one side of an offer, the outputs without secrets; or an operation that is
+ * complete with its `body`; or, as `begun`, the operation that has begun already.
+ * @typedef {(draft: import("./records.js").Draft, args: any) => any} Rule
  */
 
 /**
- * Return the records that the rule of a plan reads: the outputs that the plan names by
- * key or `looksAt`, else those of its items that can be chosen; and the outputs that it
- * makes.
+ * Return the records that a rule reads: the outputs that its arguments name by key or
+ * `looksAt`, else those of its items that can be chosen; and the outputs that it makes.
  * @returns {import("./records.js").Plan}
  */
-export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...plan }) {
+export function beginningPlan({ key, offerKey, secrets, outputKeys = [], ...args }) {
   const {
     itemId = itemIdOf(outputKeys[0] ?? ""),
     itemIds = [itemId],
     looksAt = outputKeys.length ? outputKeys : itemIds.flatMap(choosable),
-  } = plan;
+  } = args;
   return {
-    operations: [key, offerKey, { state: "begun" }, plan.offer && { state: "open" }],
+    operations: [key, offerKey, { state: "begun" }, args.offer && { state: "open" }],
     outputs: [...looksAt, ...secrets.keys()],
     items: itemIds,
     seeds: "all",
@@ -60,7 +59,7 @@ export function beginningWanted({ key, offerKey, secrets, outputKeys = [], ...pl
       operations: outputKeys.map((each) => slices.outputs.get(each)?.operation),
       // Cancelling a request makes the output that the request waits for.
       outputs: keysOf(slices.operations.get(offerKey)?.outputs ?? []),
-      numbers: numbersWanted(slices, itemIds),
+      numbers: numbersKeys(slices, itemIds),
     }),
   };
 }
@@ -73,11 +72,11 @@ const choosable = (itemId) => CHOSEN_FROM.map((state) => ({ itemId, state }));
  * @param {import("./records.js").Draft} draft
  * @param {Rule} rule
  */
-export function begin(draft, rule, plan) {
-  const found = rule(draft, plan);
-  if ("begun" in found) return found.begun;
-  const operation = "made" in found ? reserve(draft, found, plan) : found;
-  const begun = { key: plan.key, state: "begun", begunAt: draft.now };
+export function begin(draft, rule, args) {
+  const result = rule(draft, args);
+  if ("begun" in result) return result.begun;
+  const operation = "body" in result ? result : reserve(draft, result, args);
+  const begun = { key: args.key, state: "begun", begunAt: draft.now };
   return draft.putOperation({ ...operation, ...begun });
 }
 
@@ -105,8 +104,8 @@ export function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amo
  * second call is refused. The record keeps what a list `knows` of the ticket, or the
  * number that its code has stated.
  */
-export function claim(draft, plan) {
-  const { output, atDoor, isUnsent, knows = {} } = plan;
+export function claim(draft, args) {
+  const { output, atDoor, isUnsent, knows = {} } = args;
   const outputKey = keyOf(output);
   const record = draft.outputs.get(outputKey);
   const state = record?.state;
@@ -131,11 +130,11 @@ export function claim(draft, plan) {
   // An earlier link may have named another amount. The wallet knows the amounts of its
   // own outputs.
   if (state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
-  const unit = unitOf(plan.unit);
+  const unit = unitOf(args.unit);
   keepUnit(draft, output.itemId, unit);
-  const made = atDoor ? { collectedAt: draft.now } : { said };
+  const facts = atDoor ? { collectedAt: draft.now } : { said };
   const about = { atDoor: atDoor || undefined, isUnsent, unit };
-  return { kind: "claim", ...about, ...joined([draft.outputs.get(outputKey)], made) };
+  return { kind: "claim", ...about, ...joined([draft.outputs.get(outputKey)], facts) };
 }
 
 /**
@@ -148,8 +147,8 @@ export function send(draft, { itemId, amount, arrayMax }) {
   const names = joinTexts(inputs.map(ticketText), ", ");
   const ofMany = { note: cutNote(names) || undefined };
   const link = inputs[0].amount === amount ? namedAs(inputs[0]) : ofMany;
-  const made = [{ amount, givenAt: draft.now, ...link }, ...change];
-  return { kind: "send", inputs, made, amount };
+  const outputs = [{ amount, givenAt: draft.now, ...link }, ...change];
+  return { kind: "send", inputs, outputs, amount };
 }
 
 /** Make a series of numbered links from held outputs, and keep the change. */
@@ -157,8 +156,8 @@ export function links(draft, { itemId, links: { count, each }, arrayMax }) {
   const amount = count * each;
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
   const series = { count, each, from: nextNumber(draft.outputs.list({ itemId })) };
-  const made = [...linkParts(series, arrayMax - change.length), ...change];
-  return { kind: "split", inputs, made, amount, links: series };
+  const outputs = [...linkParts(series, arrayMax - change.length), ...change];
+  return { kind: "split", inputs, outputs, amount, links: series };
 }
 
 /**
@@ -173,11 +172,11 @@ export function nextLinks(draft, { itemId, arrayMax }) {
     return { begun: draft.operations.get(input?.operation) ?? null };
   const { amount, each, number: from, of } = input;
   const count = amount / each;
-  const made = linkParts({ count, each, from, of }, arrayMax);
+  const outputs = linkParts({ count, each, from, of }, arrayMax);
   return {
     kind: "split",
     inputs: [input],
-    made,
+    outputs,
     links: { count, each, from, isNext: true },
   };
 }
@@ -205,22 +204,23 @@ export function takeBack(draft, { outputKeys }) {
   const inputs = keys.map((key) => givenOut(draft, key));
   const loose = inputs.filter(({ number }) => !number);
   const links = inputs.filter(({ number }) => number);
-  const made = links.map((link) => {
+  const outputs = links.map((link) => {
     return { amount: link.amount, ...namedAs(link), issue: (link.issue ?? 1) + 1 };
   });
-  if (loose.length) made.push(...joined(loose).made);
-  return { kind: "takeBack", inputs, made };
+  if (loose.length) outputs.push(...joined(loose).outputs);
+  return { kind: "takeBack", inputs, outputs };
 }
 
+/** Return inputs, and the only output that takes all of their units. */
 export function joined(inputs, more) {
-  return { inputs, made: [{ ...more, amount: unitsOf(inputs) }] };
+  return { inputs, outputs: [{ ...more, amount: unitsOf(inputs) }] };
 }
 
 /**
- * Reserve the inputs of a swap or of one side of an offer, and record its outputs.
- * Return the operation with its request.
+ * Take the secrets of the outputs that a rule returned, and record the outputs. Return
+ * the operation with its request.
  */
-function reserve(draft, { inputs, made, terms, ...about }, { secrets }) {
+function reserve(draft, { inputs, outputs: made, terms, ...about }, { secrets }) {
   const [{ itemId }] = [...inputs, ...made];
   const parts = made.map((part) => ({ itemId, ...part }));
   const taken = secrets.take(draft, parts);

@@ -31,7 +31,7 @@ import {
   settleLate,
   settleOpen,
   settleRefused,
-  settlingWanted,
+  settlingPlan,
   unclearBy,
 } from "./settling.js";
 import { AT_REST } from "./states.js";
@@ -66,7 +66,7 @@ export const makeChecks = (parts) => ({
    * otherwise `finish` only asks whether it was carried out.
    */
   cancel: (key) =>
-    parts.change(settlingWanted([key]), (draft) => {
+    parts.change(settlingPlan([key]), (draft) => {
       const operation = draft.operations.existing(key);
       if (operation.state !== "begun") return;
       const ended = { state: "refused", code: "cancelled", endedAt: draft.now };
@@ -211,8 +211,8 @@ async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
  */
 function settle({ change }, rule, key, found) {
   const { itemId, late = [], gathered = [], states, isUnclear } = found;
-  const wanted = settlingWanted([key, ...keysOf(late)], { itemId, gathered });
-  return change(wanted, (draft) => {
+  const plan = settlingPlan([key, ...keysOf(late)], { itemId, gathered });
+  return change(plan, (draft) => {
     settleLate(draft, late);
     const operation = rule(draft, key, found);
     addFound(draft, gathered);
@@ -246,7 +246,7 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
   // made need no search.
   const isLate = late.length > 0;
   if (isLate)
-    await change(settlingWanted(keysOf(late)), (draft) => settleLate(draft, late));
+    await change(settlingPlan(keysOf(late)), (draft) => settleLate(draft, late));
   const left = isLate ? await readOutputs(parts.store, keysOf(outputs)) : outputs;
   const isNews = ({ key, unknown }) => unknown || states.get(key) !== "unspent";
   const known = left.filter((output) => isAtRest(output) && isNews(output));
@@ -260,7 +260,7 @@ async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
     addFound(draft, gathered);
     settleChecked(draft, news, unclearBy(gathered, areOld));
   };
-  if (news.size + gathered.length > 0) await change(settlingWanted([], named), write);
+  if (news.size + gathered.length > 0) await change(settlingPlan([], named), write);
   // Another copy of this wallet may have used the secrets of an open offer.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
   await endOpen(parts, isUsed);

@@ -197,7 +197,7 @@ export function listedLinks(/** @type {import("./records.js").Item | null} */ it
  * @param {import("./wallet.js").Parts} parts
  */
 export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
-  const wantedOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
+  const planOf = (itemId) => ({ outputs: { itemId }, items: [itemId] });
   /** Return how far this device's clock is ahead, in ms; 0 if that is negligible. */
   const aheadMs = () => {
     const moment = now();
@@ -215,7 +215,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
      */
     async doorList(itemId, links) {
       const ahead = aheadMs();
-      const collected = await store.read(wantedOf(itemId), (slices) =>
+      const collected = await store.read(planOf(itemId), (slices) =>
         collectedOf(slices, itemId),
       );
       const rows = await Promise.all(
@@ -256,7 +256,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
       const latest = time === null ? now() + DAY_MS : time + CLOCK_OFF_MS;
       // A time in the future would win over every later one.
       const dated = rows.map((row) => (row.at > latest ? { ...row, at: 0 } : row));
-      await changeOfNote(wantedOf(itemId), (draft) =>
+      await changeOfNote(planOf(itemId), (draft) =>
         noteRows(draft, itemId, dated, keys),
       );
       // A ticket that was taken back or undone has another link.
@@ -265,7 +265,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
 
     /** Forget what lists have said of a deed, except numbers and notes. */
     forgetLists: (itemId) =>
-      changeOfNote(wantedOf(itemId), (draft) => forget(draft, itemId)),
+      changeOfNote(planOf(itemId), (draft) => forget(draft, itemId)),
 
     /**
      * Undo an admission. If the ticket was admitted here, return a new link with its
@@ -273,7 +273,7 @@ export function makeDoorList({ store, api, now, changeOfNote, isStrong }) {
      * @returns {Promise<OutputRecord | null>}
      */
     undoAdmission: (itemId, key) =>
-      changeOfNote(wantedOf(itemId), (draft) =>
+      changeOfNote(planOf(itemId), (draft) =>
         (itemIdOf(key) ? undo : undoRow)(draft, itemId, key),
       ),
 

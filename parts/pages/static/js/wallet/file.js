@@ -16,7 +16,7 @@ import { cutRecords } from "./cutting.js";
 import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
 import { hasFields, keyOf, keysOf, namedBy } from "./records.js";
 import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
-import { OUTPUT_STATES, restTold } from "./states.js";
+import { OUTPUT_STATES, restInFile } from "./states.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 4;
@@ -286,7 +286,7 @@ function isLink(output) {
  */
 function isPromise(/** @type {any} */ output) {
   const { amount, each, number, of, givenAt } = output;
-  const isGiven = givenAt !== undefined || restTold(output) === "given";
+  const isGiven = givenAt !== undefined || restInFile(output) === "given";
   return isAmount(each) && amount === each * (of - number + 1) && !isGiven;
 }
 

@@ -7,13 +7,7 @@ import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, ProblemError } from "./api.js";
 import { LINK_NUMBER_MAX, nextNumber } from "./links.js";
 import { keyOf, keysOf, unitsOf } from "./records.js";
-import {
-  BRANCHES,
-  nextNumbers,
-  numbersWanted,
-  raiseNumbers,
-  seedsOf,
-} from "./seeds.js";
+import { BRANCHES, nextNumbers, numbersKeys, raiseNumbers, seedsOf } from "./seeds.js";
 import { isOurs } from "./states.js";
 
 /**
@@ -91,7 +85,7 @@ const readKnown = (/** @type {Parts} */ { store }, itemId) =>
       seeds: "all",
       outputs: { itemId },
       items: [itemId],
-      next: (slices) => ({ numbers: numbersWanted(slices, [itemId]) }),
+      next: (slices) => ({ numbers: numbersKeys(slices, [itemId]) }),
     },
     (slices) => ({
       itemId,

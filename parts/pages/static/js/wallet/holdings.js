@@ -75,10 +75,10 @@ import { AT_REST, isUnderWay } from "./states.js";
  */
 
 /** @type {import("./records.js").Plan} the records that summariesOf reads */
-export const SUMMARIES_WANTED = { outputs: "all", items: "all", operations: "all" };
+export const SUMMARIES_PLAN = { outputs: "all", items: "all", operations: "all" };
 
 /** Return the records that holdingOf reads. @returns {import("./records.js").Plan} */
-export function holdingWanted(itemId) {
+export function holdingPlan(itemId) {
   return { outputs: { itemId }, items: [itemId], operations: { itemId } };
 }
 
@@ -165,7 +165,7 @@ export function overviewOf(summary) {
  * @param {Pick<import("./store.js").Store, "read">} store
  */
 export const readHolding = (store, itemId) =>
-  store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
+  store.read(holdingPlan(itemId), (slices) => holdingOf(slices, itemId));
 
 // An item with any of these is not over.
 const HERE = [

@@ -53,8 +53,8 @@ export const makeLook = (parts) => ({
       // Still look at the other items.
       if (gathered.wrong) wrong = gathered.wrong;
       else await keepGathered(parts, { ...gathered, isLook: true });
-      const wanted = { notes: [LOOK], operations: [{ state: "refused" }] };
-      await change(wanted, (draft) => endLook(draft, itemId));
+      const plan = { notes: [LOOK], operations: [{ state: "refused" }] };
+      await change(plan, (draft) => endLook(draft, itemId));
     }
     if (wrong) throw wrong;
     return foundCount;

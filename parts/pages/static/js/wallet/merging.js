@@ -15,7 +15,14 @@ import {
   SEEDS_MAX,
   seedsOf,
 } from "./seeds.js";
-import { believed, isLive, isMade, isUnderWay, restTold, withEnds } from "./states.js";
+import {
+  fromFile,
+  isLive,
+  isMade,
+  isUnderWay,
+  restInFile,
+  withEnds,
+} from "./states.js";
 
 // In ascending order: the later state counts. A mint may always be sent again under its
 // key. A refused swap may not: the wallet that recorded the refusal may have used the
@@ -52,7 +59,7 @@ export function mergeInto(draft, theirs, isOwn) {
   const isTaken = ({ kind, state }) => isTrusted || kind !== "mint" || state === "done";
   const known = outputs.map((output) => fresh.get(output.key) ?? output);
   for (const output of withEnds(known, operations))
-    mergeOutput(draft, believed(output));
+    mergeOutput(draft, fromFile(output));
   for (const operation of operations.filter(isTaken))
     mergeOperation(draft, operation, isOfSeed);
   // Items of a stranger's file are fetched from the registry when they are needed.
@@ -88,7 +95,7 @@ function withGivenAt(outputs, operations) {
   return outputs.map((output) => {
     const { key, createdAt, givenAt, number, each, collectedAt } = output;
     const isSetAside = each || collectedAt || givenAt;
-    const isFree = restTold(output) === "held" || output.spentElsewhere;
+    const isFree = restInFile(output) === "held" || output.spentElsewhere;
     const isLink = (number || shown.has(key)) && isFree && !isSetAside;
     return isLink ? { ...output, givenAt: createdAt, mayBeGiven: true } : output;
   });
@@ -158,30 +165,30 @@ function mergeOperation(draft, operation, isOfSeed) {
   const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
   const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
   const rankOf = (each) => states.indexOf(isEnded(each) ? "ended" : each.state);
-  const told = !mine || rankOf(theirs) > rankOf(mine) ? theirs : mine;
+  const latest = !mine || rankOf(theirs) > rankOf(mine) ? theirs : mine;
   const isCancelled = mine?.isCancelled || theirs.isCancelled;
   // It may have been sent since the file was written, and cancelled in either wallet.
-  const doubts = told.state === "begun" ? { isUnsent: undefined, isCancelled } : {};
-  draft.putOperation({ ...told, ...doubts });
+  const doubts = latest.state === "begun" ? { isUnsent: undefined, isCancelled } : {};
+  draft.putOperation({ ...latest, ...doubts });
 }
 
 /** Merge an output. What either wallet knows of it stays known. */
 function mergeOutput(draft, theirs) {
   const mine = draft.outputs.get(theirs.key);
   // Drop the fields that were derived from their operations: ours may differ.
-  const { state, takers, makers, ...told } = theirs;
-  if (!mine) return draft.addOutput(told);
+  const { state, takers, makers, ...facts } = theirs;
+  if (!mine) return draft.addOutput(facts);
   const latest = LATEST.map((name) => [
     name,
-    Math.max(mine[name] ?? 0, told[name] ?? 0) || undefined,
+    Math.max(mine[name] ?? 0, facts[name] ?? 0) || undefined,
   ]);
   return draft.changeOutput(theirs.key, {
-    ...told,
+    ...facts,
     ...mine,
     ...Object.fromEntries(latest),
     ...amountOf(mine, theirs),
     unknown: mine.unknown,
-    isUnclear: (mine.spentElsewhere ? mine : told).isUnclear,
+    isUnclear: (mine.spentElsewhere ? mine : facts).isUnclear,
   });
 }
 

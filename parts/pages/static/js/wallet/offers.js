@@ -109,15 +109,15 @@ function checkExpiry(expiresIn) {
 
 function ask(_draft, { want, expiresIn }) {
   const { amount } = want;
-  return { kind: "ask", inputs: [], made: [want], amount, terms: { expiresIn } };
+  return { kind: "ask", inputs: [], outputs: [want], amount, terms: { expiresIn } };
 }
 
 function trade(draft, { give, want, expiresIn, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, give.itemId, give.amount, arrayMax);
   // Units that are not offered stay free.
   if (change.length)
-    return { kind: "split", inputs, made: [{ amount: give.amount }, ...change] };
-  return { kind: "trade", inputs, made: [want], terms: { expiresIn } };
+    return { kind: "split", inputs, outputs: [{ amount: give.amount }, ...change] };
+  return { kind: "trade", inputs, outputs: [want], terms: { expiresIn } };
 }
 
 function complete(draft, { offer: { offerId, state, gives, wants }, arrayMax }) {
@@ -133,10 +133,10 @@ function complete(draft, { offer: { offerId, state, gives, wants }, arrayMax }) 
     chooseOutputs(draft, itemId, amount, arrayMax),
   );
   const inputs = chosen.flatMap((each) => each.inputs);
-  const made = [...gives, ...chosen.flatMap((each) => each.change)];
-  for (const half of [inputs, made]) checkRoom(half, arrayMax);
+  const outputs = [...gives, ...chosen.flatMap((each) => each.change)];
+  for (const half of [inputs, outputs]) checkRoom(half, arrayMax);
   const [{ itemId, amount }] = wants;
-  return { kind: "complete", inputs, made, offerId, itemId, amount };
+  return { kind: "complete", inputs, outputs, offerId, itemId, amount };
 }
 
 function cancel(draft, { outputKeys }) {

@@ -83,13 +83,13 @@ import { inState } from "./states.js";
  * What to load of a kind: all records, those with these fields, or those with any of
  * these keys and fields.
  * @typedef {{itemId?: string, state?: string}} Fields
- * @typedef {"all" | Fields | (string | Fields | undefined)[]} Wanted
+ * @typedef {"all" | Fields | (string | Fields | undefined)[]} Queries
  *
  * What a transaction loads. `next` gets what is loaded so far, and returns what else to
  * load.
  * @typedef {{
- *   outputs?: Wanted, operations?: Wanted, items?: Wanted, codes?: Wanted, notes?: Wanted,
- *   seeds?: Wanted, numbers?: Wanted, next?: (slices: Slices) => Plan,
+ *   outputs?: Queries, operations?: Queries, items?: Queries, codes?: Queries,
+ *   notes?: Queries, seeds?: Queries, numbers?: Queries, next?: (slices: Slices) => Plan,
  * }} Plan
  * @typedef {{
  *   outputs: Slice<OutputRecord>, operations: Slice<OperationRecord>, items: Slice<Item>,
@@ -217,18 +217,21 @@ export function makeSlices() {
 
 /**
  * Load the records of a plan in stages, with all queries of a stage at once.
- * @param {Plan | undefined} wanted
+ * @param {Plan | undefined} plan
  * @param {(kind: string, query: string | Fields) => any[] | Promise<any[]>} find
  */
-export async function load(wanted, find) {
+export async function load(plan, find) {
   const slices = makeSlices();
-  for (let plan = wanted; plan; plan = plan.next?.(slices)) {
+  for (let stage = plan; stage; stage = stage.next?.(slices)) {
     const queries = KINDS.flatMap((kind) =>
-      [plan[kind]].flat().map((query) => ({ kind, query })),
+      [stage[kind]].flat().map((query) => ({ kind, query })),
+    ).filter(({ query }) => query !== undefined);
+    const results = await Promise.all(
+      queries.map(({ kind, query }) => find(kind, query)),
     );
-    const asked = queries.filter(({ query }) => query !== undefined);
-    const found = await Promise.all(asked.map(({ kind, query }) => find(kind, query)));
-    asked.forEach(({ kind, query }, place) => slices[kind].take(query, found[place]));
+    queries.forEach(({ kind, query }, place) =>
+      slices[kind].take(query, results[place]),
+    );
   }
   return slices;
 }
@@ -328,8 +331,8 @@ export class Draft {
     for (const [role, keys] of Object.entries(roles)) {
       for (const named of keys) {
         const output = this.outputs.existing(named);
-        const noted = { ...output[role], [key]: state };
-        this.#putOutput({ ...output, [role]: noted }, endedAt);
+        const ends = { ...output[role], [key]: state };
+        this.#putOutput({ ...output, [role]: ends }, endedAt);
       }
     }
     return put;
@@ -358,9 +361,10 @@ export class Draft {
 
   /** Put a record, unless it is already there with the same fields. */
   put(kind, record) {
-    const told = whole(record);
-    if (this[kind].put(told)) (this.changed[kind] ??= new Map()).set(told.key, told);
-    return told;
+    const stored = whole(record);
+    if (this[kind].put(stored))
+      (this.changed[kind] ??= new Map()).set(stored.key, stored);
+    return stored;
   }
 
   isChanged() {

@@ -81,7 +81,7 @@ export function seedsAndNumbers(slices) {
 export const numbersKey = (seed, itemId) => `${seed}.${itemId}`;
 
 /** Return the keys of the records with the next numbers of items, under each seed. */
-export const numbersWanted = (slices, itemIds) =>
+export const numbersKeys = (slices, itemIds) =>
   seedsOf(slices).flatMap(({ key }) =>
     itemIds.map((itemId) => numbersKey(key, itemId)),
   );

@@ -6,7 +6,7 @@
 import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts, namedAs } from "./links.js";
 import { keyOf, keysOf, namedBy } from "./records.js";
-import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
+import { numbersKeys, ownSeed, raiseNumbers } from "./seeds.js";
 import { AT_REST, isUnderWay } from "./states.js";
 
 const METADATA_NAMES = ["name", "description", "image"];
@@ -43,10 +43,7 @@ export const isInDoubt = (code = "") => !SURE.has(code) && !code.startsWith("off
  * @param {{itemId?: string, outputs?: string[], gathered?: import("./finding.js").Gathered[]}} [found]
  * @returns {import("./records.js").Plan}
  */
-export function settlingWanted(
-  keys,
-  { itemId = "", outputs = [], gathered = [] } = {},
-) {
+export function settlingPlan(keys, { itemId = "", outputs = [], gathered = [] } = {}) {
   const touched = (operation) =>
     operation.kind === "mint" && itemId
       ? operation.body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
@@ -60,7 +57,7 @@ export function settlingWanted(
     seeds: "all",
     next: (slices) => ({
       outputs: keys.flatMap((key) => touched(slices.operations.existing(key))),
-      numbers: numbersWanted(slices, counted),
+      numbers: numbersKeys(slices, counted),
     }),
   };
 }

@@ -82,8 +82,8 @@ export function stateOf(output) {
 /** Return the key of the operation that has got furthest, or an empty text. */
 function furthest(/** @type {Ends} */ ends) {
   const keys = Object.keys(ends).sort();
-  const found = ENDS.map((end) => keys.find((key) => ends[key] === end));
-  return found.find(Boolean) ?? "";
+  const ranked = ENDS.flatMap((end) => keys.filter((key) => ends[key] === end));
+  return ranked[0] ?? "";
 }
 
 /** Return an output with its derived fields. */
@@ -112,7 +112,7 @@ function note(/** @type {Ends | undefined} */ ends, key, state) {
 }
 
 /** Return the state that a file gives an output, apart from operations that take it. */
-export const restTold = ({ state, before = "" }) =>
+export const restInFile = ({ state, before = "" }) =>
   state === "leaving" ? before : state;
 
 /**
@@ -120,14 +120,14 @@ export const restTold = ({ state, before = "" }) =>
  * file calls ours stays ours, and what it calls spent stays spent, even if no operation
  * says so.
  */
-export function believed(/** @type {OutputRecord} */ output) {
-  const { state, createdAt, givenAt, foundAt } = output;
-  const rest = restTold(output);
-  const given = rest === "given" ? { givenAt: givenAt ?? createdAt } : {};
-  const known = { ...output, ...given };
-  const isMissed = AT_REST.includes(rest) && !isMade(known);
-  const found = isMissed ? { foundAt: foundAt ?? createdAt } : {};
-  const isLost = state === "spent" && stateOf(known).state !== "spent";
-  const spent = isLost ? { spentElsewhere: true, isUnclear: true } : {};
-  return { ...known, ...found, ...spent };
+export function fromFile(/** @type {OutputRecord} */ { ...output }) {
+  const { state, createdAt } = output;
+  const rest = restInFile(output);
+  if (rest === "given") output.givenAt ??= createdAt;
+  if (AT_REST.includes(rest) && !isMade(output)) output.foundAt = createdAt;
+  if (state === "spent" && stateOf(output).state !== "spent") {
+    output.spentElsewhere = true;
+    output.isUnclear = true;
+  }
+  return output;
 }

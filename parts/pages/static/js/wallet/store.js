@@ -3,7 +3,7 @@
 // promise resolves.
 //
 // Only IndexedDB's own requests may be awaited inside a transaction, or the browser
-// commits it too early. So the wanted records are loaded first, and a synchronous
+// commits it too early. So the records of a plan are loaded first, and a synchronous
 // function decides what to change.
 
 import { gettext } from "../format/gettext.js";
@@ -92,9 +92,9 @@ export async function openStore(onClosed = () => {}) {
     reason.then(onClosed);
   }
 
-  async function run(mode, wanted, apply) {
+  async function run(mode, plan, apply) {
     if (ending) throw await ending;
-    const carryOut = () => transact(database, mode, wanted, apply);
+    const carryOut = () => transact(database, mode, plan, apply);
     try {
       return await (mode === "readonly" ? carryOut() : room.hold(carryOut));
     } catch (error) {
@@ -106,26 +106,25 @@ export async function openStore(onClosed = () => {}) {
 
   return {
     /**
-     * Return the result of `look`, which must not await anything and sees only these
-     * records.
+     * Return the result of `look`, which must not await anything and sees only the
+     * records of the plan.
      * @template Result
-     * @param {import("./records.js").Plan} wanted
+     * @param {import("./records.js").Plan} plan
      * @param {(slices: import("./records.js").Slices) => Result} look
      * @returns {Promise<Result>}
      */
-    read: (wanted, look) =>
-      run("readonly", wanted, (slices) => ({ result: look(slices) })),
+    read: (plan, look) => run("readonly", plan, (slices) => ({ result: look(slices) })),
 
     /**
      * Store the records that `apply` returns, by kind, and return its `result`. It must
      * not await anything. If it throws, nothing is changed.
-     * @param {import("./records.js").Plan} wanted
+     * @param {import("./records.js").Plan} plan
      * @param {(slices: import("./records.js").Slices) => any} apply
      */
-    async update(wanted, apply) {
+    async update(plan, apply) {
       let hasNews = false;
       let isHolding = false;
-      const result = await run("readwrite", wanted, (slices) => {
+      const result = await run("readwrite", plan, (slices) => {
         const changed = apply(slices);
         isHolding ||= Boolean(changed.outputs);
         // A stored QR code changes nothing that pages show.
@@ -246,7 +245,7 @@ function create(/** @type {IDBDatabase} */ database) {
   noteLoss();
 }
 
-function transact(database, mode, wanted, apply) {
+function transact(database, mode, plan, apply) {
   return new Promise((resolve, reject) => {
     const transaction = begin(database, mode);
     let result;
@@ -256,9 +255,7 @@ function transact(database, mode, wanted, apply) {
       reject(failure ?? new StoreError("closed", transaction.error));
 
     async function run() {
-      const changed = apply(
-        await load(wanted, (...query) => ask(transaction, ...query)),
-      );
+      const changed = apply(await load(plan, (...query) => ask(transaction, ...query)));
       for (const kind of KINDS) {
         for (const record of changed[kind]?.values() ?? [])
           transaction.objectStore(kind).put(record);

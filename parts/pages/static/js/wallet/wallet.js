@@ -11,7 +11,7 @@ import { AT_ONCE_MAX } from "./api.js";
 import { countChange, makeBackup, makeJoined, NOTE } from "./backup.js";
 import {
   begin,
-  beginningWanted,
+  beginningPlan,
   claim,
   links,
   merge,
@@ -63,7 +63,7 @@ const OVERTAKEN = new Set(["used_secret", "duplicate_secret", "spent_input"]);
 export function makeWallet(given) {
   const parts = makeParts(given);
   return {
-    carryOut: (rule, plan) => carryOut(parts, rule, plan),
+    carryOut: (rule, args) => carryOut(parts, rule, args),
     ...makeVerbs(parts),
     ...makeRecords(parts),
     ...makeChecks(parts),
@@ -97,20 +97,20 @@ function makeParts({
 }) {
   /**
    * Load records, and store what `apply` changes of them, in one transaction.
-   * @param {import("./records.js").Plan} wanted
+   * @param {import("./records.js").Plan} plan
    * @param {(draft: Draft) => any} apply
    * @returns {Promise<any>} the result of `apply`
    */
-  const change = (wanted, apply) =>
-    given.store.update(wanted, (slices) => {
+  const change = (plan, apply) =>
+    given.store.update(plan, (slices) => {
       const draft = new Draft(slices, now());
       const result = apply(draft);
       return { ...draft.changed, result };
     });
 
   /** Make a change that the next backup must contain. @type {typeof change} */
-  const changeOfNote = (wanted, apply) =>
-    change({ ...wanted, ...NOTE }, (draft) => {
+  const changeOfNote = (plan, apply) =>
+    change({ ...plan, ...NOTE }, (draft) => {
       const result = apply(draft);
       countChange(draft);
       return result;
@@ -137,16 +137,16 @@ function makeParts({
  * unless the operation `isOnce`.
  * @param {Parts} parts
  * @param {import("./beginning.js").Rule} rule see beginning.js and offers.js
- * @param {any} given further arguments of the rule
+ * @param {any} given its arguments
  * @returns {Promise<any>} the outcome, or null if there is nothing to do
  */
 async function carryOut(parts, rule, given, triesLeft = TRIES_MAX) {
   const { derive, changeOfNote, arrayMax } = parts;
   const secrets = new Secrets(derive);
   const key = crypto.randomUUID();
-  const plan = { ...given, key, secrets, arrayMax };
+  const args = { ...given, key, secrets, arrayMax };
   const begun = await secrets.during(() =>
-    changeOfNote(beginningWanted(plan), (draft) => begin(draft, rule, plan)),
+    changeOfNote(beginningPlan(args), (draft) => begin(draft, rule, args)),
   );
   if (!begun) return null;
   if (begun.isUnsent) return { operation: begun };
@@ -177,13 +177,13 @@ function makeVerbs(parts) {
      *   metadata?: object, unit?: string,
      * }} wanted `links` replaces `outputs`; `unit` is the issuer's word for one unit
      */
-    async mint({ outputs = [], links, metadata, unit }) {
-      const made = links ? linkParts(checkLinks(links), arrayMax) : outputs;
-      const amount = sumOf(made.map((part) => checkAmount(part.amount)));
-      checkCount(made, arrayMax);
-      const fresh = await Promise.all(made.map(() => makeSecret()));
+    async mint({ outputs: amounts = [], links, metadata, unit }) {
+      const outputs = links ? linkParts(checkLinks(links), arrayMax) : amounts;
+      const amount = sumOf(outputs.map((part) => checkAmount(part.amount)));
+      checkCount(outputs, arrayMax);
+      const fresh = await Promise.all(outputs.map(() => makeSecret()));
       const about = { amount, links, metadata, unit: checkUnit(unit) };
-      return carryOut(parts, mint, { itemIds: [], outputs: made, fresh, ...about });
+      return carryOut(parts, mint, { itemIds: [], outputs, fresh, ...about });
     },
 
     /**
@@ -201,8 +201,8 @@ function makeVerbs(parts) {
     async claim({ amount, itemId, secret }, options = {}) {
       checkAmount(amount);
       const output = { amount, itemId, secret: checkSecret(secret) };
-      const plan = { ...options, output, outputKeys: [keyOf(output)] };
-      return carryOut(parts, claim, plan);
+      const args = { ...options, output, outputKeys: [keyOf(output)] };
+      return carryOut(parts, claim, args);
     },
 
     /**
@@ -212,9 +212,9 @@ function makeVerbs(parts) {
       carryOut(parts, send, { itemId, amount: checkAmount(amount) }),
 
     /** Make a series of numbered links from held outputs. */
-    async makeLinks(itemId, wanted) {
-      const plan = { itemId, looksAt: [{ itemId }], links: checkLinks(wanted) };
-      return carryOut(parts, links, plan);
+    async makeLinks(itemId, series) {
+      const args = { itemId, looksAt: [{ itemId }], links: checkLinks(series) };
+      return carryOut(parts, links, args);
     },
 
     /**
@@ -281,14 +281,14 @@ function makeRecords({ store, api, change, changeOfNote }) {
       );
       if (known && !(isWhole && known.isCut)) return known;
       const item = await api.item(itemId);
-      const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
+      const stored = change({ items: [itemId], operations: { itemId } }, (draft) => {
         const { unit } =
           draft.operations.list({ itemId }).find((each) => each.unit) ?? {};
-        const { isCut: _, ...kept } = draft.items.get(itemId) ?? {};
-        return draft.putItem({ unit, ...kept, ...item });
+        const { isCut: _, ...facts } = draft.items.get(itemId) ?? {};
+        return draft.putItem({ unit, ...facts, ...item });
       });
       // A device without room to store it still shows it.
-      return kept.catch(() => item);
+      return stored.catch(() => item);
     },
 
     /**
@@ -299,8 +299,8 @@ function makeRecords({ store, api, change, changeOfNote }) {
     /** Return the stored QR codes of these outputs' links as SVG, by key. */
     codes: (keys) =>
       store.read({ codes: keys }, ({ codes }) => {
-        const found = keys.flatMap((key) => codes.get(key) ?? []);
-        return new Map(found.map(({ key, svg }) => [key, svg]));
+        const stored = keys.flatMap((key) => codes.get(key) ?? []);
+        return new Map(stored.map(({ key, svg }) => [key, svg]));
       }),
 
     /** @param {{key: string, svg: string}[]} codes */

@@ -21,7 +21,7 @@ import {
   readAmountOf,
   showError,
 } from "../../ui/forms.js";
-import { SUMMARIES_WANTED, summariesOf } from "../../wallet/holdings.js";
+import { SUMMARIES_PLAN, summariesOf } from "../../wallet/holdings.js";
 import { recordsWith } from "../../wallet/records.js";
 import { openOneDeed } from "../one_deed.js";
 import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
@@ -111,7 +111,7 @@ function drawUntil(item) {
 
 /** Return the deeds that this browser has dealt with, not those it only looked at. */
 async function choices(store) {
-  const all = await store.read(SUMMARIES_WANTED, summariesOf);
+  const all = await store.read(SUMMARIES_PLAN, summariesOf);
   return all.flatMap(({ item }) => item ?? []);
 }
 

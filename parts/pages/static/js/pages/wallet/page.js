@@ -11,8 +11,8 @@ import { onceAtATime, say, showFault } from "../../ui/forms.js";
 import {
   historyOf,
   holdingOf,
-  holdingWanted,
-  SUMMARIES_WANTED,
+  holdingPlan,
+  SUMMARIES_PLAN,
   summariesOf,
 } from "../../wallet/holdings.js";
 import { keysOf } from "../../wallet/records.js";
@@ -68,14 +68,14 @@ function viewNow() {
 
 /** What the views of deeds read from the store, as little as possible. */
 const READINGS = {
-  list: () => [SUMMARIES_WANTED, summariesOf],
+  list: () => [SUMMARIES_PLAN, summariesOf],
   deed(itemId) {
     const look = (slices) => {
       const holding = holdingOf(slices, itemId);
       const isHere = !holding.isOver || slices.outputs.list({ itemId }).some(isMade);
       return isHere || holding.item ? [{ ...holding, isHere }] : [];
     };
-    return [holdingWanted(itemId), look];
+    return [holdingPlan(itemId), look];
   },
 };
 const ALL_PAST = [{ operations: "all" }, () => []];
