@@ -43,7 +43,7 @@ const DUE_MAX = 16;
 
 /**
  * @typedef {import("./wallet.js").Parts} Parts
- * @typedef {import("./finding.js").Gathered} Gathered
+ * @typedef {import("./finding.js").Finding} Finding
  * @typedef {import("./records.js").OperationRecord} OperationRecord
  * @typedef {{operation: OperationRecord, problem?: any}} Outcome what became of an
  *   operation; if it is still begun, `problem` says why, and it will be sent again
@@ -175,19 +175,19 @@ export async function finish(parts, key, isFirst = false) {
 async function refuse(parts, operation, code, isFirst) {
   const { key, state: from } = operation;
   const { answer, problem } = await ask(async () => {
-    const found = await askWhatBecame(parts, operation, code, isFirst);
-    if (found.isDone) return found;
-    const gathered = await gatherFor(parts, operation, code, found.spent);
-    await keepEach(parts, gathered);
-    return { ...found, gathered, late: await findLate(parts, found.spent, key) };
+    const end = await askWhatBecame(parts, operation, code, isFirst);
+    if (end.isDone) return end;
+    const findings = await gatherFor(parts, operation, code, end.spent);
+    await keepEach(parts, findings);
+    return { ...end, findings, late: await findLate(parts, end.spent, key) };
   });
   if (problem) return { operation, problem };
-  const { isDone, ...found } = answer;
-  if (isDone) return settle(parts, settleDone, key, found);
+  const { isDone, ...facts } = answer;
+  if (isDone) return settle(parts, settleDone, key, facts);
   // It may still be under way, so the next visit looks for what it has made by then.
   if (isInDoubt(code)) await noteLook(parts, namedBy(operation).map(itemIdOf));
-  const isUnclear = unclearBy(found.gathered);
-  return settle(parts, settleRefused, key, { ...found, code, from, isUnclear });
+  const isUnclear = unclearBy(facts.findings);
+  return settle(parts, settleRefused, key, { ...facts, code, from, isUnclear });
 }
 
 /**
@@ -205,17 +205,17 @@ async function settleOffer(parts, { key }, { state, offerId, expiresAt }) {
 }
 
 /**
- * Settle an operation by a rule of settling.js. Settle also operations that were
- * carried out late, and add the outputs that were found.
+ * Settle an operation by a rule of settling.js, which gets these facts. Settle also
+ * operations that were carried out late, and add the outputs that were found.
  * @returns {Promise<Outcome>}
  */
-function settle({ change }, rule, key, found) {
-  const { itemId, late = [], gathered = [], states, isUnclear } = found;
-  const plan = settlingPlan([key, ...keysOf(late)], { itemId, gathered });
+function settle({ change }, rule, key, facts) {
+  const { itemId, late = [], findings = [], states, isUnclear } = facts;
+  const plan = settlingPlan([key, ...keysOf(late)], { itemId, findings });
   return change(plan, (draft) => {
     settleLate(draft, late);
-    const operation = rule(draft, key, found);
-    addFound(draft, gathered);
+    const operation = rule(draft, key, facts);
+    addFound(draft, findings);
     // Only refusals set `isUnclear`. Do this after addFound, whose outputs are known to
     // be ours.
     if (isUnclear) settleChecked(draft, states, isUnclear);
@@ -225,45 +225,51 @@ function settle({ change }, rule, key, found) {
 
 /**
  * Query the states of outputs that are at rest or awaited. Record the states, and what
- * was found of their items: `gatheredBefore`, else the result of a search.
+ * was found of their items: `findingsBefore`, else the result of a search.
  * @param {Parts} parts
  * @param {any[]} outputs
- * @param {{gatheredBefore?: Gathered[], areOld?: boolean}} [known] `areOld` if the
+ * @param {{findingsBefore?: Finding[], areOld?: boolean}} [known] `areOld` if the
  *   outputs were made some time ago and are recorded only now
  */
-async function checkSome(parts, outputs, { gatheredBefore, areOld } = {}) {
+async function checkSome(parts, outputs, { findingsBefore, areOld } = {}) {
   const { change } = parts;
   const states = await statesOf(parts, outputs);
   const isAtRest = ({ state }) => AT_REST.includes(state);
   const isThere = ({ key }) => states.get(key) !== "unknown";
   const made = keysOf(outputs.filter((output) => !isAtRest(output) && isThere(output)));
-  const found = (gatheredBefore ?? []).flatMap((each) => each.found.map(keyOf));
-  const late = await findLate(
-    parts,
-    new Set([...spentAmong(states), ...made, ...found]),
-  );
+  const found = (findingsBefore ?? []).flatMap((each) => each.found.map(keyOf));
+  const clues = new Set([...spentAmong(states), ...made, ...found]);
+  const late = await findLate(parts, clues);
   // Outputs that late operations have spent are not lost, and outputs that they have
   // made need no search.
-  const isLate = late.length > 0;
-  if (isLate)
+  let left = outputs;
+  if (late.length) {
     await change(settlingPlan(keysOf(late)), (draft) => settleLate(draft, late));
-  const left = isLate ? await readOutputs(parts.store, keysOf(outputs)) : outputs;
+    left = await readOutputs(parts.store, keysOf(outputs));
+  }
   const isNews = ({ key, unknown }) => unknown || states.get(key) !== "unspent";
   const known = left.filter((output) => isAtRest(output) && isNews(output));
   const news = new Map(known.map(({ key }) => [key, states.get(key)]));
   const lost = known.filter(({ key }) => news.get(key) === "spent");
-  if (lost.length && !gatheredBefore) await finishBegunOf(parts, lost);
-  const gathered = gatheredBefore ?? (await gatherLost(parts, lost));
-  if (!gatheredBefore) await keepEach(parts, gathered);
-  const named = { outputs: [...news.keys()], gathered };
+  const findings = findingsBefore ?? (await searchFor(parts, lost));
+  const plan = settlingPlan([], { outputs: [...news.keys()], findings });
   const write = (draft) => {
-    addFound(draft, gathered);
-    settleChecked(draft, news, unclearBy(gathered, areOld));
+    addFound(draft, findings);
+    settleChecked(draft, news, unclearBy(findings, areOld));
   };
-  if (news.size + gathered.length > 0) await change(settlingPlan([], named), write);
+  if (news.size + findings.length > 0) await change(plan, write);
   // Another copy of this wallet may have used the secrets of an open offer.
   const isUsed = ({ outputs: own }) => own.some(({ key }) => made.includes(key));
   await endOpen(parts, isUsed);
+}
+
+/** Search for what a copy of this wallet has made of lost outputs, and record it. */
+async function searchFor(parts, lost) {
+  if (!lost.length) return [];
+  await finishBegunOf(parts, lost);
+  const findings = await gatherLost(parts, lost);
+  await keepEach(parts, findings);
+  return findings;
 }
 
 /**
@@ -282,11 +288,11 @@ async function finishBegunOf(parts, outputs) {
  * Record the findings about each item. If a copy has made an output, it has spent those
  * that it was made from.
  */
-async function keepEach(parts, gathered) {
-  for (const each of gathered) {
-    if (each.found.length) await keepGathered(parts, each);
+async function keepEach(parts, findings) {
+  for (const each of findings) {
+    if (each.found.length) await keepFinding(parts, each);
     // The copy may go on, or have moved units meanwhile, so the next visit looks again.
-    if (each.found.length || each.wrong) await noteLook(parts, [each.itemId]);
+    if (each.found.length || each.error) await noteLook(parts, [each.itemId]);
   }
 }
 
@@ -297,13 +303,13 @@ const noteLook = ({ change }, itemIds) =>
  * Record the findings about an item, and query all our outputs of it: a copy of this
  * wallet may have spent some.
  * @param {Parts} parts
- * @param {Gathered} gathered
+ * @param {Finding} finding
  */
-export async function keepGathered(parts, gathered) {
-  const { itemId } = gathered;
+export async function keepFinding(parts, finding) {
+  const { itemId } = finding;
   const states = AT_REST.map((state) => ({ itemId, state }));
   const asked = await recordsWith(parts.store, "outputs", ...states);
-  await checkSome(parts, asked, { gatheredBefore: [gathered] });
+  await checkSome(parts, asked, { findingsBefore: [finding] });
 }
 
 /**

@@ -39,10 +39,10 @@ export const LOOK = "look";
  * @typedef {import("./seeds.js").Place & import("./api.js").Found & {secret: string, of?: number}} FoundPlace
  * @typedef {{
  *   itemId: string, found: FoundPlace[], next: Map<string, object>, isUnclear?: boolean,
- *   wrong?: FindingError, isLook?: boolean,
- * }} Gathered the outputs found of an item, and the next numbers by seed; `isUnclear`
- *   if a copy has used a number that was taken here, `wrong` if the answer cannot be
- *   true, `isLook` if the search is part of a look at all items
+ *   error?: FindingError, isLook?: boolean,
+ * }} Finding the outputs found of an item, and the next numbers by seed; `isUnclear` if
+ *   a copy has used a number that was taken here, `error` if the answer cannot be true,
+ *   `isLook` if the search is part of a look at all items
  */
 
 /**
@@ -54,7 +54,7 @@ export const LOOK = "look";
  * @param {string} itemId
  * @param {{branches?: string[], isProbed?: (itemId: string) => boolean, refusedKey?: string}} [options]
  *   `refusedKey` is the key of a refused operation, whose numbers a copy may have used
- * @returns {Promise<Gathered>}
+ * @returns {Promise<Finding>}
  * @throws {ProblemError | NoAnswerError}
  */
 export async function gather(parts, itemId, options = {}) {
@@ -68,11 +68,11 @@ export async function gather(parts, itemId, options = {}) {
     const isUnclear = (await findUnmade(parts, unmade)).length > 0;
     if (isProbed && !isUnclear && !(await isAnyMade(parts, known))) return nothing;
     const { total } = known.item ?? (await parts.api.item(itemId));
-    const gathered = await gatherAll(parts, known, options);
-    await takeStates(parts, gathered.found, total);
-    return { ...gathered, isUnclear };
+    const finding = await gatherAll(parts, known, options);
+    await takeStates(parts, finding.found, total);
+    return { ...finding, isUnclear };
   } catch (error) {
-    if (error instanceof FindingError) return { ...nothing, wrong: error };
+    if (error instanceof FindingError) return { ...nothing, error };
     if (error instanceof ProblemError && PASSED_OVER.has(error.code)) return nothing;
     throw error;
   }
@@ -269,13 +269,13 @@ export function askForLook(draft, itemIds) {
 /**
  * Add found outputs, and raise the next numbers above theirs.
  * @param {import("./records.js").Draft} draft
- * @param {Gathered[]} gathered
+ * @param {Finding[]} findings
  */
-export function addFound(draft, gathered) {
-  for (const { itemId, next } of gathered) {
+export function addFound(draft, findings) {
+  for (const { itemId, next } of findings) {
     for (const [seed, numbers] of next) raiseNumbers(draft, seed, itemId, numbers);
   }
-  for (const place of gathered.flatMap((each) => each.found)) {
+  for (const place of findings.flatMap(({ found }) => found)) {
     const known = draft.outputs.get(keyOf(place));
     const facts = foundAs(place, known ?? {}, draft.now);
     if (!known) draft.addOutput(facts);

@@ -1,7 +1,7 @@
 // Looks at all items of a wallet, one by one, for outputs that are ours although this
 // wallet has not made them (finding.js). A note says which items are left.
 
-import { endOpen, keepGathered } from "./checking.js";
+import { endOpen, keepFinding } from "./checking.js";
 import { askForLook, gather, leftToLook, LOOK } from "./finding.js";
 import { itemIdOf, namedBy } from "./records.js";
 import { isInDoubt } from "./settling.js";
@@ -45,18 +45,18 @@ export const makeLook = (parts) => ({
     // Another copy may have used the secrets of offers.
     await endOpen(parts);
     let foundCount = 0;
-    let wrong;
+    let lastError;
     for (const [done, itemId] of items.entries()) {
       onProgress(done, items.length);
-      const gathered = await gather(parts, itemId);
-      foundCount += gathered.found.length;
+      const finding = await gather(parts, itemId);
+      foundCount += finding.found.length;
       // Still look at the other items.
-      if (gathered.wrong) wrong = gathered.wrong;
-      else await keepGathered(parts, { ...gathered, isLook: true });
+      if (finding.error) lastError = finding.error;
+      else await keepFinding(parts, { ...finding, isLook: true });
       const plan = { notes: [LOOK], operations: [{ state: "refused" }] };
       await change(plan, (draft) => endLook(draft, itemId));
     }
-    if (wrong) throw wrong;
+    if (lastError) throw lastError;
     return foundCount;
   },
 

@@ -24,7 +24,7 @@ const LATE_MS = 24 * 60 * 60_000;
 
 /**
  * @typedef {import("./wallet.js").Parts} Parts
- * @typedef {import("./finding.js").Gathered} Gathered
+ * @typedef {import("./finding.js").Finding} Finding
  * @typedef {import("./records.js").OperationRecord} OperationRecord
  */
 
@@ -35,11 +35,11 @@ export const recordsIn = (/** @type {Parts} */ { store }, kind, ...states) =>
 /** Return the states of outputs by their keys. */
 export async function statesOf(/** @type {Parts} */ { api }, outputs) {
   const answers = await api.check(outputs.map(formatRawOutput));
-  const told = outputs.map(({ key }, place) => [key, answers[place]]);
+  const states = outputs.map(({ key }, place) => [key, answers[place]]);
   // An output may be asked for with two amounts, of which the service knows one. Later
   // entries win.
   const isKnown = ([, state]) => Number(state !== "unknown");
-  return new Map(told.sort((one, other) => isKnown(one) - isKnown(other)));
+  return new Map(states.sort((one, other) => isKnown(one) - isKnown(other)));
 }
 
 /**
@@ -103,16 +103,15 @@ async function wasCarriedOut(parts, operation, code, spent, isFirst) {
  * Return the refused and open operations that were carried out after all, if one of
  * these outputs shows it: an input that is spent, or an output that exists.
  * @param {Parts} parts
- * @param {Set<string>} telling keys of outputs
+ * @param {Set<string>} clues keys of outputs
  * @param {string} [except] the key of an operation to leave out
  */
-export async function findLate(parts, telling, except) {
-  if (!telling.size) return [];
-  const found = [];
+export async function findLate(parts, clues, except) {
+  if (!clues.size) return [];
+  const late = [];
   for (const operation of await recordsIn(parts, "operations", "refused", "open")) {
     const { key, offerId, code } = operation;
-    if (key === except || !namedBy(operation).some((each) => telling.has(each)))
-      continue;
+    if (key === except || !namedBy(operation).some((each) => clues.has(each))) continue;
     // Our own offer may have been completed although it was said to have ended.
     const isOffer = isMaking(operation) && offerId;
     const { answer, problem } = isOffer
@@ -122,9 +121,9 @@ export async function findLate(parts, telling, except) {
     if (problem && !problem.isFinal) throw problem;
     const now = answer ? `offer_${answer.state}` : code;
     const { isDone, spent } = await askWhatBecame(parts, operation, now);
-    if (isDone) found.push({ key, spent });
+    if (isDone) late.push({ key, spent });
   }
-  return found;
+  return late;
 }
 
 /**
@@ -191,11 +190,11 @@ export function gatherLost(parts, lost) {
 
 /**
  * Return the findings about the items of these outputs.
- * @returns {Promise<Gathered[]>}
+ * @returns {Promise<Finding[]>}
  */
 async function gatherEach(parts, keys, options) {
-  const gathered = [];
+  const findings = [];
   for (const itemId of new Set(keys.map(itemIdOf)))
-    gathered.push(await gather(parts, itemId, options));
-  return gathered;
+    findings.push(await gather(parts, itemId, options));
+  return findings;
 }

@@ -40,20 +40,20 @@ export const isInDoubt = (code = "") => !SURE.has(code) && !code.startsWith("off
  * Return the records that are read to settle these operations and to add found outputs.
  * The answer to a mint names the item.
  * @param {string[]} keys
- * @param {{itemId?: string, outputs?: string[], gathered?: import("./finding.js").Gathered[]}} [found]
+ * @param {{itemId?: string, outputs?: string[], findings?: import("./finding.js").Finding[]}} [more]
  * @returns {import("./records.js").Plan}
  */
-export function settlingPlan(keys, { itemId = "", outputs = [], gathered = [] } = {}) {
+export function settlingPlan(keys, { itemId = "", outputs = [], findings = [] } = {}) {
   const touched = (operation) =>
     operation.kind === "mint" && itemId
       ? operation.body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
       : namedBy(operation);
   const itemIds = itemId ? [itemId] : [];
-  const counted = [...itemIds, ...gathered.map((each) => each.itemId)];
+  const counted = [...itemIds, ...findings.map((each) => each.itemId)];
   return {
     operations: keys,
     items: itemIds,
-    outputs: [...outputs, ...gathered.flatMap(({ found }) => found.map(keyOf))],
+    outputs: [...outputs, ...findings.flatMap(({ found }) => found.map(keyOf))],
     seeds: "all",
     next: (slices) => ({
       outputs: keys.flatMap((key) => touched(slices.operations.existing(key))),
@@ -146,12 +146,12 @@ export function settleRefused(draft, key, { code, from }) {
 
 /** Record the states that the service gives, except for outputs under way. */
 export function settleChecked(draft, states, isUnclearFor) {
-  for (const [key, found] of states) {
+  for (const [key, state] of states) {
     const output = draft.outputs.existing(key);
     if (isUnderWay(output) || output.state === "spent") continue;
     const isUnclear = isUnclearFor(output) || undefined;
-    const spent = found === "spent" ? { spentElsewhere: true, isUnclear } : {};
-    draft.changeOutput(key, { unknown: found === "unknown" || undefined, ...spent });
+    const loss = state === "spent" ? { spentElsewhere: true, isUnclear } : {};
+    draft.changeOutput(key, { unknown: state === "unknown" || undefined, ...loss });
   }
 }
 
@@ -159,15 +159,15 @@ export function settleChecked(draft, states, isUnclearFor) {
  * Return a function that says whether a copy of this wallet, not somebody who claimed
  * it, may have spent an output: if outputs of a copy were found, if a look at all items
  * is the first to find it spent, or if its link may not have been handed out.
- * @param {import("./finding.js").Gathered[]} gathered
+ * @param {import("./finding.js").Finding[]} findings
  * @param {boolean} [areOld] see checkSome of checking.js
  */
-export function unclearBy(gathered, areOld) {
-  const items = new Map(gathered.map((each) => [each.itemId, each]));
+export function unclearBy(findings, areOld) {
+  const byItem = new Map(findings.map((each) => [each.itemId, each]));
   return ({ itemId, mayBeGiven, state }) => {
-    const { found = [], wrong, isUnclear, isLook } = items.get(itemId) ?? {};
+    const { found = [], error, isUnclear, isLook } = byItem.get(itemId) ?? {};
     const isUnseen = isLook && state !== "given";
-    const isMoved = found.length || wrong || isUnclear || isUnseen;
+    const isMoved = found.length || error || isUnclear || isUnseen;
     return Boolean(isMoved || mayBeGiven || areOld);
   };
 }
