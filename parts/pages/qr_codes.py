@@ -31,8 +31,8 @@ _BATCHES_AT_ONCE_MAX = 4
 _MASK = 2
 
 
-def check_size(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the texts; raise ValidationError if they have more than BYTES_MAX."""
+def qr_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the texts of a request; raise ValidationError if they are too long."""
     if sum(len(text.encode()) for text in texts) > BYTES_MAX:
         raise ValidationError(f"must have at most {BYTES_MAX} bytes in all", "texts")
     return texts
@@ -41,7 +41,7 @@ def check_size(texts: tuple[str, ...]) -> tuple[str, ...]:
 class QrRequestSchema(RequestSchema):
     """The body of a request for QR codes."""
 
-    makes = staticmethod(check_size)
+    makes = staticmethod(qr_texts)
 
     texts = TextsField(check_text)
 

@@ -102,16 +102,17 @@ export function readAbout(/** @type {string} */ description) {
     .map((line) => line.trim());
   const start = lines.lastIndexOf("") + 1;
   const facts = lines.slice(start).map((line) => FACT.exec(line) ?? ["", "", ""]);
-  const found = Object.fromEntries(facts.map(([, name, value]) => [name, value]));
+  const values = Object.fromEntries(facts.map(([, name, value]) => [name, value]));
   const {
     Date: date,
     Place: place = "",
     "Valid until": until,
     Unit: unit = "",
-  } = found;
+  } = values;
   const [from, to] = [date, until].map((time) => time && readTime(time));
   const isRight = from !== null && to !== null && (!unit || isUnit(unit));
-  if ("" in found || Object.keys(found).length < facts.length || !isRight) return about;
+  const isPlain = "" in values || Object.keys(values).length < facts.length;
+  if (isPlain || !isRight) return about;
   const text = lines.slice(0, start).join("\n").trim();
   const clock = { date, validUntil: until };
   return { text, place, unit, date: from || null, validUntil: to || null, clock };

@@ -38,8 +38,8 @@ export function rangesText(/** @type {number[]} */ numbers = []) {
  * numbers, because copies of the wallet may not know them.
  */
 export function noteOf(/** @type {Ticket} */ { numbers }, words = "") {
-  const [told] = NUMBERS_LENGTH.exec(rangesText(numbers)) ?? [];
-  return joinTexts([told, words]);
+  const [ranges] = NUMBERS_LENGTH.exec(rangesText(numbers)) ?? [];
+  return joinTexts([ranges, words]);
 }
 
 /**

@@ -24,7 +24,7 @@ export function calendarOf(/** @type {Item} */ item, { origin, host }, now) {
     LOCATION: place,
     DESCRIPTION: text,
   };
-  const said = Object.entries(texts).filter(([, value]) => value);
+  const facts = Object.entries(texts).filter(([, value]) => value);
   const lines = [
     "BEGIN:VCALENDAR",
     "VERSION:2.0",
@@ -36,7 +36,7 @@ export function calendarOf(/** @type {Item} */ item, { origin, host }, now) {
     ...(Number(validUntil) > Number(date)
       ? [`DTEND:${utcOf(/** @type {Date} */ (validUntil))}`]
       : []),
-    ...said.map(([name, value]) => `${name}:${escape(value)}`),
+    ...facts.map(([name, value]) => `${name}:${escape(value)}`),
     `URL:${origin}/item/${item.id}`,
     "END:VEVENT",
     "END:VCALENDAR",

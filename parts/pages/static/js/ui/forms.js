@@ -77,10 +77,10 @@ export function say(text) {
 /** Copy a text, and say whether the browser did. */
 export async function sayCopied(
   text,
-  said = gettext("Copied."),
-  otherwise = gettext("This browser doesn't let pages copy."),
+  success = gettext("Copied."),
+  failure = gettext("This browser doesn't let pages copy."),
 ) {
-  say((await copyText(text)) ? said : otherwise);
+  say((await copyText(text)) ? success : failure);
 }
 
 /** Show an error as a notice. */

@@ -206,10 +206,10 @@ export async function share(url, text) {
 
 /** Copy a link once it is handed out. The copy must be requested during the tap. */
 function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
-  const told = () =>
+  const sayWhich = () =>
     say(gettext("Link copied: {ticket}", { ticket: linkText(output, unit) }));
   return copyText(wallet.give([output.key]).then(() => linkOf(output, unit)))
-    .then((isCopied) => (isCopied ? told() : showInstead()))
+    .then((isCopied) => (isCopied ? sayWhich() : showInstead()))
     .catch(sayError);
 }
 
@@ -274,7 +274,7 @@ export async function drawCode(place, output, tools, alt, options = {}) {
 
 /** Fetch and keep the codes of outputs that are held, of deeds that others made. */
 export async function keepReady(
-  /** @type {Pick<import("../pages/open_wallet.js").Opened, "store" | "wallet" | "api">} */
+  /** @type {Pick<LinkTools, "store" | "wallet" | "api">} */
   { store, wallet, api },
 ) {
   const held = await store.read(

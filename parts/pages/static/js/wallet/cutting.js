@@ -21,8 +21,8 @@ export function cutRecords({ items, operations, ...records }) {
 
 function cutItem(item) {
   const { metadata = null } = item;
-  const kept = cutMetadata(metadata);
-  return kept === metadata ? item : { ...item, metadata: kept, isCut: true };
+  const short = cutMetadata(metadata);
+  return short === metadata ? item : { ...item, metadata: short, isCut: true };
 }
 
 /** A mint that is done is not sent again, and its item has the metadata. */
@@ -43,8 +43,8 @@ export function cutMetadata(metadata) {
   const { name, description } = textsOf(metadata);
   const start = name && [...name].slice(0, KEPT_NAME_LENGTH_MAX).join("");
   const write = (about) => JSON.stringify({ name: start, description: about });
-  const kept = [description, factsOf(description ?? ""), undefined].map(write);
-  return kept.find((text) => bytesOf(text) <= KEPT_BYTES_MAX) ?? "{}";
+  const texts = [description, factsOf(description ?? ""), undefined].map(write);
+  return texts.find((text) => bytesOf(text) <= KEPT_BYTES_MAX) ?? "{}";
 }
 
 const bytesOf = (text) => new TextEncoder().encode(text).length;

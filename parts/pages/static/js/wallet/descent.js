@@ -17,8 +17,8 @@ import { grouped } from "./records.js";
  * @param {Map<string, string>} kinds of operations, by key
  */
 export function comeBack(item, all, kinds) {
-  const found = { keys: new Set(), units: 0 };
-  if (!item?.isMinted) return found;
+  const back = { keys: new Set(), units: 0 };
+  if (!item?.isMinted) return back;
   const taken = byOperation(all, "takers");
   // If no output is missing, the outputs that a search found were paid by others.
   const isGone = (each) => each.isUnclear && !each.foundAt && !each.neverHeld;
@@ -33,11 +33,11 @@ export function comeBack(item, all, kinds) {
     const isOthers = maker
       ? !own.length && kind !== "mint"
       : isWhole && foundAt && !isUnclear;
-    const isRest = own.length > 0 && own.every((each) => found.keys.has(each.key));
-    if (isOthers && !collectedAt) found.units += amount;
-    if (isOthers || isRest || kind === "claim") found.keys.add(key);
+    const isRest = own.length > 0 && own.every((each) => back.keys.has(each.key));
+    if (isOthers && !collectedAt) back.units += amount;
+    if (isOthers || isRest || kind === "claim") back.keys.add(key);
   }
-  return found;
+  return back;
 }
 
 /**
@@ -68,16 +68,16 @@ export function namerOf(all, back) {
     }
     known.set(key, numbers);
   }
-  return (/** @type {OutputRecord} */ found) => {
-    const output = back.has(found.key) ? { ...found, isBack: true } : found;
+  return (/** @type {OutputRecord} */ record) => {
+    const output = back.has(record.key) ? { ...record, isBack: true } : record;
     const numbers = [...(known.get(output.key) ?? [])].sort(
       (one, other) => one - other,
     );
     if (output.number || !numbers.length) return output;
     const sources = [...sourcesOf(output)].sort(byAmount);
-    const told = (text) => cutNote(joinTexts(sources.map(text), ", "));
-    const words = wordsOf({ ...output, numbers }, told(ticketText));
-    return { ...output, numbers, note: words ?? told(noteLeft) };
+    const noteFrom = (textOf) => cutNote(joinTexts(sources.map(textOf), ", "));
+    const words = wordsOf({ ...output, numbers }, noteFrom(ticketText));
+    return { ...output, numbers, note: words ?? noteFrom(noteLeft) };
   };
 }
 
@@ -88,9 +88,9 @@ const noteLeft = ({ note, givenAt }) => !givenAt && note;
  * Return outputs by the operation that took them ("takers") or made them ("makers").
  */
 function byOperation(all, role) {
-  const found = grouped(all, (output) => doneOf(output[role]));
-  found.delete(undefined);
-  return found;
+  const groups = grouped(all, (output) => doneOf(output[role]));
+  groups.delete(undefined);
+  return groups;
 }
 
 const doneOf = (ends = {}) => Object.keys(ends).find((key) => ends[key] === "done");
