@@ -1,4 +1,4 @@
-"""What visitors and others do with deeds, and what is kept of it here and there."""
+"""Steps that the tests in a browser share, and what the browser then stores."""
 
 import base64
 
@@ -8,7 +8,7 @@ from tests.support.api import fresh, good
 from tests.support.waiting import wait_until
 
 PASTE = "Claim links"
-# The person is back at the page: what it does now and then, it does at once.
+# A page that gets the focus does at once what it otherwise does from time to time.
 COME_BACK = "dispatchEvent(new Event('focus'))"
 MINE = "Yes, it"
 PASSPHRASE = "four words, not connected"
@@ -51,7 +51,7 @@ def claim_link(origin, raw):
 
 
 def press(place, name):
-    """Click the button of this name, or the only one that has it in its name."""
+    """Click the only button whose name contains this."""
     place.get_by_role("button", name=name).click()
 
 
@@ -81,7 +81,7 @@ def wait_for_rows(page, *kinds):
 
 
 def hold(visitor, *amounts, links=0, unit="", metadata=None):
-    """Mint these amounts, or so many links of one unit, into the visitor's wallet.
+    """Mint these amounts, or a number of links, into the visitor's wallet.
 
     Return the deed's page and the item's id.
     """
@@ -106,7 +106,7 @@ def row(page, number):
 
 
 def choose(place, item, menu="more"):
-    """Open the first menu of this picture, and click what has this in its name."""
+    """Open the first menu with this icon, and click its entry of this name."""
     place.locator(f".menu > [data-icon={menu}]:visible").first.click()
     place.locator(":popover-open > *").filter(has_text=item).click()
 
@@ -247,17 +247,17 @@ def come_back_until(page, said, place=None):
 
 
 def put(page, kind, records):
-    """Put records into what the browser keeps, past the page."""
+    """Put records into the browser's database, without the page."""
     page.evaluate("given => inBrowser.put(given)", [kind, records])
 
 
 def records(page, kind="outputs"):
-    """Return what the browser keeps."""
+    """Return the records of a kind in the browser's database."""
     return page.evaluate("kind => inBrowser.records(kind)", kind)
 
 
 def amounts(page):
-    """Return the amounts that the browser keeps in each state, in order."""
+    """Return the amounts of the browser's outputs in each state, in order."""
     found = {}
     for record in sorted(records(page), key=lambda record: record["amount"]):
         found.setdefault(record["state"], []).append(record["amount"])
@@ -265,12 +265,12 @@ def amounts(page):
 
 
 def wait_for_amounts(page, **expected):
-    """Wait until the browser keeps these amounts in these states, and no others."""
+    """Wait until the browser has these amounts in these states, and no others."""
     wait_until(lambda: amounts(page) == expected)
 
 
 def raws(page, *states):
-    """Return the raw outputs that the browser keeps in these states."""
+    """Return the raw outputs that the browser has in these states."""
     return [
         f"+{record['amount']}.{record['key']}"
         for record in records(page)

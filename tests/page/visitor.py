@@ -1,4 +1,4 @@
-"""A person at a browser: what they see, and all that the browser did besides."""
+"""A person at a browser: their page, and a record of what the browser did."""
 
 import json
 from contextlib import closing, contextmanager
@@ -33,7 +33,7 @@ ALL_CAME = "[...document.images].every((image) => image.complete || image.hidden
 # Without slots: Playwright keeps notes on an object whose methods it calls.
 @dataclass
 class Visitor:
-    """A page in a profile, and what was heard of all pages of that profile.
+    """A page in a profile, and what all pages of that profile reported.
 
     `api` sends the requests of somebody else to the same service.
     """
@@ -68,7 +68,7 @@ class Visitor:
         self.context.set_offline(offline=False)
 
     def forget(self):
-        """Close all tabs but one; keep nothing but the files of the pages.
+        """Close all tabs but one; delete everything except cached files.
 
         A tab stays, because to start its process again costs most of a visit.
         """
@@ -97,7 +97,7 @@ class Visitor:
         return [each for each in self.requests if path in each.url]
 
     def foreign_requests(self):
-        """Return the addresses that were asked for and are not of the service."""
+        """Return the addresses of requests to other servers."""
         ours = (f"{self.origin}/", f"blob:{self.origin}/", "data:")
         return [each.url for each in self.requests if not each.url.startswith(ours)]
 
@@ -113,12 +113,12 @@ class Visitor:
 
     def assert_taps(self, count):
         """Assert how often the person has tapped, since it was last set to 0."""
-        # What was told by then is heard before the answer.
+        # Taps are reported before the answer to this.
         self.page.evaluate("true")
         assert self.taps == count
 
     def assert_still(self):
-        """Assert that nothing that could be seen has moved by itself."""
+        """Assert that nothing visible has moved by itself."""
         shifts = self.page.evaluate("watched.shifts")
         assert sum(shift["value"] for shift in shifts) < SHIFT_MAX, shifts
 
@@ -126,8 +126,7 @@ class Visitor:
         """Assert that the page is accessible, fits the window, and did nothing that it
         should not.
 
-        axe-core tells what keeps people out, each fault with the element that it is
-        about.
+        axe-core lists obstacles for people, each with its element.
         """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE_SCRIPT)
@@ -166,7 +165,7 @@ def visiting(browser, origin, **options):
 
 
 def make_profile(path, preferences):
-    """Make a directory that Chromium takes for a person's profile; return its path."""
+    """Make a directory that Chromium accepts as a profile; return its path."""
     (path / "Default").mkdir(parents=True)
     (path / "Default/Preferences").write_text(json.dumps(preferences))
     return path
@@ -174,7 +173,7 @@ def make_profile(path, preferences):
 
 @contextmanager
 def using(browser, profile, origin):
-    """Yield a visitor whose profile stays, and is closed with the block."""
+    """Yield a visitor with a profile that stays when the block has closed it."""
     launch = browser.browser_type.launch_persistent_context
     with (
         launch(
@@ -193,13 +192,13 @@ def using(browser, profile, origin):
 def wait_for_true(page, expression):
     """Wait until an expression is true in a page.
 
-    Asked again and again from here, which works without scripts of the page too.
+    It is evaluated from here, which works in pages without scripts, too.
     """
     wait_until(lambda: page.evaluate(expression))
 
 
 def cut_off(page, pattern):
-    """Let requests of a page end as without a network."""
+    """Let requests of a page fail as without a network."""
     page.route(pattern, lambda route: route.abort())
 
 

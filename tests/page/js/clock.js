@@ -1,8 +1,8 @@
-// Time that passes when a test says so, in the place of this process's own.
+// Replaces the timers of this process by ones that a test sets forward.
 
 import { setImmediate } from "node:timers/promises";
 
-/** A clock in seconds, of which `until` lets pass so many. */
+/** Return a clock. Its `until` runs the timers up to a number of seconds. */
 export function makeClock() {
   const timers = [];
   let now = 0;

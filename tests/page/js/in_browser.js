@@ -1,8 +1,7 @@
-// What tests do inside a page, past the page's own code. A script that runs before
-// those of the page.
+// What tests do inside a page, without the page's own code. visitor.py adds this script
+// to every page, before the page's scripts.
 
-// A window of the browser's own, which no test can reach: without it, files are
-// downloaded.
+// No test can reach the browser's dialog for files. Without it, files are downloaded.
 delete window.showSaveFilePicker;
 
 window.watched = { shifts: [], violations: [] };
@@ -17,7 +16,7 @@ new PerformanceObserver((list) => {
   }
 }).observe({ type: "layout-shift", buffered: true });
 
-/** Return which node moved, from where to where; one that is gone again has no name. */
+/** Return which node moved, from where to where. A node that is gone has no name. */
 function movedOf({ node, previousRect, currentRect }) {
   const { localName = node?.nodeName, id = "", className = "" } = node ?? {};
   const [from, to] = [previousRect, currentRect].map(({ x, y, width, height }) => [
@@ -29,7 +28,7 @@ function movedOf({ node, previousRect, currentRect }) {
   return `${localName}#${id}.${className}: ${from} → ${to}`;
 }
 
-// What a person does with a finger; keys are not counted.
+// Count taps, but no keys.
 addEventListener("pointerdown", () => window.noteTap(), { capture: true });
 
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -37,17 +36,14 @@ document.addEventListener("securitypolicyviolation", (event) => {
 });
 
 const inBrowser = {
-  /** Return a module of the page, as a second tab would run it. */
+  /** Return a new instance of a module of the page, as in a second tab. */
   load(name) {
     return import(
       new URL(`../js/${name}`, document.querySelector("link[rel=stylesheet]").href)
     );
   },
 
-  /**
-   * Return how far down the parts of the Claim page are that are there when something
-   * is claimed.
-   */
+  /** Return the vertical positions of the parts of the Claim page after a claim. */
   tops() {
     const parts = [".deed", "#claimed", "#add-more", ".foot"];
     return parts.map((each) => document.querySelector(each).offsetTop);
@@ -70,7 +66,7 @@ const inBrowser = {
     return operation.itemId;
   },
 
-  /** Open a database past the store, and return what `use` makes of it. */
+  /** Open the database without store.js, and return the result of `use`. */
   open(version, use = (database) => database) {
     return new Promise((resolve, reject) => {
       const opening = indexedDB.open("deeds", version);
@@ -80,10 +76,10 @@ const inBrowser = {
     });
   },
 
-  /** Ask for something of a kind of records, past the store; return what comes of it. */
+  /** Return the result of one request to a kind of records, without store.js. */
   async transact(kind, mode, ask) {
     const isMade = ({ name }) => name === "deeds";
-    // The page makes the store: one that is opened before it would be empty.
+    // Opening a database that the page has not created yet would create an empty one.
     while (!(await indexedDB.databases()).some(isMade))
       await new Promise((resolve) => setTimeout(resolve, 20));
     const database = await this.open();
@@ -102,7 +98,7 @@ const inBrowser = {
     return this.transact(kind, "readonly", (store) => store.getAll());
   },
 
-  /** Put records as another maker's page could have, and tell the page. */
+  /** Put records that the page's own rules might not allow, and notify the page. */
   async put([kind, all]) {
     await this.transact(kind, "readwrite", (store) => {
       for (const record of all) store.put(record);
@@ -142,16 +138,14 @@ const inBrowser = {
     return this.store.read({ outputs: wanted }, keys).catch(({ message }) => message);
   },
 
-  /** Put records, and return the result; or the name and code of the error. */
+  /** Put records. Return the result, or the name and code of the error. */
   update(changes) {
     return this.store
       .update({}, () => changes)
       .catch((error) => `${error.name} ${error.code}`);
   },
 
-  /**
-   * Try updates that go wrong in the middle, after another record was put; count them.
-   */
+  /** Try updates that fail after a record was put. Return how many failed. */
   async failHalfWay() {
     const outputs = [{ key: "a" }];
     const rules = [
@@ -168,7 +162,7 @@ const inBrowser = {
     return results.filter(({ status }) => status === "rejected").length;
   },
 
-  /** Begin to put many records, without waiting for it. */
+  /** Begin to put many records; do not wait. */
   beginMany(count) {
     const outputs = Array.from({ length: count }, (_, n) => ({
       key: `o${n}`,
@@ -177,7 +171,7 @@ const inBrowser = {
     this.update({ outputs, items: [{ key: "last" }] });
   },
 
-  /** Begin so many updates at once, each of which adds one to what is there. */
+  /** Begin updates at once, each of which increments the same record. */
   beginToCount(times) {
     const wanted = { items: ["count"] };
     const addOne = ({ items }) => ({
@@ -202,8 +196,8 @@ const inBrowser = {
   },
 
   /**
-   * Return the controls that are too small for a thumb; a check box is hit by its label
-   * too, and a link within a sentence is as high as that.
+   * Return the controls that are too small for a thumb. The label of a check box counts
+   * in its place; links within a sentence are left out.
    */
   smallControls() {
     const isText = ({ data = "" }) => data.trim();

@@ -1,11 +1,11 @@
-// What is seen of a page whose texts all stand between marks, as those of a made-up
-// language do. Runs in the page.
+// Finds untranslated and cut texts in a page whose made-up language puts each text
+// between marks. Runs in the page.
 
 window.marks = {
-  /** Return what can be read, or is told by a screen reader, without being marked. */
+  /** Return the texts outside marks, including those for screen readers. */
   unmarked() {
     const copy = document.querySelector("body").cloneNode(true);
-    // What is not of a language: names of people and services, and codes.
+    // Texts in no language: names of people and services, and codes.
     const named =
       "[data-own], bdi, code, .brand, .languages, .mark, .code, [data-card=mark]";
     for (const each of copy.querySelectorAll(`${named}, script, template, noscript`))
@@ -30,8 +30,8 @@ window.marks = {
   },
 
   /**
-   * Return what is wider than the window, sticks out of what one taps, or is higher than
-   * its verdict has room.
+   * Return the width of a page that is wider than the window, controls that their texts
+   * stick out of, and verdicts of the door that do not fit.
    */
   cut() {
     const { scrollWidth } = document.documentElement;

@@ -1,5 +1,5 @@
-// Asks fake services whatever comes: what is right, wrong, repeated or too late. What
-// they answer is compared with the service: tests/page/test_fake_service.py.
+// Sends random requests to fake services: valid, invalid, repeated and late ones.
+// tests/page/test_fake_service.py compares the answers with the service's.
 
 import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js";
 import {

@@ -1,14 +1,14 @@
-// One clock for wallets and their service, which a test can turn on.
+// One clock for wallets and their service, which tests set forward.
 
 let time = 0;
 
-/** Return the time, in milliseconds; it never shows one time twice. */
+/** Return the time in milliseconds. No two calls return the same. */
 export function now() {
   time += 1;
   return time;
 }
 
-/** Let so many seconds pass. */
+/** Let seconds pass. */
 export function pass(seconds) {
   time += 1000 * seconds;
 }

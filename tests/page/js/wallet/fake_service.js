@@ -1,6 +1,7 @@
-// A service in memory that keeps the contract of mint, swap, check and offers with
-// their Idempotency-Keys, and that can lose a request or an answer, deliver late, and
-// refuse without a reason.
+// A service in memory with the contract of mint, swap, check and offers, including the
+// Idempotency-Key. It can lose requests and answers, carry requests out late, and
+// refuse without a reason. tests/page/test_fake_service.py compares it with the real
+// one.
 
 import { appendFileSync } from "node:fs";
 
@@ -17,10 +18,10 @@ import { AMOUNT_MAX } from "../../../../parts/pages/static/js/format/amounts.js"
 import { keyOf } from "../../../../parts/pages/static/js/wallet/records.js";
 import { now as clock } from "./clock.js";
 
-/** As long as an offer can be completed unless it says otherwise. */
+/** How long an offer can be completed by default. */
 const EXPIRES_IN_S = 604_800;
 
-/** No test makes an id twice, so that the service can make the same. */
+/** Ids are counted, so that test_fake_service.py can make the service use the same. */
 let idsCount = 0;
 
 function makeId(prefix) {
@@ -33,16 +34,16 @@ function makeId(prefix) {
  * @param {object} [parts]
  * @param {() => number} [parts.now] in milliseconds
  * @param {(prefix: string) => string} [parts.newId]
- * @param {Map<string, string>} [parts.kept] what requests have made that were carried out before, by
- *   their keys
+ * @param {Map<string, string>} [parts.kept] the id that each earlier request has made, by its
+ *   Idempotency-Key
  */
 export function fakeService({ now = clock, newId = makeId, kept = new Map() } = {}) {
   const items = new Map(); // id -> item
   const outputs = new Map(); // item id + secret -> {amount, spent}
   const done = new Map(); // Idempotency-Key -> {request, made}
   const offers = new Map(); // id -> {inputs, outputs, expiresAt, isCompleted}
-  const late = []; // requests under way that nobody waits for any more
-  let at; // when the request came that is answered
+  const late = []; // requests that are carried out later; nobody waits for them
+  let at; // the time of the current request
 
   const verbs = {
     item(id) {
@@ -139,7 +140,7 @@ export function fakeService({ now = clock, newId = makeId, kept = new Map() } = 
     },
   };
 
-  /** Return the answer to a request, which a service would give to it now. */
+  /** Return the answer to a request. */
   function answer(name, ...given) {
     at = now();
     const note = (answer) => write([at, name, given, answer]);
@@ -153,7 +154,7 @@ export function fakeService({ now = clock, newId = makeId, kept = new Map() } = 
     }
   }
 
-  /** Return what an operation makes, or has made when its key came first. */
+  /** Carry out an operation once. Return the id that it has made, if it makes one. */
   function operate(kind, half, key, apply) {
     const sides = [half.inputs, half.outputs];
     const texts = sides.map((raws) => raws.map(formatRawOutput).sort());
@@ -232,8 +233,8 @@ export function fakeService({ now = clock, newId = makeId, kept = new Map() } = 
               late.push(call);
               throw new NoAnswerError();
             case "refused":
-              // Nothing but its key tells of a payment that makes nothing: a service
-              // never forgets it.
+              // Only its key shows that a payment without outputs was carried out, and
+              // a service never forgets a key.
               if (name === "complete" && done.has(given[2])) return call();
               throw problem(
                 /swap|makeOffer|complete/.test(name) ? "unknown_input" : "overloaded",
@@ -248,9 +249,7 @@ export function fakeService({ now = clock, newId = makeId, kept = new Map() } = 
       return { ...Object.fromEntries(asking), time: () => null };
     },
 
-    /**
-     * Carry out requests that were under way, in the order that `choose` picks them.
-     */
+    /** Carry out up to `count` late requests, in the order in which `choose` picks. */
     deliverLate(choose = () => 0, count = Infinity) {
       for (let left = count; left > 0 && late.length; left -= 1) {
         const [call] = late.splice(choose(late.length), 1);
@@ -258,7 +257,7 @@ export function fakeService({ now = clock, newId = makeId, kept = new Map() } = 
       }
     },
 
-    /** Take an output away, as somebody does who knows its secret. */
+    /** Spend an output as somebody else who knows its secret. */
     take(raw, secret = "somebody's") {
       const inputs = [formatRawOutput(raw)];
       const outputs = [formatRawOutput({ ...raw, secret })];
@@ -315,7 +314,7 @@ function checkBalance({ inputs, outputs }) {
   refuseIf(isUneven, "unbalanced");
 }
 
-/** Return by how many units of each item some are more than the others. */
+/** Return by how many units of each item `some` exceed `others`. */
 function excess(some, others) {
   const sums = {};
   const add = (raws, sign) => {
@@ -328,7 +327,7 @@ function excess(some, others) {
   return parts.sort().map(([itemId, sum]) => ({ itemId, amount: Number(sum) }));
 }
 
-/** Write down what was asked, when, and the answer: for a comparison with the service. */
+/** Write requests and answers to a file, for test_fake_service.py. */
 function write(line) {
   if (process.env.REQUESTS_FILE)
     appendFileSync(process.env.REQUESTS_FILE, `${JSON.stringify(line)}\n`);

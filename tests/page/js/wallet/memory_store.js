@@ -1,7 +1,7 @@
 // The store of store.js in memory, for tests: one transaction after the other, all or
-// nothing. What goes in and out is copied, as a database does. After each, every output
-// that was put, or that an operation names that was put, is what follows from all
-// operations.
+// nothing. Records are copied on the way in and out, as by a database. After each
+// transaction it checks that the states of the outputs that were touched follow from
+// the operations.
 
 import assert from "node:assert/strict";
 
@@ -29,16 +29,16 @@ export function memoryStore(seed = newSeed(0)) {
     return records;
   }
 
-  /** Carry out one transaction after the last has ended. */
+  /** Carry out a transaction once the previous one has ended. */
   function transact(wanted, apply) {
     last = last.catch(() => {}).then(async () => apply(await load(wanted, found)));
     return last;
   }
 
-  /** Keep records, as a test needs them. */
+  /** Store records, also from a test. */
   function put(records) {
     for (const kind of KINDS) {
-      // No rule changes a record that it was shown: it puts another.
+      // Frozen, because rules must put a new record instead of changing one.
       for (const record of records[kind]?.values() ?? []) {
         touched.push(record, kept[kind].get(record.key));
         kept[kind].set(record.key, Object.freeze(record));
@@ -56,10 +56,7 @@ export function memoryStore(seed = newSeed(0)) {
         assertFollows(kept, touched.splice(0));
         return result;
       }),
-    /**
-     * What is kept, for the test to look at, and the key of each record that was ever
-     * loaded.
-     */
+    /** All records by kind and key, and the key of each record that was ever loaded. */
     kept,
     loaded,
   };
@@ -86,7 +83,7 @@ function find(records, query) {
   return records.has(query) ? [records.get(query)] : [];
 }
 
-/** Return the slices of all that is kept, or of records of a test's own. */
+/** Return slices of these records, all of which count as loaded. */
 export function slicesOf(kept) {
   const slices = makeSlices();
   for (const kind of KINDS) slices[kind].take("all", [...(kept[kind]?.values() ?? [])]);

@@ -1,6 +1,6 @@
-// Prints what the tests of the client compare with: pairs of files of random wallets,
-// each with what the page makes of them, and files with one field changed, each with
-// whether the page reads it.
+// Prints cases for the client's tests as JSON: pairs of files of random wallets with
+// the records that the page merges them to, and files with one field changed, each with
+// whether the page accepts it.
 
 import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import { memoryStore } from "./memory_store.js";
@@ -35,9 +35,7 @@ console.log(
   JSON.stringify({ pairs, forged: [...fieldsOf(pairs).values()].flatMap(forgedOf) }),
 );
 
-/**
- * Return pairs of files of one world, each with what a wallet is that has read both.
- */
+/** Return pairs of files of one world, each with the records that merge both. */
 async function pairsOf(world) {
   const { random, service, stores, exports } = world;
   await world.walk(STEPS_COUNT);
@@ -54,10 +52,7 @@ async function pairsOf(world) {
   return Promise.all(found);
 }
 
-/**
- * Return whether a pair has a record whose two states, or what came of them, no other
- * had.
- */
+/** Return whether a pair has a record with a combination of states that is new. */
 function isNews({ files, merged }) {
   const signs = ["outputs", "operations"].flatMap((kind) =>
     merged[kind].map(({ key }) =>
@@ -77,7 +72,7 @@ function signOf({ kind, state, before, expiresAt, code, ...output } = {}) {
   return [kind === "mint", state, before, ...told.map(Boolean)].join();
 }
 
-/** Return a place of each field, by its path, in the smallest file that has it. */
+/** Return one place of each field, in the smallest file that has it. */
 function fieldsOf(all) {
   const fields = new Map();
   const files = all.flatMap((pair) => pair.files);

@@ -1,10 +1,8 @@
-// Wallets on a fake service, for the tests of the wallet.
+// Wallets on a fake service, and shorthands that all tests of the wallet use.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 
-// Loaded when it is needed, which is to need no waiting here.
-import "../../../../parts/pages/static/js/wallet/merging.js";
 import { readRecords } from "../../../../parts/pages/static/js/wallet/file.js";
 import {
   keysOf,
@@ -20,15 +18,18 @@ let secretsCount = 0;
 
 export { keysOf, now, pass };
 
-/** Secrets that need no waiting: what runs in turns must wait for nothing else. */
+/**
+ * Return a secret without asynchronous work: calls that run in turns (turns.js) must
+ * not wait for anything else.
+ */
 export async function makeSecret() {
   secretsCount += 1;
   return `secret-${secretsCount}`;
 }
 
 /**
- * Secrets from a seed that need no waiting. A look asks for hundreds: to hash each would
- * take most of the time of the tests.
+ * Return secrets of places without hashing each: a look asks for hundreds, which would
+ * take most of the tests' time.
  */
 export async function derive(places) {
   return places.map(({ seed, branch, itemId, number }) => {
@@ -47,13 +48,13 @@ function beginningOf(text) {
   return beginnings.get(text);
 }
 
-/** Whether a machine made a secret cannot be asked without waiting either. */
+/** Count every secret as strong, because computing a checksum is asynchronous. */
 export const isStrong = async () => true;
 
-/** After so many unused numbers the walks of the tests look for no more. */
+/** A search ends after this many unused numbers. */
 export const gap = 12;
 
-/** Return a wallet, and the verbs of its offers. */
+/** Return a person: a service, a store, the wallet on both, and its offers. */
 export function makerOn(
   service,
   store = memoryStore(),
@@ -65,29 +66,26 @@ export function makerOn(
   return { service, store, wallet, offers: offersOf(wallet) };
 }
 
-/** Return the wallet alone. */
+/** Return the wallet of such a person. */
 export const walletOn = (...parts) => makerOn(...parts).wallet;
 
-/**
- * Return a wallet on this service and store whose requests meet the fate that it tells
- * of each.
- */
+/** Return a wallet whose requests have the fates that `fate` returns. */
 export function walletMeeting({ service, store }, fate) {
   return walletOn(service, store, service.api(fate));
 }
 
-/** Return a wallet of whose swaps each makes only so many parts. */
+/** Return a wallet whose swaps have at most `arrayMax` inputs or outputs. */
 export function smallWallet({ service, store }, arrayMax = 4) {
   return walletOn(service, store, service.api(), { arrayMax });
 }
 
-/** Return what lets requests of one verb meet these fates, one after the other. */
+/** Return a function that gives the requests of one verb these fates, in order. */
 export const fatesOf =
   (verb, ...fates) =>
   (asked) =>
     asked === verb ? fates.shift() : "answered";
 
-/** Return a wallet whose swaps meet these fates, one after the other. */
+/** Return a wallet whose swaps have these fates, in order. */
 export function swapsMeeting(parts, ...fates) {
   return walletMeeting(parts, fatesOf("swap", ...fates));
 }
@@ -103,13 +101,13 @@ export async function walletHolding(...amounts) {
   return person;
 }
 
-/** Return somebody who has handed out a link of so many of their units, or of all. */
+/** Return somebody who has handed out a link of `givenAmount` of their units. */
 export async function giverOf(amount, givenAmount = amount) {
   const giver = await walletHolding(amount);
   return { ...giver, given: await linkFrom(giver, givenAmount) };
 }
 
-/** Return a wallet that has minted these links, all that one mint can make. */
+/** Return a wallet that has minted these links, as many as one mint makes. */
 export async function minted(links, arrayMax = 256) {
   const ground = await walletHolding();
   const wallet = smallWallet(ground, arrayMax);
@@ -154,7 +152,7 @@ export function beginTrade({ service, store }, wanted) {
   return makerOn(service, store, api).offers.trade(wanted);
 }
 
-/** The records of a wallet in which there is nothing. */
+/** The records of an empty wallet. */
 export const NOTHING = {
   outputs: [],
   operations: [],
@@ -163,19 +161,19 @@ export const NOTHING = {
   numbers: [],
 };
 
-/** Return somebody with a wallet of their own that has taken in these records. */
+/** Return somebody with a new wallet that has imported these records as its own. */
 export async function walletOf(service, records, api = service.api(), options = {}) {
   const person = makerOn(service, memoryStore(), api, options);
   await person.wallet.importRecords(records, { isOwn: true });
   return person;
 }
 
-/** Return a new wallet that has taken in all that this one has. */
+/** Return somebody with a copy of this wallet. */
 export async function copyOf({ service, wallet }) {
   return walletOf(service, await wallet.exportRecords());
 }
 
-/** What is written into a file must always be what can be read from one. */
+/** Return records as a file gives them back. Throw if they are invalid there. */
 export function throughText(records) {
   return readRecords(JSON.parse(JSON.stringify(records)));
 }
@@ -183,7 +181,7 @@ export function throughText(records) {
 /** Return the records that a wallet writes into a file. */
 export const fileOf = async ({ wallet }) => throughText(await wallet.exportRecords());
 
-/** Return whether an error is the wallet's own of this code. */
+/** Return a function that returns whether an error is a WalletError with this code. */
 export const hasCode = (code) => (error) =>
   error instanceof WalletError && error.code === code;
 
@@ -195,7 +193,7 @@ export const operationIn = ({ kept }, key) => kept.operations.get(key);
 export const outputsIn = ({ kept }) => [...kept.outputs.values()];
 export const operationsIn = ({ kept }) => [...kept.operations.values()];
 
-/** Fail unless these stores have all that is live, and of their own nothing else. */
+/** Fail unless the stores hold exactly the unspent outputs of the service. */
 export function assertAllIsHere(service, ...stores) {
   const here = stores
     .flatMap(outputsIn)
@@ -208,7 +206,7 @@ export function madeBy(store, { operation }, place = 0) {
   return outputIn(store, operation.outputs[place].key);
 }
 
-/** Return the link of so many units that somebody hands out. */
+/** Return the link of `amount` units that somebody hands out. */
 export async function linkFrom({ store, wallet, itemId }, amount) {
   return madeBy(store, await wallet.send(itemId, amount));
 }
@@ -225,12 +223,12 @@ export async function guestHolding(...amounts) {
   return { ...guest, itemId: maker.itemId, key };
 }
 
-/** What a tab throws that has died. */
+/** A closed tab throws this. */
 export class TabClosed extends Error {}
 
 /**
- * Return what wraps the store and the api of a tab, which dies at the n-th call of any
- * of them; from then on nothing happens.
+ * Return a function that wraps the store and the api of a tab. The tab is closed at the
+ * n-th call of either; that call is still carried out if it `isDoneFirst`.
  */
 export function mortal(deadAt, isDoneFirst) {
   let callsCount = 0;
@@ -248,19 +246,16 @@ export function mortal(deadAt, isDoneFirst) {
     );
 }
 
-/**
- * Return a tab of a person that does one thing after another when it is its turn, with
- * requests that meet the fate that it tells of each.
- */
+/** Return a tab of a person whose calls wait for their turns (turns.js). */
 export function tabOf({ service, store }, turns, who, fate, options) {
   const gated = turns.gated(who, callsOf(store));
   return makerOn(service, gated, turns.gated(who, service.api(fate)), options);
 }
 
-/** Return what a wallet calls of a store. */
+/** Return the functions of a store that a wallet calls. */
 export const callsOf = ({ read, update }) => ({ read, update });
 
-/** Return the claims of a door that have no answer. */
+/** Return the claims of a door that wait for an answer. */
 export function scansIn(store) {
   const isWaiting = ({ atDoor, state }) => atDoor && state === "begun";
   return operationsIn(store).filter(isWaiting);

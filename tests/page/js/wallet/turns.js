@@ -1,15 +1,14 @@
-// Takes apart what runs at once: every call of a store or an api waits for its turn,
-// and the test says whose turn it is.
+// Lets a test choose the order of concurrent calls: each call of a store or an api
+// waits until the test gives it its turn.
 
 import { setImmediate } from "node:timers/promises";
 
 import { Random } from "./random.js";
 
-/** Whoever runs in turns, and how each ended. */
 export class Turns {
   #waiting = new Map();
 
-  /** Return the object with each of its calls waiting for a turn of `who`. */
+  /** Return the object with functions that wait for a turn of `who`. */
   gated(who, object) {
     return Object.fromEntries(
       Object.entries(object).map(([name, call]) => [
@@ -24,7 +23,7 @@ export class Turns {
 
   /**
    * Run all to their ends, one call after another.
-   * @param {(count: number) => number} choose which of `count` that wait may go on
+   * @param {(count: number) => number} choose which of `count` waiting calls goes on
    */
   async run(promises, choose) {
     let left = promises.length;
@@ -47,8 +46,7 @@ export class Turns {
 }
 
 /**
- * Run a test under every order in which its calls can come; returns how many there
- * were.
+ * Run a test in every order that its calls can have. Return the number of orders.
  * @param {(choose: (count: number) => number) => Promise<void>} run
  */
 export async function inEveryOrder(run) {
@@ -72,9 +70,7 @@ export async function inEveryOrder(run) {
   }
 }
 
-/**
- * Run a test under so many random orders: what makes many calls has too many of them.
- */
+/** Run a test in some random orders, if it makes too many calls to try all. */
 export async function inSomeOrders(ordersCount, run) {
   for (let seed = 1; seed <= ordersCount; seed += 1) {
     const random = new Random(seed);

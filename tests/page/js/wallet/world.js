@@ -1,6 +1,6 @@
-// People who do everything at once that the wallet can, while requests and answers are
-// lost or late, refusals have no reason, tabs die, offers expire and old copies come
-// back.
+// Random walks: people do everything that the wallet can, in several tabs at once,
+// while requests and answers are lost or late, refusals have no reason, tabs are
+// closed, offers expire and old backups are restored.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -41,7 +41,10 @@ const SPENDING = ["send", "split", "merge", "trade", "complete"];
 export const OURS = /held|given|offered/;
 export const OFFER_S_MAX = 30 * 24 * 60 * 60;
 
-/** A store in which no verb that spends as it likes takes what was set aside. */
+/**
+ * Return a store that fails the test if an operation that chooses its inputs spends an
+ * output that was handed out, admitted, unknown or promised to links.
+ */
 export function watchedStore(seed) {
   const store = memoryStore(seed);
   const update = async (...given) => {
@@ -50,7 +53,7 @@ export function watchedStore(seed) {
     const since = now();
     const result = await store.update(...given);
     for (const { key, kind, inputs, links, begunAt } of operationsIn(store)) {
-      // What is taken in from a file was begun before.
+      // Operations from a file were begun before.
       if (known.has(key) || begunAt < since || !SPENDING.includes(kind)) continue;
       for (const input of inputs) {
         const { state, givenAt, collectedAt, unknown, each } = before.get(input);
@@ -73,10 +76,10 @@ export class World {
       return watchedStore({ key, isOwn: true, createdAt: 0 });
     });
     this.exports = [];
-    this.seen = new Set(); // Key of every record ever kept.
+    this.seen = new Set(); // Keys of all outputs that were ever stored.
   }
 
-  /** Let one or two tabs do something, call by call in a random order. */
+  /** Let one or two tabs do something, with their calls in a random order. */
   async step() {
     const turns = new Turns();
     const actions = this.random.chance(50) ? ["a"] : ["a", "b"];
@@ -89,13 +92,13 @@ export class World {
       this.service.deliverLate((count) => this.random.below(count), 1);
   }
 
-  /** Return the people whose stores these are, each in a new tab. */
+  /** Return a person for each store, each in a new tab. */
   people() {
     const api = this.service.api();
     return this.stores.map((store) => makerOn(this.service, store, api, { arrayMax }));
   }
 
-  /** Take so many steps, and see after each that nothing is lost. */
+  /** Take steps, and check after each that nothing is lost. */
   async walk(stepsCount) {
     for (let step = 0; step < stepsCount; step += 1) {
       await this.step();
@@ -104,8 +107,8 @@ export class World {
   }
 
   /**
-   * Return a wallet in a new tab of either person, which may die at one of its next
-   * calls.
+   * Return a wallet in a new tab of a random person. The tab may be closed at one of
+   * its next calls.
    */
   tab(turns, who) {
     const store = this.random.pick(this.stores);
@@ -123,7 +126,7 @@ export class World {
     await this.random.pick([...actions, () => wallet.finishBegun()])();
   }
 
-  /** What can be done with offers, mostly with one that somebody has seen. */
+  /** Return what a person may do with offers. */
   offerActions({ wallet, store, offers }) {
     const { random, service } = this;
     const part = () => {
@@ -197,7 +200,7 @@ export class World {
     ];
   }
 
-  /** What must be true at every moment. */
+  /** Check what must be true at every moment. */
   assertNothingIsLost() {
     const live = new Set(this.service.live());
     const known = new Set();
@@ -209,7 +212,7 @@ export class World {
           assert.ok(!live.has(record.key), "live, but held as spent");
       }
       for (const { kind, body } of operationsIn(store)) {
-        // A mint's answer may be missing still: then its secrets are in what was asked.
+        // A mint without an answer has its secrets in the request only.
         if (kind === "mint") body.outputs.forEach(({ secret }) => known.add(secret));
       }
     }
@@ -223,16 +226,13 @@ export class World {
     for (const key of this.seen) assert.ok(known.has(key), "a secret was forgotten");
   }
 
-  /**
-   * When the faults are over and every wallet was opened once more, all is where it
-   * belongs.
-   */
+  /** Check that all wallets agree with the service once every fault is over. */
   async assertEndsWell() {
     this.service.deliverLate();
     const isOver = this.random.chance(50);
     const people = this.people();
     await finishAll(people);
-    // What has just expired is settled when a completion cannot be under way any more.
+    // An expired offer is settled only when no completion can be under way any more.
     pass(isOver ? OFFER_S_MAX : 60);
     await finishAll(people);
 
@@ -240,7 +240,7 @@ export class World {
     for (const store of this.stores) {
       const open = operationsIn(store).filter(({ state }) => state === "open");
       assert.ok(!isOver || !open.length, "an offer that should have ended");
-      // What becomes of their outputs follows from how operations have ended.
+      // The states of outputs follow from those of operations.
       for (const { kind, state } of operationsIn(store)) {
         assert.ok(["done", "refused", "open"].includes(state));
         assert.ok(kind !== "mint" || state !== "refused");
@@ -264,7 +264,7 @@ export class World {
   }
 }
 
-/** A world of shops, whose customers abandon carts. */
+/** A world of shops whose customers request payments and never make them. */
 export class ShopWorld extends World {
   offerActions(tab) {
     const { itemId } = this.random.pick(outputsIn(tab.store)) ?? {};
@@ -273,14 +273,14 @@ export class ShopWorld extends World {
   }
 }
 
-/** Ask for more payments that nobody makes than a look passes over unused numbers. */
+/** Request more payments that nobody makes than a search skips unused numbers. */
 export async function abandonCarts(offers, asked) {
   for (let count = 0; count <= gap; count += 1)
     await offers.ask({ ...asked, expiresInS: 60 });
   pass(200);
 }
 
-/** Open every wallet once more, and ask until nothing has changed for each. */
+/** Finish everything that has begun, and query each wallet until nothing changes. */
 export async function finishAll(people) {
   for (const { wallet, store } of people) {
     for (const { key, begunAt } of scansIn(store)) {
