@@ -63,9 +63,9 @@ _BLANKS = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-# A unit has no characters that are invisible or alter the letter before them.
+# A unit has no characters that are invisible or alter the letter before them. _is_word
+# has further conditions.
 _UNIT = (
-    r"(?=[^\W\d_])"
     rf"[^\n/{_BLANK_LETTERS}\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f"
     r"\U000e0100-\U000e01ef]{1,20}"
 )
@@ -242,18 +242,20 @@ def deed_card(item: Item) -> DeedCard:
 def units_text(amount: int, unit: str = "") -> str:
     """Return an amount in words, with grouped digits.
 
-    `unit` is the word for one, or for one and several, "ticket/tickets".
+    `unit` is the word for one, or for one and several, "ticket/tickets". Must agree
+    with js/format/amounts.js.
     """
-    # A narrow space, as in js/format/amounts.js: no language reads it as a decimal
-    # point.
+    # A narrow space, which no language reads as a decimal point.
     digits = f"{amount:,}".replace(",", "\u202f")
     if not unit:
         return str(
             ngettext("%(digits)s unit", "%(digits)s units", amount, digits=digits)
         )
     one, _, several = unit.partition("/")
-    word = one if amount == 1 else several or f"\N{MULTIPLICATION SIGN} {one}"
-    return f"{digits} {word}"
+    # A currency sign has no plural, and we cannot form plurals in every language.
+    is_sign = unicodedata.category(one[0]) == "Sc"
+    plural = one if is_sign else f"\N{MULTIPLICATION SIGN} {one}"
+    return f"{digits} {one if amount == 1 else several or plural}"
 
 
 def _about(description: str) -> dict[str, Any]:
@@ -262,8 +264,8 @@ def _about(description: str) -> dict[str, Any]:
     lines = "\n".join(line.strip(_BLANKS) for line in whole.split("\n"))
     text, _, last = lines.rpartition("\n\n")
     facts: dict[str, Any] = dict(_FACT.findall(last))
-    kinds = {unicodedata.category(each)[0] for each in facts.get("Unit", "")}
-    if len(facts) <= last.count("\n") or kinds & {"N", "C"}:
+    words = facts["Unit"].split("/") if "Unit" in facts else []
+    if len(facts) <= last.count("\n") or not all(map(_is_word, words)):
         return {}
     try:
         for name in facts.keys() & {"Date", "Valid until"}:
@@ -273,6 +275,16 @@ def _about(description: str) -> dict[str, Any]:
         return {}
     fields = {name.lower().replace(" ", "_"): fact for name, fact in facts.items()}
     return fields | {"description": text.strip(_BLANKS)}
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a text is a word or begins with a currency sign.
+
+    A digit could be read as part of the amount. Must agree with js/format/amounts.js.
+    """
+    kinds = [unicodedata.category(letter) for letter in text]
+    is_begun = kinds[0] == "Sc" or kinds[0].startswith("L")
+    return is_begun and not any(kind[0] in "NC" for kind in kinds)
 
 
 def _text(text: str) -> str:

@@ -171,6 +171,10 @@ def test_a_total_is_written_as_the_scripts_of_the_page_write_it():
 
     assert DeedCard(ID, 1).units == "1 unit"
     assert DeedCard(ID, 2**53 - 1).units == most
+    assert DeedCard(ID, 1, unit="ticket").units == "1 ticket"
+    assert DeedCard(ID, 25, unit="ticket").units == "25 \xd7 ticket"
+    assert DeedCard(ID, 25, unit="ticket/tickets").units == "25 tickets"
+    assert DeedCard(ID, 25, unit="€").units == "25 €"
 
 
 def test_a_claim_link_unfolds_as_the_deed_and_names_no_address(api):
