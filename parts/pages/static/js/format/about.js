@@ -110,9 +110,9 @@ export function readAbout(/** @type {string} */ description) {
     Unit: unit = "",
   } = values;
   const [from, to] = [date, until].map((time) => time && readTime(time));
-  const isRight = from !== null && to !== null && (!unit || isUnit(unit));
+  const isValid = from !== null && to !== null && (!unit || isUnit(unit));
   const isPlain = "" in values || Object.keys(values).length < facts.length;
-  if (isPlain || !isRight) return about;
+  if (isPlain || !isValid) return about;
   const text = lines.slice(0, start).join("\n").trim();
   const clock = { date, validUntil: until };
   return { text, place, unit, date: from || null, validUntil: to || null, clock };

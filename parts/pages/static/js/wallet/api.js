@@ -60,19 +60,19 @@ export class NoAnswerError extends Error {
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
   const clock = makeServiceClock();
-  const get = (path, isRight, options) => request(fetch, path, options, isRight, null);
-  const post = (path, body, isRight, ...credentials) =>
-    request(fetch, path, postOptions(body, ...credentials), isRight, clock.note);
+  const get = (path, isValid, options) => request(fetch, path, options, isValid, null);
+  const post = (path, body, isValid, ...credentials) =>
+    request(fetch, path, postOptions(body, ...credentials), isValid, clock.note);
   /** Return one valid answer for each element of `asked`. */
-  const postEach = async (path, body, asked, name, isRight) => {
-    const areRight = (answer) => areAll(answer?.[name], asked, isRight);
-    return (await post(path, body, areRight))[name];
+  const postEach = async (path, body, asked, name, isValid) => {
+    const areValid = (answer) => areAll(answer?.[name], asked, isValid);
+    return (await post(path, body, areValid))[name];
   };
   return {
     async mint(body, key) {
       const token = tokens.readToken();
-      const isRight = (answer) => isMintAnswer(answer, body.outputs);
-      return post("/v1/mint", body, isRight, key, token).catch((error) => {
+      const isValid = (answer) => isMintAnswer(answer, body.outputs);
+      return post("/v1/mint", body, isValid, key, token).catch((error) => {
         if (TOKEN_CODES.has(error.code)) tokens.refuseToken(token);
         throw error;
       });
@@ -93,14 +93,14 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX, tokens) {
     swap: (body, key) => post("/v1/swap", body, isSuccess, key),
     makeOffer: (body, key) => post("/v1/offers", body, isOffer, key).then(offerFrom),
     offer(id) {
-      const isRight = (offer) => offer?.offerId === id && isOffer(offer);
-      return get(`/v1/offers/${id}`, isRight, { cache: "no-store" }).then(offerFrom);
+      const isValid = (offer) => offer?.offerId === id && isOffer(offer);
+      return get(`/v1/offers/${id}`, isValid, { cache: "no-store" }).then(offerFrom);
     },
     complete: (id, body, key) =>
       post(`/v1/offers/${id}/complete`, body, isSuccess, key),
     item(id) {
-      const isRight = (item) => item?.id === id && isItem(item);
-      return get(`/v1/item/${encodeURIComponent(id)}`, isRight);
+      const isValid = (item) => item?.id === id && isItem(item);
+      return get(`/v1/item/${encodeURIComponent(id)}`, isValid);
     },
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
     qr: (texts) => postEach("/web/qr", { texts }, texts, "codes", isCode),
@@ -206,7 +206,7 @@ function makeServiceClock() {
   };
 }
 
-async function request(fetch, url, options, isRight, note) {
+async function request(fetch, url, options, isValid, note) {
   try {
     const response = await fetch(url, {
       credentials: "omit",
@@ -219,7 +219,7 @@ async function request(fetch, url, options, isRight, note) {
     const answer = await response.json().catch(() => null);
     const problem = response.ok ? null : problemOf(response, answer);
     // An answer of another form is not the service's.
-    if (!problem && !isRight(answer)) throw new NoAnswerError(response.status);
+    if (!problem && !isValid(answer)) throw new NoAnswerError(response.status);
     if (!(problem instanceof NoAnswerError)) note?.(response);
     if (problem) throw problem;
     return answer;
@@ -248,9 +248,9 @@ function retryAfterS(response) {
 /**
  * Return whether there is one answer for each element of `asked`, and all are valid.
  */
-function areAll(answers, asked, isRight) {
+function areAll(answers, asked, isValid) {
   return (
-    Array.isArray(answers) && answers.length === asked.length && answers.every(isRight)
+    Array.isArray(answers) && answers.length === asked.length && answers.every(isValid)
   );
 }
 

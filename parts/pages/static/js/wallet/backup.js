@@ -1,7 +1,7 @@
 // Backups: selects the records for one, merges the records of one, finds out whose it
 // is, and counts the changes since the last one. The file format is in file.js.
 
-import { askForLook, LOOK, placesOf, rowsOf } from "./finding.js";
+import { askForLook, LOOK, placesOf, secretRows } from "./finding.js";
 import { mergeInto } from "./merging.js";
 import { keyOf, keysOf } from "./records.js";
 import { isUsed, ownSeed, seedsAndNumbers, seedsOf } from "./seeds.js";
@@ -55,7 +55,10 @@ export function makeBackup({ store, change, changeOfNote, now }) {
        * (`at`: the time of that file, if known).
        */
       async status() {
-        const { count, savedCount, itemIds, ...more } = await store.read(NOTE, noteOf);
+        const { count, savedCount, itemIds, ...more } = await store.read(
+          NOTE,
+          backupNote,
+        );
         const changesCount = count - savedCount;
         const isNew = ({ state, itemId }) =>
           state !== "spent" && !itemIds.includes(itemId);
@@ -73,7 +76,7 @@ export function makeBackup({ store, change, changeOfNote, now }) {
       async saved(material, file = null) {
         const about = { ...exported, material, file, restored: null };
         const save = (draft) =>
-          void draft.put("notes", { ...noteOf(draft), ...about, at: draft.now });
+          void draft.put("notes", { ...backupNote(draft), ...about, at: draft.now });
         await change(NOTE, save).catch((error) => {
           // Some private windows store no keys.
           if (error.name !== "DataCloneError" || !material) throw error;
@@ -89,7 +92,7 @@ export function makeBackup({ store, change, changeOfNote, now }) {
     exportRecords: () =>
       store.read(ALL, (slices) => {
         exported = {
-          savedCount: noteOf(slices).count,
+          savedCount: backupNote(slices).count,
           itemIds: itemIdsOf(slices.outputs.list()),
         };
         return recordsOf(slices);
@@ -117,7 +120,7 @@ export function makeBackup({ store, change, changeOfNote, now }) {
 }
 
 function takeIn(draft, theirs, isOwn) {
-  const note = noteOf(draft);
+  const note = backupNote(draft);
   const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
   const hasSeed =
     !isUsed(draft) || theirs.seeds.some(({ key }) => key === ownSeed(draft));
@@ -152,7 +155,7 @@ export function makeJoined({ store, change, derive }) {
     async emptySeeds() {
       const { others, rows, live } = await store.read(ALL, (slices) => {
         const live = slices.outputs.list().filter(isLive);
-        const rows = itemIdsOf(live).flatMap((itemId) => rowsOf(slices, itemId));
+        const rows = itemIdsOf(live).flatMap((itemId) => secretRows(slices, itemId));
         return { others: seedsOf(slices).filter(({ isOwn }) => !isOwn), rows, live };
       });
       const places = rows.flatMap(({ next, ...row }) => {
@@ -179,7 +182,7 @@ const itemIdsOf = (outputs) => [
   ...new Set(outputs.filter(isOurs).map(({ itemId }) => itemId)),
 ];
 
-function noteOf({ notes }) {
+function backupNote({ notes }) {
   return {
     key: BACKUP,
     count: 0,
@@ -195,6 +198,6 @@ function noteOf({ notes }) {
 
 /** Count a change that the next backup must contain. */
 export function countChange(draft) {
-  const note = noteOf(draft);
+  const note = backupNote(draft);
   if (draft.isChanged()) draft.put("notes", { ...note, count: note.count + 1 });
 }

@@ -1,5 +1,6 @@
-// How operations begin: one transaction reserves the inputs and stores the new secrets
-// and the whole request, before anything is sent. Pure: changes a draft only.
+// How operations begin, each by a rule: one transaction reserves the inputs and stores
+// the new secrets and the whole request, before anything is sent. wallet.js calls
+// `begin`; offers.js has the rules of offers. Pure: changes a draft only.
 
 import { gettext, joinTexts } from "../format/gettext.js";
 import { ticketText } from "../format/tickets.js";

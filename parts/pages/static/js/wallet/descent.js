@@ -1,5 +1,5 @@
-// What the outputs of an item were made from: the numbers of the links that were
-// joined, and what came back to the maker. Pure.
+// What the outputs of an item were made from, for holdings.js: the numbers of the links
+// that were joined, and what came back to the maker. Pure.
 
 import { joinTexts } from "../format/gettext.js";
 import { ticketText, wordsOf } from "../format/tickets.js";

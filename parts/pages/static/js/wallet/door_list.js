@@ -81,9 +81,9 @@ function readRows(/** @type {string} */ text) {
     const [, id, letter, time, ...more] = ROW.exec(line.trimEnd()) ?? [];
     const [amount, number, of, issue] = more.slice(0, 4).map(Number);
     const note = more[4];
-    const isRight = [number, of, issue].every((each) => !(each > LINK_NUMBER_MAX));
+    const isValid = [number, of, issue].every((each) => !(each > LINK_NUMBER_MAX));
     const isOfSeries = !of || !(number > of);
-    if (!id || !isAmount(amount) || !isRight || !isOfSeries || !isNote(note ?? ""))
+    if (!id || !isAmount(amount) || !isValid || !isOfSeries || !isNote(note ?? ""))
       return [];
     const named = number ? { number, of: of || number } : of && { said: of };
     const reissued = number && issue > 1 && { issue };

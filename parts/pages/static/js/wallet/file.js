@@ -42,7 +42,7 @@ const TIMES = [
   "takenBackAt",
 ];
 const OPERATION_STATES = ["begun", "open", "done", "refused"];
-const KINDS = [
+const OPERATION_KINDS = [
   "mint",
   "claim",
   "send",
@@ -221,32 +221,32 @@ function fromBase64(text) {
  */
 export function readRecords({ outputs, operations, items, seeds, numbers, at }) {
   const known = new Set(keysOf(outputs));
-  const areRight =
+  const areValid =
     outputs.every(isOutput) &&
     operations.every((operation) => isOperation(operation, known)) &&
     items.every((item) => isItem(item, operations)) &&
     areSeeds(seeds) &&
     numbers.every((next) => areNumbers(next, seeds));
-  if (!areRight) throw new Error("not records of a wallet");
+  if (!areValid) throw new Error("not records of a wallet");
   // Files of older pages do not say when they were written.
   const time = areTimes(at) ? { at } : {};
   return { outputs, operations, items, seeds, numbers, ...time };
 }
 
 function areSeeds(seeds) {
-  const isRight = ({ key, isOwn, createdAt }) =>
+  const isValid = ({ key, isOwn, createdAt }) =>
     isSeed(key) && isFlag(isOwn) && areTimes(createdAt);
   const own = seeds.filter(({ isOwn }) => isOwn);
   const isOne = own.length === Math.min(seeds.length, 1);
-  return seeds.length <= SEEDS_MAX && seeds.every(isRight) && isOne;
+  return seeds.length <= SEEDS_MAX && seeds.every(isValid) && isOne;
 }
 
 function areNumbers({ key, ...next }, seeds) {
   const [, itemId] = key.split(".");
   const isOfSeed = seeds.some((seed) => key === numbersKey(seed.key, itemId));
-  const isRight = (number) => Number.isInteger(number) && number >= 0;
-  const values = BRANCHES.map((branch) => next[branch] ?? 0);
-  return isOfSeed && values.every((each) => isRight(each) && each <= NUMBER_MAX);
+  const isValid = (number) =>
+    Number.isInteger(number) && number >= 0 && number <= NUMBER_MAX;
+  return isOfSeed && BRANCHES.every((branch) => isValid(next[branch] ?? 0));
 }
 
 function isOutput(output) {
@@ -311,7 +311,7 @@ function isOperation(operation, known) {
   const { atDoor, isUnsent, isCancelled, unit, links, own = [] } = operation;
   const isWhole =
     UUID.test(key) &&
-    KINDS.includes(kind) &&
+    OPERATION_KINDS.includes(kind) &&
     OPERATION_STATES.includes(state) &&
     isAmount(amount) &&
     areTimes(begunAt) &&
@@ -353,8 +353,8 @@ function isItem(item, operations) {
   const { key, id, unit, isMinted, isCut, doorList = "" } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
   const isOurs = isFlag(isMinted) && (!isMinted || operations.some(isMint));
-  const isRight = unitOf(unit) === unit && typeof doorList === "string";
-  return key === id && isItemOfService(item) && isOurs && isRight && isFlag(isCut);
+  const isValid = unitOf(unit) === unit && typeof doorList === "string";
+  return key === id && isItemOfService(item) && isOurs && isValid && isFlag(isCut);
 }
 
 const isFlag = (flag = true) => flag === true;

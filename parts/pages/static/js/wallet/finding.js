@@ -91,7 +91,7 @@ const readKnown = (/** @type {Parts} */ { store }, itemId) =>
       itemId,
       item: slices.items.get(itemId),
       outputs: slices.outputs.list({ itemId }),
-      rows: rowsOf(slices, itemId),
+      rows: secretRows(slices, itemId),
     }),
   );
 
@@ -99,7 +99,7 @@ const readKnown = (/** @type {Parts} */ { store }, itemId) =>
  * Return the rows of secrets of an item, by seed and branch, each with its `next`
  * number.
  */
-export const rowsOf = (slices, itemId) =>
+export const secretRows = (slices, itemId) =>
   seedsOf(slices).flatMap(({ key: seed }) => {
     const next = nextNumbers(slices, seed, itemId);
     return BRANCHES.map((branch) => ({ seed, itemId, branch, next: next[branch] }));

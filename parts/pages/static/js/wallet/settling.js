@@ -1,4 +1,5 @@
-// How operations end. Pure: changes a draft only.
+// How operations end: checking.js calls this with the service's answers. Pure: changes
+// a draft only.
 //
 // Two tabs may settle one operation, and a request may be carried out long after it was
 // given up. So "done" may follow "refused", and nothing follows "done".

@@ -1,6 +1,6 @@
-// The records of records.js in IndexedDB. One `update` is one transaction: other tabs
-// cannot interleave, it is stored whole or not at all, and it is on disk when its
-// promise resolves.
+// The records of records.js in IndexedDB, and short texts beside them in localStorage
+// and sessionStorage. One `update` is one transaction: other tabs cannot interleave, it
+// is stored whole or not at all, and it is on disk when its promise resolves.
 //
 // Only IndexedDB's own requests may be awaited inside a transaction, or the browser
 // commits it too early. So the records of a plan are loaded first, and a synchronous
