@@ -52,6 +52,8 @@ _QUOTED_LENGTH_MAX = 60
 # Alphabets with letters that look alike; no word of any language mixes them.
 _ALPHABETS = {"LATIN", "GREEK", "CYRILLIC"}
 _WORD = re.compile(r"[^\W\d_]+")
+# Unicode categories of accents and of invisible characters.
+_MARKS = {"Mn", "Mc", "Me", "Cf"}
 
 # The facts that the last paragraph of a description may state, one on each line.
 # js/format/about.js parses the same, and has an example.
@@ -109,9 +111,15 @@ class DeedCard:
     def is_mixed(self) -> bool:
         """Return whether a word of the name mixes alphabets that look alike.
 
-        Must agree with js/format/about.js.
+        Accents and invisible characters do not end a word. Must agree with
+        js/format/about.js.
         """
-        words = _WORD.findall(unicodedata.normalize("NFC", self.name))
+        letters = (
+            each
+            for each in unicodedata.normalize("NFD", self.name)
+            if unicodedata.category(each) not in _MARKS
+        )
+        words = _WORD.findall("".join(letters))
         return any(len(_ALPHABETS & _alphabets(word)) > 1 for word in words)
 
     @property

@@ -198,6 +198,8 @@ def test_a_name_of_mixed_alphabets_is_marked_on_the_page_of_its_deed(api):
 
     for name, is_mixed in [
         ("G\u0430rden Concert", True),
+        ("G\u200b\u0430\u200brden C\u034fo\u034fncert", True),
+        ("C\u034f\u043e\u034fncert", True),
         ("Garden Концерт Ωδή", False),
     ]:
         item_id = api.mint("+5.a", metadata={"name": name})

@@ -66,9 +66,12 @@ export function textsOf(/** @type {string | null | undefined} */ metadata) {
 
 const ALPHABETS = [/\p{Script=Latin}/u, /\p{Script=Greek}/u, /\p{Script=Cyrillic}/u];
 
-/** Return whether a word of a name mixes Latin, Greek and Cyrillic letters. */
+/**
+ * Return whether a word of a name mixes Latin, Greek and Cyrillic letters. Invisible
+ * characters do not end a word.
+ */
 export const isMixed = (/** @type {string} */ name) =>
-  (name.match(/[\p{L}\p{M}]+/gu) ?? []).some(
+  (name.match(/[\p{L}\p{M}\p{DI}]+/gu) ?? []).some(
     (word) => ALPHABETS.filter((letters) => letters.test(word)).length > 1,
   );
 
