@@ -189,7 +189,7 @@ def take_in(page, path, whose=MINE):
 
 
 def close_report(page, *said):
-    """Close what tells of a restore, and expect these texts in it."""
+    """Close the report of a restore, and expect these texts in it."""
     told = page.get_by_role("dialog", name="Restored")
     for text in said:
         expect_shown(told, text)

@@ -40,7 +40,7 @@ slow = pytest.mark.slow
 
 
 def expect_error(dialog, label, said):
-    """Expect that a field is wrong, has the focus, and alone is told so."""
+    """Expect that only this field shows an error, and that it has the focus."""
     field = dialog.get_by_label(label, exact=True)
     expect_text(dialog, ".error:visible", said)
     expect(field).to_have_attribute("aria-invalid", "true")

@@ -104,7 +104,7 @@ def test_the_secret_of_a_claimed_link_is_in_no_address_header_or_log(
     assert [each for each in headers if each.get("referer")] == []
     with_body = [each.url for each in visitor.requests if each.post_data]
     told = {url.removeprefix(visitor.origin) for url in with_body}
-    # What draws the code of what is held is asked when the page is idle.
+    # When idle, the page asks for the code of what the person holds.
     assert told | {"/web/qr"} == {"/v1/check", "/v1/swap", "/web/qr"}
 
 

@@ -178,7 +178,7 @@ def test_an_open_door_fits_a_phone_and_can_be_read_in_each_colour(visitor):
         page.evaluate("kind => { door.dataset.kind = kind; }", kind)
         visitor.assert_good()
 
-    # As the text, of which axe-core says that it stands out from each ground.
+    # It has the colour of the text, whose contrast axe-core has checked.
     ring = page.evaluate("getComputedStyle(document.activeElement).outlineColor")
     assert ring == page.evaluate("getComputedStyle(door).color")
     assert page.evaluate("door.scrollWidth <= innerWidth")

@@ -37,7 +37,7 @@ TICKET_TEXT = "#verdict-ticket"
 
 @pytest.fixture
 def organiser(visitor):
-    """A person with five tickets, of which three are handed out, at their list."""
+    """A person at the list of their five tickets, three of them handed out."""
     page, _ = hold(visitor, links=5, unit="ticket/tickets", metadata=TICKET)
     write_note(page, 2, "table 4")
     for number in (1, 2, 3):

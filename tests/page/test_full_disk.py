@@ -110,7 +110,7 @@ LEAVE_MARK = """async () => {
   const place = await root.getDirectoryHandle("deeds.room", {create: true});
   await place.getFileHandle("left", {create: true});
 }"""
-# The beginning of a record of 32,767 bytes, of which no more came to the log.
+# The beginning of a record of 32,767 bytes; the rest was never written to the log.
 HALF_A_RECORD = bytes(4) + b"\xff\x7f\x01" + bytes(200)
 
 

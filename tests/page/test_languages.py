@@ -189,7 +189,7 @@ def test_a_switch_keeps_what_is_shown_and_the_pages_for_times_without_a_network(
 
 @pytest.fixture
 def marked(monkeypatch, tmp_path):
-    """German translations, of which each text stands between marks."""
+    """German translations with each text between marks."""
     for path in CATALOGUES:
         with path.open("rb") as file:
             catalogue = read_po(file)
@@ -354,7 +354,7 @@ def test_no_text_is_left_in_english_and_german_fits_on_a_phone(german):
 
     for place in walk(german):
         faults[f"{place}: cut"] = german.page.evaluate("marks.cut()")
-        # What waits is told by a first sentence alone, which has no mark at its end.
+        # This place shows only the first sentence of a text, without its closing mark.
         if place != WAITING:
             faults[place] = german.page.evaluate("marks.unmarked()")
 

@@ -113,7 +113,7 @@ def test_what_was_typed_is_what_is_minted(form, visitor):
 
     create(form)
 
-    # A secret of one's own may have been told already.
+    # A secret that the person chose counts as handed out.
     [made], [small] = raws(form, "given"), raws(form, "held")
     item_id = parse_raw_output(made).item_id
     assert made == f"+1000.{item_id}.{secret}"
@@ -235,7 +235,7 @@ def test_an_uploaded_picture_is_made_small_and_tells_nothing_but_itself(form, vi
     assert width / height == pytest.approx(3 / 4, abs=0.01)
 
 
-# What is typed into fields, from the first to the last, and what is said beside each.
+# By field, in order: the typed text, and the error beside it.
 MISTAKES = {
     "Name": ("n" * 101, "Use at most 100 characters (now 101)."),
     "Date": ("3126-01-02T03:04", "Enter a date and a time."),

@@ -29,7 +29,7 @@ def visitor(browser, port):
 
 
 def open_form(visitor, name="A ticket"):
-    """Open the page, and say what is to be created."""
+    """Open the Create page, and enter a name."""
     page = visitor.go("/mint")
     expect(page.get_by_role("button", name="Create")).to_be_enabled()
     page.get_by_label("Name").fill(name)

@@ -41,7 +41,7 @@ SHOWN = [
 
 
 def part(drawn, left, top, right, bottom):
-    """Return what is drawn between these millimetres from the upper left corner."""
+    """Return the pixels between these edges, in mm from the upper left corner."""
     left, top, right, bottom = (
         round(edge * PIXELS) for edge in (left, top, right, bottom)
     )
@@ -53,7 +53,7 @@ def is_white(*given):
 
 
 def places_on(page):
-    """Yield what is written and drawn at each of the eight places of a page."""
+    """Yield the text and the pixels of each of the eight places of a page."""
     width, height = (points / POINTS for points in page.get_size())
     drawn = page.render(scale=PIXELS / POINTS, grayscale=True).to_numpy().squeeze()
     texts = page.get_textpage()

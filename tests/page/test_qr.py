@@ -1,4 +1,4 @@
-"""POST /web/qr: texts to QR codes, which nobody keeps and no log tells of."""
+"""POST /web/qr: texts to QR codes, which are neither stored nor logged."""
 
 import logging
 import threading

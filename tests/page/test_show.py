@@ -41,7 +41,7 @@ PIXELS = """(image) => {
   drawing.drawImage(image, 0, 0, 400, 400);
   const { data } = drawing.getImageData(0, 0, 400, 400);
   const grey = data.filter((_, place) => place % 4 === 0);
-  // As one text: Playwright takes seconds for so many numbers.
+  // As one text, because Playwright takes seconds to pass 160,000 numbers.
   return Array.from(grey, (each) => each.toString(16).padStart(2, "0")).join("");
 }"""
 
@@ -83,7 +83,7 @@ def let_in(door, ticket):
 
 
 def show_before_and_after_the_network_is_back(guest):
-    """See both codes of what is held, and close them again."""
+    """Show both codes, and close them again."""
     page = guest.page
     press(page, "Show code")
     ticket = code_in(page)

@@ -146,7 +146,7 @@ def test_where_a_wallet_was_cleared_what_an_open_page_knows_is_saved_and_restore
     expect(page.locator("#backup-state")).to_contain_text("after that is not in it.")
     expect(page.get_by_role("alert")).to_have_count(0)
 
-    # A person may also begin anew.
+    # A person may also start again.
     visitor.open_tab(STORELESS)
     visitor.clear_storage()
     page = visitor.open_tab("/wallet")

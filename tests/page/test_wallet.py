@@ -32,7 +32,7 @@ slow = pytest.mark.slow
 
 @pytest.fixture
 def page(visitor):
-    """The page of a deed of which ten units are held."""
+    """The page of a deed of which the visitor holds ten units."""
     return hold(visitor, 10, metadata=TICKET)[0]
 
 

@@ -1,4 +1,4 @@
-// What a deed says of itself, in metadata that may have any form.
+// The facts in a deed's metadata, which may have any form.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

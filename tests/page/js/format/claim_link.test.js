@@ -1,5 +1,4 @@
-// Claim links, and texts that hold some: whole ones, and what messengers and people
-// make of them.
+// Claim links, and texts with links that messengers and people have changed.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -43,16 +42,14 @@ const outputWith = (secret) => ({ amount: 5, itemId: ID, secret });
 const linkOf = (secret) => claimLink(ORIGIN, outputWith(secret));
 const rawOf = (secret) => formatRawOutput(outputWith(secret));
 
-/**
- * Return the secrets that are found in a text, each of which must be of the same item.
- */
+/** Return the secrets of the links in a text, or the problem. All are of one item. */
 async function secretsIn(text) {
   const { links, problem } = await readLinks(text);
   for (const { output } of links) assert.deepEqual(output, outputWith(output.secret));
   return problem || links.map(({ output }) => output.secret);
 }
 
-/** Fail unless this is the one link that is found in a text. */
+/** Fail unless a text has exactly this link. */
 async function assertLinkIn(text, link) {
   const found = { links: [{ host: HOST, said: undefined, ...link }], problem: "" };
   assert.deepEqual(await readLinks(text), found, text);

@@ -1,4 +1,4 @@
-// What is in files for spreadsheets.
+// Files for spreadsheets.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Strong secrets: the browser makes and knows the same as the service.
+// Strong secrets: the browser makes and recognizes the same as the service.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

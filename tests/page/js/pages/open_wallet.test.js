@@ -1,4 +1,4 @@
-// What pages read of a wallet.
+// Which records and operations pages read.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

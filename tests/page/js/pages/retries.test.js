@@ -1,4 +1,4 @@
-// When something is done again, and when it is not.
+// When requests are repeated.
 
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";

@@ -1,4 +1,4 @@
-// What a person reads of offers.
+// Texts about offers.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

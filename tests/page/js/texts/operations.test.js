@@ -1,4 +1,4 @@
-// What a person reads of operations.
+// Texts about operations and problems.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

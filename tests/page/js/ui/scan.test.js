@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { startScan, untilGone } from "../../../../parts/pages/static/js/ui/scan.js";
 
-/** Return what is told when these texts are in sight, by the moment in milliseconds. */
+/** Return which of these texts in sight are reported, each with its time in ms. */
 function told(looks, isAgain = () => false) {
   const found = [];
   let moment = 0;

@@ -1,6 +1,6 @@
-// The page may die at any moment: at every await of every verb, before or after what it
-// waited for has happened. The next page on the same store must bring all to a good
-// end.
+// The page may be closed at any moment: at every await of every verb, before or after
+// the awaited call was carried out. The next page on the same store must finish
+// everything.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,18 +27,18 @@ import {
   walletOn,
 } from "./parts.js";
 
-/** How many parts one swap of these wallets makes. */
+/** Maximum number of inputs or outputs in a swap of these wallets. */
 const arrayMax = 4;
 
-/** Return the one who wants a trade, and the other, whose deeds are counted too. */
+/** Return the maker of a trade, with the `other` person, whose units count, too. */
 async function tradersApart() {
   const { one, other, wanted } = await traders();
   return { ...one, other, wanted };
 }
 
 /**
- * Return what completes an offer of somebody else, who wants so many units and may give
- * some.
+ * Return a case that completes somebody else's offer, which asks for `amount` units and
+ * may give some.
  */
 const completing = (amount, gives) => ({
   before: async () => {
@@ -54,8 +54,8 @@ const completing = (amount, gives) => ({
 });
 
 /**
- * What is there before each verb, the verb, and the amounts by state when all is done.
- * An `other` has deeds too; what is before `beginsAt` awaits is only looking.
+ * By case: the state `before` the verb, the verb, and the amounts by state when it is
+ * done. The units of an `other` person count, too. Awaits before `beginsAt` only read.
  */
 const VERBS = {
   mint: {

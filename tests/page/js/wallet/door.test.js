@@ -1,5 +1,4 @@
-// What a door has scanned is sent by that door alone, and not at all once it is
-// cancelled.
+// Claims of a door: only that door sends them, and nobody once they are cancelled.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

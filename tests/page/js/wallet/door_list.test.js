@@ -1,5 +1,5 @@
-// Lists of doors: what several browsers know of the tickets of one deed adds up, and
-// nobody can claim anything with it.
+// Guest lists: they merge what several browsers know of the tickets of one deed, and
+// nobody can claim anything with them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -77,7 +77,7 @@ async function handOver(from, to) {
   if (rowsOf(text).length) await to.wallet.takeInList(to.itemId, text);
 }
 
-/** Return the undone admissions of which a browser can make the new link. */
+/** Return the undone admissions whose new link this browser has still to make. */
 const leftAt = async (browser) =>
   (await linksOf(browser)).filter(({ isLeftHere }) => isLeftHere);
 

@@ -1,4 +1,4 @@
-// A wallet goes into a file and comes back; whatever is no such file is refused.
+// A wallet is written to a file and read back; any other file is refused.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -161,7 +161,7 @@ const item = ({ items }) => items[0];
 const seed = ({ seeds }) => seeds[0];
 const numbers = (forged) => forged.numbers[0];
 
-/** Each names a record, and what it is changed to; what is undefined is left out. */
+/** By case: a record, and the fields that are changed; undefined ones are removed. */
 const CHANGED_RECORDS = {
   "no outputs": [fileItself, { outputs: undefined }],
   "an output of nothing": [output, { amount: 0 }],

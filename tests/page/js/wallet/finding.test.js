@@ -1,5 +1,5 @@
-// What an old backup finds again, and what is found of a copy of the wallet that was
-// used since.
+// Searches: an old backup finds what was made since, and a wallet finds what another
+// copy of it has made.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ import {
   walletOn,
 } from "./parts.js";
 
-/** Return what is live here, as amounts by state. */
+/** Return the amounts of live outputs by state. */
 function liveIn({ store }) {
   const { spent: _, void: __, ...rest } = amountsByState(store);
   return rest;
@@ -297,7 +297,7 @@ test("an answer that cannot be true is passed over, and the other items are look
   assert.equal(store.kept.operations.size, 4);
 });
 
-/** Return an api that counts what is asked of these verbs, and the counts. */
+/** Return an api that counts its searches, and the counts. */
 function counting(service) {
   const counts = { find: 0, findOffered: 0 };
   const api = service.api((name) => {

@@ -1,4 +1,4 @@
-// What the wallet shows.
+// What the wallet shows: holdings, links, and where the units of a deed are.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -140,7 +140,7 @@ test("what was paid back to its maker counts once", async () => {
     return found.parts.map(({ amount, isBack }) => [amount, isBack]);
   };
   assert.deepEqual(await parts(), [[2, true]]);
-  // So is what is left of it.
+  // The change of a part that came back counts as come back, too.
   await maker.wallet.send(maker.itemId, 1);
   assert.deepEqual(await parts(), [[1, true]]);
   // One's own link comes back from nobody.

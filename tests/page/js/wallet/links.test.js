@@ -179,8 +179,8 @@ test("who minted an item names its unit, and no link does", async () => {
 });
 
 /**
- * A wallet whose links wait, made by machines unless they are named, and what is asked
- * of them.
+ * Return a wallet with links that are handed out, and the list of the numbers that each
+ * check asks for. The secrets of links with `weak` numbers do not count as strong.
  */
 async function waiting(count, weak = []) {
   const ground = await minted({ count, each: 1 });

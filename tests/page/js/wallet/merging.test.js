@@ -1,4 +1,4 @@
-// Old copies and other wallets, taken in.
+// Restoring old backups, and backups of other wallets.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

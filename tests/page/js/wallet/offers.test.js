@@ -1,4 +1,4 @@
-// Offers: asks and trades, what completes and what ends them.
+// Offers: asks and trades, and how they are completed, cancelled and end.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -121,7 +121,7 @@ async function asking(expiresInS = 3600) {
   return { shop, customer, asked, offer: await seen(shop, asked) };
 }
 
-/** Return a tab of a person who is told this of every offer. */
+/** Return a tab of a person to whom the service answers every question with an offer. */
 const hearing = ({ service, store }, told) =>
   makerOn(service, store, { ...service.api(), offer: async () => told });
 

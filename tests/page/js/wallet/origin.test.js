@@ -1,4 +1,4 @@
-// Which deed is the one that a wallet knows, and which only has its name.
+// Which deed is the one that a wallet knows, and which only looks like it.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -90,7 +90,7 @@ test("the picture makes deeds without a name the same, whatever it is that is no
   assert.equal(key, nameKey(NAME));
 });
 
-/** One name in 25 spellings, each of which a person takes for it. */
+/** One name in 25 spellings that people may confuse with it. */
 const SPELLINGS = [
   "Summer Wine Gаrden Concert",
   "Summеr Winе Garden Соnсert",

@@ -1,4 +1,4 @@
-// What no rule of the wallet may do, whatever it gets wrong.
+// What the records prevent, even if a rule of the wallet is wrong.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

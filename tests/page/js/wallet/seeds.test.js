@@ -1,5 +1,4 @@
-// Secrets from a seed: the vectors that all implementations are checked with, and those
-// of links.
+// Secrets from a seed, compared with the vectors of all implementations.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What an output is by the operations that name it, as in the Python client.
+// The states of outputs, derived from operations as in the Python client.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { stateOf } from "../../../../parts/pages/static/js/wallet/states.js";
 const FILE = new URL("../../../vectors/states.json", import.meta.url);
 const CASES = JSON.parse(readFileSync(FILE, "utf8"));
 
-/** Return so many ends of operations, each with a key of its own. */
+/** Return states of operations by key, each with a key of its own. */
 const endsOf = (role, ends = []) =>
   Object.fromEntries(ends.map((end, place) => [`${role} ${place}`, end]));
 

@@ -120,7 +120,7 @@ test("two tabs that claim one link make one claim and both say so", async () => 
 
     const ended = await both(ground, choose, (wallet) => wallet.claim(given));
 
-    // Who comes when all is over is told that the units are taken: by this very wallet.
+    // A tab that comes late hears that the link was claimed, by this wallet.
     const outcomes = ended.map(
       ({ value, reason }) => value?.operation.state ?? reason.code,
     );

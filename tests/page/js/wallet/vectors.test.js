@@ -145,7 +145,7 @@ function ledgerOf({ items, outputs, offers }) {
   };
 }
 
-/** Return an api that writes down what is sent, and has the faults of each step. */
+/** Return an api that records the requests, and has the faults of each step. */
 function lineTo(service) {
   const api = service.api();
   const line = { requests: [], faults: [], count: 0 };
@@ -173,7 +173,7 @@ function lineTo(service) {
 /** Return records as vectors compare them: tests/vectors/README.md. */
 function canonical(records) {
   const byKey = (one, other) => (one.key < other.key ? -1 : 1);
-  // When a file was written is no record.
+  // Vectors do not say when a file was written.
   const { at: _, ...told } = cutRecords(records);
   for (const all of Object.values(told)) all.sort(byKey);
   for (const output of told.outputs) delete output.changedAt;
@@ -181,7 +181,7 @@ function canonical(records) {
   return told;
 }
 
-/** Return a value without what is null or empty: that counts as absent. */
+/** Return a value without fields that are null or empty, which count as absent. */
 const plain = (value) =>
   JSON.parse(
     JSON.stringify(value, (_, each) => (each === "" ? undefined : (each ?? undefined))),

@@ -94,7 +94,7 @@ test("a deed knows best what its unit is called", async () => {
   assert.equal(unit, "seat/seats");
 });
 
-/** Fail unless so many deeds came in after the last backup, and so much has changed. */
+/** Fail unless these are the numbers of new items and changes since the last backup. */
 async function assertBehind(wallet, ...counts) {
   const { newCount, changesCount } = await wallet.backup.status();
   assert.deepEqual([newCount, changesCount], counts);
@@ -167,7 +167,7 @@ test("a file of another wallet is not in this one's, and a look is due", async (
 
   await assertBehind(mine.wallet, 1, 1);
   assert.equal(await mine.wallet.isLookDue(), true);
-  // A file of an older page has no seed: what is done from now on is not found by it.
+  // A file without a seed cannot find what is done from now on.
   const seedless = { ...file, seeds: [], numbers: [] };
   const { wallet: older } = await walletOf(theirs.service, seedless);
   await assertBehind(older, 0, 0);

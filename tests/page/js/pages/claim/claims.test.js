@@ -1,5 +1,5 @@
-// What a tab keeps of the links that it was given, what the service is asked of them, what
-// is drawn of them, and when the focus may move there.
+// The links of the Claim page: which ones a tab stores, what it asks the service, what
+// it draws, and when the focus moves.
 
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
@@ -24,7 +24,7 @@ const ITEM = { id: "deed_a" };
 const item = async () => ITEM;
 const isUnspent = async (outputs) => outputs.map(() => "unspent");
 
-/** A view that notes each call by its name, what it draws, and what it is to tell. */
+/** Return a view that records the names of calls, the rows, and the texts to tell. */
 function notingView(seen, texts, drawn) {
   const names = ["focusFound", "focusOutcome", "setAdding", "setBusy", "setLooking"];
   const noting = Object.fromEntries(names.map((name) => [name, () => seen.push(name)]));
@@ -36,8 +36,8 @@ function notingView(seen, texts, drawn) {
 }
 
 /**
- * Claims of one output that is there to be taken, what their view is told, and what
- * listens to their store.
+ * Return claims of one unspent output, with the records of their view and the listeners
+ * of their store.
  */
 function claimsOn(parts = {}) {
   const [seen, texts, drawn, listeners] = [[], [], [], []];
@@ -319,7 +319,7 @@ function tabList() {
 
 const older = (output) => ({ ...output, isOlder: true });
 
-/** What comes one after the other, and what is there then, also after a reload. */
+/** By case: the outputs added in turn, and the list then, also after a reload. */
 const ADDED = {
   "each is there once, in its order": [
     [[ONE], [TWO, ONE]],

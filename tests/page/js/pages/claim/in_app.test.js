@@ -1,4 +1,4 @@
-// In which browsers a link is better opened outside, and how.
+// Which browsers are inside an app, and how links are opened outside it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// A scanner that types: when keys are a scan, what is held back, and which text it is.
+// Scanners that act as keyboards: which keys are a scan, which are suppressed, and the
+// text.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,9 +24,9 @@ const keyAt = (key, timeStamp, more = {}) => ({
 });
 
 /**
- * Return the texts that were read of keys at this pace, and those that were held back;
- * at a place of `pauses` a key comes so much later. A busy page handles all of them at
- * once.
+ * Return the texts that are read from keys at a pace, and the keys that are suppressed.
+ * At a place in `pauses` the key comes that many ms later. A busy page handles all keys
+ * at once.
  */
 function type({ mock }, keys, options = {}) {
   const { gapMs = 50, pauses = {}, waitsMs = 0, isBusy = false, ...more } = options;

@@ -19,8 +19,8 @@ import {
 const network = { onLine: true };
 
 /**
- * Return guests with so many tickets, and `openDoor` to open doors to them: each with
- * its own store unless it gets another one's.
+ * Return guests with tickets, and `openDoor`, which opens a door for them with a new
+ * store, or with that of another door.
  */
 async function party({ mock }, ticketsCount, about = { validUntil: null }) {
   mock.timers.enable({ apis: ["setTimeout"] });
@@ -168,7 +168,7 @@ test("a closed door sends nothing, nor does the next one before it is told to", 
   assert.deepEqual([door.sentCount, next.sentCount], [0, 0]);
   assert.deepEqual(await waiting(next), Array(2).fill(["unsent"]));
 
-  // To scan it again lets it be sent as well.
+  // It is sent, too, once it is scanned again.
   await assert.rejects(next.queue.claim(tickets[1]), { code: "busy" });
   await pass(0);
   assert.deepEqual(next.ended, [[1, "done"]]);

@@ -121,8 +121,8 @@ const RECEIPT = { ...OPEN, ...ENDED };
 const TRADED = receiptText(RECEIPT, true);
 
 /**
- * By what is known beside a trade: what heads the page and both sides, and what came
- * in.
+ * By what is known of a trade: the heading of the page, those of both sides, and the
+ * deed that came in.
  */
 const TOLD = {
   "this browser has traded": [paying("done"), TRADED, DONE, "deed_d"],

@@ -12,7 +12,7 @@ import {
 const NOW = new Date(2026, 10, 26, 12);
 const MINUTE_MS = 60_000;
 
-/** Return the operation of a request of so many units, that ended so long ago. */
+/** Return the operation of a request for units that ended some minutes ago. */
 function ask(amount, state = "done", endedMinutesAgo = 0) {
   const at = Number(NOW) - endedMinutesAgo * MINUTE_MS;
   const endedAt = state === "open" ? undefined : at;
@@ -21,7 +21,7 @@ function ask(amount, state = "done", endedMinutesAgo = 0) {
 
 const DAY_MINUTES = 24 * 60;
 
-/** Return of each row its amount, or the sum of its day. */
+/** Return the amount of each row, or the sum of its day. */
 const saidOf = (all, unit = "") =>
   paymentsOf(all, NOW).rows.map(({ key, amount, payments }) =>
     payments ? sumText(payments, unit, dayOfRow({ key })) : amount,

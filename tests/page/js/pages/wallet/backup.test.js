@@ -1,4 +1,4 @@
-// What is said of a backup, and of what a restore has brought.
+// What a page says of the last backup, and of a restore.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// When it is asked what became of a code that is shown, and what is said of it.
+// How often a page asks what became of the code that it shows, and what it says then.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { makeClock } from "../../clock.js";
 const SHOWN = { key: "k", state: "held", shownAt: 1 };
 const SPENT = { ...SHOWN, state: "spent", spentElsewhere: true };
 
-/** A code on the screen, of which the service gives these answers, one after the other. */
+/** Return a code on the screen, to which the service gives these answers in turn. */
 function watching(answers = [], random = 0.5) {
   const clock = makeClock();
   const page = new EventTarget();
