@@ -9,6 +9,7 @@ import {
   readHolding,
   SUMMARIES_PLAN,
   summariesOf,
+  withSaid,
 } from "../../../../parts/pages/static/js/wallet/holdings.js";
 import { noteOf } from "../../../../parts/pages/static/js/format/tickets.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
@@ -53,6 +54,28 @@ async function links(ground, itemId = ground.itemId) {
   const { links: all } = await readHolding(ground.store, itemId);
   return all.map(({ state, output }) => `${state} ${output.number ?? ""}`.trim());
 }
+
+test("a deed of very many parts and a list of very many tickets are shown", () => {
+  const count = 200_000;
+  const records = Array.from({ length: count }, (_, place) => {
+    const key = `deed_1.${place}`;
+    return { key, itemId: "deed_1", state: "held", amount: 1, shownAt: place };
+  });
+  const slices = slicesOf({
+    outputs: new Map(records.map((each) => [each.key, each])),
+  });
+  const admitted = { output: { said: 1 }, state: "admitted", at: 1 };
+  const links = [
+    { output: { number: 1 }, state: "waiting" },
+    ...Array(count).fill(admitted),
+  ];
+
+  const [{ sum, shownAt }] = summariesOf(slices);
+  const [{ said }] = withSaid(links);
+
+  assert.deepEqual([sum, shownAt], [count, count - 1]);
+  assert.deepEqual(said, { count, at: 1 });
+});
 
 const isMinted = true;
 

@@ -121,7 +121,7 @@ async function asking(expiresInS = 3600) {
   return { shop, customer, asked, offer: await seen(shop, asked) };
 }
 
-/** Return a tab of a person to whom the service answers every question with an offer. */
+/** Return a person's tab in which the service answers each query with this offer. */
 const hearing = ({ service, store }, told) =>
   makerOn(service, store, { ...service.api(), offer: async () => told });
 

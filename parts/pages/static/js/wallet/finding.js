@@ -6,7 +6,7 @@ import { gettext } from "../format/gettext.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { batchesOf, ProblemError } from "./api.js";
 import { LINK_NUMBER_MAX, nextNumber } from "./links.js";
-import { keyOf, keysOf, unitsOf } from "./records.js";
+import { keyOf, keysOf, largest, unitsOf } from "./records.js";
 import { BRANCHES, nextNumbers, numbersKeys, raiseNumbers, seedsOf } from "./seeds.js";
 import { isOurs } from "./states.js";
 
@@ -130,12 +130,12 @@ async function gatherAll(parts, { itemId, outputs, rows }, options) {
   );
   // If only an operation's own secrets are asked for, the others are left for later.
   const isAsked = (output) => branches.length || isRefused(output);
-  const found = await findUnmade(parts, unmade.filter(isAsked));
+  let found = await findUnmade(parts, unmade.filter(isAsked));
   const next = new Map();
   for (const row of rows.filter(({ branch }) => branches.includes(branch))) {
     const { seed, branch } = row;
     const scanned = await scan(parts, row, leastOf(row, outputs), passedOver);
-    found.push(...scanned.found);
+    found = [...found, ...scanned.found];
     next.set(seed, { ...next.get(seed), [branch]: scanned.used + 1 });
   }
   return { itemId, found: withOf(found, outputs), next };
@@ -251,7 +251,7 @@ function leastOf({ branch, next }, outputs) {
 function withOf(found, outputs) {
   const known = outputs.flatMap(({ of }) => of ?? []).sort((one, other) => one - other);
   const numbers = found.filter(({ branch }) => branch === "series");
-  const last = Math.max(...numbers.map(({ number }) => number));
+  const last = largest(numbers.map(({ number }) => number));
   return found.map((place) => {
     if (place.branch !== "series") return place;
     return { ...place, of: known.find((of) => of >= place.number) ?? last };

@@ -9,6 +9,7 @@ import {
   grouped,
   isCollected,
   isListedAsUsed,
+  largest,
   undoneAtOf,
   unitsOf,
 } from "./records.js";
@@ -208,12 +209,12 @@ function summaryOf(itemId, item, all, came) {
     unit: item?.unit,
     isMinted: Boolean(item?.isMinted),
     lastUsed: all.filter(isUsed).sort(byChange).at(-1),
-    shownAt: Math.max(0, ...all.filter(isFree).map(({ shownAt = 0 }) => shownAt)),
+    shownAt: largest(all.filter(isFree).map(({ shownAt = 0 }) => shownAt)),
     preparing: preparingOf(all),
     back: unitsOf(all.filter((each) => isFree(each) && came.keys.has(each.key))),
     cameBack: came.units,
     admitted: admittedOf([...admitted, ...letIn], sums.claimed, byHand),
-    most: all.reduce((most, { amount }) => Math.max(most, amount), 0),
+    most: largest(all.map(({ amount }) => amount)),
   };
   // Nor is it over while anything of it is under way.
   const isOver = !all.some(isUnderWay) && !HERE.some((name) => summary[name]);
@@ -304,7 +305,7 @@ function preparingOf(all) {
     (count, { amount, each = 1 }) => count + amount / each,
     0,
   );
-  const count = Math.max(...promised.map(({ of = 0 }) => of));
+  const count = largest(promised.map(({ of = 0 }) => of));
   return { ready: count - left, count };
 }
 
@@ -374,7 +375,7 @@ export function withSaid(/** @type {Link[]} */ links) {
     if (!all || !MAYBE_CLAIMED.includes(link.state)) return link;
     const admitted = all.filter(({ state }) => state === "admitted");
     const count = admitted.length;
-    const at = Math.max(...admitted.map((each) => each.at));
+    const at = largest(admitted.map((each) => each.at));
     const said = count ? { count, at } : undefined;
     const isClaimed = link.output.isByHand || CLAIMED.includes(link.state);
     if (count > 1 || !isClaimed) return { ...link, said };

@@ -4,7 +4,13 @@
 
 import { AmountError, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { gettext } from "../format/gettext.js";
-import { isCollected, isListedAsUsed, keysOf, WalletError } from "./records.js";
+import {
+  isCollected,
+  isListedAsUsed,
+  keysOf,
+  largest,
+  WalletError,
+} from "./records.js";
 
 /** More links than anybody makes. Numbers after it are still exact integers. */
 export const LINK_NUMBER_MAX = 1_000_000_000;
@@ -81,9 +87,7 @@ export function linkParts({ count, each, from = 1, of = from + count - 1 }, room
  * @param {OutputRecord[]} outputs all of the item
  */
 export function nextNumber(outputs) {
-  return (
-    1 + outputs.reduce((last, { of = 0, number = 0 }) => Math.max(last, of, number), 0)
-  );
+  return 1 + largest(outputs.flatMap(({ of = 0, number = 0 }) => [of, number]));
 }
 
 /**

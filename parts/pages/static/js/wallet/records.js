@@ -139,6 +139,10 @@ export function grouped(records, keyOf) {
 export const unitsOf = (records) =>
   records.reduce((sum, { amount }) => sum + amount, 0);
 
+/** Return the largest of many numbers, or 0: Math.max takes only some ten thousand. */
+export const largest = (numbers) =>
+  numbers.reduce((most, number) => Math.max(most, number), 0);
+
 /** Return the units of records by item, in order of each item's first record. */
 export function sumsOf(records) {
   const byItem = grouped(records, ({ itemId }) => itemId);
