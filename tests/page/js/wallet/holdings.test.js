@@ -57,23 +57,17 @@ async function links(ground, itemId = ground.itemId) {
 
 test("a deed of very many parts and a list of very many tickets are shown", () => {
   const count = 200_000;
-  const records = Array.from({ length: count }, (_, place) => {
-    const key = `deed_1.${place}`;
-    return { key, itemId: "deed_1", state: "held", amount: 1, shownAt: place };
+  const part = { itemId: "deed_1", state: "held", amount: 1 };
+  const outputs = Array.from({ length: count }, (_, shownAt) => {
+    return { ...part, key: `deed_1.${shownAt}`, shownAt };
   });
-  const slices = slicesOf({
-    outputs: new Map(records.map((each) => [each.key, each])),
-  });
+  const waiting = { output: { number: 1 }, state: "waiting" };
   const admitted = { output: { said: 1 }, state: "admitted", at: 1 };
-  const links = [
-    { output: { number: 1 }, state: "waiting" },
-    ...Array(count).fill(admitted),
-  ];
 
-  const [{ sum, shownAt }] = summariesOf(slices);
-  const [{ said }] = withSaid(links);
+  const [{ shownAt }] = summariesOf(slicesOf({ outputs }));
+  const [{ said }] = withSaid([waiting, ...Array(count).fill(admitted)]);
 
-  assert.deepEqual([sum, shownAt], [count, count - 1]);
+  assert.equal(shownAt, count - 1);
   assert.deepEqual(said, { count, at: 1 });
 });
 
