@@ -13,7 +13,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from deeds.blueprints.v1 import VERSION
 from tests.support.commanding import printed_by, run_program
-from tests.support.installing import copied
+from tests.support.installing import copy_sources
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY, clean_environment
 
@@ -34,7 +34,7 @@ def checkout(tmp_path_factory):
     for name in printed_by("git", "ls-files").splitlines():
         # A change that is not committed may have deleted it.
         if (REPOSITORY / name).exists():
-            copied(directory, name)
+            copy_sources(directory, name)
     changelog = directory / "CHANGELOG.md"
     dated = re.sub(
         r"(?m)^(## \[.*\]) - .*", r"\1 - 2026-12-01", changelog.read_text(), count=1

@@ -106,7 +106,8 @@ export function chosenLinks(links, choice, countMax) {
 export function fileName(item, outputs = []) {
   const about = aboutOf(item);
   const numbers = outputs.flatMap(({ number }) => number ?? []);
-  const ends = new Set([Math.min(...numbers), Math.max(...numbers)]);
+  numbers.sort((one, other) => one - other);
+  const ends = new Set([numbers[0], numbers.at(-1)]);
   const range = numbers.length ? [...ends].join("-") : "";
   const name = shortName(nameOf(item).replace(NOT_IN_NAMES, " "));
   return joinTexts([name, about.date && dayText(about), range], " ");
