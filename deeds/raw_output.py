@@ -66,8 +66,8 @@ def parse_raw_output(text: str) -> RawOutput:
         )
     if not item_id.startswith(ITEM_ID_PREFIX):
         raise RawOutputError(f"the item id must start with {ITEM_ID_PREFIX}")
-    check_text(item_id, "the item id")
-    return RawOutput(_parse_amount(amount), item_id, check_secret(secret))
+    item_id = parse_text(item_id, "the item id")
+    return RawOutput(_parse_amount(amount), item_id, parse_secret(secret))
 
 
 def parse_mint_output(text: str) -> NewOutput:
@@ -80,10 +80,10 @@ def parse_mint_output(text: str) -> NewOutput:
     placeholder, dot, secret = rest.partition(".")
     if not dot or (placeholder and not placeholder.startswith(ITEM_ID_PREFIX)):
         secret = rest
-    return NewOutput(_parse_amount(amount), check_secret(secret))
+    return NewOutput(_parse_amount(amount), parse_secret(secret))
 
 
-def check_secret(secret: str) -> str:
+def parse_secret(secret: str) -> str:
     """Return the secret; raise RawOutputError if it is invalid.
 
     It must have 1 to 32 code points, without surrogates.
@@ -92,10 +92,10 @@ def check_secret(secret: str) -> str:
         raise RawOutputError(
             f"the secret must have 1 to {SECRET_LENGTH_MAX} characters"
         )
-    return check_text(secret, "the secret")
+    return parse_text(secret, "the secret")
 
 
-def check_text(text: str, name: str = "the text") -> str:
+def parse_text(text: str, name: str = "the text") -> str:
     """Return the text; raise RawOutputError if it cannot be encoded as UTF-8."""
     if _SURROGATE.search(text):
         raise RawOutputError(

@@ -22,10 +22,10 @@ from deeds.model import (
 )
 from deeds.raw_output import (
     RawOutputError,
-    check_secret,
-    check_text,
     parse_mint_output,
     parse_raw_output,
+    parse_secret,
+    parse_text,
 )
 
 # RFC 3986 appendix A without the fragment, and RFC 2397 with a media type image/*. Only
@@ -149,7 +149,7 @@ class NewOutputSchema(RequestSchema):
     makes = NewOutput
 
     amount = WholeField(required=True)
-    secret = TextField(check_secret, required=True)
+    secret = TextField(parse_secret, required=True)
 
 
 class NewOutputsField(ArrayField):
@@ -167,7 +167,7 @@ class NewOutputsField(ArrayField):
         raise ValidationError("must be all strings or all objects")
 
 
-def check_image(text: str) -> str:
+def parse_image(text: str) -> str:
     """Return the text; raise ValidationError unless contract 2.3 permits the URI."""
     if _BAD_ESCAPE.search(text) or not _IMAGE.fullmatch(text):
         raise ValidationError(
@@ -187,9 +187,9 @@ class MetadataSchema(RequestSchema):
 
     makes = compact_json
 
-    name = TextField(check_text)
-    description = TextField(check_text)
-    image = TextField(check_image)
+    name = TextField(parse_text)
+    description = TextField(parse_text)
+    image = TextField(parse_image)
 
 
 class MintRequestSchema(RequestSchema):
@@ -215,7 +215,7 @@ class FindRequestSchema(RequestSchema):
 
     makes = FindRequest
 
-    item_id = TextField(check_text, data_key="itemId", required=True)
+    item_id = TextField(parse_text, data_key="itemId", required=True)
     # The service checks that they are strong secrets.
     secrets = TextsField(str)
 

@@ -12,7 +12,7 @@ from deeds.blueprints.answers import json_answer
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.requests import client_of, read_request
 from deeds.errors import InvalidRequestError, OverloadedError
-from deeds.raw_output import check_text
+from deeds.raw_output import parse_text
 from schemas.requests import RequestSchema, TextsField
 
 # A code takes 16 µs per byte, 2 ms for a claim link, while it holds the GIL. A pause of
@@ -43,7 +43,7 @@ class QrRequestSchema(RequestSchema):
 
     makes = staticmethod(qr_texts)
 
-    texts = TextsField(check_text)
+    texts = TextsField(parse_text)
 
 
 def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:

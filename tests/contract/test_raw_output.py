@@ -19,13 +19,13 @@ from deeds.raw_output import (
     BASE32_ALPHABET,
     ITEM_ID_PREFIX,
     RawOutputError,
-    check_text,
     is_id,
     is_strong_secret,
     make_id,
     make_strong_secret,
     parse_mint_output,
     parse_raw_output,
+    parse_text,
 )
 from tests.contract.mutating import ANY_TEXT, TEXT_PIECES, near_misses
 from tests.support.sources import read_text
@@ -105,7 +105,7 @@ def test_the_secret_is_all_that_remains_after_two_dots():
     ("parse", "text", "sentence"),
     [(parse_raw_output, *each) for each in REFUSED_RAW_OUTPUTS.items()]
     + [(parse_mint_output, *each) for each in REFUSED_MINT_OUTPUTS.items()]
-    + [(check_text, "\udfff", f"the text {SURROGATE}")],
+    + [(parse_text, "\udfff", f"the text {SURROGATE}")],
 )
 def test_a_text_that_is_refused_is_told_its_part_at_fault(parse, text, sentence):
     with pytest.raises(RawOutputError) as refused:
