@@ -138,7 +138,10 @@ def start_command(
             # waited for, its pid cannot be reused; afterwards its workers end by
             # themselves.
             if process.returncode is None:
+                workers = children(process.pid)
                 os.killpg(process.pid, signal.SIGKILL)
+                # Until then they may hold the ledger.
+                wait_until(lambda: all(map(has_ended, workers)))
 
 
 def clean_environment(settings: dict[str, str]) -> dict[str, str]:
@@ -153,6 +156,14 @@ def clean_environment(settings: dict[str, str]) -> dict[str, str]:
         inherited["MUTANT_UNDER_TEST"] = mutant
     # Port 0 lets the kernel choose a free port, so that two runs never collide.
     return inherited | {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0"} | settings
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Return whether a process has closed its files, even if nobody has waited."""
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def children(pid: int) -> list[psutil.Process]:
