@@ -2,14 +2,11 @@
 
 import json
 import shutil
-from contextlib import contextmanager
 
 import httpx
 import psycopg
 import pytest
 
-from app import create_app
-from deeds.settings import read_settings
 from deeds_client import Deeds, Wallet
 from deeds_client.values import OperationState
 from tests.released.kept import (
@@ -21,7 +18,7 @@ from tests.released.kept import (
     load_sqlite,
     settings_of,
 )
-from tests.support.api import Api, fresh, good, replayed, stop_line
+from tests.support.api import Api, fresh, good, opened, replayed, stop_line
 from tests.support.commanding import output_of
 
 on_each_release = pytest.mark.parametrize("release", RELEASES, ids=lambda it: it.name)
@@ -39,14 +36,9 @@ def postgresql_ledger(release, postgres_url):
     return postgres_url
 
 
-@contextmanager
-def served_then(url, at_ms):
-    """Serve a ledger at the time of the release, when its offers are open."""
-    app = create_app(read_settings(settings_of(url)), clock=lambda: at_ms)
-    try:
-        yield app
-    finally:
-        app.extensions["deeds"].close()
+def opened_then(url, at_ms):
+    """Open a ledger at the time of the release, when its offers are open."""
+    return opened(settings_of(url), clock=lambda: at_ms)
 
 
 @on_each_release
@@ -59,7 +51,7 @@ def test_a_ledger_is_upgraded_and_its_units_keys_and_offers_go_on(
 
     output_of(settings_of(url), "migrate")
 
-    with served_then(url, facts["atMs"]) as app:
+    with opened_then(url, facts["atMs"]) as app:
         api = Api.of_app(app)
         live, spent = facts["live"], facts["spent"]
         assert api.check(*live, *spent) == ["unspent"] * 3 + ["spent"] * 2
@@ -94,7 +86,7 @@ def test_a_wallet_holds_and_moves_what_it_held(
     wallet_facts, path = facts["wallet"], tmp_path / "anna.wallet"
     if kept_in == "its own file":
         load_sqlite(release, "wallet.sql", path)
-    with served_then(sqlite_ledger, facts["atMs"]) as app:
+    with opened_then(sqlite_ledger, facts["atMs"]) as app:
         transport = httpx.WSGITransport(app=app)
         with (
             Deeds(ADDRESS, transport=transport) as deeds,

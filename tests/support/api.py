@@ -148,9 +148,12 @@ def environ_of(database_url: str, **variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def opened(environ: Mapping[str, str]) -> Iterator[Flask]:
-    """Open the service with these variables in this process until the block ends."""
-    app = create_app(read_settings(environ))
+def opened(environ: Mapping[str, str], **arguments: Any) -> Iterator[Flask]:
+    """Open the service with these variables in this process until the block ends.
+
+    `arguments` are further ones of create_app.
+    """
+    app = create_app(read_settings(environ), **arguments)
     try:
         yield app
     finally:
